@@ -53,6 +53,7 @@ if TYPE_CHECKING:
         SimpleCondition,
         UnusedResultWarning,
         WithinType,
+        windowFunnel,
     )
     from pyflinkcep.sase import SaseQuery, elements, parse, seq
     from pyflinkcep.show import Diagram
@@ -125,6 +126,7 @@ __all__ = [
     "matchSase",
     "parse",
     "seq",
+    "windowFunnel",
 ]
 
 _MODULES = {
@@ -180,6 +182,7 @@ _MODULES = {
     "matchSase": "tables",
     "parse": "sase",
     "seq": "sase",
+    "windowFunnel": "pattern",
 }
 """Where names are, which load when they are asked for: workers do not need what users write."""
 

@@ -26,17 +26,21 @@ HAS_KERNEL = make_kernel(NFACompiler.compile(Pattern.begin("a"))) is not None
 needs_kernel = pytest.mark.skipif(not HAS_KERNEL, reason="built without a C compiler, or off")
 
 
-Found = tuple[bool, int, dict[str, list[Any]]]
-"""(is a match, else a timeout; its time; stage name to events)."""
+Found = tuple[int, int, dict[str, list[Any]]]
+"""(1 for a match, 0 for a timeout, 2 for a stage reached; its time; stage name to events)."""
 
 
 class KernelRun:
     """A kernel for a pattern, and the events it was shown."""
 
     def __init__(
-        self, nfa: NFA, limit: PartialMatchLimit | None = None, processing_time: bool = False
+        self,
+        nfa: NFA,
+        limit: PartialMatchLimit | None = None,
+        processing_time: bool = False,
+        gives_reached: bool = False,
     ) -> None:
-        kernel = make_kernel(nfa, 0, limit, processing_time)
+        kernel = make_kernel(nfa, 0, limit, processing_time, gives_reached=gives_reached)
         assert kernel is not None
         self.nfa = nfa
         self.kernel: Kernel = kernel
@@ -65,7 +69,7 @@ class KernelRun:
             match: dict[str, list[Any]] = {}
             for stage, handle in zip(numbers[start:end], handles[start:end], strict=True):
                 match.setdefault(self.stages[stage], []).append(self.events[handle])
-            found.append((bool(kind), timestamp, match))
+            found.append((kind, timestamp, match))
             start = end
         return found
 

@@ -23,6 +23,7 @@ def make_matcher(
     expressions: CompiledExpressions | None,
     processing_time: bool = False,
     is_stream: bool = False,
+    wants_reached: bool = False,
 ) -> PatternMatcher:
     """
     Return a matcher, with the compiled kernel if it can run the pattern.
@@ -41,13 +42,21 @@ def make_matcher(
         Whether time is the clock's instead of the events'.
     is_stream : bool
         Whether keys wait for watermarks.
+    wants_reached : bool
+        Whether stages that partial matches reach are needed.
     """
     known = known_bits(nfa.atoms)
     kernel = make_kernel(
-        nfa, known, limit, processing_time, sets_timers=is_stream, expressions=expressions
+        nfa,
+        known,
+        limit,
+        processing_time,
+        sets_timers=is_stream,
+        expressions=expressions,
+        gives_reached=wants_reached,
     )
     if kernel is not None:
         return KernelMatcher(kernel, list(nfa.stages), processing_time)
     rules = CepOperator(nfa, None, processing_time, limit)
     functions = None if expressions is None else generated(expressions)
-    return PythonMatcher(rules, wants_timeouts, known, functions)
+    return PythonMatcher(rules, wants_timeouts, known, functions, wants_reached)

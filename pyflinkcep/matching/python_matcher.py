@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.flink.nfa import NFA, Expressions
+from pyflinkcep.engines.flink.nfa.reached import Reaching
 from pyflinkcep.engines.flink.operator import CepOperator, KeyState
 from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.engines.flink.operator.state_counts import StateCounts, count_states
@@ -41,6 +42,8 @@ class PythonMatcher:
         The bits of the conditions whose answers come with the events.
     functions : MatchFunctions or None
         The pattern's match expressions.
+    wants_reached : bool
+        Whether stages that partial matches reach are needed.
     """
 
     def __init__(
@@ -49,11 +52,14 @@ class PythonMatcher:
         wants_timeouts: bool,
         known: int,
         functions: MatchFunctions | None,
+        wants_reached: bool = False,
     ) -> None:
+        self._results = Results(rules.nfa.stages, wants_timeouts)
+        if wants_reached:
+            rules = attrs.evolve(rules, nfa=Reaching.of(rules.nfa, self._results.reached))
         self._rules = rules
         self._known = known
         self._functions = functions
-        self._results = Results(rules.nfa.stages, wants_timeouts)
         self._state: KeyState | None = None
 
     def set_events(self, store: Store) -> None:

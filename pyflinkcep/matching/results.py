@@ -14,7 +14,10 @@ from pyflinkcep.engines.flink.nfa import EventMatch
 from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
 from pyflinkcep.matching.columns import Ints
 
-__all__ = ["Found", "Result", "Results"]
+__all__ = ["REACHED", "Found", "Result", "Results"]
+
+REACHED = 2
+"""The kind of a result that is a partial match which took its first event for a stage."""
 
 
 Result = tuple[bool, int, EventMatch]
@@ -27,14 +30,15 @@ _ARRAYS = (np.uint8, np.int64, np.int64, np.int32, np.int64)
 @attrs.frozen(eq=False)
 class Found:
     """
-    Matches and timeouts in order of emission, in columns.
+    Matches, timeouts and stages reached in order of emission, in columns.
 
     Attributes
     ----------
     stages : sequence of str
         The stages by number.
     kinds : array of uint8
-        For each result 1 for a match, 0 for a timeout.
+        For each result 1 for a match, 0 for a timeout, 2 for a stage that was reached: what the
+        partial match has taken, the event for that stage last.
     times : array of int64, epoch milliseconds
         The time of each result.
     ends : array of int64
@@ -209,6 +213,10 @@ class Results:
         """Receive a timed-out partial match."""
         if self._wants_timeouts:
             self._add(0, timestamp, match)
+
+    def reached(self, timestamp: int, match: EventMatch) -> None:
+        """Receive a partial match that took its first event for a stage."""
+        self._add(REACHED, timestamp, match)
 
     def dropped(self, key: Any, count: int) -> None:
         """Receive how many partial matches were dropped because there were too many."""

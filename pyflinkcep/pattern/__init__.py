@@ -10,6 +10,7 @@ from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import Quantifier, Times, WithinType
 from pyflinkcep.pattern.unused import UnusedResultWarning
+from pyflinkcep.pattern.window_funnel import windowFunnel
 
 __all__ = [
     "AfterMatchSkipStrategy",
@@ -22,4 +23,5 @@ __all__ = [
     "Times",
     "UnusedResultWarning",
     "WithinType",
+    "windowFunnel",
 ]

@@ -241,4 +241,4 @@ class CompressedStream:
         return CepDataFrame(Result.of(rows, self._source.job_name))
 
     def _started(self, stream: StreamJob) -> CepDataFrame:
-        return stream_result(stream, {MAIN: stream.output.schema}, has_match_time=True)
+        return stream_result(stream, {MAIN: stream.output.schema}, time=MATCH_TIME)

@@ -24,6 +24,7 @@ from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
+from pyflinkcep.spark.funnel import CountedMatches
 from pyflinkcep.spark.plan.arguments import check_bounded
 from pyflinkcep.spark.plan.calls import (
     FlatSelect,
@@ -46,13 +47,12 @@ from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource, time_name
 from pyflinkcep.spark.shown import stream_facts
-from pyflinkcep.spark.why_not import ExplainedMatches
 
 __all__ = ["PatternStream"]
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
-class PatternStream(ExplainedMatches):
+class PatternStream(CountedMatches):
     """
     A pattern applied to a DataFrame; made by :meth:`pyflinkcep.CEP.pattern`.
 

@@ -12,9 +12,10 @@ from pyspark.sql.types import StructType
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result
 from pyflinkcep.spark.handed_on import HandedOn
 from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.outputs import MATCH_TIME, tagged_events
+from pyflinkcep.spark.plan.outputs import MATCH_TIME, STAGE_TIME, tagged_events
 from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer
+from pyflinkcep.spark.worker.reached import ReachedConsumer
 from pyflinkcep.spark.worker.unpack import NULLS
 
 __all__ = ["AnalysedJob", "result_of", "stream_result"]
@@ -50,7 +51,10 @@ def result_of(analysed: AnalysedJob, consumer: Consumer, sides: Mapping[str, str
     job, schemas = analysed.job, consumer.schemas
     if job.is_stream:
         stream = analysed.stream(consumer, sides)
-        return stream_result(stream, schemas, isinstance(consumer, ColumnConsumer))
+        is_reached = isinstance(consumer, ReachedConsumer)
+        is_match = isinstance(consumer, ColumnConsumer)
+        time = MATCH_TIME if is_match else STAGE_TIME if is_reached else None
+        return stream_result(stream, schemas, time)
     rows = analysed.run(consumer)
     if NULLS in sides:
         nulls = job.given.where(job.source.is_null())
@@ -59,7 +63,7 @@ def result_of(analysed: AnalysedJob, consumer: Consumer, sides: Mapping[str, str
 
 
 def stream_result(
-    job: StreamJob, schemas: Mapping[str, StructType], has_match_time: bool = False
+    job: StreamJob, schemas: Mapping[str, StructType], time: str | None = None
 ) -> CepDataFrame:
     """
     Start a job on a stream.
@@ -70,8 +74,8 @@ def stream_result(
         The job.
     schemas : mapping of str to StructType
         Its outputs, the main one first.
-    has_match_time : bool
-        Whether the column ``matchTimestamp`` of the main output is the time of matches.
+    time : str or None
+        The column of the main output with the time of matches, or of stages reached.
     """
 
     def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
@@ -83,7 +87,7 @@ def stream_result(
         lambda milliseconds: job.behind(milliseconds).run(),
         job.delay_ms,
         held_back.events_ms,
-        {MATCH_TIME: held_back.time_ms} if has_match_time else {},
+        {} if time is None else {time: held_back.time_ms},
         is_guarded=job.plan.max_ahead_ms is not None,
     )
     result = CepDataFrame(
@@ -96,5 +100,6 @@ def stream_result(
         )
     )
     # With a watermark further behind only where it is asked for: other operators would wait too.
-    is_marked = handed_on.lags.get(MATCH_TIME) == 0 and not handed_on.is_guarded
-    return result.withEventTime(MATCH_TIME) if is_marked else result
+    if time is None or held_back.time_ms != 0 or handed_on.is_guarded:
+        return result
+    return result.withEventTime(time)

@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """
 Test patterns without Spark: :func:`match` for events in memory, :func:`trace` to see what became of
-them, :func:`whyNot` to see why they do not match, and harnesses to feed by hand.
+them, :func:`whyNot` to see why they do not match, :func:`funnel` to see how far they get, and
+harnesses to feed by hand.
 
 The pytest fixtures are in :mod:`pyflinkcep.testing.pytest_plugin`.
 """
 
 from pyflinkcep.tables import Matches, Record, Timeout, match, matchSase
 from pyflinkcep.testing.assertions import assertMatches
+from pyflinkcep.testing.funnel import funnel
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
 from pyflinkcep.testing.trace import trace, whyNot
+from pyflinkcep.trace.funnel import Funnel
 from pyflinkcep.trace.result import Trace
 from pyflinkcep.trace.why import WhyNot
 
 __all__ = [
+    "Funnel",
     "Matches",
     "NFATestHarness",
     "OperatorTestHarness",
@@ -22,6 +26,7 @@ __all__ = [
     "Trace",
     "WhyNot",
     "assertMatches",
+    "funnel",
     "match",
     "matchSase",
     "trace",

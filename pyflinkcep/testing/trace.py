@@ -32,7 +32,7 @@ from pyflinkcep.trace.result import Trace
 from pyflinkcep.trace.run import Input, traced
 from pyflinkcep.trace.why import WhyNot
 
-__all__ = ["sql_of", "trace", "whyNot"]
+__all__ = ["Run", "checked", "sql_of", "trace", "whyNot"]
 
 
 def trace(
@@ -90,8 +90,8 @@ def trace(
     2 events could not begin a match
       low: n < 3 was false 2 times, last for event 3: n = 9
     """
-    given = list(events_of(_checked("trace", pattern, events)))
-    run = _Run.of(pattern, given, timestamp, key, delayThreshold)
+    given = list(events_of(checked("trace", pattern, events)))
+    run = Run.of(pattern, given, timestamp, key, delayThreshold)
     limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
     return traced(run.pattern, run.nfa, run.given, run.expressions, limit, sql_of)
 
@@ -154,9 +154,9 @@ def whyNot(
       high: n > 70: true for 0 of 4 events  (never)
     ...
     """
-    given = list(events_of(_checked("whyNot", pattern, events)))
+    given = list(events_of(checked("whyNot", pattern, events)))
     timed = given if timestamp is None else [e for e in given if has_time(e, timestamp)]
-    run = _Run.of(pattern, timed, timestamp, key, delayThreshold)
+    run = Run.of(pattern, timed, timestamp, key, delayThreshold)
     more = {
         "without a time": len(given) - len(timed),
         "without a key": sum(one is None for one in run.given.keys) if key is not None else 0,
@@ -182,7 +182,8 @@ def sql_of(condition: IterativeCondition) -> str | None:
 _T = TypeVar("_T")
 
 
-def _checked(name: str, pattern: Pattern, events: _T) -> _T:
+def checked(name: str, pattern: Pattern, events: _T) -> _T:
+    """Return the events, if they stand behind a pattern."""
     if not isinstance(pattern, Pattern):
         raise InvalidArgumentError(
             f"{name}: expected a Pattern, got {pattern!r}", f"write {name}(pattern, events, ...)"
@@ -191,8 +192,21 @@ def _checked(name: str, pattern: Pattern, events: _T) -> _T:
 
 
 @attrs.frozen(eq=False)
-class _Run:
-    """A pattern and events, ready to be watched."""
+class Run:
+    """
+    A pattern and events, ready to be watched.
+
+    Attributes
+    ----------
+    pattern : Pattern
+        The pattern, with conditions that can be evaluated here.
+    nfa : NFA
+        The same, compiled.
+    given : Input
+        The events, with times and keys.
+    expressions : Expressions or None
+        The SQL over stages.
+    """
 
     pattern: Pattern
     nfa: NFA
@@ -207,7 +221,8 @@ class _Run:
         timestamp: str | Callable[[Any], Any] | None,
         key: str | Sequence[str] | Callable[[Any], Any] | None,
         delay: timedelta | None,
-    ) -> _Run:
+    ) -> Run:
+        """Compile a pattern for events, and read their times and keys."""
         here = evaluated_here(pattern, given)
         nfa = NFACompiler.compile(here, timeoutHandling=True)
         nfa.open(RuntimeContext())

@@ -23,7 +23,7 @@ from pyflinkcep.trace.model import End, Ending, PartialMatch, TracedEvent, Trace
 from pyflinkcep.trace.recorder import EnoughError, Recorder
 from pyflinkcep.trace.result import Trace
 
-__all__ = ["Input", "single_stages", "traced", "watched"]
+__all__ = ["Input", "feed", "over_numbers", "single_stages", "traced", "watched"]
 
 
 @attrs.frozen(eq=False)
@@ -100,9 +100,7 @@ def watched(
     untils = [stage.until for stage in stages if stage.until is not None]
     answerer = Answerer(given.events, sql_of, frozenset(_atoms(nfa, untils)))
     recorder = Recorder(answerer, nfa.windows, nfa.skip_strategy, most_misses, most_partials)
-    fields = expressions and Expressions(
-        expressions.functions, lambda number: expressions.fields(given.events[number])
-    )
+    fields = over_numbers(expressions, given.events)
     output = _Collected(given.events)
     operator = _Traced(
         Watched.of(nfa, recorder),
@@ -114,12 +112,20 @@ def watched(
     order, of = given.order, given.events
     keyed = KeyedCepOperator(operator, output, order and (lambda number: order(of[number])))
     with suppress(EnoughError):
-        _feed(keyed, given)
+        feed(keyed, given)
     fewest = {stage.name: _fewest(stage) for stage in stages if not stage.is_absent}
     return _Maker(nfa.description, given, recorder, fewest).trace(output), recorder
 
 
-def _feed(keyed: KeyedCepOperator, given: Input) -> None:
+def over_numbers(expressions: Expressions | None, events: Sequence[Any]) -> Expressions | None:
+    """Return SQL over stages for events that are known by their numbers."""
+    if expressions is None:
+        return None
+    fields = expressions.fields
+    return Expressions(expressions.functions, lambda number: fields(events[number]))
+
+
+def feed(keyed: KeyedCepOperator, given: Input) -> None:
     """Let the events arrive, and then the end, as in ``match``."""
     latest: int | None = None
     for number, (time, key) in enumerate(zip(given.times, given.keys, strict=True)):

@@ -58,6 +58,7 @@ def make_kernel(
     processing_time: bool = False,
     sets_timers: bool = True,
     expressions: CompiledExpressions | None = None,
+    gives_reached: bool = False,
 ) -> _kernel.Kernel | None:
     """
     Make a kernel for a pattern.
@@ -76,6 +77,8 @@ def make_kernel(
         Whether keys record when to wake without an event.
     expressions : CompiledExpressions, optional
         The programs of the pattern's match expressions.
+    gives_reached : bool
+        Whether stages that partial matches reach are among the results.
 
     Returns
     -------
@@ -107,6 +110,7 @@ def make_kernel(
         drop_oldest=limit is not None and limit.policy == "dropOldest",
         sets_timers=sets_timers,
         ansi=expressions is not None and expressions.ansi,
+        gives_reached=gives_reached,
     )
 
 

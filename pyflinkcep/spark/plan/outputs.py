@@ -29,6 +29,7 @@ from pyflinkcep.spark.worker.consumers import MAIN, TAG, ColumnConsumer, MatchTi
 
 __all__ = [
     "MATCH_TIME",
+    "STAGE_TIME",
     "add_output",
     "check_tag",
     "match_rows",
@@ -38,6 +39,9 @@ __all__ = [
     "parsed_schema",
     "tagged_events",
 ]
+
+STAGE_TIME = "stageTimestamp"
+"""The column of ``reached()`` with the time of the event with which a stage was reached."""
 
 
 def parsed_schema(schema: object, what: str) -> StructType:

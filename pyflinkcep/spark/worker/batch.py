@@ -84,7 +84,11 @@ class _Partition:
         self._reader = RowReader(task.layout.schema)
         self._rules = CepOperator(nfa)
         self._matcher = make_matcher(
-            nfa, task.consumer.wants_timeouts, task.limit, task.layout.expressions
+            nfa,
+            task.consumer.wants_timeouts,
+            task.limit,
+            task.layout.expressions,
+            wants_reached=task.consumer.wants_reached,
         )
         self._last: pa.Table | None = None
         self._store: EventStore | None = None

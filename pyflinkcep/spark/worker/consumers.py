@@ -63,12 +63,15 @@ class Consumer(Protocol):
         The schema of each output, the main one first.
     wants_timeouts : bool
         Whether timed-out partial matches are needed.
+    wants_reached : bool
+        Whether stages that partial matches reach are needed.
     shows_time : bool
         Whether the outputs show the time at which a match is emitted.
     """
 
     schemas: dict[str, StructType]
     wants_timeouts: bool
+    wants_reached: bool
     shows_time: bool
 
     def open(self, context: RuntimeContext) -> None:
@@ -100,6 +103,7 @@ class FunctionConsumer:
     schemas: dict[str, StructType]
     keys: Mapping[str, str] = attrs.field(factory=dict)
     wants_timeouts: bool = attrs.field(init=False)
+    wants_reached: bool = attrs.field(init=False, default=False)
     shows_time: bool = attrs.field(init=False)
     _writers: dict[str, RowWriter] = attrs.field(init=False, factory=dict)
 
@@ -236,9 +240,14 @@ class MatchTimes:
         """Return the times of matches, epoch milliseconds."""
         if self.window_ms is None or self.column is None:
             return found.times
-        own = events.take(found.handles, [self.column]).column(0).cast(pa.int64()).to_numpy()
-        taken = own if self.unit is None else np.floor_divide(own, self.unit)
+        taken = self.of_events(found, events)
         return times_of_matches(found, taken, self.window_ms, is_last=self.is_last)
+
+    def of_events(self, found: Found, events: EventStore) -> Ints:
+        """Return the times of the events of matches, epoch milliseconds."""
+        assert self.column is not None
+        own: Ints = events.take(found.handles, [self.column]).column(0).cast(pa.int64()).to_numpy()
+        return own if self.unit is None else np.floor_divide(own, self.unit)
 
     def column_of(self, times: Ints) -> pa.Array:
         """Return times in the type of the time column."""
@@ -270,6 +279,7 @@ class ColumnConsumer:
     event_columns: Sequence[str]
     times: MatchTimes
     wants_timeouts: bool = attrs.field(init=False)
+    wants_reached: bool = attrs.field(init=False, default=False)
     shows_time: bool = attrs.field(init=False, default=True)
 
     def __attrs_post_init__(self) -> None:

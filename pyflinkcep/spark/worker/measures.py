@@ -83,6 +83,7 @@ class ValueConsumer:
     ansi: bool
     schemas: dict[str, StructType] = attrs.field(init=False)
     wants_timeouts: bool = attrs.field(init=False, default=False)
+    wants_reached: bool = attrs.field(init=False, default=False)
     shows_time: bool = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:

@@ -62,6 +62,8 @@ class PatternMatching(Matching):
         Orders events of equal time.
     wants_timeouts : bool
         Whether timed-out partial matches are needed.
+    wants_reached : bool
+        Whether stages that partial matches reach are needed.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
     droppable : frozenset of int
@@ -75,6 +77,7 @@ class PatternMatching(Matching):
     pattern: Pattern
     comparator: TieOrder | None
     wants_timeouts: bool
+    wants_reached: bool = False
     limit: PartialMatchLimit | None = None
     droppable: frozenset[int] = frozenset()
     endings: Endings | None = None
@@ -123,6 +126,7 @@ class StreamTask(BucketTask):
             plan.layout.expressions,
             plan.processing_time,
             is_stream=True,
+            wants_reached=matching.wants_reached,
         )
 
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:

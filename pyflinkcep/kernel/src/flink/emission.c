@@ -39,7 +39,7 @@ static int give_match(Kernel *kernel, Key *key, const FoundMatch *match, int64_t
     const Found *events = &kernel->matches.found;
     for (Py_ssize_t i = match->first; i < match->end; i++)
         if (found_event(&kernel->found, events->stages[i], events->handles[i]) < 0) return -1;
-    return found_end(&kernel->found, true, timestamp);
+    return found_end(&kernel->found, MATCH, timestamp);
 }
 
 /* Emit the rest of the matches as Java's priority queue does. */
@@ -251,7 +251,7 @@ static int emit_match(
         context_path(kernel, match->node, match->version) < 0 ||
         found_path(&kernel->found, &kernel->work.path) < 0)
         return -1;
-    return found_end(&kernel->found, true, timestamp);
+    return found_end(&kernel->found, MATCH, timestamp);
 }
 
 static int add_completed(Key *key, Partials *completed) {

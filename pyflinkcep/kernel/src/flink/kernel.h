@@ -61,7 +61,7 @@ typedef struct {
     PyObject *view; /* from a handle to the event as the user's conditions see it */
     Pattern pattern;
     int64_t limit; /* of partial matches, 0 for none */
-    bool drop_oldest, processing_time, sets_timers;
+    bool drop_oldest, processing_time, sets_timers, gives_reached;
     Values values;
     Fields fields;
     Evaluation asked;

@@ -45,8 +45,10 @@ int key_check_usable(const Key *key);
 
 /* --- results.c */
 
+enum { TIMEOUT, MATCH, REACHED };
+
 typedef struct {
-    uint8_t *kinds; /* 1 a match, 0 a timeout */
+    uint8_t *kinds; /* a timeout, a match, or a stage that was reached */
     int64_t *times;
     int64_t *ends; /* where each one's events end */
     Py_ssize_t size, room;
@@ -70,7 +72,7 @@ typedef struct {
 
 int found_event(Found *found, int32_t stage, int64_t handle);
 int found_path(Found *found, const Path *path);
-int found_end(Found *found, bool is_match, int64_t timestamp);
+int found_end(Found *found, uint8_t kind, int64_t timestamp);
 void found_forget_open(Found *found);
 void found_empty(Found *found);
 void found_free(Found *found);

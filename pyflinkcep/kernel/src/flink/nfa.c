@@ -39,7 +39,7 @@ static int keep_timeout(Kernel *kernel, const Partial *partial, int64_t timestam
     if (context_path(kernel, partial->node, partial->version) < 0 ||
         found_path(&kernel->late, &kernel->work.path) < 0)
         return -1;
-    return found_end(&kernel->late, false, deadline_passed(kernel, partial, timestamp));
+    return found_end(&kernel->late, TIMEOUT, deadline_passed(kernel, partial, timestamp));
 }
 
 static int give_timeouts(Kernel *kernel) {
@@ -48,7 +48,7 @@ static int give_timeouts(Kernel *kernel) {
     for (Py_ssize_t i = 0, event = 0; i < late->size && status == 0; i++) {
         for (; event < late->ends[i] && status == 0; event++)
             status = found_event(found, late->stages[event], late->handles[event]);
-        if (status == 0) status = found_end(found, false, late->times[i]);
+        if (status == 0) status = found_end(found, TIMEOUT, late->times[i]);
     }
     found_empty(late);
     return status;
@@ -124,6 +124,25 @@ int key_drop_oldest(Kernel *kernel, Key *key, Py_ssize_t count) {
 
 /* --- events */
 
+/*
+ * Give the way of a partial match that takes the current event for a stage that it has not taken
+ * any for; `node` and `version` are those before. Mirror: engines/flink/nfa/reached.py.
+ */
+static int give_reached(Kernel *kernel, int32_t stage, Node *node, Version *version) {
+    Path *path = &kernel->work.path;
+    if (node != NULL && node->stage == stage) return 0;
+    if (node == NULL)
+        path->size = 0;
+    else if (context_path(kernel, node, version) < 0)
+        return -1;
+    for (Py_ssize_t i = 0; i < path->size; i++)
+        if (path->steps[i].stage == stage) return 0;
+    Found *found = &kernel->found;
+    if (found_path(found, path) < 0 || found_event(found, stage, kernel->asked.handle) < 0)
+        return -1;
+    return found_end(found, REACHED, kernel->asked.timestamp);
+}
+
 /* Move a partial match to one other state. */
 static int move_on(Kernel *kernel, Key *key, Partial *partial, const Move *move, Entry *entry) {
     Version *old = partial->version, *raised = version_increase(old, move->increase);
@@ -132,6 +151,10 @@ static int move_on(Kernel *kernel, Key *key, Partial *partial, const Move *move,
     version_drop(raised);
     if (version == NULL) return -1;
     if (move->takes) { /* the only take, so the version did not grow before it */
+        if (kernel->gives_reached && give_reached(kernel, move->stage, partial->node, old) < 0) {
+            version_drop(version);
+            return -1;
+        }
         Node *node = buffer_extend(
             &key->buffer, &kernel->values, move->stage, entry, partial->node, old, version);
         if (node == NULL) {
@@ -166,6 +189,8 @@ static int begin_one(Kernel *kernel, Key *key, const Move *move, Version *versio
     int status = node == NULL ? -1 : partial_push_kept(&key->partials, partial);
     version_drop(following);
     if (status == 0) key_earlier_deadline(kernel, key, &partial);
+    if (status == 0 && kernel->gives_reached)
+        status = give_reached(kernel, move->stage, NULL, NULL);
     return status;
 }
 
@@ -212,6 +237,9 @@ static int branch_to(
     Kernel *kernel, const Partial *partial, const Move *move, Entry *entry, Version *version) {
     bool completes = move->completes, skips = kernel->pattern.skip_kind != SKIP_NONE;
     Partial next = moved(partial, move, entry);
+    if (move->takes && kernel->gives_reached &&
+        give_reached(kernel, move->stage, partial->node, version) < 0)
+        return -1;
     if (completes && !skips) {
         int32_t last = move->takes ? move->stage : NO_STATE;
         if (match_of_run(kernel, &next, partial->node, version, last) < 0) return -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Results as arrays: matches and timeouts, their times and their events. No mirror in Python. */
+/* Results as arrays: matches, timeouts and stages reached, their times and their events. No mirror in Python. */
 #include "flink/key.h"
 
 int found_event(Found *found, int32_t stage, int64_t handle) {
@@ -26,7 +26,7 @@ int found_path(Found *found, const Path *path) {
 }
 
 /* End a result, whose events were added before. */
-int found_end(Found *found, bool is_match, int64_t timestamp) {
+int found_end(Found *found, uint8_t kind, int64_t timestamp) {
     if (found->size == found->room) {
         Py_ssize_t room = found->room, needed = found->size + 1;
         uint8_t *kinds = reserve(found->kinds, &room, needed, sizeof(uint8_t));
@@ -42,7 +42,7 @@ int found_end(Found *found, bool is_match, int64_t timestamp) {
         found->ends = ends;
         found->room = room;
     }
-    found->kinds[found->size] = is_match;
+    found->kinds[found->size] = kind;
     found->times[found->size] = timestamp;
     found->ends[found->size++] = found->events;
     return 0;

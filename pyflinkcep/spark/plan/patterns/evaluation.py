@@ -56,18 +56,29 @@ class PatternEvaluation:
         self,
         nfa: NFA,
         expressions: CompiledExpressions | None,
-        wants_timeouts: bool,
+        observed: bool,
         sees_order: bool,
     ) -> Evaluation:
         """
         Return how matches are found.
+
+        Parameters
+        ----------
+        nfa : NFA
+            The compiled pattern.
+        expressions : CompiledExpressions or None
+            Its SQL over stages.
+        observed : bool
+            Whether partial matches are seen: timeouts, or stages reached.
+        sees_order : bool
+            Whether the order of matches is.
 
         Raises
         ------
         NotSupportedError
             If lists were requested and could differ from the automaton; the message says why.
         """
-        obstacle = next((why for why, there in self._obstacles(nfa, wants_timeouts) if there), "")
+        obstacle = next((why for why, there in self._obstacles(nfa, observed) if there), "")
         return chosen_for_pattern(self.pattern, nfa, expressions, self.asked, obstacle, sees_order)
 
     def explained(self) -> dict[str, Evaluation]:
@@ -82,10 +93,10 @@ class PatternEvaluation:
             self.chosen(nfa, expressions, *_WAYS["toDF(), select() and flatSelect()"])
         return {way: free.chosen(nfa, expressions, *seen) for way, seen in _WAYS.items()}
 
-    def _obstacles(self, nfa: NFA, wants_timeouts: bool) -> Iterator[tuple[str, bool]]:
+    def _obstacles(self, nfa: NFA, observed: bool) -> Iterator[tuple[str, bool]]:
         """Yield reasons against lists, whatever the pattern, and whether each applies."""
         yield "a stream keeps partial matches in its state", self.dataframe.isStreaming
-        yield "timeouts are requested, and lists have no partial matches", wants_timeouts
+        yield "timeouts or a funnel are requested, and lists have no partial matches", observed
         yield "a comparator orders events of equal time", self.comparator is not None
         yield "maxPartialMatches is set, and lists have no partial matches", bool(self.limit)
         for atom in nfa.atoms:

@@ -168,7 +168,11 @@ class PatternJob:
         order = str(self.comparator) if isinstance(self.comparator, OrderColumns) else ""
         facts = fingerprint(self.nfa, layout, self.job.settings.groups, order, computed)
         droppable = self._droppable(consumer.shows_time)
-        matching = self._matching(droppable, wants_timeouts=consumer.wants_timeouts)
+        matching = self._matching(
+            droppable,
+            wants_timeouts=consumer.wants_timeouts,
+            wants_reached=consumer.wants_reached,
+        )
         return StreamJob.of(self.job, prepared, matching, facts, output, droppable)
 
     def stream_of_endings(self, rows: EndingRows, variables: Sequence[str]) -> StreamJob:
@@ -227,7 +231,8 @@ class PatternJob:
             self.pattern, self.source.dataframe, self.comparator, self.limit, self.evaluation
         )
         sees_order = isinstance(consumer, FunctionConsumer) and consumer.shows_time
-        found = how.chosen(self.nfa, self.expressions, consumer.wants_timeouts, sees_order)
+        observed = consumer.wants_timeouts or consumer.wants_reached
+        found = how.chosen(self.nfa, self.expressions, observed, sees_order)
         return found.name
 
     def _droppable(self, shows_time: bool) -> frozenset[int]:
@@ -241,6 +246,7 @@ class PatternJob:
         endings: Endings | None = None,
         *,
         wants_timeouts: bool = False,
+        wants_reached: bool = False,
     ) -> PatternMatching:
         names = taking_stages(self.pattern, self.nfa)
         taking = {stage: self.nfa.stages.index(stage) for stage in names}
@@ -248,6 +254,7 @@ class PatternJob:
             pattern=self.pattern,
             comparator=self.comparator,
             wants_timeouts=wants_timeouts,
+            wants_reached=wants_reached,
             limit=self.limit,
             droppable=droppable,
             endings=endings,

@@ -49,6 +49,7 @@ class Recording:
     def __init__(self) -> None:
         self.schemas = {"main": schema_of("x int")}
         self.wants_timeouts = True
+        self.wants_reached = False
         self.matches: list[Any] = []
         self.timeouts: list[Any] = []
         self.most_held = 0

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matches on an axis of time: a line for each, with its events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+from pyflinkcep.charts.model import Chart, specification
+from pyflinkcep.charts.rows import Points, matches_of, readable
+from pyflinkcep.show.svg import Drawing, text_width, wrapped
+
+__all__ = ["timeline_chart"]
+
+_TOP, _WIDTH, _LANE, _MARGIN = 78.0, 560.0, 24.0, 22.0
+_PAINTS = ("blue", "green", "amber", "violet", "red")
+_CALENDAR_MS = 10**11
+"""From when on a number is a moment and not a count: in 1973, as epoch milliseconds."""
+
+
+def timeline_chart(
+    matches: Any,
+    time: str | Callable[[Any], Any],
+    key: str | None = None,
+    title: str = "matches",
+    most: int = 100,
+) -> Chart:
+    """
+    Return matches on an axis of time.
+
+    Parameters
+    ----------
+    matches : DataFrame or iterable
+        What ``toDF()`` or ``match`` returns.
+    time : str or callable
+        The field or function of an event's time: epoch milliseconds or a datetime.
+    key : str, optional
+        The column of ``toDF()`` that names a match.
+    title : str
+        What stands above it.
+    most : int
+        The most matches to collect and draw: the first ones.
+
+    Examples
+    --------
+    >>> matches = [{"a": [{"ts": 0}], "b": [{"ts": 5}, {"ts": 8}]}]
+    >>> values = timeline_chart(matches, time="ts").spec["data"]["values"]
+    >>> [(value["stage"], value["time"]) for value in values]
+    [('a', 0), ('b', 5), ('b', 8)]
+    """
+    found = matches_of("timeline_chart", matches, time, key, most)
+    text = f"{title}, the first {most}" if len(found) == most else title
+    stages = list(dict.fromkeys(stage for one in found for stage, _ in one.events))
+    values = [
+        {"match": number, "label": one.label, "stage": stage, "time": at}
+        for number, one in enumerate(found)
+        for stage, at in one.events
+    ]
+    return Chart(title=text, spec=_spec(values, text), drawn=partial(_svg, found, stages, text))
+
+
+def _is_calendar(times: Sequence[int]) -> bool:
+    return bool(times) and min(times) >= _CALENDAR_MS
+
+
+def _spec(values: list[dict[str, Any]], title: str) -> dict[str, Any]:
+    x: dict[str, Any] = {"field": "time", "type": "quantitative", "title": "milliseconds"}
+    if _is_calendar([value["time"] for value in values]):
+        x = {"field": "time", "type": "temporal", "title": "UTC", "scale": {"type": "utc"}}
+    lanes = {"field": "match", "type": "ordinal", "title": "match"}
+    ends = {"x": {**x, "aggregate": "min"}, "x2": {"aggregate": "max", "field": "time"}}
+    label = {"field": "label", "title": "match"}
+    points = {
+        "x": x,
+        "color": {"field": "stage", "type": "nominal", "sort": None},
+        "tooltip": [label, {"field": "stage"}, {"field": "time"}],
+    }
+    return specification(
+        title,
+        data={"values": values},
+        width=560,
+        encoding={"y": lanes},
+        layer=[
+            {"mark": {"type": "rule", "strokeWidth": 2, "color": "#6e7781"}, "encoding": ends},
+            {"mark": {"type": "point", "filled": True, "size": 60}, "encoding": points},
+        ],
+    )
+
+
+def _svg(found: Sequence[Points], stages: Sequence[str], title: str) -> str:
+    page = Drawing()
+    page.text(_MARGIN, 24, wrapped(title, 90, 1)[0], "dim", 12, title=title)
+    right = _legend(page, stages)
+    names = [wrapped(one.label, 28, 1)[0] for one in found]
+    left = _MARGIN + max([40.0, *(text_width(name, 12) for name in names)]) + 16
+    times = [at for one in found for _, at in one.events]
+    low, high = min(times, default=0), max(times, default=0)
+    scale = _WIDTH / max(high - low, 1)
+    y = _TOP
+    for name, one in zip(names, found, strict=True):
+        places = [left + (at - low) * scale for _, at in one.events]
+        page.text(left - 12, y + 4, name, "ink", 12, "end", title=one.label)
+        page.line([(places[0], y), (places[-1] + 0.1, y)], "line", 2)
+        for (stage, _), x in zip(one.events, places, strict=True):
+            page.circle(x, y, 4.5, _PAINTS[stages.index(stage) % len(_PAINTS)])
+        y += _LANE
+    if found:
+        page.text(left, y + 10, _moment(low, times), "dim", 11)
+        page.text(left + _WIDTH, y + 10, f"{_moment(high, times)}", "dim", 11, "end")
+        middle = left + _WIDTH / 2
+        page.text(middle, y + 10, f"{readable(high - low)} in all", "dim", 11, "middle")
+    else:
+        page.text(_MARGIN, y, "no matches", "dim", 12)
+    return page.svg(max(left + _WIDTH, right) + _MARGIN, y + 30, title)
+
+
+def _legend(page: Drawing, stages: Sequence[str]) -> float:
+    x = _MARGIN
+    for number, stage in enumerate(stages[:12]):
+        name = wrapped(stage, 24, 1)[0]
+        page.circle(x + 5, 46, 4.5, _PAINTS[number % len(_PAINTS)])
+        page.text(x + 15, 50, name, "ink", 12, title=stage)
+        x += 15 + text_width(name, 12) + 18
+    return x
+
+
+def _moment(milliseconds: int, times: Sequence[int]) -> str:
+    if not _is_calendar(times):
+        return f"{milliseconds} ms"
+    try:
+        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return f"{milliseconds} ms"
+    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")

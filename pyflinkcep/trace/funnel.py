@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many keys and partial matches reached each stage of a pattern, and how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
+from typing import Any
+
+import attrs
+
+from pyflinkcep.charts import Chart, funnel_chart
+from pyflinkcep.errors import InvalidArgumentError, counted
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.pattern.quantifier import QuantifierProperty
+from pyflinkcep.pattern.stage import Stage
+
+__all__ = ["Funnel", "FunnelSettings", "FunnelStep", "Reach", "counted_funnel", "funnel_steps"]
+
+COUNTS = ("stage", "step", "keys", "partialMatches", "ofFirst", "ofPrevious", "dropOff")
+"""The columns of a funnel after those of the group, and before the quantiles."""
+_REACHED = ("stage", "step", "stageTimestamp", "sincePrevious", "sinceFirst")
+
+
+@attrs.frozen
+class FunnelStep:
+    """
+    A stage as a step of a funnel.
+
+    Attributes
+    ----------
+    stage : str
+        Its name.
+    number : int
+        Its number, from 1.
+    previous : int
+        The step before it that may not be passed by, with which it is compared; 0 if there is none:
+        then with what began.
+    """
+
+    stage: str
+    number: int
+    previous: int
+
+
+def funnel_steps(pattern: Pattern) -> tuple[FunnelStep, ...]:
+    """
+    Return the stages of a pattern that take events, in order.
+
+    Examples
+    --------
+    >>> pattern = Pattern.begin("a").followedBy("b").optional().followedBy("c")
+    >>> [(step.stage, step.previous) for step in funnel_steps(pattern)]
+    [('a', 0), ('b', 1), ('c', 1)]
+    """
+    steps: list[FunnelStep] = []
+    previous = 0
+    for stage, is_optional in _stages(pattern._chain(), False):
+        steps.append(FunnelStep(stage.name, len(steps) + 1, previous))
+        previous = previous if is_optional else len(steps)
+    return tuple(steps)
+
+
+def _stages(stages: Sequence[Stage], is_optional: bool) -> Iterator[tuple[Stage, bool]]:
+    """Yield the single stages that take events, and whether each may be passed by."""
+    for stage in stages:
+        own = is_optional or stage.quantifier.hasProperty(QuantifierProperty.OPTIONAL)
+        if stage.inside:
+            yield from _stages(stage.inside, own)
+        elif not stage.is_absent:
+            yield stage, own
+
+
+@attrs.frozen
+class FunnelSettings:
+    """
+    What a user asks of a funnel.
+
+    Attributes
+    ----------
+    by : tuple of str
+        The columns of a partial match's first event that form the groups.
+    quantiles : mapping of str to float
+        The quantiles of the time, by the names of their columns.
+    """
+
+    by: tuple[str, ...]
+    quantiles: Mapping[str, float]
+
+    @classmethod
+    def of(cls, name: str, by: object, quantiles: object = ()) -> FunnelSettings:
+        """
+        Check what a user asks.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If `by` is not names of columns, each once and none that the result has itself, or the
+            quantiles are not numbers from 0 to 1.
+        """
+        names = (by,) if isinstance(by, str) else by
+        if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
+            raise InvalidArgumentError(
+                f"{name}: expected by to be names of columns, got {by!r}",
+                "write by='country' or by=['country', 'device']; add a computed one to the events",
+            )
+        asked = cls(tuple(names), _named_quantiles(name, quantiles))
+        own = [*COUNTS, *_REACHED, *asked.quantiles]
+        taken = [one for one in names if one in own or list(names).count(one) > 1]
+        if taken:
+            raise InvalidArgumentError(
+                f"{name}: by names {taken[0]!r}, and there is another column of that name",
+                "name each column once, and rename one that the result has itself: "
+                f"{', '.join(dict.fromkeys(own))}",
+            )
+        return asked
+
+
+def _named_quantiles(name: str, quantiles: object) -> dict[str, float]:
+    given = quantiles if isinstance(quantiles, list | tuple) else (quantiles,)
+    found: dict[str, float] = {}
+    for one in given:
+        if isinstance(one, bool) or not isinstance(one, int | float) or not 0 <= one <= 1:
+            raise InvalidArgumentError(
+                f"{name}: expected quantiles from 0 to 1, got {one!r}",
+                "write quantiles=(0.5, 0.9) for the median and the ninetieth percentile",
+            )
+        found[f"p{one * 100:.10g}".replace(".", "_") + "Ms"] = float(one)
+    return found
+
+
+@attrs.frozen
+class Reach:
+    """
+    A stage that a partial match reached.
+
+    Attributes
+    ----------
+    group : tuple
+        The values of the group, of its first event.
+    key : object
+        Its key, hashable.
+    step : int
+        The number of the stage, from 1.
+    since_ms : int or None, milliseconds
+        The time since the event before it; None if there is none.
+    """
+
+    group: tuple[Any, ...]
+    key: Any
+    step: int
+    since_ms: int | None
+
+
+@attrs.frozen(repr=False)
+class Funnel:
+    """
+    How many keys and partial matches reached each stage; made by :func:`pyflinkcep.testing.funnel`.
+
+    Attributes
+    ----------
+    pattern : str
+        The pattern on one line.
+    rows : list of dict
+        A row for each group and stage, with the columns of :meth:`pyflinkcep.PatternStream.funnel`.
+    by : tuple of str
+        The columns of the group.
+    has_key : bool
+        Whether events have keys.
+    """
+
+    pattern: str
+    rows: list[dict[str, Any]]
+    by: tuple[str, ...] = ()
+    has_key: bool = True
+
+    def text(self) -> str:
+        """Return the funnel as text."""
+        lines = [self.pattern]
+        group: object = None
+        for row in self.rows:
+            own = tuple(row[name] for name in self.by)
+            if self.by and own != group:
+                facts = zip(self.by, own, strict=True)
+                lines.append(", ".join(f"{name}={value!r}" for name, value in facts))
+                group = own
+            lines.append(f"  {self._line(row)}")
+        return "\n".join(lines)
+
+    def _line(self, row: Mapping[str, Any]) -> str:
+        width = max(len(row["stage"]) for row in self.rows)
+        reached = [counted(row["partialMatches"], "partial match").replace("matchs", "matches")]
+        if self.has_key:
+            reached.insert(0, counted(row["keys"], "key"))
+        shares = [
+            f"{row[name]:.0%} of the {words}"
+            for name, words in (("ofFirst", "first"), ("ofPrevious", "one before"))
+            if row[name] is not None and row["step"] > 1
+        ]
+        times = [
+            f"{name.removesuffix('Ms').replace('_', '.')} {value:g} ms"
+            for name, value in row.items()
+            if name not in (*COUNTS, *self.by) and value is not None
+        ]
+        return f"{row['stage']:{width}}  {', '.join([*reached, *shares, *times])}"
+
+    def diagram(self) -> Chart:
+        """Return the funnel as a picture, with ``svg`` and ``save(path)``."""
+        return funnel_chart(self.rows, title=f"funnel of {self.pattern}", by=self.by)
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return f"{self.diagram().svg}<pre>{escape(self.text())}</pre>"
+
+
+def counted_funnel(
+    pattern: str,
+    steps: Sequence[FunnelStep],
+    reaches: Iterable[Reach],
+    settings: FunnelSettings,
+    *,
+    has_key: bool,
+) -> Funnel:
+    """
+    Return the funnel of what partial matches reached.
+
+    Parameters
+    ----------
+    pattern : str
+        The pattern on one line.
+    steps : sequence of FunnelStep
+        Its stages.
+    reaches : iterable of Reach
+        What partial matches reached, in the order of groups wanted.
+    settings : FunnelSettings
+        What the user asks.
+    has_key : bool
+        Whether shares are of keys; otherwise they are of partial matches.
+    """
+    groups: dict[tuple[Any, ...], dict[int, _Count]] = {} if settings.by else {(): {}}
+    for reach in reaches:
+        counts = groups.setdefault(reach.group, {})
+        for number in (reach.step, 0) if reach.since_ms is None else (reach.step,):
+            counts.setdefault(number, _Count()).add(reach)
+    rows = [
+        {
+            **dict(zip(settings.by, group, strict=True)),
+            **_row(step, counts, has_key),
+            **{
+                name: _quantile(sorted(counts[step.number].since), at)
+                if step.number in counts
+                else None
+                for name, at in settings.quantiles.items()
+            },
+        }
+        for group, counts in groups.items()
+        for step in steps
+    ]
+    return Funnel(pattern, rows, settings.by, has_key)
+
+
+@attrs.define(eq=False)
+class _Count:
+    """What reached a stage."""
+
+    keys: set[Any] = attrs.field(factory=set)
+    partials: int = 0
+    since: list[int] = attrs.field(factory=list)
+
+    def add(self, reach: Reach) -> None:
+        self.keys.add(reach.key)
+        self.partials += 1
+        if reach.since_ms is not None:
+            self.since.append(reach.since_ms)
+
+
+def _row(step: FunnelStep, counts: Mapping[int, _Count], has_key: bool) -> dict[str, Any]:
+    nothing = _Count()
+
+    def size(number: int) -> int:
+        count = counts.get(number, nothing)
+        return len(count.keys) if has_key else count.partials
+
+    own, count = size(step.number), counts.get(step.number, nothing)
+    first, previous = size(0), size(step.previous)
+    return {
+        "stage": step.stage,
+        "step": step.number,
+        "keys": len(count.keys),
+        "partialMatches": count.partials,
+        "ofFirst": own / first if first else None,
+        "ofPrevious": own / previous if previous else None,
+        "dropOff": previous - own,
+    }
+
+
+def _quantile(ordered: Sequence[int], at: float) -> float | None:
+    """Return a quantile as Spark's percentile does: between two values in proportion."""
+    if not ordered:
+        return None
+    place = at * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)

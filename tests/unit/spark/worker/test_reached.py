@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rows of stages reached, of a partition, with the kernel and without."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyflinkcep.spark.worker.batch import BatchTask
+from pyflinkcep.spark.worker.consumers import MAIN, MatchTimes
+from pyflinkcep.spark.worker.reached import ReachedConsumer
+from pyflinkcep.testing import funnel
+from pyflinkcep.trace.funnel import funnel_steps
+from tests.property.strategies import Event, PatternSpec, patterns, timed_events
+from tests.unit.spark.worker.test_batch_task import batches, budgets, layout, schema_of
+
+pytestmark = pytest.mark.usefixtures("each_path")
+
+SCHEMA = "key bigint, number int, stage string, step int, at bigint, previous bigint, first bigint"
+
+
+@given(patterns(), st.lists(timed_events(), min_size=1, max_size=3), budgets, st.randoms())
+def test_a_partition_reaches_what_a_funnel_counts(
+    spec: PatternSpec, keys: list[list[tuple[Event, int]]], sort_bytes: int, random: Random
+) -> None:
+    """Whatever the pattern, and however chunks cut keys: stages, groups and times are the same."""
+    rows = [
+        (key, ts, event.name, event.number, event.price)
+        for key, timed in enumerate(keys)
+        for event, ts in timed
+    ]
+    pattern = spec.build()
+    steps = funnel_steps(pattern)
+    names, times = [step.stage for step in steps], MatchTimes(None, "ts")
+    consumer = ReachedConsumer({MAIN: schema_of(SCHEMA)}, ["key", "number"], names, times)
+    task = BatchTask(pattern, layout(), None, consumer, sort_bytes=sort_bytes)
+    arrival = random.sample(range(len(rows)), len(rows))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("pyflinkcep.spark.worker.sorting._BLOCKS", 2)  # few events a chunk
+        found = [row for batch in task.run(batches(rows, 3, arrival)) for row in _rows(batch)]
+
+    events = [dict(zip(("key", "ts", "name", "number", "price"), row, strict=True)) for row in rows]
+    counted = funnel(pattern, events, "ts", "key", by="number", quantiles=(0, 1))
+    expected = [tuple(row.values())[:5] + tuple(row.values())[-2:] for row in counted.rows]
+    assert _counted(found) == {(row[0], row[2]): row[3:] for row in expected if row[4]}
+    assert all(row["at"] - row["first"] in {row[1] for row in rows} for row in found)
+    assert all(row["stage"] == names[row["step"] - 1] for row in found)
+
+
+def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = batch.to_pylist()
+    return rows
+
+
+def _counted(rows: list[dict[str, Any]]) -> dict[tuple[int, int], tuple[Any, ...]]:
+    """Return keys, partial matches and the shortest and longest time by group and step."""
+    groups = defaultdict(list)
+    for row in rows:
+        groups[row["number"], row["step"]].append(row)
+    return {at: _numbers(own) for at, own in groups.items()}
+
+
+def _numbers(rows: list[dict[str, Any]]) -> tuple[Any, ...]:
+    since = [row["previous"] for row in rows if row["previous"] is not None]
+    times = min(since, default=None), max(since, default=None)
+    return len({row["key"] for row in rows}), len(rows), *times
