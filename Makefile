@@ -41,7 +41,7 @@ bench: ## measure throughput; results go to benchmark.json
 docs: docs/architecture.svg pictures ## check that the manual's code runs and its links lead somewhere
 	pytest -q tests/test_docs.py
 
-pictures: ## draw the pictures of docs/why.md from its examples
+pictures: ## draw the pictures of the manual from its examples
 	$(PYTHON) docs/pictures.py
 
 matrix: ## run a small suite on each PySpark with each Python found; writes docs/versions.md

@@ -116,7 +116,7 @@ def test_links(page):
 
 
 def test_pictures_are_those_of_the_page():
-    """The pictures of why.md are drawn from its examples: `make pictures` draws them again."""
+    """The pictures of the pages are drawn from their examples: `make pictures` draws them again."""
     drawn = runpy.run_path(str(ROOT / "docs" / "pictures.py"))["drawn"]()
 
     assert [name for name, svg in drawn.items() if text(ROOT / "docs" / name) != svg] == []

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from pyflinkcep.charts.model import COLOURS, Chart, specification
-from pyflinkcep.charts.rows import matches_of, readable, unit_of
+from pyflinkcep.charts.rows import check_count, check_text, matches_of, readable, unit_of
 from pyflinkcep.errors import counted
 from pyflinkcep.show.svg import Drawing, wrapped
 
@@ -47,10 +47,13 @@ def durations_chart(
     >>> [(bar["from"], bar["to"], bar["count"]) for bar in chart.spec["data"]["values"]]
     [(10.0, 50.0, 2), (50.0, 90.0, 1)]
     """
+    check_text("durations_chart", "title", title)
+    check_count("durations_chart", "bins", bins)
+    check_count("durations_chart", "most", most)
     found = matches_of("durations_chart", matches, time, None, most)
     lengths = [one.length_ms for one in found]
     size, unit = unit_of(max(lengths, default=0))
-    bars = _bars(lengths, max(bins, 1), size)
+    bars = _bars(lengths, bins, size)
     text = f"{title}: {counted(len(lengths), 'match').replace('matchs', 'matches')}"
     text += ", the first ones" if len(lengths) == most else ""
     x = {"field": "from", "type": "quantitative", "title": f"first to last event, {unit}"}

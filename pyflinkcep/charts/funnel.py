@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from pyflinkcep.charts.model import COLOURS, Chart, specification
-from pyflinkcep.charts.rows import dicts, readable
+from pyflinkcep.charts.rows import check_text, dicts, readable
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 
@@ -47,7 +47,13 @@ def funnel_chart(rows: Any, title: str = "funnel", by: str | Sequence[str] = ())
     >>> funnel_chart(rows).spec["data"]["values"][0]["label"]
     '5 · 100 % of the first'
     """
-    names = (by,) if isinstance(by, str) else tuple(by)
+    check_text("funnel_chart", "title", title)
+    names = (by,) if isinstance(by, str) else by
+    if not isinstance(names, list | tuple):
+        raise InvalidArgumentError(
+            f"funnel_chart: expected by to be names of columns, got {by!r}",
+            "write by='country', what funnel() was given",
+        )
     given = dicts("funnel_chart", rows)
     for row in given:
         missing = [name for name in (*_NEEDED, *names) if name not in row]
@@ -87,7 +93,8 @@ def _spec(bars: list[dict[str, Any]], title: str, unit: str, is_grouped: bool) -
     order = {"field": "step", "op": "min", "order": "ascending"}
     y = {"field": "stage", "type": "nominal", "sort": order, "title": None}
     words = {"keys": "keys", "partialMatches": "partial matches"}[unit]
-    x = {"field": "value", "type": "quantitative", "title": words}
+    axis = {"grid": False, "tickMinStep": 1}
+    x = {"field": "value", "type": "quantitative", "title": words, "axis": axis}
     layers = [
         {"mark": {"type": "bar", "color": COLOURS[0]}, "encoding": {"x": x}},
         {
@@ -99,7 +106,8 @@ def _spec(bars: list[dict[str, Any]], title: str, unit: str, is_grouped: bool) -
     data = {"values": bars}
     if not is_grouped:
         return specification(title, data=data, width=480, **chart)
-    row = {"field": "group", "type": "nominal", "title": None, "sort": None}
+    header = {"labelOrient": "top", "labelAnchor": "start", "labelFontWeight": "bold"}
+    row = {"field": "group", "type": "nominal", "title": None, "sort": None, "header": header}
     return specification(title, data=data, facet={"row": row}, spec={"width": 480, **chart})
 
 

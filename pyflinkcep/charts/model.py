@@ -15,9 +15,9 @@ from pyflinkcep.show import Picture
 
 __all__ = ["COLOURS", "Chart", "specification"]
 
-COLOURS = ("#0969da", "#1a7f37", "#9a6700", "#8250df", "#cf222e", "#1b7c83", "#bf3989", "#6e7781")
+COLOURS = ("#3b82d0", "#3a9a52", "#b8860b", "#9a6ce0", "#dd4f56", "#2a9d9d", "#d05aa0", "#808890")
+"""Seen on white and on dark paper alike, since a specification cannot know which there is."""
 _TEXT = "#737b85"
-"""Readable on white and on dark paper alike, since a specification cannot know which there is."""
 _SCRIPT = re.compile(r"<(?=[/!]|script)", re.IGNORECASE)
 
 

@@ -11,7 +11,7 @@ import attrs
 
 from pyflinkcep.errors import InvalidArgumentError
 
-__all__ = ["Points", "dicts", "matches_of", "readable", "unit_of"]
+__all__ = ["Points", "check_count", "check_text", "dicts", "matches_of", "readable", "unit_of"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
@@ -38,6 +38,23 @@ def dicts(name: str, rows: Any, most: int | None = None) -> list[dict[str, Any]]
             )
         found.append(dict(own))
     return found
+
+
+def check_text(name: str, argument: str, value: object) -> None:
+    """Refuse what is no text."""
+    if not isinstance(value, str):
+        raise InvalidArgumentError(
+            f"{name}: expected {argument} to be text, got {value!r}", f"write {argument}='text'"
+        )
+
+
+def check_count(name: str, argument: str, value: object) -> None:
+    """Refuse what is no number of things."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise InvalidArgumentError(
+            f"{name}: expected {argument} to be a whole number, at least 1, got {value!r}",
+            f"write {argument}=20",
+        )
 
 
 def _fields(row: Any) -> Mapping[str, Any] | None:
@@ -86,6 +103,13 @@ def matches_of(
     most : int
         The most matches.
     """
+    if not isinstance(time, str) and not callable(time):
+        raise InvalidArgumentError(
+            f"{name}: expected time to be a field or a function of an event, got {time!r}",
+            "write time='ts', or time=lambda event: event.ts",
+        )
+    if key is not None:
+        check_text(name, "key", key)
     found = []
     for number, row in enumerate(dicts(name, matches, most)):
         events = [

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
-from pyflinkcep.charts.model import Chart, specification
-from pyflinkcep.charts.rows import Points, matches_of, readable
+from pyflinkcep.charts.model import COLOURS, Chart, specification
+from pyflinkcep.charts.rows import Points, check_count, check_text, matches_of, readable
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 
 __all__ = ["timeline_chart"]
@@ -50,11 +50,13 @@ def timeline_chart(
     >>> [(value["stage"], value["time"]) for value in values]
     [('a', 0), ('b', 5), ('b', 8)]
     """
+    check_text("timeline_chart", "title", title)
+    check_count("timeline_chart", "most", most)
     found = matches_of("timeline_chart", matches, time, key, most)
     text = f"{title}, the first {most}" if len(found) == most else title
     stages = list(dict.fromkeys(stage for one in found for stage, _ in one.events))
     values = [
-        {"match": number, "label": one.label, "stage": stage, "time": at}
+        {"match": f"{one.label} ({number})" if key else one.label, "stage": stage, "time": at}
         for number, one in enumerate(found)
         for stage, at in one.events
     ]
@@ -69,13 +71,13 @@ def _spec(values: list[dict[str, Any]], title: str) -> dict[str, Any]:
     x: dict[str, Any] = {"field": "time", "type": "quantitative", "title": "milliseconds"}
     if _is_calendar([value["time"] for value in values]):
         x = {"field": "time", "type": "temporal", "title": "UTC", "scale": {"type": "utc"}}
-    lanes = {"field": "match", "type": "ordinal", "title": "match"}
+    lanes = {"field": "match", "type": "nominal", "title": None, "sort": None}
+    shown = {name: x[name] for name in ("field", "type", "title")}
     ends = {"x": {**x, "aggregate": "min"}, "x2": {"aggregate": "max", "field": "time"}}
-    label = {"field": "label", "title": "match"}
     points = {
         "x": x,
         "color": {"field": "stage", "type": "nominal", "sort": None},
-        "tooltip": [label, {"field": "stage"}, {"field": "time"}],
+        "tooltip": [{"field": "match"}, {"field": "stage"}, shown],
     }
     return specification(
         title,
@@ -83,8 +85,11 @@ def _spec(values: list[dict[str, Any]], title: str) -> dict[str, Any]:
         width=560,
         encoding={"y": lanes},
         layer=[
-            {"mark": {"type": "rule", "strokeWidth": 2, "color": "#6e7781"}, "encoding": ends},
-            {"mark": {"type": "point", "filled": True, "size": 60}, "encoding": points},
+            {"mark": {"type": "rule", "strokeWidth": 2, "color": COLOURS[-1]}, "encoding": ends},
+            {
+                "mark": {"type": "point", "filled": True, "opacity": 1, "size": 60},
+                "encoding": points,
+            },
         ],
     )
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError, did_you_mean
@@ -26,7 +26,7 @@ _OTHERS = {
 def windowFunnel(
     window: timedelta,
     conditions: Mapping[str, Condition],
-    *modes: str,
+    modes: str | Sequence[str] = (),
     timestamp: str | None = None,
 ) -> Pattern:
     """
@@ -41,7 +41,7 @@ def windowFunnel(
         The longest time from the first event to the last; an event exactly at its end counts.
     conditions : mapping of str to str, Column or callable
         The steps in order: the name of each, and its condition as for :meth:`Pattern.where`.
-    *modes : {"strict_once", "strict_increase"}
+    modes : {"strict_once", "strict_increase"}, or a list of them
         ``strict_once``: an event counts for one step only, as always here. ``strict_increase``: the
         times of steps increase strictly.
     timestamp : str, optional
@@ -57,7 +57,7 @@ def windowFunnel(
     NotSupportedError
         If a mode is one whose meaning no pattern has; the message says what differs.
     InvalidArgumentError
-        If there are no conditions, a mode is unknown, or `timestamp` is missing.
+        If there are no conditions, a mode is unknown, or `timestamp` is missing or not needed.
 
     Notes
     -----
@@ -76,29 +76,38 @@ def windowFunnel(
             f"windowFunnel: expected conditions by the names of steps, got {conditions!r}",
             "write {'view': \"page = 'item'\", 'buy': \"page = 'paid'\"}",
         )
-    for mode in modes:
-        if mode in _OTHERS:
-            raise NotSupportedError(f"windowFunnel: the mode {mode!r}", _OTHERS[mode])
-        if mode not in (_ONCE, _INCREASE):
-            known = [_ONCE, _INCREASE, *_OTHERS]
-            hint = did_you_mean(str(mode), known, f"write one of {_ONCE!r} and {_INCREASE!r}")
-            raise InvalidArgumentError(f"windowFunnel: unknown mode {mode!r}", hint)
-    if _INCREASE in modes and timestamp is None:
+    increases = _INCREASE in _checked(modes)
+    if increases is not isinstance(timestamp, str):
         raise InvalidArgumentError(
-            f"windowFunnel: {_INCREASE!r} without the column of times", "write timestamp='ts'"
+            f"windowFunnel: {_INCREASE!r} needs the column of times, and nothing else does; "
+            f"got timestamp={timestamp!r}",
+            f"write modes={_INCREASE!r}, timestamp='ts'",
         )
     pattern: Pattern | None = None
     before = ""
     for name, condition in conditions.items():
         begun = Pattern.begin(name) if pattern is None else pattern.followedBy(name)
         pattern = begun.where(condition)
-        if before and _INCREASE in modes:
+        if before and increases:
             column = _quoted(str(timestamp))
             pattern = pattern.where(f"{column} > last({_quoted(before)}.{column})")
         before = name
     assert pattern is not None
     longest = window_milliseconds(window, "windowFunnel") + 1
     return pattern.within(timedelta(milliseconds=longest))
+
+
+def _checked(modes: object) -> Sequence[str]:
+    """Return the modes, if each is one that a pattern has."""
+    given = modes if isinstance(modes, list | tuple) else (modes,)
+    for mode in given:
+        if mode in _OTHERS:
+            raise NotSupportedError(f"windowFunnel: the mode {mode!r}", _OTHERS[mode])
+        if mode not in (_ONCE, _INCREASE):
+            known = [_ONCE, _INCREASE, *_OTHERS]
+            hint = did_you_mean(str(mode), known, f"write one of {_ONCE!r} and {_INCREASE!r}")
+            raise InvalidArgumentError(f"windowFunnel: unknown mode {mode!r}", hint)
+    return given
 
 
 def _quoted(name: str) -> str:

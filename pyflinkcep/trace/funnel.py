@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.charts import Chart, funnel_chart
+from pyflinkcep.charts.rows import readable
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.quantifier import QuantifierProperty
@@ -198,7 +199,7 @@ class Funnel:
             if row[name] is not None and row["step"] > 1
         ]
         times = [
-            f"{name.removesuffix('Ms').replace('_', '.')} {value:g} ms"
+            f"{name.removesuffix('Ms').replace('_', '.')} {readable(value)}"
             for name, value in row.items()
             if name not in (*COUNTS, *self.by) and value is not None
         ]

@@ -28,12 +28,15 @@ from pyflinkcep import (
     matchRecognize,
     parse,
     seq,
+    windowFunnel,
 )
+from pyflinkcep.charts import durations_chart, funnel_chart, timeline_chart
 from pyflinkcep.errors import CepError, NotSupportedError
 from pyflinkcep.testing import (
     NFATestHarness,
     OperatorTestHarness,
     assertMatches,
+    funnel,
     match,
     matchSase,
     trace,
@@ -102,6 +105,11 @@ def calls(spark: SparkSession) -> dict[str, Call]:
         "match": (match, {"pattern": PATTERN, "events": [EVENT]}),
         "trace": (trace, {"pattern": PATTERN, "events": [EVENT]}),
         "whyNot": (whyNot, {"pattern": PATTERN, "events": [EVENT]}),
+        "funnel": (funnel, {"pattern": PATTERN, "events": [EVENT]}),
+        "windowFunnel": (windowFunnel, {"window": timedelta(1), "conditions": {"a": "n = 1"}}),
+        "funnel_chart": (funnel_chart, {"rows": []}),
+        "timeline_chart": (timeline_chart, {"matches": [], "time": "ts"}),
+        "durations_chart": (durations_chart, {"matches": [], "time": "ts"}),
         "diagram": (diagram, {"pattern": PATTERN}),
         "matchSase": (matchSase, {"query": QUERY, "events": [EVENT]}),
         "assertMatches": (assertMatches, {"actual": [{"a": [1]}], "expected": [{"a": [1]}]}),

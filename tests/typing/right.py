@@ -35,13 +35,17 @@ from pyflinkcep import (
     keyBy,
     parse,
     seq,
+    windowFunnel,
 )
+from pyflinkcep.charts import Chart, durations_chart, funnel_chart, timeline_chart
 from pyflinkcep.testing import (
+    Funnel,
     Matches,
     Record,
     Trace,
     WhyNot,
     assertMatches,
+    funnel,
     match,
     matchSase,
     trace,
@@ -186,4 +190,13 @@ def shown(frame: DataFrame) -> None:
     assert_type(why.advice, tuple[str, ...])
     stream = CEP.pattern(keyBy(frame, "user"), patterns())
     assert_type(stream.whyNot(key="anna", maxEvents=10), WhyNot)
+    assert_type(stream.funnel(by=["user"], quantiles=(0.5, 1)), DataFrame)
+    assert_type(stream.reached("user"), CepDataFrame)
+    steps = windowFunnel(timedelta(1), {"a": "n = 1", "b": lambda e: e.n > 1}, "strict_once")
+    counted = funnel(steps, [{"user": "anna", "at": 3}], "at", "user", by="user", quantiles=0.5)
+    assert_type(counted, Funnel)
+    assert_type(counted.diagram(), Chart)
+    assert_type(funnel_chart(stream.funnel(), by="user").svg, str)
+    timeline_chart(stream.toDF(), time="at", key="user").save("matches.svg")
+    durations_chart(match(patterns(), [{"at": 3}]), time=lambda event: event.at, bins=9)
     stream.waiting("checkpoint", operatorId=1).show()

@@ -34,7 +34,7 @@ def test_the_pattern() -> None:
 def test_times_that_increase() -> None:
     """A step of the same time as the one before does not count, whatever names there are."""
     pattern = windowFunnel(
-        timedelta(seconds=1), {"a b": "e = 1", "c`d": "e = 2"}, "strict_increase", timestamp="t"
+        timedelta(seconds=1), {"a b": "e = 1", "c`d": "e = 2"}, "strict_increase", "t"
     )
 
     assert match(pattern, [{"e": 1, "t": 5}, {"e": 2, "t": 5}], timestamp="t") == []
@@ -48,13 +48,13 @@ def test_times_that_increase() -> None:
         (["strict_deduplication"], NotSupportedError, "the first step that repeats"),
         (["strict_order", "allow_reentry"], NotSupportedError, "strict_order"),
         (["strict_onse"], InvalidArgumentError, "did you mean 'strict_once'?"),
-        (["strict_increase"], InvalidArgumentError, "write timestamp='ts'"),
+        (["strict_increase"], InvalidArgumentError, "got timestamp=None"),
     ],
 )
 def test_modes_that_no_pattern_has(modes: list[str], error: type[Exception], words: str) -> None:
     """Modes of another meaning are refused by name, and the message says what differs."""
     with pytest.raises(error) as raised:
-        windowFunnel(timedelta(seconds=1), {"a": "e = 1"}, *modes)
+        windowFunnel(timedelta(seconds=1), {"a": "e = 1"}, modes)
     assert words in str(raised.value)
 
 
@@ -105,7 +105,8 @@ def _levels(
 ) -> dict[int, int]:
     """Return how far each user gets, by the funnel."""
     names = {f"s{number}": text for number, text in enumerate(conditions)}
-    pattern = windowFunnel(timedelta(milliseconds=window), names, *modes, timestamp="t")
+    time = "t" if "strict_increase" in modes else None
+    pattern = windowFunnel(timedelta(milliseconds=window), names, modes, time)
     rows: list[dict[str, Any]] = [{"u": user, "t": time, "e": kind} for user, time, kind in events]
     counted = funnel(pattern, rows, timestamp="t", key="u", by="u")
     levels = dict.fromkeys((user for user, _, _ in events), 0)

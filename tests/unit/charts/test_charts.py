@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Charts of funnels and matches: specifications, pictures, and names that stay text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pyflinkcep import InvalidArgumentError, NotSupportedError, Pattern
+from pyflinkcep.charts import Chart, durations_chart, funnel_chart, timeline_chart
+from pyflinkcep.testing import funnel, match
+from tests.unit.show.support import points, size, texts
+
+SCRIPT = "</script><script>alert(1)</script>"
+START = datetime(2026, 5, 1, 12, tzinfo=UTC)
+PATTERN = (
+    Pattern.begin(SCRIPT).where("x = 1").followedBy("b").where("x = 2").within(timedelta(minutes=9))
+)
+EVENTS = [
+    {"u": f"{SCRIPT}{n % 4}", "at": START + timedelta(seconds=7 * n * n % 900), "x": n % 3}
+    for n in range(60)
+]
+
+
+class Frame:
+    """What a DataFrame is for a chart."""
+
+    def __init__(self, rows: list[Any], most: int | None = None) -> None:
+        self.rows = rows
+        self.most = most
+
+    def limit(self, most: int) -> Frame:
+        """Return the first rows."""
+        return Frame(self.rows[:most], most)
+
+    def collect(self) -> list[Any]:
+        """Return the rows."""
+        return self.rows
+
+
+def charts() -> dict[str, Chart]:
+    """Return one of each kind, with and without data."""
+    rows = funnel(PATTERN, EVENTS, "at", "u", by="u").rows
+    matches = match(PATTERN, EVENTS, "at", "u")
+    keyed = Frame([{"u": SCRIPT, **one} for one in matches])
+    return {
+        "funnel": funnel_chart(rows, SCRIPT),
+        "grouped": funnel_chart(Frame(rows), by="u"),
+        "no funnel": funnel_chart([]),
+        "durations": durations_chart(keyed, "at", title=SCRIPT),
+        "no durations": durations_chart([], "at"),
+        "timeline": timeline_chart(keyed, lambda event: event.at, "u", SCRIPT),
+        "no timeline": timeline_chart([], "at"),
+    }
+
+
+@pytest.mark.parametrize("name", list(charts()))
+def test_pictures_hold_what_is_drawn_and_names_stay_text(name: str) -> None:
+    """All lies inside the picture, in colours for light and dark; no name becomes an element."""
+    chart = charts()[name]
+    svg = chart.svg
+    width, height = size(svg)
+
+    assert [p for p in points(svg) if not (0 <= p[0] <= width and 0 <= p[1] <= height)] == []
+    assert "<script" not in svg
+    assert "prefers-color-scheme:dark" in svg
+    assert chart._repr_html_() == svg
+    assert chart._repr_mimebundle_()["application/vnd.vegalite.v5+json"] == chart.spec
+    assert json.loads(json.dumps(chart.spec)) == chart.spec
+    if not name.startswith("no "):
+        assert any("script>" in text for text in texts(svg))
+
+
+@pytest.mark.parametrize("name", list(charts()))
+def test_altair_takes_the_specifications(name: str) -> None:
+    """They are valid, and no page that Altair makes has a script of ours."""
+    pytest.importorskip("altair")
+    own = charts()[name].altair()
+
+    assert own.to_dict()["data"] is not None
+    assert "</script><script>alert" not in own.to_html()
+
+
+def test_without_altair_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The picture and the specification need no package."""
+    monkeypatch.setitem(sys.modules, "altair", None)
+    chart = funnel_chart([])
+
+    with pytest.raises(NotSupportedError, match=r"pyflinkcep\[charts\]"):
+        chart.altair()
+    assert chart.svg
+
+
+def test_a_funnel_shows_partial_matches_where_keys_say_nothing() -> None:
+    """Without a key there is at most one."""
+    rows = [
+        {"stage": "a", "step": 1, "keys": 1, "partialMatches": 9, "ofFirst": 1.0, "p50Ms": None},
+        {"stage": "b", "step": 2, "keys": 1, "partialMatches": 3, "ofFirst": 1 / 3, "p50Ms": 90e3},
+    ]
+    values = funnel_chart(rows).spec["data"]["values"]
+
+    labels = [value["label"] for value in values]
+    assert labels == ["9 · 100 % of the first", "3 · 33 % of the first · median 90 s"]
+
+
+def test_durations_are_counted_once() -> None:
+    """Each match is in one bar, the longest in the last."""
+    matches = [{"a": [{"t": 0}], "b": [{"t": ms}]} for ms in (0, 1, 5, 9, 10)]
+    bars = durations_chart(matches, "t", bins=5).spec["data"]["values"]
+
+    assert [bar["count"] for bar in bars] == [2, 0, 1, 0, 2]
+    (alone,) = durations_chart(matches[:1], "t").spec["data"]["values"]
+    assert alone["count"] == 1
+
+
+def test_only_the_first_matches_are_collected() -> None:
+    """A chart says so if there are more."""
+    frame = Frame([{"a": [{"t": n}]} for n in range(9)])
+
+    assert timeline_chart(frame, "t", most=3).title == "matches, the first 3"
+    assert len(timeline_chart(frame, "t", most=3).spec["data"]["values"]) == 3
+    assert "the first ones" in durations_chart(frame, "t", most=9).title
+
+
+def test_files(tmp_path: Path) -> None:
+    """A chart is saved as picture or as specification."""
+    chart = funnel_chart([], "none")
+    chart.save(tmp_path / "chart.json")
+    chart.save(tmp_path / "chart.svg")
+
+    assert json.loads((tmp_path / "chart.json").read_text())["title"]["text"] == "none"
+    assert (tmp_path / "chart.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: funnel_chart([{"stage": "a"}]), "got one without 'step'"),
+        (lambda: funnel_chart([], by=3), "expected by to be names"),
+        (lambda: funnel_chart(3), "expected rows or a DataFrame"),
+        (lambda: funnel_chart([3]), "expected rows as dicts"),
+        (lambda: timeline_chart([{"a": [{"t": 1}]}], "ts"), "has no time 'ts'"),
+        (lambda: timeline_chart([{"a": [{"t": "1"}]}], "t"), "expected times in epoch"),
+        (lambda: timeline_chart([], "t", most=0), "at least 1, got 0"),
+        (lambda: durations_chart([], 3), "expected time to be a field"),
+        (lambda: durations_chart([], "t", title=3), "expected title to be text"),
+    ],
+)
+def test_what_is_no_row_is_refused(call: Any, words: str) -> None:
+    """Rows of something else are named, with what to pass."""
+    with pytest.raises(InvalidArgumentError, match=words):
+        call()
