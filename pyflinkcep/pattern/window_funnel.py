@@ -77,7 +77,7 @@ def windowFunnel(
             "write {'view': \"page = 'item'\", 'buy': \"page = 'paid'\"}",
         )
     increases = _INCREASE in _checked(modes)
-    if increases is not isinstance(timestamp, str):
+    if not isinstance(timestamp, str) if increases else timestamp is not None:
         raise InvalidArgumentError(
             f"windowFunnel: {_INCREASE!r} needs the column of times, and nothing else does; "
             f"got timestamp={timestamp!r}",
