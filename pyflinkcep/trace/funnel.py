@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -36,7 +36,8 @@ class FunnelStep:
         Its number, from 1.
     previous : int
         The step before it that may not be passed by, with which it is compared; 0 if there is none:
-        then with what began.
+        then with what began. Alternatives, and patterns in any order, are each compared with what
+        is before all of them.
     """
 
     stage: str
@@ -55,21 +56,25 @@ def funnel_steps(pattern: Pattern) -> tuple[FunnelStep, ...]:
     [('a', 0), ('b', 1), ('c', 1)]
     """
     steps: list[FunnelStep] = []
-    previous = 0
-    for stage, is_optional in _stages(pattern._chain(), False):
-        steps.append(FunnelStep(stage.name, len(steps) + 1, previous))
-        previous = previous if is_optional else len(steps)
+    _add_steps(steps, pattern._chain(), 0)
     return tuple(steps)
 
 
-def _stages(stages: Sequence[Stage], is_optional: bool) -> Iterator[tuple[Stage, bool]]:
-    """Yield the single stages that take events, and whether each may be passed by."""
+def _add_steps(steps: list[FunnelStep], stages: Sequence[Stage], previous: int) -> int:
+    """Add the steps of stages; return that with which what follows them is compared."""
     for stage in stages:
-        own = is_optional or stage.quantifier.hasProperty(QuantifierProperty.OPTIONAL)
-        if stage.inside:
-            yield from _stages(stage.inside, own)
+        last = previous
+        if stage.combination is not None:
+            ends = [_add_steps(steps, [part], previous) for part in stage.inside]
+            last = ends[-1] if stage.combination.in_any_order else previous
+        elif stage.inside:
+            last = _add_steps(steps, stage.inside, previous)
         elif not stage.is_absent:
-            yield stage, own
+            steps.append(FunnelStep(stage.name, len(steps) + 1, previous))
+            last = len(steps)
+        if not stage.quantifier.hasProperty(QuantifierProperty.OPTIONAL):
+            previous = last
+    return previous
 
 
 @attrs.frozen

@@ -10,6 +10,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, InputError, InvalidArgumentError, Pattern
 from pyflinkcep.testing import Funnel, funnel, match, trace
+from pyflinkcep.trace.funnel import funnel_steps
 from tests.shorthand import parse as pattern_of
 
 SHOP = (
@@ -100,6 +101,24 @@ def test_shares_pass_optional_stages_by() -> None:
 
     assert columns(found, "stage", "ofPrevious", "dropOff") == [
         ("a", 1, 0), ("b", 1 / 3, 2), ("c", 2 / 3, 1)
+    ]  # fmt: skip
+
+
+def test_groups_are_compared_with_what_is_before_them() -> None:
+    """An optional group, alternatives, and patterns in any order: inside, and after them."""
+
+    def previous(pattern: Pattern) -> dict[str, int]:
+        return {step.stage: step.previous for step in funnel_steps(pattern)}
+
+    assert previous(pattern_of("a -> (b -> c)? -> d")) == {"a": 0, "b": 1, "c": 2, "d": 1}
+    b = Pattern.begin("b").where("x = 'b'").next("c").where("x = 'c'")
+    d, a = Pattern.begin("d").where("x = 'd'"), Pattern.begin("a").where("x = 'a'")
+    either, both = a.followedBy(Pattern.oneOf(b, d)), a.followedBy(Pattern.allOf(b, d))
+    assert previous(either.followedBy("e")) == {"a": 0, "b": 1, "c": 2, "d": 1, "e": 1}
+    assert previous(both.followedBy("e")) == {"a": 0, "b": 1, "c": 2, "d": 1, "e": 4}
+    found = funnel(both, [{"u": 0, "x": x} for x in "adbc"], key="u")
+    assert columns(found, "stage", "partialMatches", "ofPrevious") == [
+        ("a", 1, 1), ("b", 2, 1), ("c", 2, 1), ("d", 1, 1)
     ]  # fmt: skip
 
 
