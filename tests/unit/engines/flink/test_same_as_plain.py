@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
-from pyflinkcep.engines.flink.nfa.reached import Reaching
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.state_codec import StateWriter
 from pyflinkcep.engines.flink.operator.state_counts import NO_START, StateCounts, count_states
@@ -47,9 +46,6 @@ class Collect:
     def timeout(self, key: Any, timestamp: int, match: Any) -> None:
         self.found.append((0, timestamp, match))
 
-    def reached(self, timestamp: int, match: Any) -> None:
-        self.found.append((2, timestamp, match))
-
     def dropped(self, key: Any, count: int) -> None:
         self.dropped_count += count
 
@@ -57,16 +53,13 @@ class Collect:
 class Both:
     """One key on both paths."""
 
-    def __init__(
-        self, nfa: NFA, limit: PartialMatchLimit | None = None, reached: bool = False
-    ) -> None:
+    def __init__(self, nfa: NFA, limit: PartialMatchLimit | None = None) -> None:
         nfa.open(RuntimeContext())
         self.nfa = nfa
-        self.output = Collect()
-        plain = Reaching.of(nfa, self.output.reached) if reached else nfa
-        self.rules = CepOperator(plain, limit=limit)
+        self.rules = CepOperator(nfa, limit=limit)
         self.state = self.rules.new_key()
-        self.run = KernelRun(nfa, limit, gives_reached=reached)
+        self.output = Collect()
+        self.run = KernelRun(nfa, limit)
         self.key = self.run.kernel.new_key()
 
     def process(self, times: list[int], events: list[Any]) -> None:
@@ -206,30 +199,6 @@ def test_counting_damaged_states() -> None:
             assert counts.held <= 2
     with pytest.raises(ValueError, match="lengths"):
         both.run.kernel.count_states(arrays[0], np.asarray([len(numbers) + 1]))
-
-
-@settings(max_examples=MANY)
-@given(spec=patterns().filter(is_buildable), todo=steps())
-def test_stages_reached(spec: PatternSpec, todo: Any) -> None:
-    """Both tell of the same stages in the same order, and find what they find without."""
-    nfa = NFACompiler.compile(spec.build())
-    both, silent = Both(nfa, reached=True), Both(nfa)
-
-    for time, events, exchange in todo:
-        for one in (both, silent):
-            one.process([at for at, _ in events], [event for _, event in events])
-            one.advance(time)
-        assert both.states() == silent.states()
-        plain, kernel = both.found()
-        assert sorted(kernel, key=_is_match) == sorted(plain, key=_is_match)
-        assert [one for one in kernel if one[0] < 2] == silent.found()[1]
-        if exchange:
-            both.exchange()
-            silent.exchange()
-
-
-def _is_match(found: Found) -> bool:
-    return found[0] < 2
 
 
 @settings(max_examples=MANY)
