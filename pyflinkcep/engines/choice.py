@@ -15,12 +15,14 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.model import Form, Query, Strategy
 
 __all__ = [
+    "AUTO",
     "AUTOMATON",
     "BACKTRACKING",
     "EVALUATIONS",
     "EVENT_LISTS",
     "OUTPUTS",
     "Evaluation",
+    "alternatives",
     "check_pattern_evaluation",
     "chosen",
     "chosen_for_compressed",
@@ -28,17 +30,36 @@ __all__ = [
 ]
 
 AUTOMATON, BACKTRACKING, EVENT_LISTS = "nfa", "backtracking", "eventLists"
-EVALUATIONS = ("auto", AUTOMATON, BACKTRACKING, EVENT_LISTS)
+AUTO = "auto"
+EVALUATIONS = (AUTO, AUTOMATON, BACKTRACKING, EVENT_LISTS)
 OUTPUTS = ("all", "onePerStart", "nonOverlapping")
 _OF_PATTERNS = ("auto", AUTOMATON, EVENT_LISTS)
 
 
 @attrs.frozen
 class Evaluation:
-    """The name of an evaluation, and why it was chosen."""
+    """
+    An evaluation that was chosen by the form of a query or pattern.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    reason : str
+        Why it was chosen.
+    candidates : tuple of str
+        The evaluations among which the events decide, with `name` among them; empty if the form has
+        decided.
+    """
 
     name: str
     reason: str
+    candidates: tuple[str, ...] = ()
+
+    @property
+    def for_tables(self) -> str:
+        """What to tell whoever has the events: the name, or "auto" if they decide."""
+        return AUTO if self.candidates else self.name
 
 
 def chosen(
@@ -66,6 +87,8 @@ def chosen(
         If the evaluation cannot answer the query, or keeps no runs to bound.
     """
     how = _evaluation(query, evaluation, output)
+    if evaluation == AUTO:
+        how = attrs.evolve(how, candidates=alternatives(query, output, is_limited))
     if not is_limited or how.name == AUTOMATON:
         return how
     if evaluation == "auto" and query.form is Form.SEQ and output == "all":
@@ -131,6 +154,16 @@ def chosen_for_compressed(query: Query, evaluation: str = "auto") -> Evaluation:
             f'leave evaluation out, or use "{own}"',
         )
     return Evaluation(own, "compressed")
+
+
+def alternatives(query: Query, output: str = "all", is_limited: bool = False) -> tuple[str, ...]:
+    """Return the evaluations among which the events may decide; none if the form does."""
+    if query.form is Form.LIST or query.is_composed or query.most_events is not None or is_limited:
+        return ()
+    answering = (AUTOMATON, BACKTRACKING) if output == "all" else (BACKTRACKING,)
+    if _is_chain(query) and not _unlisted(query):
+        answering = (EVENT_LISTS, *answering)
+    return answering if len(answering) > 1 else ()
 
 
 def _is_chain(query: Query) -> bool:

@@ -45,12 +45,14 @@ class PlainQueries:
         self.every = alternatives(query)
         self._automata: dict[int, SaseAutomaton] = {}
 
-    def sequences(self, number: int, table: EventTable, limit: RunLimit | None) -> Sequences:
+    def sequences(
+        self, number: int, table: EventTable, limit: RunLimit | None, narrows: bool
+    ) -> Sequences:
         """Return a plain query on a table; all tables have the same kinds."""
         plain = self.every[number]
         if number not in self._automata:
             self._automata[number] = compile_query(plain, table.kinds)
-        return Sequences(plain, table, self._automata[number], limit=limit)
+        return Sequences(plain, table, self._automata[number], limit=limit, narrows=narrows)
 
 
 def whole_matches(
@@ -92,17 +94,23 @@ class ComposedSequences:
         The events.
     limit : RunLimit, optional
         A bound on the runs of a partition, for each of the plain queries.
+    narrows : bool
+        See :class:`Sequences`.
     """
 
     def __init__(
-        self, queries: PlainQueries, table: EventTable, limit: RunLimit | None = None
+        self,
+        queries: PlainQueries,
+        table: EventTable,
+        limit: RunLimit | None = None,
+        narrows: bool = False,
     ) -> None:
         self.variables = queries.variables
         self._query, self._table = queries.every[0], table
         self._parts: list[_Part] = []
         for number, plain in enumerate(queries.every):
             numbers = [self.variables.index(name) for name in plain.variables]
-            self._parts.append(_Part(queries.sequences(number, table, limit), numbers))
+            self._parts.append(_Part(queries.sequences(number, table, limit, narrows), numbers))
 
     def run(self, begun: list[int] | None = None) -> Iterator[MatchPositions]:
         """Yield all matches, found by automata; see :meth:`Sequences.run`."""

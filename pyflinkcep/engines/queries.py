@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
+from pyflinkcep.engines.by_data import resolved
 from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.engines.composed import ComposedSequences, PlainQueries, whole_matches
 from pyflinkcep.engines.compressed.arrays import MatchArrays
@@ -77,13 +78,14 @@ def query_matches(
         The query.
     table : EventTable
         The events.
-    evaluation : {"nfa", "backtracking", "eventLists"}
-        What :func:`~pyflinkcep.engines.choice.chosen` chose.
+    evaluation : {"auto", "nfa", "backtracking", "eventLists"}
+        What :func:`~pyflinkcep.engines.choice.chosen` chose; "auto" to choose by the events.
     output : {"all", "onePerStart", "nonOverlapping"}
         Which matches to yield.
     limit : RunLimit, optional
         A bound on the runs of ``nfa``.
     """
+    evaluation = resolved(query, table, evaluation, output)
     if evaluation == EVENT_LISTS and query.is_composed:
         return _composed_lists(query, table, output)
     if evaluation == EVENT_LISTS:
@@ -106,6 +108,7 @@ def match_arrays(
 
     Returns None for queries that only :func:`query_matches` answers.
     """
+    evaluation = resolved(query, table, evaluation, output)
     if evaluation == EVENT_LISTS:
         return None
     sequences = _sequences(query, table, limit)
@@ -120,8 +123,8 @@ def _sequences(
     """Return a SEQ query on a table, by automata."""
     limit, table, query = limit_of(query, limit), numbered(query, table), timed(query)
     if query.is_composed:
-        return ComposedSequences(PlainQueries(query), table, limit)
-    return Sequences(query, table, limit=limit)
+        return ComposedSequences(PlainQueries(query), table, limit, narrows=True)
+    return Sequences(query, table, limit=limit, narrows=True)
 
 
 def list_frames(query: Query, table: EventTable, output: str = "all") -> Iterator[Frame]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.engines.by_data import resolved
 from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.engines.composed import ComposedSequences, PlainQueries
 from pyflinkcep.engines.event_windows import LAST_NUMBER, limit_of, numbered, timed
@@ -107,8 +108,8 @@ class StreamedQuery:
     ----------
     query : Query
         The query.
-    evaluation : {"nfa", "backtracking", "eventLists"}
-        How matches are found.
+    evaluation : {"auto", "nfa", "backtracking", "eventLists"}
+        How matches are found; "auto" to choose for each portion.
     output : {"all", "onePerStart", "nonOverlapping"}
         Which matches are requested.
     limit : RunLimit, optional
@@ -139,21 +140,22 @@ class StreamedQuery:
         return found, self._at_times(kept)
 
     def _matches(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
+        how = resolved(self.query, portion.table, self._evaluation, self._output)
         if self._output != "all":
-            if self._evaluation == EVENT_LISTS:
+            if how == EVENT_LISTS:
                 return self._first_of_lists(portion)
             return self._first_of_search(portion)
-        return self._certain(portion) if self._looks_ahead else self._completed(portion)
+        return self._certain(portion, how) if self._looks_ahead else self._completed(portion, how)
 
     # --- all matches
 
-    def _completed(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
+    def _completed(self, portion: Portion, how: str) -> tuple[list[MatchPositions], Kept]:
         """Return the matches that new events complete."""
         table = attrs.evolve(portion.table, ends=portion.from_on(portion.fresh))
         begun: list[int] | None = None
-        if self._evaluation == EVENT_LISTS:
+        if how == EVENT_LISTS:
             found = list(query_matches(self.query, table, EVENT_LISTS, "all"))
-        elif self._evaluation == BACKTRACKING:
+        elif how == BACKTRACKING:
             found = list(self._sequences(table).searched("all"))
         else:
             begun = []
@@ -163,13 +165,13 @@ class StreamedQuery:
             since = list(map(max, since, _earliest(portion, begun)))
         return found, self._kept(portion, since)
 
-    def _certain(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
+    def _certain(self, portion: Portion, how: str) -> tuple[list[MatchPositions], Kept]:
         """Return the matches whose window has passed."""
         table = attrs.evolve(portion.table, starts=portion.from_on(portion.free))
         window, times = self._window, portion.table.times
         found = []
         due: dict[int, int] = {}
-        for match in self._all(table):
+        for match in self._all(table, how):
             first = _first_event(match)
             end = min(times[first] + window, MAX_WATERMARK)
             if end <= portion.watermark:
@@ -183,11 +185,11 @@ class StreamedQuery:
             kept.deadlines[key] = end
         return found, kept
 
-    def _all(self, table: EventTable) -> Iterator[MatchPositions]:
-        if self._evaluation == EVENT_LISTS:
+    def _all(self, table: EventTable, how: str) -> Iterator[MatchPositions]:
+        if how == EVENT_LISTS:
             return query_matches(self.query, table, EVENT_LISTS, "all")
         sequences = self._sequences(table)
-        is_searched = self._evaluation == BACKTRACKING
+        is_searched = how == BACKTRACKING
         return sequences.searched("all") if is_searched else sequences.run()
 
     # --- some matches

@@ -116,6 +116,7 @@ class QueryStream(SideOutputs):
         >>> logins.explain()
         SASE+: SEQ(fail f, ok o)
           evaluation: eventLists (single events under skip_till_any_match in a window)
+          where events say that it costs less: nfa or backtracking
           window: 1 min from the first event to the last, inclusive
           key: user
           shuffled: ((`result` = 'fail') OR (`result` = 'ok')) AND (`user` IS NOT NULL)
@@ -301,7 +302,7 @@ class QueryStream(SideOutputs):
             self._keys,
             self._time_column,
             self._settings,
-            how.name,
+            how.for_tables,
             self._output,
             None if self._limit is None else RunLimit(self._limit.most),
         )

@@ -141,7 +141,11 @@ def matchSase(
     if compressed:
         return CompressedMatches(_Pieces(asked, objects, compressed_matches(asked, objects.table)))
     runs = None if limit is None else RunLimit(limit.most)
-    found = query_matches(asked, objects.table, how.name, output, runs)
+    found: Iterable[MatchPositions] = query_matches(
+        asked, objects.table, how.for_tables, output, runs
+    )
+    if how.candidates:  # the order must not tell which was chosen
+        found = sorted(found, key=lambda match: (last_event(match), list(match.values())))
     returns = Returns(asked, attribute_of, objects.kinds)
     matches = ((positions, objects.match(positions)) for positions in found)
     return [

@@ -11,7 +11,7 @@ from pyflinkcep.engines.lists.candidates import Ranks
 from pyflinkcep.engines.lists.ranges import Ints, Stretches, earlier, expanded, later
 from pyflinkcep.sase.model import Query
 
-__all__ = ["near_the_rarest", "stretches_near_the_rarest"]
+__all__ = ["near_the_rarest", "spans", "stretches_near_the_rarest"]
 
 _RARER = 16
 """How many times rarer than another an element must be for a search to pay off."""
@@ -73,11 +73,11 @@ def stretches_near_the_rarest(
     rarest = min(singles, key=counts.__getitem__)
     if counts[rarest] * _RARER > max(counts.values()):
         return None
-    low, high = _spans(query.window, ranks.times, events_of(rarest))
+    low, high = spans(query.window, ranks.times, events_of(rarest))
     return None if 2 * int((high - low).sum()) > ranks.size else (low, high)
 
 
-def _spans(window: int, times: Ints, positions: Ints) -> Stretches:
+def spans(window: int, times: Ints, positions: Ints) -> Stretches:
     """Return the stretches near some events; no two of them touch."""
     moments = np.take(times, positions)
     low = np.searchsorted(times, earlier(moments, window), "left")

@@ -53,9 +53,14 @@ class TypeCodes:
             lists = np.arange(len(numbers), dtype=np.int32)
         return cls(codes, lists, list(numbers))
 
+    @property
+    def step(self) -> int:
+        """One of so many events is in the sample."""
+        return len(self.codes) // _SAMPLE + 1
+
     def sampled(self) -> dict[str, int]:
         """Return how often each type occurs in a sample."""
-        sample = self.codes[:: len(self.codes) // _SAMPLE + 1]
+        sample = self.codes[:: self.step]
         known = np.bincount(sample[sample >= 0], minlength=len(self.lists))[: len(self.lists)]
         own = self.lists >= 0
         counts = np.bincount(self.lists[own], known[own], len(self.names))

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import attrs
@@ -26,7 +28,15 @@ from pyflinkcep.sase.model import Query, Strategy
 from pyflinkcep.sase.parts import joined
 from pyflinkcep.sase.placement import PlacedClause, placed
 
-__all__ = ["EdgeConditions", "Fields", "Negative", "SaseAutomaton", "Slots", "compile_query"]
+__all__ = [
+    "EdgeConditions",
+    "Fields",
+    "Negative",
+    "SaseAutomaton",
+    "Slots",
+    "compile_query",
+    "compiled_once",
+]
 
 Fields = Sequence[Any]
 """The values of an event that conditions read."""
@@ -152,6 +162,16 @@ def compile_query(query: Query, kinds: Mapping[str, Kind], ansi: bool = False) -
         If values of different kinds are compared or combined.
     """
     return _Compiler(query).run(kinds, ansi)
+
+
+def compiled_once(query: Query, kinds: Mapping[str, Kind]) -> SaseAutomaton:
+    """Return a compiled SEQ query, which is kept for the next tables of the same kinds."""
+    return _compiled(query, tuple(sorted(kinds.items(), key=itemgetter(0))))
+
+
+@lru_cache(maxsize=64)
+def _compiled(query: Query, kinds: tuple[tuple[str, Kind], ...]) -> SaseAutomaton:
+    return compile_query(query, dict(kinds))
 
 
 class _Compiler:

@@ -15,11 +15,12 @@ from pyflinkcep.engines.compressed.counting import CountPayloads, Measure, Total
 from pyflinkcep.engines.compressed.nodes import Node, NodePayloads, paths
 from pyflinkcep.engines.compressed.payloads import Ended, MeasuredValues
 from pyflinkcep.engines.compressed.sums import RequestedTotal, Weighed, exact_totals, weighed_totals
-from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
+from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compiled_once
 from pyflinkcep.engines.sequences.counting import KernelCounter
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.sequences.listing import KernelLister, KernelSearch
 from pyflinkcep.engines.sequences.merged import MergedRuns
+from pyflinkcep.engines.sequences.nearness import Nearness
 from pyflinkcep.engines.sequences.search import DepthFirstSearch
 from pyflinkcep.engines.sequences.track import Track
 from pyflinkcep.engines.table import EventTable, listed
@@ -69,6 +70,9 @@ class Sequences:
         Orders the events of a partition, given by their positions, anew where times are equal.
     limit : RunLimit, optional
         A bound on the runs of a partition when :meth:`run` or :meth:`arrays` lists all matches.
+    narrows : bool
+        Whether to leave out events that are too far from all of the rarest component; no event may
+        follow later.
     """
 
     def __init__(
@@ -78,12 +82,14 @@ class Sequences:
         automaton: SaseAutomaton | None = None,
         order: Callable[[Sequence[int]], Sequence[int]] | None = None,
         limit: RunLimit | None = None,
+        narrows: bool = False,
     ) -> None:
         self._query = query
         self._table = table
         self._order = order
         self._limit = limit
-        self._automaton = automaton or compile_query(query, table.kinds)
+        self._narrows = narrows and limit is None
+        self._automaton = automaton or compiled_once(query, table.kinds)
         self.variables = query.variables
 
     @cached_property
@@ -267,7 +273,11 @@ class Sequences:
     # --- partitions
 
     def _positions(self) -> Iterator[Sequence[int]]:
-        """Yield the positions of each partition's events."""
+        """Yield the positions of each partition's events that can matter."""
+        every = self._all_positions()
+        return Nearness(self._query, self._table).of(every) if self._narrows else every
+
+    def _all_positions(self) -> Iterator[Sequence[int]]:
         for positions, is_null in self._table.partitions(self._query):
             if not is_null:
                 yield positions if self._order is None else self._order(positions)

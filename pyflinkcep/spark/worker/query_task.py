@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.engines.by_data import resolved
 from pyflinkcep.engines.choice import EVENT_LISTS
 from pyflinkcep.engines.compressed.arrays import MatchArrays
 from pyflinkcep.engines.queries import last_event, list_frames, match_arrays, query_matches
@@ -98,12 +99,13 @@ class QueryTask:
 
     def _found(self, table: EventTable) -> Iterator[Found]:
         """Yield the matches, many at a time; a handle is a position in the table."""
-        arrays = match_arrays(self.query, table, self.evaluation, self.output, self.runs)
+        how = resolved(self.query, table, self.evaluation, self.output)
+        arrays = match_arrays(self.query, table, how, self.output, self.runs)
         if arrays is not None:
             yield from self._listed(arrays, table)
             return
         variables = self.query.variables
-        is_plain = self.evaluation == EVENT_LISTS and self.limit is None
+        is_plain = how == EVENT_LISTS and self.limit is None
         is_plain = is_plain and not self.query.is_composed
         if is_plain and not any(part.repeats for part in self.query.positive):
             for frame in list_frames(self.query, table, self.output):
@@ -111,7 +113,7 @@ class QueryTask:
                 yield from found_of_columns(variables, columns, table.times).parts(MOST_RESULTS)
             return
         results = Results(variables, wants_timeouts=False)
-        matches = query_matches(self.query, table, self.evaluation, self.output, self.runs)
+        matches = query_matches(self.query, table, how, self.output, self.runs)
         for match in islice(matches, self.limit):
             results.match(None, table.times[last_event(match)], match)
             if len(results) >= MOST_RESULTS:

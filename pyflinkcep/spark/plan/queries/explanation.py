@@ -47,6 +47,9 @@ def _evaluation(analysed: AnalysedQuery, how: Evaluation, runs_as_pattern: bool)
         yield "evaluation: nfa, as the pattern with the same matches"
         return
     yield f"evaluation: {how.name} ({how.reason})"
+    others = [name for name in how.candidates if name != how.name]
+    if others:
+        yield f"where events say that it costs less: {' or '.join(others)}"
     if analysed.why_no_pattern is not None:
         yield f"not a pattern: {analysed.why_no_pattern}"
 

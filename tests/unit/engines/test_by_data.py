@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The choice of an evaluation by the events."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyflinkcep.engines import by_data
+from pyflinkcep.engines.by_data import chosen_by_data, estimate, resolved
+from pyflinkcep.engines.choice import alternatives, chosen
+from pyflinkcep.engines.queries import query_matches
+from pyflinkcep.engines.table import Coded, EventTable, Numbers
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.sase import parse
+from pyflinkcep.testing import matchSase
+from tests.unit.engines.sequences.test_counts import random_query, random_table
+
+_ABC = "PATTERN SEQ(A a, B b, C c) WHERE"
+_LOOP = "PATTERN SEQ(A a, B+ b[], C c) WHERE"
+
+
+def table(weights: dict[str, float], size: int = 40_000, values: int = 1000) -> EventTable:
+    """Events a second apart."""
+    chance = np.random.default_rng(3)
+    shares = np.array(list(weights.values())) / sum(weights.values())
+    codes = chance.choice(len(weights), size, p=shares).astype(np.int32)
+    columns = {"k": chance.integers(0, values, size), "x": chance.integers(0, 1000, size)}
+    kinds = dict.fromkeys(columns, Kind.BIGINT)
+    return EventTable(Numbers(np.arange(size) * 1000), Coded(codes, list(weights)), columns, kinds)
+
+
+EVEN = dict.fromkeys("ABCDEFGH", 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "events", "output", "expected"),
+    [
+        (f"{_ABC} a.k = b.k AND b.k = c.k WITHIN 20000 s", table(EVEN, values=9000), "all", "nfa"),
+        (f"{_ABC} b.x > a.x WITHIN 60 s", table(EVEN), "all", "eventLists"),
+        (f"{_ABC} b.x > a.x + 950 WITHIN 900 s", table(EVEN), "onePerStart", "eventLists"),
+        (f"{_LOOP} b[i].x > b[i-1].x WITHIN 9000 s", table(EVEN), "all", "nfa"),
+    ],
+)
+def test_events_decide_where_the_form_does_not(
+    text: str, events: EventTable, output: str, expected: str
+) -> None:
+    """Deep windows with an equality go to the automaton, others to lists, whatever the form."""
+    assert chosen_by_data(parse(text), events, output).name == expected
+
+
+def test_what_only_one_evaluation_answers_is_not_estimated() -> None:
+    """The form bounds the choice: elements with ;, composed patterns, windows of events."""
+    events = table(EVEN)
+    for text in (
+        "PATTERN A;B",
+        "PATTERN SEQ(A a, (B b)?, C c)",
+        "PATTERN SEQ(A a, B b) WITHIN 10 EVENTS",
+    ):
+        query = parse(text)
+        assert alternatives(query) == ()
+        assert estimate(query, events) is None
+        assert resolved(query, events, "auto") == chosen(query).name
+    assert chosen(parse("PATTERN SEQ(A a)"), is_limited=True).candidates == ()
+    assert resolved(parse("PATTERN SEQ(A a)"), events, "backtracking") == "backtracking"
+
+
+def test_counts_are_near_the_truth() -> None:
+    """Types are counted by sample, the rare ones exactly; values of equalities too."""
+    weights = {"A": 50, "B": 2, "C": 0.02}
+    events = table(weights, values=10)
+    query = parse(f"{_ABC} a.k = b.k AND c.x >= 900 WITHIN 100 s")
+    found = estimate(query, events)
+    assert found is not None
+    exact = np.bincount(events.types.codes)  # type: ignore[attr-defined]
+    assert found.facts.counts["a"] == pytest.approx(exact[0], rel=0.1)
+    assert found.facts.counts["b"] == pytest.approx(exact[1], rel=0.3)
+    assert found.facts.counts["c"] == exact[2]
+    assert found.edges[1].joint == pytest.approx(0.1, rel=0.6)
+    assert found.facts.share == pytest.approx(100 / 40_000, rel=0.02)
+
+
+@given(st.integers(0, 1 << 40))
+def test_whatever_is_chosen_the_answer_is_the_same(seed: int) -> None:
+    """With NULL, NaN, texts, negations, any strategy and output; estimates never fail."""
+    chance = random.Random(seed)
+    try:
+        query = random_query(chance, compares_absent=chance.random() < 0.5)
+    except ValueError:
+        return  # a negation at an end without WITHIN, ...
+    events = random_table(chance, chance.choice([1, 9, 14]))
+    output = chance.choice(["all", "all", "onePerStart", "nonOverlapping"])
+    with mock.patch.multiple(by_data, _FEW=0, _SURELY=0.5, _FEW_CANDIDATES=0, _CHEAP=0, _QUICK=0):
+        how = resolved(query, events, "auto", output)
+        found = sorted(map(repr, query_matches(query, events, "auto", output)))
+    usual = chosen(query, "auto", output).name
+    assert found == sorted(map(repr, query_matches(query, events, usual, output)))
+    assert how in (usual, *alternatives(query, output))
+
+
+def test_the_order_of_matches_does_not_tell_what_was_chosen() -> None:
+    """Matches of lists come by their last event, then by their events in the order of PATTERN."""
+    events: list[dict[str, Any]] = [{"type": t, "n": n} for n, t in enumerate("ABABCAC")]
+    found = matchSase("PATTERN SEQ(A a, B b, C c) WITHIN 1 min", events)
+    ways = [tuple(own[0]["n"] for own in match.values()) for match in found]
+    assert ways == [(0, 1, 4), (0, 3, 4), (2, 3, 4), (0, 1, 6), (0, 3, 6), (2, 3, 6)]
+    for evaluation in ("nfa", "backtracking", "eventLists"):
+        with mock.patch("pyflinkcep.engines.queries.resolved", return_value=evaluation):
+            assert matchSase("PATTERN SEQ(A a, B b, C c) WITHIN 1 min", events) == found
