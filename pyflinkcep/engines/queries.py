@@ -31,6 +31,7 @@ from pyflinkcep.sase.model import Form, Query
 __all__ = [
     "Compressed",
     "MatchPositions",
+    "by_last_event",
     "chain_frames",
     "compressed_matches",
     "last_event",
@@ -165,6 +166,11 @@ def compressed_matches(query: Query, table: EventTable) -> Compressed:
 def last_event(match: MatchPositions) -> int:
     """Return the position of the last event of a match."""
     return max(own[-1] for own in match.values() if own)
+
+
+def by_last_event(match: MatchPositions) -> tuple[int, list[Sequence[int]]]:
+    """Return what matches are sorted by if their order must not tell how they were found."""
+    return last_event(match), list(match.values())
 
 
 _MANY = 1 << 22

@@ -17,7 +17,7 @@ from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.results import Found
 
-__all__ = ["QueryColumns", "found_of_arrays", "found_of_columns"]
+__all__ = ["QueryColumns", "coded", "found_of_arrays", "found_of_columns"]
 
 
 @attrs.frozen(eq=False)
@@ -66,7 +66,7 @@ class QueryColumns:
         """
         return EventTable(
             Numbers(self.layout.times_ms(events)),
-            _coded(events.column(self.type_column)),
+            coded(events.column(self.type_column)),
             {
                 name: _column(events.column(self.computed.get(name, name)), kind)
                 for name, kind in self.kinds.items()
@@ -77,7 +77,7 @@ class QueryColumns:
         )
 
 
-def _coded(types: pa.ChunkedArray) -> Coded:
+def coded(types: pa.ChunkedArray) -> Coded:
     """Return types as codes; the last name is None."""
     whole = types.combine_chunks().dictionary_encode()
     names = whole.dictionary.to_pylist()

@@ -9,13 +9,14 @@ from typing import Any, Literal, overload
 import attrs
 
 from pyflinkcep.choices import EvaluationOfQuery, Output
-from pyflinkcep.engines.choice import chosen, chosen_for_compressed
+from pyflinkcep.engines.choice import Evaluation, chosen, chosen_for_compressed
 from pyflinkcep.engines.compressed.counting import Total
 from pyflinkcep.engines.compressed.matches import CompressedMatches, Measured
 from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit, compressed_with_limit
 from pyflinkcep.engines.queries import (
     Compressed,
     MatchPositions,
+    by_last_event,
     compressed_matches,
     last_event,
     query_matches,
@@ -27,7 +28,7 @@ from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.tables.event_list import EventObjects, attribute_of
-from pyflinkcep.tables.events import Table
+from pyflinkcep.tables.events import Table, is_objects
 
 __all__ = ["matchSase"]
 
@@ -35,7 +36,20 @@ __all__ = ["matchSase"]
 @overload
 def matchSase(
     query: str | Query,
-    events: Table | Iterable[Any],
+    events: Table,
+    timestamp: str | Callable[[Any], Any] | None = None,
+    type: str | Callable[[Any], Any] = "type",
+    evaluation: EvaluationOfQuery = "auto",
+    output: Output = "all",
+    compressed: Literal[False] = False,
+    maxPartialMatches: int | None = None,
+) -> Sequence[dict[str, Any]]: ...
+
+
+@overload
+def matchSase(
+    query: str | Query,
+    events: Iterable[Any],
     timestamp: str | Callable[[Any], Any] | None = None,
     type: str | Callable[[Any], Any] = "type",
     evaluation: EvaluationOfQuery = "auto",
@@ -68,7 +82,7 @@ def matchSase(
     output: Output = "all",
     compressed: bool = False,
     maxPartialMatches: int | None = None,
-) -> list[dict[str, Any]] | CompressedMatches:
+) -> Sequence[dict[str, Any]] | CompressedMatches:
     """
     Return the matches of a query on a list, or any other iterable, of events.
 
@@ -97,8 +111,9 @@ def matchSase(
 
     Returns
     -------
-    list of dict, or CompressedMatches
-        Variable to events; with RETURN, column to value.
+    list of dict, Matches or CompressedMatches
+        Variable to events; with RETURN, column to value. Matches of a table without RETURN are
+        :class:`Matches`, made into dicts when they are looked at.
 
     Raises
     ------
@@ -137,20 +152,57 @@ def matchSase(
         if compressed
         else chosen(asked, evaluation, output, limit is not None)
     )
-    objects = EventObjects.of(events, timestamp, type, asked)
+    runs = None if limit is None else RunLimit(limit.most)
+    table = None if compressed or is_objects(events) else _table(events)
+    if table is not None:
+        found = _by_columns(asked, table, timestamp, type, how, output, runs)
+        if found is not None:
+            return found
+    given = events if table is None else table
+    objects = EventObjects.of(given, timestamp, type, asked)
     if compressed:
         return CompressedMatches(_Pieces(asked, objects, compressed_matches(asked, objects.table)))
-    runs = None if limit is None else RunLimit(limit.most)
-    found: Iterable[MatchPositions] = query_matches(
+    positions_of: Iterable[MatchPositions] = query_matches(
         asked, objects.table, how.for_tables, output, runs
     )
     if how.candidates:  # the order must not tell which was chosen
-        found = sorted(found, key=lambda match: (last_event(match), list(match.values())))
+        positions_of = sorted(positions_of, key=by_last_event)
     returns = Returns(asked, attribute_of, objects.kinds)
-    matches = ((positions, objects.match(positions)) for positions in found)
+    matches = ((positions, objects.match(positions)) for positions in positions_of)
     return [
         {**_event(asked, objects.table, positions), **returns.row(match)}
         for positions, match in matches
+        if returns.keeps(match)
+    ]
+
+
+def _table(events: Any) -> Any:
+    from pyflinkcep.tables.given import table_of  # which loads Arrow
+
+    return table_of(events)
+
+
+def _by_columns(
+    query: Query,
+    table: Any,
+    timestamp: str | Callable[[Any], Any] | None,
+    type_: str | Callable[[Any], Any],
+    how: Evaluation,
+    output: str,
+    runs: RunLimit | None,
+) -> Sequence[dict[str, Any]] | None:
+    """Return the matches on a table; None if its events can only be read one by one."""
+    from pyflinkcep.tables.query_match import QueryRows
+
+    rows = QueryRows.of(table, timestamp, type_, query)
+    if rows is None:
+        return None
+    if query.columns is None and query.having is None and query.event is None:
+        return rows.matches(how, output, runs)
+    returns = Returns(query, attribute_of, rows.kinds)
+    return [
+        {**_event(query, rows.table, positions), **returns.row(match)}
+        for positions, match in rows.listed(how, output, runs)
         if returns.keeps(match)
     ]
 

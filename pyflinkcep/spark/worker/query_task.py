@@ -4,23 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.by_data import resolved
-from pyflinkcep.engines.choice import EVENT_LISTS
-from pyflinkcep.engines.compressed.arrays import MatchArrays
-from pyflinkcep.engines.queries import last_event, list_frames, match_arrays, query_matches
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.matching.columns import OWN
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.matcher import MOST_RESULTS
-from pyflinkcep.matching.query_table import QueryColumns, found_of_arrays, found_of_columns
-from pyflinkcep.matching.results import Found, Results
+from pyflinkcep.matching.query_found import query_found
+from pyflinkcep.matching.query_table import QueryColumns
 from pyflinkcep.runtime import opened
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.arrow.rows import RowReader
@@ -94,41 +88,8 @@ class QueryTask:
         with running(layout.pattern) as context, opened(self.consumer, context, "a function"):
             for events, table in keyed_tables(batches, self.columns):
                 store = EventStore.of(events, layout, reader)
-                for found in self._found(table):
+                found_so_far = query_found(
+                    self.query, table, self.evaluation, self.output, self.limit, self.runs
+                )
+                for found in found_so_far:
                     yield from to_batches(self.consumer, self.consumer.consume(found, store))
-
-    def _found(self, table: EventTable) -> Iterator[Found]:
-        """Yield the matches, many at a time; a handle is a position in the table."""
-        how = resolved(self.query, table, self.evaluation, self.output)
-        arrays = match_arrays(self.query, table, how, self.output, self.runs)
-        if arrays is not None:
-            yield from self._listed(arrays, table)
-            return
-        variables = self.query.variables
-        is_plain = how == EVENT_LISTS and self.limit is None
-        is_plain = is_plain and not self.query.is_composed
-        if is_plain and not any(part.repeats for part in self.query.positive):
-            for frame in list_frames(self.query, table, self.output):
-                columns = [frame.singles[name] for name in variables]
-                yield from found_of_columns(variables, columns, table.times).parts(MOST_RESULTS)
-            return
-        results = Results(variables, wants_timeouts=False)
-        matches = query_matches(self.query, table, how, self.output, self.runs)
-        for match in islice(matches, self.limit):
-            results.match(None, table.times[last_event(match)], match)
-            if len(results) >= MOST_RESULTS:
-                yield results.take()
-        if len(results):
-            yield results.take()
-
-    def _listed(self, arrays: Iterator[MatchArrays], table: EventTable) -> Iterator[Found]:
-        """Yield matches that are arrays already."""
-        variables = self.query.variables
-        left = self.limit
-        for part in arrays:
-            matches = part if left is None else part.first(left)
-            yield from found_of_arrays(variables, matches, table.times).parts(MOST_RESULTS)
-            if left is not None:
-                left -= len(matches)
-                if not left:
-                    return

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``matchSase`` on columns: the matches of a list of the same events."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pyflinkcep import matchSase
+from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.tables import Matches
+
+_RANDOM = np.random.default_rng(5)
+_SIZE = 60
+TABLE = pa.table(
+    {
+        "type": pa.array(_RANDOM.choice(["A", "B", "C"], _SIZE)).dictionary_encode(),
+        "at": pa.array(
+            [datetime(1969, 12, 31, 23, 59, 59, 990_000, UTC) + timedelta(milliseconds=int(ms))
+             for ms in _RANDOM.integers(0, 40, _SIZE)],
+            pa.timestamp("us", "UTC"),
+        ),
+        "x": pa.array([None if n == 9 else n for n in _RANDOM.integers(0, 10, _SIZE).tolist()]),
+        "y": _RANDOM.random(_SIZE).round(1),
+        "s": [f"s{n}" for n in _RANDOM.integers(0, 3, _SIZE)],
+        "flag": _RANDOM.random(_SIZE) < 0.5,
+    }
+)  # fmt: skip
+
+QUERIES = [
+    "PATTERN SEQ(A a, B b) WHERE skip_till_next_match AND b.x > a.x WITHIN 9",
+    "PATTERN SEQ(A a, B b) WHERE skip_till_any_match AND [s] AND b.y > a.y WITHIN 9",
+    "PATTERN SEQ(A a, C+ c[], B b) WHERE skip_till_next_match AND [s] AND c[i].x > 2 WITHIN 9",
+    "PATTERN SEQ(A a, !(C c), B b) WHERE skip_till_any_match AND [x, s] WITHIN 20",
+    "PATTERN SEQ(A a, B b) WHERE partition_contiguity AND [s] AND a.flag = true WITHIN 9",
+    "PATTERN SEQ(A+ a[], B b) WHERE skip_till_any_match AND b.x > avg(a[].x) WITHIN 4",
+    "PATTERN A;B WHERE A.x < B.x WITHIN 5",
+    "PATTERN SEQ(A a, B b) WHERE skip_till_any_match AND a.s = 's1' WITHIN 9 RETURN a.x, b.s AS t",
+    "PATTERN SEQ(A a, B b) WHERE skip_till_any_match WITHIN 9 HAVING a.x > 3",
+    "PATTERN SEQ(A a, B b) WHERE skip_till_any_match AND upper(a.s) = 'S1' WITHIN 5",
+    "PATTERN SEQ(A a, B b) WHERE skip_till_any_match AND a.z > 1 WITHIN 5",
+    "PATTERN SEQ(A a, B b) WHERE skip_till_any_match AND a.s > b.x WITHIN 5",
+]
+
+
+def _answer(query: str, events: Any, **how: Any) -> Any:
+    try:
+        return [*matchSase(query, events, **how)]
+    except (InputError, InvalidArgumentError) as error:
+        return type(error).__name__, str(error)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize("timestamp", [None, "at"])
+def test_queries_on_tables(query: str, timestamp: str | None) -> None:
+    """Matches, rows of RETURN and errors are those of a list, in their order."""
+    listed = _answer(query, TABLE.to_pylist(), timestamp=timestamp)
+
+    assert _answer(query, TABLE, timestamp=timestamp) == listed
+    assert listed
+
+
+@pytest.mark.parametrize("output", ["onePerStart", "nonOverlapping"])
+@pytest.mark.parametrize("evaluation", ["nfa", "backtracking"])
+def test_outputs_of_queries(output: Any, evaluation: Any) -> None:
+    """Other outputs and evaluations are those of a list too."""
+    how = {"timestamp": "at", "output": output, "evaluation": evaluation}
+
+    assert _answer(QUERIES[1], TABLE, **how) == _answer(QUERIES[1], TABLE.to_pylist(), **how)
+
+
+def test_matches_of_queries_in_columns() -> None:
+    """Matches without RETURN become dicts when they are looked at, and columns at once."""
+    found = matchSase(QUERIES[0], TABLE, timestamp="at")
+
+    assert isinstance(found, Matches)
+    assert found.toArrow().column_names == ["matchTimestamp", "a", "b"]
+    assert found.toArrow()["a"].to_pylist() == [one["a"] for one in found]
+
+
+def test_a_query_on_no_rows() -> None:
+    """An empty table has no matches, but types, which are checked."""
+    assert matchSase(QUERIES[0], TABLE.slice(0, 0)) == []
+    with pytest.raises(InputError):
+        matchSase(QUERIES[-1], TABLE.slice(0, 0))
