@@ -17,7 +17,7 @@ def test_map_becomes_a_function(tmp_path):
     )
     text, report = job(tmp_path, java)
 
-    assert 'F.udf(map_events, EVENT)(F.struct("*")).alias("row")' in text
+    assert 'F.udf(map_events, EVENT, useArrow=False)(F.struct("*")).alias("row")' in text
     assert "TODO" not in text, report
     made = load(migrate([str(tmp_path)]).report.files[0])
     event = type("Row", (), {"value": " ann;3"})()
@@ -40,7 +40,7 @@ def test_a_map_that_changes_its_event(tmp_path):
     [
         (
             "env.addSource(new Own()).flatMap((Event e, Collector<Event> out) -> { out.collect(e); })",
-            'F.inline(F.udf(collected(flat_map_events), f"array<struct<{EVENT}>>")',
+            'F.inline(F.udf(collected(flat_map_events), f"array<struct<{EVENT}>>", useArrow=False)',
         ),
         (
             "env.addSource(new Own()).process(new ProcessFunction<Event, Event>() { public void "
@@ -49,7 +49,7 @@ def test_a_map_that_changes_its_event(tmp_path):
         ),
         (
             'env.addSource(new Own()).filter(e -> e.user.matches("[a-z]+"))',
-            'events.where(F.udf(keeps_events, "boolean")(F.struct("*")))',
+            'events.where(F.udf(keeps_events, "boolean", useArrow=False)(F.struct("*")))',
         ),
         (
             "env.addSource(new Own()).assignTimestampsAndWatermarks(WatermarkStrategy.<Event>"

@@ -3,7 +3,9 @@
 
 from pathlib import Path
 
-from pyflinkcep.migrate.check.slices import Jars, sliced
+from pyflinkcep.migrate.check.slices import Jars, Site, sliced
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import parse_java
 from pyflinkcep.migrate.migration import migrate
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -52,3 +54,34 @@ def test_a_method_is_called():
 
     assert ("org.example.numbers.Groups", "pyflinkcepPattern1") in made.calls
     assert "return twice();" in made.files["org/example/numbers/Groups.java"]
+
+
+def test_what_a_pattern_does_not_reach_is_left_out():
+    """Methods and inner classes that a pattern does not lead to go, and annotations of no jar."""
+    java = """
+    import lombok.*;
+    import com.fasterxml.jackson.annotation.JsonProperty;
+    class Job {
+        @Getter @ToString static class Event { @JsonProperty("n_") int n; }
+        static class Handler extends PatternProcessFunction<Event, String> {
+            @Override public void open(Configuration c) { }
+        }
+        static boolean big(Event e) { return e.n > limit(); }
+        static int limit() { return 3; }
+        static void other() { new Handler(); }
+        static Pattern<Event, ?> p() { return Pattern.<Event>begin("a").where(SimpleCondition.of(Job::big)); }
+    }
+    """
+    source = parse_java(java, "Job.java")
+    project = Project([source])
+    method = project.find("Job").methods["p"][0]
+    text = sliced(project, [Site(method.node, source)], Jars(frozenset(), frozenset())).files[
+        "Job.java"
+    ]
+
+    assert "Handler" not in text
+    assert "other()" not in text
+    assert "limit()" in text
+    assert "int n;" in text
+    assert "JsonProperty" not in text.replace("import", "")
+    assert "@" not in text.split("class Job", 1)[1].split("@SuppressWarnings")[0]

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 
 from pyflinkcep.migrate.chains.lookup import enclosing, inside
+from pyflinkcep.migrate.check.members import CLASSES, GENERATED, Reach, cut_members
 from pyflinkcep.migrate.java.declarations import JavaClass
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, children, parse_java, text_of
@@ -35,10 +36,6 @@ _STREAMS = frozenset(
         "ParameterTool",
     ]
 )
-_GENERATED = frozenset(
-    ["Data", "Getter", "Setter", "Value", "AllArgsConstructor", "NoArgsConstructor", "Builder"]
-)
-_CLASSES = ("class_declaration", "record_declaration", "enum_declaration", "interface_declaration")
 
 
 @attrs.frozen(eq=False)
@@ -127,15 +124,7 @@ def sliced(project: Project, sites: Sequence[Site], jars: Jars) -> Sliced:
     return made
 
 
-@attrs.frozen
-class _Reach:
-    """The names that patterns lead to, and the classes of whose members only those are needed."""
-
-    names: set[str]
-    owners: set[int]
-
-
-def _reached(project: Project, added: dict[str, list[tuple[JavaClass, str]]]) -> _Reach:
+def _reached(project: Project, added: dict[str, list[tuple[JavaClass, str]]]) -> Reach:
     """Return the names of what patterns lead to, over methods, fields and classes."""
     owners: set[int] = set()
     waiting: list[str] = []
@@ -163,7 +152,7 @@ def _reached(project: Project, added: dict[str, list[tuple[JavaClass, str]]]) ->
             names.add(name)
             for node in members.get(name, ()):
                 waiting += [text_of(n) for n in inside(node, "identifier", "type_identifier")]
-    return _Reach(names, owners)
+    return Reach(names, owners)
 
 
 def binary_name(owner: JavaClass) -> str:
@@ -174,7 +163,7 @@ def binary_name(owner: JavaClass) -> str:
 
 
 def _owner(project: Project, site: Site) -> JavaClass:
-    around = enclosing(site.node, *_CLASSES)
+    around = enclosing(site.node, *CLASSES)
     waiting = list(project.of_file(site.source))
     while waiting:
         found = waiting.pop()
@@ -258,7 +247,7 @@ def _file(
     source: Source,
     added: list[tuple[JavaClass, str]],
     jars: Jars,
-    reach: _Reach,
+    reach: Reach,
 ) -> str:
     edits: list[tuple[int, int, str]] = []
     banned = set(_STREAMS)
@@ -267,13 +256,14 @@ def _file(
             edits.append((node.start_byte, node.end_byte, ""))
             banned.add(text_of(node).rstrip("; ").rsplit(".", 1)[-1])
     shims = banned & {"Time"}
-    banned -= {"*", "Time"} | _GENERATED
+    banned -= {"*", "Time"} | GENERATED
     for declared in project.of_file(source):
-        _members(declared, banned, edits, reach)
+        cut_members(declared, banned, edits, reach)
     for owner, method in added:
         end = owner.node.child_by_field_name("body").end_byte - 1
         edits.append((end, end, method))
-    text = _edited(bytes(source.root.text), edits)
+    before = b" " * source.root.start_byte  # a file may begin with blank lines
+    text = _edited(before + bytes(source.root.text), edits)
     if shims:
         text = _with_import(text, "import pyflinkcep.check.Time;")
     return text
@@ -302,74 +292,6 @@ def _resolves(project: Project, node: Node, jars: Jars) -> bool:
         return True
     owner = name.rpartition(".")[0]
     return jars.has(name) or (words.startswith("static ") and project.find(owner) is not None)
-
-
-def _members(
-    declared: JavaClass, banned: set[str], edits: list[tuple[int, int, str]], reach: _Reach
-) -> None:
-    """Leave out what of a class is about streams, and write what Lombok generates."""
-    node = declared.node
-    modifiers = next((c for c in node.children if c.type == "modifiers"), None)
-    generated: set[str] = set()
-    for annotation in [] if modifiers is None else children(modifiers):
-        name = text_of(annotation.child_by_field_name("name"))
-        if name in _GENERATED or name in banned:
-            generated.add(name)
-            edits.append((annotation.start_byte, annotation.end_byte, ""))
-    body = node.child_by_field_name("body")
-    if generated & _GENERATED:
-        edits.append((body.end_byte - 1, body.end_byte - 1, _generated(declared, generated)))
-    kept = {inner.node.start_byte: inner for inner in declared.inner}
-    for member in children(body):
-        if member.type in _CLASSES and member.start_byte in kept:
-            header = {text_of(n) for n in _header(member)}
-            inner = kept[member.start_byte]
-            unused = id(declared) in reach.owners and id(inner) not in reach.owners
-            if header & banned or (unused and inner.name not in reach.names):
-                edits.append((member.start_byte, member.end_byte, ""))
-            else:
-                _members(inner, banned, edits, reach)
-            continue
-        if member.type not in ("method_declaration", "field_declaration", "static_initializer",
-                               "constructor_declaration"):  # fmt: skip
-            continue
-        names = {text_of(n) for n in inside(member, "type_identifier", "identifier")}
-        called = text_of(member.child_by_field_name("name"))
-        unused = (
-            member.type == "method_declaration"
-            and id(declared) in reach.owners
-            and not list(_header(declared.node))
-            and called not in reach.names
-        )
-        if names & banned or unused:
-            edits.append((member.start_byte, member.end_byte, ""))
-
-
-def _header(member: Node) -> Iterable[Node]:
-    for part in children(member):
-        if part.type in ("superclass", "super_interfaces"):
-            yield from inside(part, "type_identifier")
-
-
-def _generated(declared: JavaClass, annotations: set[str]) -> str:
-    fields = [f for f in declared.fields.values() if "static" not in f.modifiers]
-    lines = []
-    for field in fields:
-        capital = field.name[:1].upper() + field.name[1:]
-        prefix = "is" if str(field.type) == "boolean" else "get"
-        lines.append(f"public {field.type} {prefix}{capital}() {{ return {field.name}; }}")
-        if "final" not in field.modifiers and "Value" not in annotations:
-            lines.append(
-                f"public void set{capital}({field.type} {field.name}) "
-                f"{{ this.{field.name} = {field.name}; }}"
-            )
-    if declared.name not in declared.methods:
-        lines.append(f"public {declared.name}() {{}}")
-        if fields and annotations & {"AllArgsConstructor", "Value", "Builder"}:
-            parameters = ", ".join(f"{field.type} {field.name}" for field in fields)
-            body = " ".join(f"this.{field.name} = {field.name};" for field in fields)
-            lines.append(f"public {declared.name}({parameters}) {{ {body} }}")
-    return "\n".join(lines) + "\n"
 
 
 def _edited(data: bytes, edits: list[tuple[int, int, str]]) -> str:

@@ -8,8 +8,8 @@ import re
 import attrs
 
 from pyflinkcep.migrate.chains.lookup import simple_name
-from pyflinkcep.migrate.chains.values import Constant, Made, Stream
-from pyflinkcep.migrate.java.source import text_of
+from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Stream
+from pyflinkcep.migrate.java.source import line_of, text_of
 from pyflinkcep.migrate.translation import code_of
 
 __all__ = ["SINKS", "Sink", "sink_of"]
@@ -78,7 +78,24 @@ def sink_of(stream: Stream) -> Sink:
         found = re.search(r'Path\(\s*"([^"]+)"', text)
         path = found[1] if found else ""
         return Sink("text", (("path", path),) if path else (), missing=() if path else ("path",))
-    return Sink("unknown", what=simple_name(made.type) if made is not None else text[:60])
+    if made is not None:
+        return Sink("unknown", what=simple_name(made.type))
+    if re.search(r"System\s*\.\s*(out|err)\s*\.\s*print", text) and text.startswith("new"):
+        return Sink("console")  # an anonymous class that prints
+    return Sink("unknown", what=_named(code, call))
+
+
+def _named(code: Code | None, call: Call) -> str:
+    """Return what a sink is called in Java, in few words."""
+    node = None if code is None else code.node
+    if node is not None and node.type == "object_creation_expression":
+        kind = simple_name(text_of(node.child_by_field_name("type")))
+        return f"the anonymous {kind}"
+    if node is not None and node.type in ("identifier", "field_access", "method_invocation"):
+        return " ".join(text_of(node).split())[:60]
+    given = text_of(call.code.node.child_by_field_name("arguments")).strip("()")
+    plain = given.isidentifier()
+    return given if plain else f"{call.method}() in line {line_of(call.code.node)}"
 
 
 def _kafka(text: str) -> Sink:

@@ -74,12 +74,12 @@ class StreamFunctions:
         function = self.module.define(made)
         others = [quoted(name) for name in kept]
         if kind == "map":
-            row = f'F.udf({function}, {schema})(F.struct("*")).alias("row")'
+            row = f'F.udf({function}, {schema}, useArrow=False)(F.struct("*")).alias("row")'
             selected = [("select", [row, *others]), ("select", ['"row.*"', *others])]
             return chain(before, selected, "", 4)
         self.module.use("from pyflinkcep.migrate.runtime import collected")
         type_ = f'f"array<struct<{{{schema}}}>>"'
-        rows = f'F.inline(F.udf(collected({function}), {type_})(F.struct("*")))'
+        rows = f'F.inline(F.udf(collected({function}), {type_}, useArrow=False)(F.struct("*")))'
         return chain(before, [("select", [*others, rows])], "", 4)
 
     def _filtered(self, stream: Stream, code: Code, before: str) -> str | None:
@@ -92,7 +92,12 @@ class StreamFunctions:
             return f"{before}.where({quoted(made.sql)})"
         self.module.use("from pyspark.sql import functions as F")
         function = self.module.define(made)
-        return chain(before, [("where", [f'F.udf({function}, "boolean")(F.struct("*"))'])], "", 4)
+        return chain(
+            before,
+            [("where", [f'F.udf({function}, "boolean", useArrow=False)(F.struct("*"))'])],
+            "",
+            4,
+        )
 
     def _schema(self, stream: Stream, made: TranslatedFunction) -> str:
         ddl = made.output_type or ""

@@ -257,7 +257,10 @@ class InputWriter:
     def _unknown_source(self, stream: Stream, source: Source) -> str:
         """Write a function that remains to be written, for a source without a counterpart."""
         code = stream.call.code
-        what = dict(source.options).get("class") or text_of(code.node).splitlines()[0][:60]
+        written = " ".join(text_of(code.node).split())
+        what = dict(source.options).get("class") or (
+            written if len(written) < 60 else f"{stream.call.method}() in line {line_of(code.node)}"
+        )
         schema = self.schema(stream.event_type, code)
         self._note(code, f"the source {what} has no counterpart: write it")
         name = self.module.name(f"{snake(stream.name or 'events')}_source")

@@ -7,11 +7,11 @@ import re
 
 import attrs
 
-from pyflinkcep.migrate.chains.lookup import snake
+from pyflinkcep.migrate.chains.lookup import enclosing, snake
 from pyflinkcep.migrate.chains.values import Call, Code, Made, Stream, Tag, Value
 from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.check.slices import Site
-from pyflinkcep.migrate.java.source import children, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.jobs.sources import source_of
 from pyflinkcep.migrate.translated import Note, TranslatedFunction
 from pyflinkcep.migrate.translation import Translation, code_of, parameters, place
@@ -112,11 +112,16 @@ class ResultWriter:
     def _check(self, applied: Stream, events: Stream, pattern: str, keys: list[str]) -> None:
         """Remember what is needed to compare a pattern with the original."""
         node = children(applied.call.code.node.child_by_field_name("arguments"))[1]
+        source = applied.call.code.source
+        link = applied.pattern
+        if link is not None and _is_of_loop(node):  # each of several patterns, by its own method
+            node = enclosing(link.begun.node, "method_declaration") or node
+            source = link.begun.source
         kind = applied.event_type
         plain = [key.strip('"`') for key in keys if key.startswith('"') and "TODO" not in key]
         schema = self.translation.schema(kind, applied.call.code)
         time = self.inputs.columns.get(id(events))
-        site = Site(node, applied.call.code.source)
+        site = Site(node, source)
         problem = "its key is computed" if len(plain) < len(keys) else ""
         if time is None and self.inputs.times.get(id(events)) is not None:
             problem = "its time is computed"
@@ -366,3 +371,13 @@ _NO_TIME = (
     "no timestamps are assigned: Flink before 1.12 matches in processing time, as is written here; "
     "later versions wait for watermarks"
 )
+
+
+def _is_of_loop(node: Node) -> bool:
+    """Whether an expression is the variable of a loop over several values."""
+    loop = enclosing(node, "enhanced_for_statement")
+    while loop is not None:
+        if text_of(loop.child_by_field_name("name")) == text_of(node):
+            return True
+        loop = enclosing(loop, "enhanced_for_statement")
+    return False
