@@ -100,10 +100,13 @@ class _Checks:
                 )
 
     def _strategies(self) -> None:
-        if self.query.shape is not None and len({s for _, s in self.query.strategies}) > 1:
+        several = len({s for _, s in self.query.strategies}) > 1
+        loops = [part for part in self.query.positive if part.repeats]
+        if self.query.shape is not None and several and loops:
             raise self.failure(
-                self._at,
-                "a pattern with |, AND, ? or * has several strategies",
+                loops[0].at,
+                "a pattern with |, AND, ? or * has several strategies and the loop "
+                f"{loops[0].variable!r}",
                 "name one strategy, for all variables",
             )
 

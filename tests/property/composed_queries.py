@@ -44,7 +44,13 @@ class Writer:
         chance = self.chance
         pattern = self.group("SEQ", 2) if chance.random() < 0.85 else self.group("AND", 2)
         strategy = chance.choice(STRATEGIES)
-        items = ["[k]"] if strategy == "partition_contiguity" or chance.random() < 0.3 else []
+        if not self.loops and chance.random() < 0.3:
+            names = [*self.singles, *self.negated]
+            parts = [names[: len(names) // 2], names[len(names) // 2 :]]
+            strategy = " AND ".join(
+                f"{chance.choice(STRATEGIES)}({', '.join(own)}) {{ }}" for own in parts if own
+            )
+        items = ["[k]"] if "partition_contiguity" in strategy or chance.random() < 0.3 else []
         items += [self.condition() for _ in range(chance.randrange(4))]
         if chance.random() < 0.1:
             items.append("[m = 1]")

@@ -112,11 +112,19 @@ class _Machine:
             whole = {**gaps, len(taken): self.absent_in(rest)}
             if not any(self.forbidden(taken, n, name) for n in whole for name in whole[n]):
                 yield taken
-        yield from self.walk(taken, gaps, rest, place + 1, looping=self.part(last).repeats)
+        alive = frozenset(variable for variable, _, _ in self.following(rest))
+        yield from self.walk(taken, gaps, rest, place + 1, alive, looping=self.part(last).repeats)
 
     def walk(
-        self, taken: Taken, gaps: dict[int, tuple[str, ...]], rest: Shape, place: int, looping: bool
+        self,
+        taken: Taken,
+        gaps: dict[int, tuple[str, ...]],
+        rest: Shape,
+        place: int,
+        alive: frozenset[str],
+        looping: bool,
     ) -> Iterator[Taken]:
+        """Go on with a run that loops, or waits for those of the next components that are alive."""
         if place == len(self.own):
             return
         at = self.own[place]
@@ -128,26 +136,28 @@ class _Machine:
             for variable, absent, left in self.following(rest)
             if self.begins(taken, variable, at)
         ]
-        takes = stays = waits = False
+        takes = stays = False
+        waiting = alive
         if looping:
             takes = self.takes(taken, last, at)
-            stays = self.ignores(taken, at, takes)
+            stays = self.ignores(last, taken, at, takes)
             if not self.leaves(taken):
                 begun = []
-            elif begun or not (takes or stays):
-                waits = self.ignores(taken, at, bool(begun))
-        else:
-            waits = self.ignores(taken, at, bool(begun))
+            if not begun and (takes or stays or not self.leaves(taken)):
+                waiting = frozenset()
+        waiting = frozenset(v for v in waiting if self.ignores(v, taken, at, bool(begun)))
         for variable, absent, left in begun:
+            if variable not in alive:
+                continue
             more = (*taken, (variable, (at,)))
             yield from self.entered(more, {**gaps, len(taken): absent}, left, place)
         if takes:
             more = (*taken[:-1], (last, (*taken[-1][1], at)))
             yield from self.entered(more, gaps, rest, place)
         if stays:
-            yield from self.walk(taken, gaps, rest, place + 1, looping=True)
-        if waits:
-            yield from self.walk(taken, gaps, rest, place + 1, looping=False)
+            yield from self.walk(taken, gaps, rest, place + 1, alive, looping=True)
+        if waiting:
+            yield from self.walk(taken, gaps, rest, place + 1, waiting, looping=False)
 
     # --- edges
 
@@ -157,8 +167,9 @@ class _Machine:
             return abs(self.own.index(at) - self.own.index(first)) < most
         return window is None or self.events[at]["ts"] - self.events[first]["ts"] <= window
 
-    def ignores(self, taken: Taken, at: int, consumed: bool) -> bool:
-        strategy = self.query.strategy_of(taken[0][0])  # the same for all
+    def ignores(self, variable: str, taken: Taken, at: int, consumed: bool) -> bool:
+        """Whether a run that waits for a component, or for more of it, skips an event."""
+        strategy = self.query.strategy_of(variable)
         if strategy is Strategy.STRICT_CONTIGUITY:
             return False
         if strategy is Strategy.PARTITION_CONTIGUITY:

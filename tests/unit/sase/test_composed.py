@@ -126,8 +126,8 @@ def test_other_components_end_a_waiting_run() -> None:
         ("SEQ(A a, ~(B? b), C c)", "'b' is negated and repeats"),
         ("SEQ(A a, B? a)", "two components are named 'a'"),
         (
-            "SEQ(A a, B? b) WHERE skip_till_next_match(a) { } AND skip_till_any_match(b) { }",
-            "has several strategies",
+            "SEQ(A a, B* b[]) WHERE skip_till_next_match(a) { } AND skip_till_any_match(b[]) { }",
+            "has several strategies and the loop 'b'",
         ),
         ("SEQ(" + "(" * 60 + "A a" + ")" * 60 + ")", "at most 50 nested groups"),
     ],
@@ -149,6 +149,20 @@ def test_what_composed_patterns_do_not_have() -> None:
         query.asPattern()
     assert "SEQ(A a, B* b[], C c)" in query._repr_html_()
     assert AnalysedQuery(query).slots == {}
+
+
+def test_several_strategies() -> None:
+    """A run waits for each component by the strategy of its own, as the reference does."""
+    pattern = "SEQ(A a, (B b | C c), D d)"
+    for of_b, of_c, letters, expected in (
+        (ANY, NEXT, "a1 b1 b2 c1 d1", ["a1 b1 d1", "a1 b2 d1"]),
+        (ANY, STRICT, "a1 x1 c1 b1 d1", ["a1 b1 d1"]),
+        (STRICT, ANY, "a1 b1 c1 d1", ["a1 b1 d1", "a1 c1 d1"]),
+    ):
+        where = f"{of_b}(b) {{ }} AND {of_c}(c) {{ }} AND {NEXT}(a, d) {{ }}"
+        text = f"PATTERN {pattern} WHERE {where}"
+        assert found(text, letters) == found(text, letters, "backtracking") == expected
+        assert len(matches(parse(text), events(letters))) == len(expected)
 
 
 @pytest.mark.parametrize("evaluation", ["backtracking", "eventLists"])
