@@ -158,3 +158,33 @@ class Job {
 
     assert 'withColumn("event_time", F.timestamp_millis("at"))' in text
     assert '"event_time", "30 seconds"' in text
+
+
+def test_names_in_json(tmp_path):
+    """Fields that annotations give other names in JSON are read by those."""
+    java = """
+class Job {
+    static class Event { @JsonProperty("user_id") public String user; public long at; }
+    static void run(StreamExecutionEnvironment env) {
+        DataStream<Event> events = env.readTextFile("/in").map(s -> MAPPER.readValue(s, Event.class));
+        CEP.pattern(events, Pattern.<Event>begin("a")).select(m -> "x").addSink(new SinkFunction<String>() {
+            public void invoke(String s, Context c) { System.out.println(s); }
+        });
+    }
+}
+"""
+    (tmp_path / "Job.java").write_text(java, encoding="utf-8")
+    text = migrate([str(tmp_path)]).report.files[0].text
+
+    assert 'EVENT_JSON = "user_id string, at bigint"' in text
+    assert 'F.col("event.user_id").alias("user")' in text
+    assert ".show(truncate=False)" in text  # an anonymous sink that prints
+
+
+def test_anonymous_sinks_have_readable_names(tmp_path):
+    """A sink of a class without a name is called by what it implements, not by its text."""
+    sink = "addSink(new RichSinkFunction<String>() { public void invoke(String s, Context c) { client.send(s); } })"
+    text, report = job(tmp_path, sink=sink)
+
+    assert "the anonymous RichSinkFunction has no counterpart" in report
+    assert "Override" not in text

@@ -301,3 +301,93 @@ def test_counters_and_maps_in_statements(tmp_path):
     ]
 
     assert made.select_p({"a": rows}) == ("again a a3b3!2",)
+
+
+def test_cases_by_class(tmp_path):
+    """A switch over the class of an event, and accessors of an interface that records implement."""
+    java = """
+    sealed interface Obs permits Hot, Wind { String place(); }
+    record Hot(String place, double degrees) implements Obs {}
+    record Wind(String place, double speed) implements Obs {}
+    static Pattern<Obs, ?> p() {
+        return Pattern.<Obs>begin("a").where(SimpleCondition.of(o -> o.place().equals("x")))
+            .where(SimpleCondition.of(o -> switch (o) {
+                case Hot h -> h.degrees() > 20;
+                case Wind w -> w.speed() > 5;
+            }));
+    }
+    """
+    made, _ = module(tmp_path, java)
+
+    def seen(**event):
+        rows = [{"degrees": None, "speed": None, "place": "x", "at": 0, **event}]
+        return len(match(made.p_pattern(), rows, timestamp="at"))
+
+    assert [seen(type="Hot", degrees=21.0), seen(type="Hot", degrees=19.0)] == [1, 0]
+    assert [seen(type="Wind", speed=6.0), seen(type="Wind", speed=6.0, place="y")] == [1, 0]
+
+
+def test_builders_arrays_and_any_number_of_arguments(tmp_path):
+    """A builder's methods set its fields; varargs are arrays; enums are handed on."""
+    java = """
+    enum Kind { LOW, HIGH }
+    static class Builder {
+        private final String first;
+        private long seconds = 30;
+        Builder(String first) { this.first = first; }
+        Builder lasting(long n) { this.seconds = n; return this; }
+        Pattern<Event, ?> made() {
+            return Pattern.<Event>begin(first).where(named("a", "b")).next("k").where(least(Kind.HIGH))
+                .within(Duration.ofSeconds(seconds));
+        }
+    }
+    static SimpleCondition<Event> named(String... names) {
+        return SimpleCondition.of(e -> {
+            for (String n : names) { if (n.equals(e.name)) return true; }
+            return false;
+        });
+    }
+    static SimpleCondition<Event> least(Kind kind) {
+        return new SimpleCondition<Event>() {
+            public boolean filter(Event e) { return e.n >= kind.ordinal(); }
+        };
+    }
+    static void run(DataStream<Event> events) {
+        CEP.pattern(events, new Builder("one").lasting(7).made()).select(m -> {
+            int[] ns = new int[2];
+            int i = 0;
+            for (Event e : m.get("one")) { ns[i++] = e.n; }
+            Arrays.sort(ns);
+            return ns[1];
+        }).print();
+    }
+    """
+    made, text = module(tmp_path, java)
+    pattern = made.made_pattern() if hasattr(made, "made_pattern") else made.builder_pattern()
+
+    assert 'Pattern.begin("one")' in text
+    assert "timedelta(seconds=7)" in text
+    assert found(pattern, {"name": "b"}, {"n": 1}) == 1
+    assert found(pattern, {"name": "c"}, {"n": 1}) == 0
+    assert found(pattern, {"name": "b"}, {"n": 0}) == 0
+    row = type("Row", (), {"n": 4})()
+    selected = next(getattr(made, name) for name in dir(made) if name.startswith("select_"))
+    assert selected({"one": [row]}) == (4,)
+
+
+def test_errors_that_are_caught(tmp_path):
+    """catch takes the errors of Python that stand for those of Java."""
+    java = """
+    static Pattern<Event, ?> p() {
+        return Pattern.<Event>begin("a").where(SimpleCondition.of(e -> {
+            try { return Integer.parseInt(e.name) > 3; } catch (NumberFormatException x) { return e.n > 5; }
+        }));
+    }
+    """
+    made, text = module(tmp_path, java)
+
+    assert "except ValueError:" in text
+    assert [
+        found(made.p_pattern(), {"name": name, "n": n})
+        for name, n in (("4", 0), ("x", 6), ("x", 0))
+    ] == [1, 1, 0]

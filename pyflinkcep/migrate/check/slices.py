@@ -288,7 +288,8 @@ def _resolves(project: Project, node: Node, jars: Jars) -> bool:
             or package in known
             or project.find(package) is not None
         )
-    if project.find(name) is not None and not name.startswith("org.apache.flink."):
+    found = project.find(name)
+    if found is not None and found.full_name == name:
         return True
     owner = name.rpartition(".")[0]
     return jars.has(name) or (words.startswith("static ") and project.find(owner) is not None)

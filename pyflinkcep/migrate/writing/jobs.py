@@ -268,7 +268,8 @@ class JobWriter:
         refused = f"raise NotImplementedError({message})"
         text = indented(f"{body}\n{refused}")
         self.module.function(f"def {function}({arguments}) -> None:\n{text}")
-        self._note(stream, f"the sink {what} has no counterpart: write {function}()")
+        named = what if what.startswith("the ") else f"the sink {what}"
+        self._note(stream, f"{named} has no counterpart: write {function}()")
         if bounded:
             self._lines.append(f"{function}({name})")
             return

@@ -54,10 +54,7 @@ public class Weather2 {
     static Pattern<Obs, ?> calm() {
         return Pattern.<Obs>begin("a").subtype(Wind.class).where(SimpleCondition.of(w -> w.speed() < 2))
             .times(2)
-            .next("b").where(SimpleCondition.of(o -> switch (o) {
-                case Temp t -> t.celsius() > 20;
-                case Wind w -> w.speed() > 5;
-            }));
+            .next("b").where(SimpleCondition.of(o -> o instanceof Temp t ? t.celsius() > 20 : ((Wind) o).speed() > 5));
     }
 
     static Pattern<Obs, ?> night() {
