@@ -300,6 +300,12 @@ class Lister(_Query):
     def size(self) -> int:
         """Return the number of nodes held."""
 
+    def watch(self) -> None:
+        """Count from now on what becomes of runs."""
+
+    def watched(self) -> bytes:
+        """Return five int64 for each component; see ``lister_object.c``."""
+
 class Backtracker(_Query):
     """Finds the matches of partitions, one run after the other."""
 
@@ -319,6 +325,9 @@ class Backtracker(_Query):
     def undecided(self) -> bytes:
         """Return for each partition the start that later events decide (int64), if any."""
 
+    def met(self) -> int:
+        """Return how often an event was tried on a run."""
+
 class Join:
     """Joins lists of candidates, step by step; ``engines/lists/bridge.py`` makes the plan."""
 
@@ -332,6 +341,9 @@ class Join:
     ) -> None: ...
     def rows(self, into: Buffer) -> int:
         """Write the next rows, a position (int64) for each list; return their number."""
+
+    def met(self) -> bytes:
+        """Return how many candidates each step has tested (int64)."""
 
 class RowSearch:
     """Finds matches with the standard's meaning; ``engines/rows/bridge.py`` makes it."""

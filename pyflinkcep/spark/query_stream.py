@@ -27,6 +27,7 @@ from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.calls import FlatSelect, Process, Schema, Select
 from pyflinkcep.spark.plan.outputs import match_rows
+from pyflinkcep.spark.plan.queries.analysis import analysis_of
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.queries.explanation import query_explanation
 from pyflinkcep.spark.plan.queries.job import QueryJob, query_keys
@@ -104,12 +105,26 @@ class QueryStream(SideOutputs):
             time_column=EVENT_TIME,
         )
 
-    def explain(self) -> None:
+    def explain(self, analyze: bool = False) -> None:
         """
         Print how the query will run.
 
         It shows which evaluation was chosen and why, where each condition is evaluated, what is
-        dropped before the shuffle, and whether input without a key is cut into time slices.
+        dropped before the shuffle, and whether input without a key is cut into time slices. It runs
+        no job, unless it is to analyze.
+
+        Parameters
+        ----------
+        analyze : bool
+            Whether to run the query on all events, without output, and to print what happened: the
+            estimates by which an evaluation was chosen, candidates, live and merged runs, and the
+            CPU time of each evaluation. What would run as a pattern is analyzed by the query's own
+            automaton.
+
+        Raises
+        ------
+        NotSupportedError
+            If it is to analyze a stream.
 
         Examples
         --------
@@ -124,7 +139,9 @@ class QueryStream(SideOutputs):
           after f: the time of its first event
         """
         how = self._how()
-        print(query_explanation(self._job(how), how, self._runs_as_pattern(how)))
+        job = self._job(how)
+        analysis = analysis_of(job) if analyze else ()
+        print(query_explanation(job, how, self._runs_as_pattern(how), analysis))
 
     def toDF(self) -> CepDataFrame:
         """

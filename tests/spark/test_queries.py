@@ -302,6 +302,12 @@ def test_explain_says_what_was_chosen(
     assert "Conditions" not in text  # it has none
     CEP.pattern(trades(spark), parse("PATTERN SEQ(A a)"), type="kind").inEventTime("ts").explain()
     assert not {"Conditions", "Runs distinguished by"} & {*capsys.readouterr().out.splitlines()}
+    pair = parse("PATTERN SEQ(A a, B b) WITHIN 5 seconds")
+    twice = CEP.pattern(trades(spark), pair, type="kind").inEventTime("ts")
+    twice.explain(analyze=True)
+    text = capsys.readouterr().out
+    assert "where events say that it costs less: nfa or backtracking" in text
+    assert f"eventLists: {twice.toDF().count()} matches in" in text
 
 
 @pytest.mark.spark

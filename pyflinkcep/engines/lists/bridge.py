@@ -41,9 +41,18 @@ _PLAIN = (Op.LIKE, Op.PREFIX_END)
 """The operations of several elements that only the plain path has."""
 
 
-def joined_frames(lists: EventLists) -> Iterable[Frame] | None:
+def joined_frames(
+    lists: EventLists, met: Callable[[bytes], None] | None = None
+) -> Iterable[Frame] | None:
     """
     Return the choices of single events that satisfy the conditions on these alone.
+
+    Parameters
+    ----------
+    lists : EventLists
+        The lists.
+    met : callable, optional
+        Receives at the end how many candidates each step has tested, int64.
 
     Returns
     -------
@@ -59,7 +68,7 @@ def joined_frames(lists: EventLists) -> Iterable[Frame] | None:
         steps = tuple(plan.steps(programs))
     if any(op in _PLAIN for *_, codes in steps for code in codes for op, _ in code):
         return None
-    return plan.frames(programs, steps)
+    return plan.frames(programs, steps, met)
 
 
 def kernel_split() -> Split | None:
@@ -177,7 +186,12 @@ class _Plan:
     lists: EventLists
     module: CompiledModule
 
-    def frames(self, programs: _Programs, steps: tuple[Any, ...]) -> Iterator[Frame]:
+    def frames(
+        self,
+        programs: _Programs,
+        steps: tuple[Any, ...],
+        met: Callable[[bytes], None] | None,
+    ) -> Iterator[Frame]:
         """Yield the rows of the join."""
         names = self.lists.order
         with naming_memory_errors(_JOINING):
@@ -186,6 +200,8 @@ class _Plan:
             rows = np.empty((_MOST_ROWS, len(names)), np.int64)
             size = join.rows(rows)
             if not size:
+                if met is not None:
+                    met(join.met())
                 return
             yield Frame(size, {name: rows[:size, n] for n, name in enumerate(names)})
 

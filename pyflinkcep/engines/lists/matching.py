@@ -48,6 +48,8 @@ class EventLists:
         The single elements in the order in which they are joined.
     starts, ends : array of bool or None
         Which events may be a match's first, and its last; None for all.
+    met : dict of str to int
+        How many candidates of each element the plain join has tested.
 
     Notes
     -----
@@ -64,6 +66,7 @@ class EventLists:
     order: tuple[str, ...]
     starts: Flags | None = None
     ends: Flags | None = None
+    met: dict[str, int] = attrs.field(factory=dict)
 
     @classmethod
     def of(cls, query: Query, table: EventTable, split: Split | None = None) -> EventLists:
@@ -154,6 +157,7 @@ class EventLists:
             yield from self._joined(frame.rows(~half), bound)
             return
         rows, numbers = expanded(low, high)
+        self.met[name] = self.met.get(name, 0) + len(numbers)
         longer = frame.rows(rows).with_single(name, self.lists[name].positions[numbers])
         yield from self._joined(self._checked(longer, self.order[: bound + 1]), bound + 1)
 

@@ -23,6 +23,7 @@ from pyflinkcep.engines.sequences.merged import MergedRuns
 from pyflinkcep.engines.sequences.nearness import Nearness
 from pyflinkcep.engines.sequences.search import DepthFirstSearch
 from pyflinkcep.engines.sequences.track import Track
+from pyflinkcep.engines.sequences.watched import RunCounts, WatchedRuns, WatchedTrack
 from pyflinkcep.engines.table import EventTable, listed
 from pyflinkcep.sase.model import Query
 
@@ -88,6 +89,7 @@ class Sequences:
         self._table = table
         self._order = order
         self._limit = limit
+        self._watched: list[int] | None = None
         self._narrows = narrows and limit is None
         self._automaton = automaton or compiled_once(query, table.kinds)
         self.variables = query.variables
@@ -168,12 +170,42 @@ class Sequences:
             return None
         return search.matches(self._positions(), output, watermark, undecided)
 
+    def watched_runs(self) -> tuple[int, RunCounts]:
+        """Return how many matches the automaton finds, and what became of its runs."""
+        lister = KernelLister.of(self._automaton, self._table)
+        if lister is not None:
+            told: list[bytes] = []
+            arrays = lister.matches(self._positions(), watched=told.append)
+            return sum(map(len, arrays)), RunCounts.of_kernel(told[0])
+        counts, number = RunCounts.none(self._automaton.size), 0
+        for part in self._partitions():
+            for at, root in WatchedRuns(part.track, counts).matches():
+                if self._may_end(part.positions[at]):
+                    number += sum(1 for _ in paths(root))
+        return number, counts
+
+    def watched_search(self, output: str) -> tuple[int, int]:
+        """Return how many matches a search finds, and how often it tried an event on a run."""
+        search = KernelSearch.of(self._automaton, self._table)
+        if search is not None:
+            told: list[int] = []
+            arrays = search.matches(self._positions(), output, met=told.append)
+            return sum(map(len, arrays)), told[0]
+        met = [0] * self._automaton.size
+        self._watched = met
+        number = sum(1 for _ in self._searched(output, None, None))
+        self._watched = None
+        return number, sum(met)
+
     def _searched(
         self, output: str, watermark: int | None, undecided: list[int] | None
     ) -> Iterator[MatchPositions]:
         """Yield the matches that the plain search finds."""
         for part in self._partitions():
-            search = DepthFirstSearch(part.track, watermark)
+            track = part.track
+            if self._watched is not None:
+                track = WatchedTrack.watching(track, self._watched)
+            search = DepthFirstSearch(track, watermark)
             searches: dict[str, Callable[[], Iterable[list[tuple[int, int]]]]] = {
                 "all": search.all,
                 "onePerStart": search.first_of_each_start,

@@ -108,6 +108,7 @@ class KernelLister:
         partitions: Iterable[Sequence[int]],
         begun: list[int] | None = None,
         limit: RunLimit | None = None,
+        watched: Callable[[bytes], None] | None = None,
     ) -> Iterator[MatchArrays]:
         """
         Yield the matches of partitions lazily, many at a time.
@@ -120,15 +121,21 @@ class KernelLister:
             Receives for each partition the position at which its first live run began.
         limit : RunLimit, optional
             A bound on the runs of a partition.
+        watched : callable, optional
+            Receives at the end what became of runs, as the lister's `watched` has it.
         """
         with naming_memory_errors(_LISTING, _INSTEAD):
             lister = self.query.lister()
+            if watched is not None:
+                lister.watch()
             if limit is not None:
                 lister.set_limit(limit.most, limit.exceeded)
             lister.open(begun is not None, *self.query.streams(partitions))
         yield from _portions(lister.next, _LISTING, _INSTEAD)
         if begun is not None:
             begun += np.frombuffer(lister.begun(), np.int64).tolist()
+        if watched is not None:
+            watched(lister.watched())
 
 
 @attrs.frozen(eq=False)
@@ -158,6 +165,7 @@ class KernelSearch:
         output: str,
         watermark: int | None = None,
         undecided: list[int] | None = None,
+        met: Callable[[int], None] | None = None,
     ) -> Iterator[MatchArrays]:
         """
         Yield the matches of partitions lazily, many at a time.
@@ -173,6 +181,8 @@ class KernelSearch:
         undecided : list of int, optional
             Receives for each partition the position of the start at which its search stopped, if
             any.
+        met : callable, optional
+            Receives at the end how often an event was tried on a run.
         """
         with naming_memory_errors(_SEARCHING):
             search = self.query.backtracker()
@@ -182,6 +192,8 @@ class KernelSearch:
         yield from _portions(search.find, _SEARCHING, "")
         if undecided is not None:
             undecided += np.frombuffer(search.undecided(), np.int64).tolist()
+        if met is not None:
+            met(search.met())
 
 
 def _portions(

@@ -185,6 +185,7 @@ static bool ask_more(Join *join, Py_ssize_t depth) {
     for (Py_ssize_t i = 0; i < step->clause_count && passing != 0; i++)
         passing &= batch_holds(&step->clauses[i], &batch, join->stack);
     level->passing = passing;
+    level->met += count;
     return true;
 }
 

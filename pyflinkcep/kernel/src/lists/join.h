@@ -30,6 +30,7 @@ typedef struct {
     Py_ssize_t edge; /* where the window of the event bound first ends */
     Py_ssize_t base;
     uint64_t passing; /* of the candidates from `base` on, those not yet bound */
+    int64_t met; /* candidates tested so far */
 } Level;
 
 typedef struct {

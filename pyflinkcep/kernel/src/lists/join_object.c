@@ -198,6 +198,17 @@ static int join_init(Join *join, PyObject *args, PyObject *keywords) {
     return 0;
 }
 
+/* met() -> how many candidates each step has tested */
+static PyObject *join_met(Join *join, PyObject *unused) {
+    (void)unused;
+    int64_t *met = allocate_zeros(join->step_count, sizeof(int64_t));
+    if (met == NULL) return NULL;
+    for (Py_ssize_t i = 0; i < join->step_count; i++) met[i] = join->levels[i].met;
+    PyObject *result = bytes_of(met, join->step_count, sizeof(int64_t));
+    release_memory(met);
+    return result;
+}
+
 /* rows(room): write the next matches, an int64 position for each list, and return how many. */
 static PyObject *join_take_rows(Join *join, PyObject *room) {
     Py_buffer rows;
@@ -209,6 +220,7 @@ static PyObject *join_take_rows(Join *join, PyObject *room) {
 }
 
 static PyMethodDef join_methods[] = {
+    {"met", (PyCFunction)join_met, METH_NOARGS, "how many candidates were tested"},
     {"rows", (PyCFunction)join_take_rows, METH_O, "write the next matches"},
     {NULL, NULL, 0, NULL},
 };

@@ -42,6 +42,7 @@ static Edges edges_at(Backtracker *backtracker, int32_t component, int32_t mode,
     Automaton *automaton = &backtracker->automaton;
     automaton->begins = backtracker->track.begins[at];
     automaton->takes = backtracker->track.takes[at];
+    backtracker->met++;
     return automaton_edges(
         automaton, component, mode, way_tally(backtracker), automaton_handle(automaton, at));
 }

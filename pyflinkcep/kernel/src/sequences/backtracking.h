@@ -69,6 +69,7 @@ typedef struct {
     Choice *choices;
     Py_ssize_t choice_count, choice_room;
     Listed found;
+    int64_t met; /* how often an event was tried on a run */
     int64_t steps;
 } Backtracker;
 

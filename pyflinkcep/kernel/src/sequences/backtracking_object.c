@@ -72,10 +72,17 @@ static PyObject *backtracker_undecided(Backtracker *backtracker, PyObject *unuse
     return bytes_of(backtracker->undecided, backtracker->undecided_count, sizeof(int64_t));
 }
 
+/* met() -> how often an event was tried on a run */
+static PyObject *backtracker_met(Backtracker *backtracker, PyObject *unused) {
+    (void)unused;
+    return PyLong_FromLongLong(backtracker->met);
+}
+
 static PyMethodDef backtracker_methods[] = {
     {"set_events", (PyCFunction)backtracker_set_events, METH_VARARGS, "set the events of handles"},
     {"turn_to", (PyCFunction)backtracker_turn_to, METH_VARARGS, "open partitions"},
     {"find", (PyCFunction)backtracker_find, METH_O, "find more matches"},
+    {"met", (PyCFunction)backtracker_met, METH_NOARGS, "how often events met runs"},
     {"undecided", (PyCFunction)backtracker_undecided, METH_NOARGS, "what later events decide"},
     {NULL, NULL, 0, NULL},
 };

@@ -119,6 +119,21 @@ static PyObject *lister_get_begun(Lister *lister, PyObject *unused) {
     return bytes_of(lister->begun, lister->begun_size, sizeof(int64_t));
 }
 
+/* watch(): count what becomes of runs. */
+static PyObject *lister_watch(Lister *lister, PyObject *unused) {
+    (void)unused;
+    if (sequence_watch(&lister->sequence) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+/* watched() -> of each component how often events met runs, merges, most alive, their sum, events */
+static PyObject *lister_watched(Lister *lister, PyObject *unused) {
+    (void)unused;
+    const Sequence *sequence = &lister->sequence;
+    Py_ssize_t count = sequence->watched == NULL ? 0 : sequence->automaton.component_count;
+    return bytes_of(sequence->watched, count, sizeof(Watched));
+}
+
 /* size() -> the number of nodes held */
 static PyObject *lister_size(Lister *lister, PyObject *unused) {
     (void)unused;
@@ -131,6 +146,8 @@ static PyMethodDef lister_methods[] = {
     {"open", (PyCFunction)lister_open, METH_VARARGS, "open partitions"},
     {"next", (PyCFunction)lister_next_matches, METH_VARARGS, "list some more matches"},
     {"begun", (PyCFunction)lister_get_begun, METH_NOARGS, "what runs alive began with"},
+    {"watch", (PyCFunction)lister_watch, METH_NOARGS, "count what becomes of runs"},
+    {"watched", (PyCFunction)lister_watched, METH_NOARGS, "what became of runs"},
     {"size", (PyCFunction)lister_size, METH_NOARGS, "how many nodes are held"},
     {NULL, NULL, 0, NULL},
 };

@@ -97,6 +97,7 @@ static int advance(Sequence *sequence, Run *run, Py_ssize_t at) {
         return 0;
     }
     const Automaton *automaton = &sequence->automaton;
+    if (sequence->watched != NULL) sequence->watched[run->state].met++;
     Edges edges = automaton_edges(
         automaton, run->state, run->mode, run->tally, automaton_handle(automaton, at));
     if (edges.begins && !run->is_marked &&
@@ -152,6 +153,7 @@ static int put(Sequence *sequence, Run *run) {
     int status;
     if (other != NULL) {
         status = sequence->payloads->merge(sequence, other, run);
+        if (sequence->watched != NULL) sequence->watched[run->state].merged++;
     } else {
         status = list_put(&sequence->alive[run->state], run);
         if (status == 0) {
@@ -179,6 +181,16 @@ static int settle(Sequence *sequence, Run *run, Py_ssize_t at) {
     return status;
 }
 
+static void count_alive(Sequence *sequence) {
+    for (Py_ssize_t c = 0; c < sequence->automaton.component_count; c++) {
+        Watched *own = &sequence->watched[c];
+        int64_t alive = sequence->alive[c].size;
+        if (alive > own->most) own->most = alive;
+        own->sum += alive;
+        own->events++;
+    }
+}
+
 /* Complete and continue the runs that an event made. */
 int sequence_settle(Sequence *sequence, Py_ssize_t at) {
     RunList *made = &sequence->made, *moved = &sequence->moved;
@@ -187,7 +199,15 @@ int sequence_settle(Sequence *sequence, Py_ssize_t at) {
         if (settle(sequence, made->items[--made->size], at) < 0 || check_signals() < 0) return -1;
     while (moved->size > 0)
         if (put(sequence, moved->items[--moved->size]) < 0) return -1;
+    if (sequence->watched != NULL) count_alive(sequence);
     return 0;
+}
+
+/* Count from now on what becomes of runs. */
+int sequence_watch(Sequence *sequence) {
+    if (sequence->watched != NULL) return 0;
+    sequence->watched = allocate_zeros(sequence->automaton.component_count, sizeof(Watched));
+    return sequence->watched == NULL ? -1 : 0;
 }
 
 /* Release the runs that are out of the window. */
@@ -261,6 +281,7 @@ void sequence_free(Sequence *sequence) {
     automaton_free(&sequence->automaton);
     release_memory(sequence->alive);
     release_memory(sequence->joined);
+    release_memory(sequence->watched);
     release_memory(sequence->known);
     release_memory(sequence->candidates);
     release_memory(sequence->passed);

@@ -23,6 +23,15 @@ typedef struct {
     int (*complete)(Sequence *sequence, const Run *runs, bool takes, Py_ssize_t at);
 } Payloads;
 
+/* What became of the runs at a component; only counted if users ask for it. */
+typedef struct {
+    int64_t met; /* how often an event was tried on a run */
+    int64_t merged;
+    int64_t most; /* alive at a time */
+    int64_t sum;  /* of those alive after each event that was processed */
+    int64_t events; /* how many such events there were */
+} Watched;
+
 /* The positions of the candidates of a negated component, in the order of events. */
 typedef struct {
     int64_t *items;
@@ -33,6 +42,7 @@ struct Sequence {
     Automaton automaton;
     const Payloads *payloads;
     void *owner; /* for the payloads */
+    Watched *watched; /* by component; NULL unless users ask for it */
     bool is_restless; /* whether runs depend on events that the query does not name */
     bool is_judging; /* whether negated components read what runs have taken */
     Value *known; /* room for what distinguishes runs */
@@ -52,6 +62,7 @@ int64_t sequence_awaited(const Sequence *sequence);
 int sequence_take(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at);
 int sequence_advance(Sequence *sequence, Py_ssize_t at);
 int sequence_settle(Sequence *sequence, Py_ssize_t at);
+int sequence_watch(Sequence *sequence);
 void sequence_sweep(Sequence *sequence);
 void sequence_restart(Sequence *sequence);
 void sequence_clear(Sequence *sequence);

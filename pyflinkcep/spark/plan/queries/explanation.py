@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.sase.analysed import AnalysedQuery
@@ -19,8 +19,10 @@ from pyflinkcep.time import duration_text
 __all__ = ["query_explanation"]
 
 
-def query_explanation(job: QueryJob, how: Evaluation, runs_as_pattern: bool) -> str:
-    """Return the text of ``explain``."""
+def query_explanation(
+    job: QueryJob, how: Evaluation, runs_as_pattern: bool, analysis: Sequence[str] = ()
+) -> str:
+    """Return the text of ``explain``; `analysis` says what happened if the query was run."""
     query, analysed = job.query, job.analysed
     return in_sections(
         {
@@ -32,6 +34,7 @@ def query_explanation(job: QueryJob, how: Evaluation, runs_as_pattern: bool) -> 
             ],
             "Conditions": list(_conditions(analysed)),
             "Runs distinguished by": list(slots_explained(query, analysed.slots)),
+            "What happened": list(analysis),
             "Warnings": list(_warnings(job)),
         }
     )
