@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.pieces import structs
+from pyflinkcep.matching.pieces import integers, structs
 from pyflinkcep.matching.results import Found
 from pyflinkcep.time import MAX_WATERMARK
 
@@ -51,6 +51,8 @@ def times_of_matches(found: Found, taken: Ints, window_ms: int, *, is_last: bool
 def known_times(times: Ints, unit: int) -> pa.Array:
     """Return times in units of a millisecond; MAX_WATERMARK, which is not a timestamp, as null."""
     at_the_end = times == MAX_WATERMARK
+    if not at_the_end.any():
+        return integers(times * unit)
     return pa.array(np.where(at_the_end, 0, times) * unit, mask=at_the_end)
 
 
@@ -70,4 +72,4 @@ def stage_column(found: Found, stage: str, take: Callable[[Ints], pa.Table]) -> 
     begins, handles = found.of_stage(stage)
     own = structs(take(handles))
     type_ = pa.list_(pa.field("element", own.type, nullable=False))
-    return pa.ListArray.from_arrays(pa.array(begins.astype(np.int32)), own, type=type_)
+    return pa.ListArray.from_arrays(integers(begins.astype(np.int32)), own, type=type_)

@@ -81,7 +81,8 @@ def coded(types: pa.ChunkedArray) -> Coded:
     """Return types as codes; the last name is None."""
     whole = types.combine_chunks().dictionary_encode()
     names = whole.dictionary.to_pylist()
-    codes = whole.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
+    own = whole.indices
+    codes = (own.fill_null(len(names)) if own.null_count else own).to_numpy(zero_copy_only=False)
     return Coded(codes, [*names, None])
 
 

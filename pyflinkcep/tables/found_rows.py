@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.matching.output import MATCH_TIME, known_times, stage_column, times_of_matches
-from pyflinkcep.matching.pieces import in_one_piece
+from pyflinkcep.matching.pieces import in_one_piece, integers
 from pyflinkcep.matching.results import Found, Result
 from pyflinkcep.tables.matches import Timeout
 from pyflinkcep.tables.order import Times
@@ -74,11 +74,11 @@ class FoundRows:
     def arrow(self) -> pa.Table:
         """Return the matches in columns."""
         found = self.found
-        first = pa.array(found.handles[found.firsts])
+        first = integers(found.handles[found.firsts])
         columns = [in_one_piece(column.take(first)) for column in self.keys.values()]
         columns.append(self._match_times())
         columns += [
-            stage_column(found, stage, lambda rows: self.table.take(pa.array(rows)))
+            stage_column(found, stage, lambda rows: self.table.take(integers(rows)))
             for stage in self.stages
         ]
         names = [*self.keys, MATCH_TIME, *self.stages]
@@ -94,5 +94,5 @@ class FoundRows:
             taken = self.times.ms(self.found.handles)
             times = times_of_matches(self.found, taken, self.window_ms, is_last=False)
         if not pa.types.is_timestamp(self.time_type):
-            return pa.array(times)
+            return integers(times)
         return known_times(times, _PER_MS[self.time_type.unit]).cast(self.time_type)

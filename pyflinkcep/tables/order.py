@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.ordering import order_by_group, order_by_group_and_time
-from pyflinkcep.matching.pieces import in_one_piece
+from pyflinkcep.matching.pieces import in_one_piece, integers
 from pyflinkcep.tables.records import Cells, RecordBlock, records
 from pyflinkcep.tables.values import epoch_milliseconds, grouping_key, key_getter, times_of
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, wrong_unit
@@ -105,12 +105,12 @@ class Times:
 
     def ms(self, rows: Ints | None = None) -> Ints:
         """Return times in epoch milliseconds."""
-        own: Ints = (self.raw if rows is None else self.raw.take(pa.array(rows))).to_numpy()
+        own: Ints = (self.raw if rows is None else self.raw.take(integers(rows))).to_numpy()
         return own if self.per_ms == 1 else np.floor_divide(own, self.per_ms)
 
 
 def _chunked(times: Any) -> pa.ChunkedArray:
-    return pa.chunked_array([pa.array(times, pa.int64())])
+    return pa.chunked_array([integers(np.asarray(times, np.int64))])
 
 
 def _by_row(table: pa.Table, column: pa.ChunkedArray) -> list[int]:
@@ -201,7 +201,7 @@ class Keys:
 def _paired(left: Ints, right: Ints) -> pa.ChunkedArray:
     """Return a number for each pair of numbers."""
     width = int(right.max(initial=0)) + 1
-    return pa.chunked_array([pa.array(left.astype(np.int64) * width + right)])
+    return pa.chunked_array([integers(left.astype(np.int64) * width + right)])
 
 
 def _codes(column: pa.ChunkedArray) -> Ints:

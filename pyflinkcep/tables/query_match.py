@@ -18,6 +18,7 @@ from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.ordering import order_by_group
+from pyflinkcep.matching.pieces import integers
 from pyflinkcep.matching.query_found import query_found
 from pyflinkcep.matching.query_table import coded
 from pyflinkcep.matching.results import Found, Results
@@ -101,7 +102,7 @@ class QueryRows:
             return None  # casts
         times = Times.of(rows, timestamp)
         order, in_time, parts = _partitioned(rows, times, query)
-        taken = None if order is None else pa.array(order)
+        taken = None if order is None else integers(order)
         names = rows.column(type_)
         names = names.cast(types.value_type) if is_coded else names
         table = EventTable(
@@ -180,7 +181,7 @@ def _partitioned(
     if query.is_global or not query.equal:
         return order, None, None
     own = rows.select(list(query.equal))
-    codes = Keys.of(own if order is None else own.take(pa.array(order)), list(query.equal)).codes
+    codes = Keys.of(own if order is None else own.take(integers(order)), list(query.equal)).codes
     assert codes is not None
     grouped = order_by_group(codes)
     own_parts = codes[grouped].astype(np.int64)
@@ -210,7 +211,7 @@ def _do_not_fit(column: pa.ChunkedArray, kind: Kind) -> bool:
 def _values(column: pa.ChunkedArray, kind: Kind, order: Any) -> Sequence[Any]:
     """Return an attribute in order, masked where it is NULL; texts as a list."""
     if kind.type is Type.TEXT:
-        taken = column if order is None else column.take(pa.array(order))
+        taken = column if order is None else column.take(integers(order))
         texts: list[Any] = taken.to_pylist()
         return texts
     own = numbers(column, kind)

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.fields import FieldArray
+from pyflinkcep.matching.pieces import integers
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.records import Cells, RecordBlock
 from pyflinkcep.tables.typed_columns import NumberColumn
@@ -97,7 +98,7 @@ def _array(field: FieldSource, rows: Ints) -> FieldArray:
         values = field.taken(rows)
         valid = None if values.nulls is False else ~values.nulls
         return np.ascontiguousarray(values.data), valid, field.is_float
-    return field.take(pa.array(rows)).to_pylist(), None, False
+    return field.take(integers(rows)).to_pylist(), None, False
 
 
 def _listed(field: FieldArray) -> list[Any]:

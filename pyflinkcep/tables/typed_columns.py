@@ -14,7 +14,7 @@ from pyflinkcep.expressions.arrays import Array, TextRanks, Values
 from pyflinkcep.expressions.event_arrays import Range
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.pieces import in_one_piece
+from pyflinkcep.matching.pieces import in_one_piece, integers
 
 __all__ = ["NumberColumn", "is_exact", "kind_of", "numbers", "ranked"]
 
@@ -89,7 +89,7 @@ class NumberColumn:
 
     def taken(self, rows: Ints) -> Values:
         """Return the values of some rows in any order."""
-        part = self.column.take(pa.array(rows))
+        part = self.column.take(integers(rows))
         return NumberColumn(part, self.is_float, self.factor, self.divisor).values(0, len(rows))
 
     def _scaled(self, data: Array) -> Array:
@@ -158,11 +158,12 @@ def ranked(
     found = []
     for (_, codes), own in zip(encoded, known, strict=True):
         places: Array = np.asarray([ranks.get(text, 0) for text in own] or [0], np.int32)
-        valid = codes.is_valid() if codes.null_count else None
-        data = places[codes.fill_null(0).to_numpy(zero_copy_only=False)]
-        array = pa.array(
-            data, mask=None if valid is None else ~valid.to_numpy(zero_copy_only=False)
-        )
+        if codes.null_count:
+            nulls = codes.is_null().to_numpy(zero_copy_only=False)
+            data = places[codes.fill_null(0).to_numpy(zero_copy_only=False)]
+            array = pa.array(data, mask=nulls)
+        else:
+            array = integers(places[codes.to_numpy(zero_copy_only=False)])
         found.append(NumberColumn(pa.chunked_array([array]), is_float=False))
     return TextRanks(ranks), found
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -332,3 +334,25 @@ def test_columns_of_matches() -> None:
     assert match(LOW_HIGH, ARROW, key="k").toPolars()["high"].to_list() == [
         one["high"] for one in FOUND
     ]
+
+
+_WITHOUT_PANDAS = """
+import sys
+import pyarrow as pa
+from pyflinkcep import Pattern, match
+events = pa.ipc.open_file(sys.argv[1]).read_all()
+pattern = Pattern.begin("a").where("n < 3 and k = 'k1'").next("b").where(lambda e: e.n > 7)
+found = match(pattern.where("n > last(a.n)"), events, key="k")
+print(len(found), found.toArrow().num_rows, *{"pandas", "polars", "pyspark"} & set(sys.modules))
+"""
+
+
+def test_only_arrow_is_loaded(tmp_path: Path) -> None:
+    """A table needs no other library: neither Spark nor the one that Arrow converts lists with."""
+    path = str(tmp_path / "events.arrow")
+    with pa.ipc.new_file(path, ARROW.schema) as file:
+        file.write_table(ARROW)
+    command = [sys.executable, "-c", _WITHOUT_PANDAS, path]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert outcome.stdout.split() == ["1", "1"]
