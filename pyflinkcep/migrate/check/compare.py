@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
@@ -19,6 +20,7 @@ from pyflinkcep.migrate.translation import columns_of
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import Record
 from pyflinkcep.testing import match
+from pyflinkcep.warned import TimeUnitWarning
 
 __all__ = ["Difference", "answers_of", "compare", "typed_events"]
 
@@ -70,7 +72,9 @@ def answers_of(
     key: Any = None
     if checked.keys:
         key = lambda event: tuple(str(_path(event, name)) for name in checked.keys)  # noqa: E731
-    found = match(pattern, rows, timestamp=time, key=key)
+    with warnings.catch_warnings():  # the original says that they are milliseconds
+        warnings.simplefilter("ignore", TimeUnitWarning)
+        found = match(pattern, rows, timestamp=time, key=key)
     timeouts = [{"match": t.match, "timestamp": t.timestamp} for t in found.timeouts]
     return list(found), timeouts
 
