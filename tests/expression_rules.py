@@ -64,7 +64,16 @@ CASES: dict[str, Any] = {
     "sqrt(-x)": NAN, "power(zx, m)": math.inf, "power(nan, zx)": 1.0, "floor(nan)": 0,
     "round(x)": 3.0, "round(-x)": -3.0, "floor(-x)": -3, "ceil(x)": 3, "abs(-inf)": math.inf,
     "startswith(s, e)": True, "e < s": True, "startswith(s, if(t, e, 'aa'))": True,
-    "startswith(if(startswith(s, e), e, s), s)": False, "x / coalesce(zx, 2)": None,
+    "startswith(if(startswith(s, e), e, s), s)": False,
+    "s like 'a!_' escape '!'": False, "s like '_b'": True, "e like '%'": True, "e like '_'": False,
+    "t = ut": None, "t <=> ut": False, "ut <=> ut": True, "f < t": True, "t <> f": True,
+    "n = 7.00": True, "n > 6.99": True, "n < 7.001": True, "x = 2.50": True, "x > 2.499": True,
+    "n * 0.1 = 0.7": True, "0.1 + 0.2 = 0.3": True, "n between 6.5 and 7": True,
+    "un <=> zn": False, "ux <=> nan": False, "mx <=> zx": True, "greatest(mx, zx)": 0.0,
+    "round(x, -1)": 0.0, "round(-x, -1)": 0.0, "round(inf, 2)": math.inf, "round(nan)": NAN,
+    "pmod(-x, x)": 0.0, "pmod(x, -inf)": 2.5, "n % low": 7,
+    "power(-x, 0.5D)": NAN, "power(m, inf)": NAN, "power(zx, zx)": 1.0, "power(n, un)": None,
+    "x / coalesce(zx, 2)": None,
     "x / if(n > x, zx, 2D)": None,
 }  # fmt: skip
 """Conditions and values that never fail, and what they are."""

@@ -170,7 +170,8 @@ def test_every_operator_has_sparks_value_in_every_target(
 GROUPS: tuple[list[tuple[float | None, int | None]], ...] = (
     [(None, None)], [(2.5, 3)], [(2.5, 3), (None, None), (-1.0, 4)], [(NAN, 1), (1.0, None)],
     [(1.0, 4), (NAN, 1)], [(math.inf, 2), (1.0, 2)], [(0.1, 5), (0.2, 7), (0.3, 5)],
-    [(-0.0, -7), (0.0, 7)], [(1e300, 1), (-1e300, 2)],
+    [(-0.0, -7), (0.0, 7)], [(1e300, 1), (-1e300, 2)], [(NAN, 0), (NAN, 0)], [(-0.0, None)],
+    [(1e15, 2**53), (1e15 + 1, 2**53 + 2), (1e15 + 3, 2**53 + 1)], [(0.1, -1)] * 3,
 )  # fmt: skip
 
 
