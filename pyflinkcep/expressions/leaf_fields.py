@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from pyflinkcep.expressions.program import Kind, Op
+from pyflinkcep.expressions.template import joined
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf
 from pyflinkcep.expressions.typed import Typed
 
@@ -78,7 +79,7 @@ class Kinds:
         """Return the SQL of a value cast to another kind."""
         if self.kind(sql) is kind:
             return sql
-        cast = f"cast({sql} as {kind.value})"
+        cast = joined(("cast(", sql, f" as {kind.value})"))
         self._kinds[cast] = self.casts[cast] = kind
         return cast
 

@@ -3,14 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import attrs
 
 from pyflinkcep.errors import counted
 from pyflinkcep.expressions.literals import UNITS_US, interval_us, like_pattern, literal_value
 from pyflinkcep.expressions.names import Names
 from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.template import joined
 from pyflinkcep.expressions.tokens import string_value
 from pyflinkcep.expressions.tree import (
     ALIASES,
@@ -175,7 +174,7 @@ class Operators:
         if not self._names.shifts_inside and interval_us(right.value) is not None:
             return None
         shift = f"{node.value} {self._written(right)}"
-        return self._inside(self.part(left), lambda sql: f"({sql}) {shift}", _OF_ONE_EVENT)
+        return self._inside(self.part(left), "(", f") {shift}", _OF_ONE_EVENT)
 
     # --- CASE and functions
 
@@ -269,13 +268,15 @@ class Operators:
         before = self._names.between(node.start, operand.start)
         after = self._names.between(operand.end, node.end)
         ends = _OF_ONE_EVENT[:2]
-        return self._inside(self.part(operand), lambda sql: f"{before}({sql}){after}", ends)
+        return self._inside(self.part(operand), f"{before}(", f"){after}", ends)
 
     def _inside(
-        self, part: Tree, made: Callable[[str], str], functions: tuple[str, ...]
+        self, part: Tree, before: str, after: str, functions: tuple[str, ...]
     ) -> Aggregate | None:
         """Return an aggregate of a function of its argument; None for other parts."""
         if not isinstance(part, Aggregate) or part.function not in functions:
             return None
         inner = self._names.inner(part)
-        return None if inner is None else attrs.evolve(part, argument=made(inner))
+        if inner is None:
+            return None
+        return attrs.evolve(part, argument=joined((before, inner, after)))

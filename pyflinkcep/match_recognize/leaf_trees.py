@@ -11,6 +11,7 @@ from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.names import Names
 from pyflinkcep.expressions.operators import Operators
 from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.template import joined
 from pyflinkcep.expressions.tree import Aggregate, Tree
 from pyflinkcep.match_recognize.leaves import Leaf
 
@@ -84,7 +85,9 @@ class _Names(Names):
         by this text.
         """
         argument = aggregate.argument
-        return f"({argument})" if aggregate in self._leaves and argument is not None else argument
+        if argument is None or aggregate not in self._leaves:
+            return argument
+        return joined(("(", argument, ")"))
 
 
 def _same(node: Syntax) -> Iterator[Syntax]:

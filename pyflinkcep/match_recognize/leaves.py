@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 
 import attrs
 
+from pyflinkcep.expressions.spark_sql import text_sql
 from pyflinkcep.expressions.syntax import Form, Syntax
-from pyflinkcep.expressions.tokens import TokenKind, tokenized
+from pyflinkcep.expressions.template import SqlTemplate, joined
 from pyflinkcep.expressions.tree import Aggregate
 
 __all__ = [
@@ -24,9 +24,9 @@ __all__ = [
     "parts_of",
 ]
 
-LABEL = "__cep_label"
-"""The name in an argument of what CLASSIFIER() returns, the variable that the row is mapped to: a
-column of the row whose value is known only once the row is matched."""
+LABEL = SqlTemplate(("", ""), "CLASSIFIER()")
+"""What CLASSIFIER() returns, the variable that the row is mapped to: in an argument, a place whose
+value is known only once the row is matched."""
 
 LEAF = "__cep_leaf"
 """The prefix of the columns that hold values of leaves; a number follows."""
@@ -165,29 +165,14 @@ class Leaf(Aggregate):
 
 def has_label(argument: str) -> bool:
     """Whether an argument reads :data:`LABEL`."""
-    return len(_around_labels(argument)) > 1
+    return isinstance(argument, SqlTemplate)
 
 
 def labelled(argument: str, variable: str) -> str:
     """Return an argument for the rows of a variable, with its name as the value of LABEL."""
-    pieces = _around_labels(argument)
-    if len(pieces) == 1:
-        return argument
-    name = variable.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{name}'".join(pieces)
-
-
-@cache
-def _around_labels(argument: str) -> tuple[str, ...]:
-    """Return what stands between the places of :data:`LABEL`, which is a name as of a column."""
-    if LABEL not in argument:
-        return (argument,)
-    pieces, at = [], 0
-    for token in tokenized(argument):
-        if token.kind is TokenKind.NAME and token.text == LABEL:
-            pieces.append(argument[at : token.start])
-            at = token.end
-    return (*pieces, argument[at:])
+    if isinstance(argument, SqlTemplate):
+        return argument.filled(text_sql(variable))
+    return argument
 
 
 def item(field: int) -> str:
@@ -207,6 +192,7 @@ def parts_of(leaf: Leaf) -> tuple[Leaf, ...]:
     if leaf.fold is None:
         return (leaf,)
     fields = leaf.fold.fields or ("0",)
-    named = ", ".join(f"'{item(at)}', {field}" for at, field in enumerate(fields))
-    rows = Leaf.of("array_agg", leaf.variable, f"named_struct({named})", final=leaf.final)
+    named = [part for at, field in enumerate(fields) for part in (f", '{item(at)}', ", field)]
+    struct = joined(("named_struct(", named[0].removeprefix(", "), *named[1:], ")"))
+    rows = Leaf.of("array_agg", leaf.variable, struct, final=leaf.final)
     return (rows, Leaf.of("match_number")) if leaf.has_number else (rows,)

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pyflinkcep.errors import CepError, NotSupportedError, counted
 from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.template import joined
 from pyflinkcep.match_recognize.aggregates import AGGREGATES, FOLDS
 from pyflinkcep.match_recognize.leaves import LABEL
 from pyflinkcep.match_recognize.names import Names
@@ -202,23 +203,25 @@ class RowReader:
 
         If `is_there`, the row is the one that PREV and NEXT lead to.
         """
-        pieces, at = [], tree.start
+        pieces, at = list[str](), tree.start
         for node in self._owned(tree, bound):
             function = self.function(node)
             if function is not None:
-                inner = LABEL
+                inner: str = LABEL
                 if function in _NAVIGATION:  # of the current row, so it is its argument
-                    inner = f"({self.row_sql(node.operands[0], bound, is_there=is_there)})"
+                    value = self.row_sql(node.operands[0], bound, is_there=is_there)
+                    inner = joined(("(", value, ")"))
                     moves = function in ("prev", "next") and not is_there
                     if moves and self._over is not None:
                         other = "lag" if function == "prev" else "lead"
-                        inner = f"{other}({inner}, {self._offset(node, 1)}) OVER ({self._over})"
+                        offset = self._offset(node, 1)
+                        inner = joined((f"{other}(", inner, f", {offset}) OVER ({self._over})"))
                 pieces += [self._text[at : node.start], inner]
                 at = node.end
             elif self._owner(node) is not None:
                 pieces.append(self._text[at : node.start])
                 at = node.inner
-        return "".join(pieces) + self._text[at : tree.end]
+        return joined((*pieces, self._text[at : tree.end]))
 
     # --- errors
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 from decimal import Decimal
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyflinkcep.engines.rows.successive import Place
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.match_recognize.leaves import has_label, labelled
+from pyflinkcep.match_recognize.scalar import condition_leaves
 from tests.unit.match_recognize.lists import ListColumns, answer, reading
 from tests.unit.match_recognize.planning import plans
 
@@ -196,12 +198,18 @@ def test_a_column_named_as_a_function_is_the_column() -> None:
     assert leaf.argument == "classifier"
 
 
-def test_the_name_of_classifiers_value_is_no_text() -> None:
-    """A text that is spelled like the name under which CLASSIFIER() is read stays as it is."""
-    argument = "concat(__cep_label, '__cep_label', x)"
+def test_the_place_of_classifiers_value_is_no_text() -> None:
+    """A text that is spelled like CLASSIFIER() stays as it is; functions keep the places."""
+    clause = """ORDER BY id MEASURES array_agg(CLASSIFIER() || 'CLASSIFIER()' || k) AS a,
+        array_agg(k || 'CLASSIFIER()') AS b PATTERN (A) DEFINE A AS upper(CLASSIFIER()) = 'A'"""
+    read = reading(_case(clause))
+    labels, plain = (leaf.arguments[0] for leaf in read.measure_leaves())
+    (inside,) = condition_leaves(read.conditions["A"])
 
-    assert labelled(argument, "it's") == r"concat('it\'s', '__cep_label', x)"
-    assert (has_label(argument), has_label("'__cep_label'")) == (True, False)
+    assert (has_label(labels), has_label(plain)) == (True, False)
+    for copied in (labels, pickle.loads(pickle.dumps(labels))):
+        assert labelled(copied, "it's") == r"'it\'s' || 'CLASSIFIER()' || k"
+    assert labelled(inside.argument or "", "A") == "upper((('A')))"
 
 
 def test_what_aggregates_take_from_rows() -> None:
@@ -213,7 +221,7 @@ def test_what_aggregates_take_from_rows() -> None:
 
     assert [(leaf.variable, leaf.arguments) for leaf in leaves] == [
         ("U", ("v * 2", "k > 'x'")),
-        (None, ("id", "lower(__cep_label)")),
+        (None, ("id", "lower(CLASSIFIER())")),
         ("A", ("k",)),
     ]
     assert [leaf.fold and leaf.fold.rendered(lambda number: f"<{number}>") for leaf in leaves] == [

@@ -92,7 +92,7 @@ class Bucket:
         if matching.rows is Rows.WITH_UNMATCHED:
             output = output.add("matched", LongType())
         for number, leaf in enumerate(matching.leaves):
-            is_label = not leaf.argument or "label" in leaf.argument
+            is_label = not leaf.argument or leaf.has_label
             plain = StringType() if is_label else DoubleType()
             output = output.add(f"leaf{number}", _TYPES.get(leaf.function, plain))
         conditions = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}
