@@ -296,7 +296,9 @@ def aggregated(function: str, values: Sequence[Any]) -> Any:
         return Moments([float(value) for value in known]).deviation()
     if function in ("min", "max"):
         return reduce(greater if function == "max" else lesser, known)
-    total = known[0]
+    total = known[0] + 0.0 if isinstance(known[0], float) else known[0]  # not -0.0, as in Spark
+    if function == "avg":
+        total = arithmetic("/", total, 1)  # whole numbers are added as doubles
     for value in known[1:]:
         total = arithmetic("+", total, value)
     return total if function == "sum" else arithmetic("/", total, len(known))

@@ -65,12 +65,11 @@ def _aggregate(tree: Aggregate) -> str:
         return _deviation(known)
     if function in ("min", "max"):
         return f"array_{function}({events})"
-    # Whole numbers have whole sums; every other number is summed as double.
-    first, rest = (
-        f"element_at({known}, 1)",
-        f"slice({known}, 2, greatest(size({known}) - 1, 0))",
-    )
-    total = f"aggregate({rest}, {first} + 0L, (s, v) -> s + v)"
+    # Whole numbers have whole sums; every other number is summed as double, and for an average all.
+    first = f"(element_at({known}, 1) + 0L)"
+    first += " / 1" if function == "avg" else ""
+    rest = f"slice({known}, 2, greatest(size({known}) - 1, 0))"
+    total = f"aggregate({rest}, {first}, (s, v) -> s + v)"
     total = f"IF(size({known}) = 0, NULL, {total})"
     return total if function == "sum" else f"({total} / nullif(size({known}), 0))"
 
