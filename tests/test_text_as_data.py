@@ -29,27 +29,54 @@ READERS = {
     "sase/parser.py": "names of output columns",
     "sase/tokens.py": "queries",
     "engines/compressed/matches.py": "measures that users wrote",
+    "diagrams.py": "which language a text is in",
+    "functions.py": "tests and columns that users wrote",
+    "time.py": "lengths of time that users wrote",
+    "spark/plan/order.py": "columns to order by that users wrote",
+    "spark/plan/clauses/run_sql.py": "whether a statement defines something",
+    "spark/worker/wall_clock.py": "names of time zones",
+    "spark/plan/patterns/explanation.py": "texts of users' objects and Columns, for explain()",
+    "spark/plan/engine.py": "how Sail's plan cuts files, which it tells nowhere else",
+    "spark/failures.py": "tracebacks: of a worker's error Spark has nothing but that text",
+    "local.py": "the version that Java prints",
 }
-"""The modules of languages and engines that use regular expressions, and on what of users'."""
+"""The modules that use regular expressions, and on what: none on text of the package's own."""
 
 
 def test_regular_expressions_read_what_users_wrote(package: list[Source]) -> None:
-    """What a language or an engine has generated, it knows as a tree."""
-    rooms = ("expressions/", "sase/", "match_recognize/", "engines/", "kernel/", "spark/worker/")
+    """What the package has generated, it knows as a tree; migrate/ reads and writes programs."""
     found = {
         source.path.relative_to("pyflinkcep").as_posix()
         for source in package
         for node in source.nodes(ast.Import)
         if node.names[0].name == "re"
     }
-    assert {path for path in found if path.startswith(rooms)} == {
-        *READERS,
-        "spark/worker/wall_clock.py",  # names of time zones
+    assert {path for path in found if not path.startswith("migrate/")} == READERS.keys()
+
+
+TOKENS = {
+    "expressions/cursor.py": "SQL that is parsed",
+    "match_recognize/tokens.py": "statements",
+    "match_recognize/expressions.py": "expressions as written, before they are parsed",
+    "spark/plan/clauses/measures.py": "whether an argument is a name or has a query",
+}
+"""The modules that look for tokens, and in what: none for places in SQL that was generated."""
+
+
+def test_tokens_are_of_what_users_wrote(package: list[Source]) -> None:
+    """SQL with places for values that are known later is a template, not a text to search."""
+    found = {
+        source.path.relative_to("pyflinkcep").as_posix()
+        for source in package
+        for node in source.nodes(ast.ImportFrom)
+        if node.module == "pyflinkcep.expressions.tokens"
+        and any(name.name == "tokenized" for name in node.names)
     }
+    assert found == TOKENS.keys()
 
 
 FOREIGN = ("local.py", "spark/plan/pipelines.py")
-"""The modules that read messages of PySpark and Sail, which have nothing else to tell by."""
+"""The modules that read messages of Sail, whose errors have no condition and no parameters."""
 
 
 def test_nobody_reads_messages(package: list[Source]) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, UnsupportedOperationException
 from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep.errors import InputError, NotSupportedError
@@ -46,7 +46,8 @@ def check_analysable(dataframe: DataFrame) -> None:
         dataframe.schema  # noqa: B018 - Spark Connect keeps it, so it is asked once
     except PySparkException as cause:
         check_not_in_query_function(cause)
-        if "with watermark" in str(cause):  # as Sail says, of bounded DataFrames too
+        # Sail's errors have no condition; it says so of bounded DataFrames too.
+        if isinstance(cause, UnsupportedOperationException) and "with watermark" in str(cause):
             raise NotSupportedError(
                 "withWatermark on an engine that runs bounded jobs only",
                 "leave it out and name the time with .inEventTime('ts'); streams need a session of "
