@@ -73,7 +73,9 @@ CASES: dict[str, Any] = {
     "round(x, -1)": 0.0, "round(-x, -1)": 0.0, "round(inf, 2)": math.inf, "round(nan)": NAN,
     "pmod(-x, x)": 0.0, "pmod(x, -inf)": 2.5, "n % low": 7,
     "power(-x, 0.5D)": NAN, "power(m, inf)": NAN, "power(zx, zx)": 1.0, "power(n, un)": None,
-    "x / coalesce(zx, 2)": None,
+    "sign(x - n)": -1.0, "sign(n - x)": 1.0, "sign(zx)": 0.0, "sign(mx)": -0.0, "sign(nan)": NAN,
+    "sign(-inf)": -1.0, "sign(un)": None, "sign(m)": -1.0, "sign(low)": -1.0, "sign(1.25)": 1.0,
+    "signum(x)": 1.0, "x / coalesce(zx, 2)": None,
     "x / if(n > x, zx, 2D)": None,
 }  # fmt: skip
 """Conditions and values that never fail, and what they are."""

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from typing import Any
 
 from pyflinkcep.expressions.number_functions import (
+    OF_ONE,
     float_mod,
     float_pmod,
     int_div,
     int_mod,
     int_pmod,
     power,
-    root,
     rounded,
     whole,
 )
@@ -58,7 +58,7 @@ def helpers(ansi: bool) -> dict[str, Any]:
         "floor": rounded_to(math.floor),
         "ceil": rounded_to(math.ceil),
         "rounded": rounded,
-        "root": root,
+        **{op.name: function for op, function in OF_ONE.items()},
         "power": power,
         "int_pmod": int_pmod,
         "float_pmod": float_pmod,

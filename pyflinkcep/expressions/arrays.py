@@ -325,6 +325,7 @@ OPERATIONS: dict[Op, _Function] = {
     Op.FLOOR: _whole(np.floor),
     Op.CEIL: _whole(np.ceil),
     Op.SQRT: lambda _, a: np.sqrt(a),
+    Op.SIGN: lambda _, a: np.where(a == 0, a, np.sign(a)),
     Op.POWER: _power,
     **_COMPARED,
     Op.EQ_NULLSAFE: _COMPARED[Op.EQ],

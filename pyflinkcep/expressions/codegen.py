@@ -10,6 +10,7 @@ import attrs
 
 from pyflinkcep.expressions.arithmetic import compared, computed, helpers
 from pyflinkcep.expressions.literals import like_regex
+from pyflinkcep.expressions.number_functions import OF_ONE
 from pyflinkcep.expressions.program import ALL, Code, CompiledExpressions, Function, Op, Slot, Type
 from pyflinkcep.expressions.rules import LEAST, MOST, RULES, Nulls
 from pyflinkcep.expressions.tree import WHOLE
@@ -195,7 +196,8 @@ def _condition(expressions: CompiledExpressions, code: Code) -> Any:
 
 _UNARY = {
     Op.INT_TO_FLOAT: "float({})", Op.NEG: "-{}", Op.ABS: "abs({})", Op.NOT: "not {}",
-    Op.FLOOR: "floor({})", Op.CEIL: "ceil({})", Op.SQRT: "root({})",
+    Op.FLOOR: "floor({})", Op.CEIL: "ceil({})",
+    **{op: f"{op.name}({{}})" for op in OF_ONE},
 }  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import Instruction, Kind, Op
+from pyflinkcep.expressions.rules import OPERATORS
 from pyflinkcep.expressions.tree import Literal, Operation, Tree
 from pyflinkcep.expressions.typed import DECIMALS, NUMBERS, Typed, as_double
 
@@ -46,8 +47,7 @@ def _whole(compiler: Compiler, part: Operation) -> Typed:
     value = _number(compiler, part)
     if value.kind is not Kind.DOUBLE:
         return value
-    op = Op.FLOOR if part.operator == "floor" else Op.CEIL
-    return Typed([*value.code, (op, None)], Kind.BIGINT)
+    return Typed([*value.code, (OPERATORS[part.operator], None)], Kind.BIGINT)
 
 
 def _number(compiler: Compiler, part: Operation) -> Typed:
@@ -66,7 +66,7 @@ def _of_doubles(compiler: Compiler, part: Operation) -> Typed:
         value = compiler.part(operand)
         compiler.check(value, (*NUMBERS, *DECIMALS), part)
         code += as_double(value)
-    return Typed([*code, (Op.SQRT if part.operator == "sqrt" else Op.POWER, None)], Kind.DOUBLE)
+    return Typed([*code, (OPERATORS[part.operator], None)], Kind.DOUBLE)
 
 
 def _of_texts(compiler: Compiler, part: Operation) -> Typed:
@@ -85,6 +85,7 @@ FUNCTION_CODES: dict[str, Callable[[Compiler, Operation], Typed]] = {
     "floor": _whole,
     "ceil": _whole,
     "sqrt": _of_doubles,
+    "sign": _of_doubles,
     "power": _of_doubles,
     "startswith": _of_texts,
     "prefix end": _of_texts,

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
+from pyflinkcep.expressions.program import Op
 from pyflinkcep.expressions.rules import LEAST, MOST, wrapped
 
 __all__ = [
+    "OF_ONE",
     "Moments",
     "exponential",
     "float_mod",
@@ -20,6 +22,7 @@ __all__ = [
     "power",
     "root",
     "rounded",
+    "sign",
     "whole",
 ]
 
@@ -69,6 +72,15 @@ def exponential(exponent: float) -> float:
 def root(number: float) -> float:
     """Return the square root; NaN of negative numbers."""
     return math.sqrt(number) if number >= 0 else math.nan
+
+
+def sign(number: float) -> float:
+    """Return 1 or -1; zeros and NaN are their own signs."""
+    return float((number > 0) - (number < 0)) or number
+
+
+OF_ONE: dict[Op, Callable[[float], float]] = {Op.SQRT: root, Op.SIGN: sign}
+"""The operations on one number that make another, for generated code."""
 
 
 def int_pmod(a: int, b: int) -> int:

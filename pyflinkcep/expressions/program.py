@@ -64,6 +64,7 @@ PMOD type                   as MOD, but of a remainder r below zero push (r + b)
 FLOOR, CEIL                 pop a FLOAT, push the INT below, above it; 0 for NaN
 ROUND n                     pop a FLOAT, push it with `n` digits after the point, halves away from 0
 SQRT                        pop a FLOAT, push its root; NaN if it is negative
+SIGN                        pop a FLOAT, push 1.0 or -1.0; zeros and NaN as they are
 POWER                       pop b, pop a, push a to the power of b (FLOAT), by Java's rules for NaN
 ADD_PASSING type            as ADD, but if one is NULL push the other (INT, FLOAT)
 LEAST, GREATEST type        pop b, pop a, push b if it is less (greater) than a, by the order of LT
@@ -231,6 +232,7 @@ class Op(IntEnum):
     ROUND = 62
     SQRT = 63
     POWER = 64
+    SIGN = 65
 
 
 Instruction = tuple[Op, int | float | str | None]

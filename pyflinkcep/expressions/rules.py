@@ -111,6 +111,7 @@ RULES: dict[Op, Rule] = {
     Op.CEIL: Rule(1),
     Op.ROUND: Rule(1),
     Op.SQRT: Rule(1),
+    Op.SIGN: Rule(1),
     Op.POWER: Rule(2),
     Op.LT: _COMPARISON,
     Op.LE: _COMPARISON,
@@ -137,8 +138,8 @@ OPERATORS: dict[str, Op] = {
     "=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE,
     "<=>": Op.EQ_NULLSAFE, "+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD,
     "div": Op.INT_DIV, "pmod": Op.PMOD, "power": Op.POWER, "neg": Op.NEG, "abs": Op.ABS,
-    "floor": Op.FLOOR, "ceil": Op.CEIL, "round": Op.ROUND, "sqrt": Op.SQRT, "not": Op.NOT,
-    "and": Op.AND, "or": Op.OR, "is null": Op.IS_NULL, "least": Op.LEAST,
+    "floor": Op.FLOOR, "ceil": Op.CEIL, "round": Op.ROUND, "sqrt": Op.SQRT, "sign": Op.SIGN,
+    "not": Op.NOT, "and": Op.AND, "or": Op.OR, "is null": Op.IS_NULL, "least": Op.LEAST,
     "greatest": Op.GREATEST, "||": Op.CONCAT, "like": Op.LIKE, "startswith": Op.STARTS_WITH,
 }  # fmt: skip
 """The operations of SQL's operators and functions that have one."""

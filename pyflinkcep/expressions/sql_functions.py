@@ -25,6 +25,7 @@ from pyflinkcep.expressions.number_functions import (
     power,
     root,
     rounded,
+    sign,
     whole,
 )
 from pyflinkcep.expressions.sql_values import (
@@ -115,10 +116,6 @@ def _pmod(a: Any, b: Any) -> Any:
     return rest if rest >= 0 else arithmetic("%", rest + b, Decimal(b))
 
 
-def _sign(value: Any) -> float:
-    return float((value > 0) - (value < 0)) or float(value)  # zero and NaN are their own signs
-
-
 def _substring(text: Any, start: int, length: int | None = None) -> str:
     whole = _text(text)
     begin = start - 1 if start > 0 else (len(whole) + start if start < 0 else 0)
@@ -148,8 +145,8 @@ FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
     "power": (2, 2, lambda a, b: power(float(a), float(b))),
     "pow": (2, 2, lambda a, b: power(float(a), float(b))),
     "sqrt": (1, 1, lambda x: root(float(x))),
-    "sign": (1, 1, _sign),
-    "signum": (1, 1, _sign),
+    "sign": (1, 1, lambda x: sign(float(x))),
+    "signum": (1, 1, lambda x: sign(float(x))),
     "lower": (1, 1, lambda s: _text(s).lower()),
     "lcase": (1, 1, lambda s: _text(s).lower()),
     "upper": (1, 1, lambda s: _text(s).upper()),

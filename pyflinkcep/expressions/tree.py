@@ -57,11 +57,11 @@ CONDITIONS = (
 
 FUNCTIONS = {
     "round": (1, 2), "floor": (1, 1), "ceil": (1, 1), "sqrt": (1, 1), "power": (2, 2),
-    "pmod": (2, 2), "startswith": (2, 2),
+    "pmod": (2, 2), "sign": (1, 1), "startswith": (2, 2),
 }  # fmt: skip
 """The functions of values of several events, with the least and most arguments of each."""
 
-ALIASES = {"ceiling": "ceil", "pow": "power"}
+ALIASES = {"ceiling": "ceil", "pow": "power", "signum": "sign"}
 """Other names of functions."""
 
 ALL = ""

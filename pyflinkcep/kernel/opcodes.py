@@ -54,12 +54,15 @@ def _rules() -> str:
     nulls = "".join(
         f"    [OP_{op.name}] = NULLS_{rule.nulls.name},\n" for op, rule in RULES.items()
     )
+    operands = "".join(f"    [OP_{op.name}] = {rule.operands},\n" for op, rule in RULES.items())
     divides = "".join(f"    [OP_{op.name}] = true,\n" for op, rule in RULES.items() if rule.divides)
     return "\n\n".join(
         (
             f"enum {{ OPCODES = OP_{max(Op).name} + 1 }};",
             _enum(Nulls, "NULLS", "What NULL does to the result of an operation."),
             f"static const uint8_t NULLS_OF[OPCODES] = {{\n{nulls}}};",
+            f"/* How many values an operation computes one of; 0 for other instructions. */\n"
+            f"static const uint8_t OPERANDS_OF[OPCODES] = {{\n{operands}}};",
             f"/* A second operand of zero is an error or NULL. */\n"
             f"static const bool DIVIDES[OPCODES] = {{\n{divides}}};",
             "/* NaN equals itself and is greater than all other numbers. */\n"

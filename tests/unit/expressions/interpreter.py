@@ -112,7 +112,7 @@ def run(code: Code, fields: Any, slots: Any, ansi: bool) -> bool:
 
 
 UNARY = (
-    Op.INT_TO_FLOAT, Op.NEG, Op.ABS, Op.NOT, Op.LIKE, Op.FLOOR, Op.CEIL, Op.ROUND, Op.SQRT,
+    Op.INT_TO_FLOAT, Op.NEG, Op.ABS, Op.NOT, Op.LIKE, Op.FLOOR, Op.CEIL, Op.ROUND, Op.SQRT, Op.SIGN,
 )  # fmt: skip
 
 
@@ -147,6 +147,8 @@ def unary(op: Op, a: Any, type_: Any, ansi: bool) -> Any:
         return rounded(a, type_)
     if op is Op.SQRT:
         return math.sqrt(a) if a >= 0 else math.nan
+    if op is Op.SIGN:
+        return math.copysign(1.0, a) if abs(a) > 0 else a
     if op in (Op.FLOOR, Op.CEIL):
         step = math.floor if op is Op.FLOOR else math.ceil
         return whole(float(step(a)) if math.isfinite(a) else a, ansi)

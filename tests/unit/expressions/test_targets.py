@@ -47,7 +47,7 @@ VALUES: dict[str, tuple[tuple[Tree, ...], Any]] = {
     ">": ((X, Y), True), ">=": ((Y, X), False), "and": ((TRUTH, TRUTH), True),
     "or": ((TRUTH, TRUTH), True), "not": ((TRUTH,), False), "is null": ((X,), False),
     "is not null": ((X,), True), "round": ((X, Literal(1)), 6.3), "floor": ((X,), 6),
-    "ceil": ((X,), 7), "sqrt": ((X,), 2.5), "power": ((X, Literal(2)), 39.0625),
+    "ceil": ((X,), 7), "sqrt": ((X,), 2.5), "sign": ((X,), 1.0), "power": ((X, Literal(2)), 39.0625),
     "startswith": ((S, Literal("ab")), True), "abs": ((Operation("neg", (Y,)),), 3),
     "div": ((Operation("neg", (Literal(7),)), Literal(2)), -3), "<=>": ((X, NOTHING), False),
     "greatest": ((X, NOTHING, Y), 6.25), "least": ((X, Y, NOTHING), 3),

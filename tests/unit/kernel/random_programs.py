@@ -153,8 +153,8 @@ def code(draw: Any, type_: Type, depth: int) -> Code:
     if type_ is INT and draw(st.booleans()):
         return (*draw(code(FLOAT, depth - 1)), (draw(st.sampled_from([Op.FLOOR, Op.CEIL])), None))
     if type_ is FLOAT and draw(st.booleans()):
-        root = (Op.SQRT, None)
-        return (*left, draw(st.sampled_from([(Op.ROUND, 0), (Op.ROUND, 2), (Op.ROUND, -1), root])))
+        forms = [(Op.ROUND, 0), (Op.ROUND, 2), (Op.ROUND, -1), (Op.SQRT, None), (Op.SIGN, None)]
+        return (*left, draw(st.sampled_from(forms)))
     if type_ is FLOAT and draw(st.booleans()):
         return (*draw(code(INT, depth - 1)), (Op.INT_TO_FLOAT, None))
     return left if type_ is TEXT else (*left, (draw(st.sampled_from([Op.NEG, Op.ABS])), type_))

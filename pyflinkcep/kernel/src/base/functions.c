@@ -2,6 +2,8 @@
 /* Spark's functions of numbers. Mirror: expressions/number_functions.py. */
 #include "base/functions.h"
 
+#include "base/opcodes.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +57,7 @@ static void cut(Shortest *shortest, long kept) {
 }
 
 /* Return a number with some digits after the point; halves are rounded away from zero. */
-double number_rounded(double number, int64_t digits) {
+static double rounded(double number, int64_t digits) {
     if (!isfinite(number)) return number;
     if (digits > DIGITS || digits < -DIGITS) return digits > 0 ? number : 0.0;
     Shortest shortest;
@@ -69,6 +71,15 @@ double number_rounded(double number, int64_t digits) {
     double found = PyOS_string_to_double(text, NULL, NULL);
     if (found == -1.0 && PyErr_Occurred()) PyErr_Clear(); /* -1.0 may be the number itself */
     return found + 0.0;
+}
+
+/* Return an operation on one number that makes another; `operand` is that of the instruction. */
+double number_computed(int32_t opcode, double number, int64_t operand) {
+    switch (opcode) {
+    case OP_SQRT: return sqrt(number);
+    case OP_SIGN: return number > 0 ? 1.0 : number < 0 ? -1.0 : number;
+    default: return rounded(number, operand);
+    }
 }
 
 /* Find a number without a fraction as an integer, 0 for NaN; false if it is out of range, and then

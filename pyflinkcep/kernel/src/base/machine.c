@@ -160,9 +160,9 @@ static Value unary(Machine *machine, const Instruction *now, Value a) {
     case OP_LIKE: return like(machine, now, a);
     case OP_FLOOR: return whole(machine, floor(a.as.f));
     case OP_CEIL: return whole(machine, ceil(a.as.f));
-    case OP_ROUND: return value_float(number_rounded(a.as.f, now->operand.as.i));
-    case OP_SQRT: return value_float(sqrt(a.as.f));
-    default: return magnitude(machine, now->opcode, a);
+    case OP_NEG:
+    case OP_ABS: return magnitude(machine, now->opcode, a);
+    default: return value_float(number_computed(now->opcode, a.as.f, now->operand.as.i));
     }
 }
 
@@ -207,19 +207,12 @@ static void compute(Machine *machine, const Instruction *now) {
     case OP_TEXT: push(machine, value_keep(now->operand)); return;
     case OP_NULL: push(machine, value_null()); return;
     case OP_IS_NULL: replace_top(machine, value_int(top(machine)->kind == VALUE_NULL)); return;
-    case OP_INT_TO_FLOAT:
-    case OP_NEG:
-    case OP_ABS:
-    case OP_NOT:
-    case OP_LIKE:
-    case OP_FLOOR:
-    case OP_CEIL:
-    case OP_ROUND:
-    case OP_SQRT:
-        if (top(machine)->kind != VALUE_NULL)
-            replace_top(machine, unary(machine, now, *top(machine)));
-        return;
     default: {
+        if (OPERANDS_OF[now->opcode] == 1) {
+            if (top(machine)->kind != VALUE_NULL)
+                replace_top(machine, unary(machine, now, *top(machine)));
+            return;
+        }
         Value b = *top(machine), a = machine->stack[machine->size - 2];
         Value result = binary(machine, now->opcode, a, b);
         drop_top(machine);

@@ -4,7 +4,7 @@
 #define PYFLINKCEP_OPCODES_H
 
 /* The compiled module tells it, so that one of other numbers is refused. */
-#define OPERATIONS 1803878276
+#define OPERATIONS 2042984609
 
 /* The opcodes of programs. */
 enum {
@@ -55,6 +55,7 @@ enum {
     OP_ROUND = 62,
     OP_SQRT = 63,
     OP_POWER = 64,
+    OP_SIGN = 65,
 };
 
 /* The types of values. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { OPCODES = OP_POWER + 1 };
+enum { OPCODES = OP_SIGN + 1 };
 
 /* What NULL does to the result of an operation. */
 enum {
@@ -36,6 +36,7 @@ static const uint8_t NULLS_OF[OPCODES] = {
     [OP_CEIL] = NULLS_SPREADS,
     [OP_ROUND] = NULLS_SPREADS,
     [OP_SQRT] = NULLS_SPREADS,
+    [OP_SIGN] = NULLS_SPREADS,
     [OP_POWER] = NULLS_SPREADS,
     [OP_LT] = NULLS_SPREADS,
     [OP_LE] = NULLS_SPREADS,
@@ -55,6 +56,46 @@ static const uint8_t NULLS_OF[OPCODES] = {
     [OP_LIKE] = NULLS_SPREADS,
     [OP_STARTS_WITH] = NULLS_SPREADS,
     [OP_PREFIX_END] = NULLS_SPREADS,
+};
+
+/* How many values an operation computes one of; 0 for other instructions. */
+static const uint8_t OPERANDS_OF[OPCODES] = {
+    [OP_INT_TO_FLOAT] = 1,
+    [OP_TRUTH_TO_INT] = 1,
+    [OP_NEG] = 1,
+    [OP_ABS] = 1,
+    [OP_ADD] = 2,
+    [OP_SUB] = 2,
+    [OP_MUL] = 2,
+    [OP_ADD_PASSING] = 2,
+    [OP_DIV] = 2,
+    [OP_INT_DIV] = 2,
+    [OP_MOD] = 2,
+    [OP_PMOD] = 2,
+    [OP_FLOOR] = 1,
+    [OP_CEIL] = 1,
+    [OP_ROUND] = 1,
+    [OP_SQRT] = 1,
+    [OP_SIGN] = 1,
+    [OP_POWER] = 2,
+    [OP_LT] = 2,
+    [OP_LE] = 2,
+    [OP_GT] = 2,
+    [OP_GE] = 2,
+    [OP_EQ] = 2,
+    [OP_NE] = 2,
+    [OP_EQ_NULLSAFE] = 2,
+    [OP_LEAST] = 2,
+    [OP_GREATEST] = 2,
+    [OP_OR_ELSE] = 2,
+    [OP_NOT] = 1,
+    [OP_AND] = 2,
+    [OP_OR] = 2,
+    [OP_IS_NULL] = 1,
+    [OP_CONCAT] = 2,
+    [OP_LIKE] = 1,
+    [OP_STARTS_WITH] = 2,
+    [OP_PREFIX_END] = 1,
 };
 
 /* A second operand of zero is an error or NULL. */

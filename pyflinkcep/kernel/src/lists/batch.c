@@ -191,10 +191,6 @@ static void to_floats(Operand *a, int count) {
     a->items = a->own;
 }
 
-static double float_of_one(const Instruction *now, double number) {
-    return now->opcode == OP_SQRT ? sqrt(number) : number_rounded(number, now->operand.as.i);
-}
-
 static void apply(Operand *a, const Instruction *now, int count) {
     int results = a->stride ? count : 1;
     for (int i = 0; i < results; i++) {
@@ -202,7 +198,7 @@ static void apply(Operand *a, const Instruction *now, int count) {
         if (now->opcode == OP_FLOOR || now->opcode == OP_CEIL)
             number_whole(now->opcode == OP_FLOOR ? floor(number) : ceil(number), &a->own[i].i);
         else
-            a->own[i].f = float_of_one(now, number);
+            a->own[i].f = number_computed(now->opcode, number, now->operand.as.i);
     }
     a->items = a->own;
 }
@@ -273,17 +269,11 @@ static Operand *step(Operand *top, const Batch *batch, const Instruction *now) {
         top -= 2;
         choose(top, top + 1, top + 2, top->truth & top->known, batch->count);
         break;
-    case OP_INT_TO_FLOAT:
-    case OP_TRUTH_TO_INT:
-    case OP_NEG:
-    case OP_ABS:
-    case OP_NOT:
-    case OP_IS_NULL:
-    case OP_FLOOR:
-    case OP_CEIL:
-    case OP_ROUND:
-    case OP_SQRT: change(top, now, batch->count); break;
-    default: top--, combine(top, top + 1, now, batch->count);
+    default:
+        if (OPERANDS_OF[now->opcode] == 1)
+            change(top, now, batch->count);
+        else
+            top--, combine(top, top + 1, now, batch->count);
     }
     return top;
 }

@@ -65,7 +65,7 @@ def random_clause(chance: random.Random, names: list[str]) -> str:
         f"{a}.y + {b}.y IS {chance.choice(['', 'NOT '])}NULL",
         f"{a}.x {sign} NULL",
         f"round({a}.f * {b}.x, {chance.choice([0, 1, -1])}) {sign} {b}.{number}",
-        f"{chance.choice(['floor', 'ceil', 'sqrt'])}({a}.f + {b}.{number}) {sign} {a}.x",
+        f"{chance.choice(['floor', 'ceil', 'sqrt', 'sign'])}({a}.f + {b}.{number}) {sign} {a}.x",
         f"{chance.choice(['power', 'pmod'])}({a}.{number}, {b}.{chance.choice('xyf')}) {sign} 1",
         f"startswith({a}.s, {b}.s)",
         f"startswith({a}.s, {chance.choice(['NULL', chr(39) + 'p' + chr(39)])})",
