@@ -125,6 +125,8 @@ def _reduced(name: str, data: Any, rows: Ints, size: int) -> Values:
     if name == "count":
         return Values(counts)
     nulls = counts < LEAST_VALUES[name]
+    if name == "avg":
+        data = np.asarray(data, np.float64)  # whole numbers are added as doubles
     with np.errstate(all="ignore"):  # infinities, NaN and numbers that wrap around are values
         if name == "stddev":
             return Values(_deviations(data, counts), nulls)
