@@ -83,8 +83,8 @@ class CountedMatches(ExplainedMatches):
             )
         job = self._job(timeout_handling=False)
         steps = funnel_steps(self._pattern)
-        rows = self._result(job, reached_rows(job, settings.by, steps))
-        return funnel_of(rows, [key.name for key in job.source.keys], settings, steps)
+        rows = self._result(job, reached_rows(job, settings.by, steps, marks_keys=True))
+        return funnel_of(rows, bool(job.source.keys), settings, steps)
 
     def reached(self, by: str | Sequence[str] = ()) -> CepDataFrame:
         """

@@ -66,7 +66,7 @@ def _scenario(pattern: Pattern, limit: PartialMatchLimit | None) -> Iterator[Any
     """Use all of the kernel: match, write, read, go on, let time pass; yield what is seen."""
     nfa = NFACompiler.compile(pattern, True)
     nfa.open(RuntimeContext())
-    run = KernelRun(nfa, limit)
+    run = KernelRun(nfa, limit, gives_reached=limit is None)
     key = run.kernel.new_key()
     half = len(_EVENTS) // 2
     run.process(key, range(half), _EVENTS[:half])

@@ -7,10 +7,17 @@ from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    IntegerType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
 
 from pyflinkcep.errors import InputError, NotSupportedError, did_you_mean
-from pyflinkcep.matching.columns import quoted
+from pyflinkcep.matching.columns import PREFIX, quoted
 from pyflinkcep.spark.plan.outputs import STAGE_TIME, match_times
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.worker.consumers import MAIN
@@ -20,11 +27,17 @@ from pyflinkcep.trace.funnel import FunnelSettings, FunnelStep
 __all__ = ["funnel_of", "reached_rows"]
 
 
+_NEW_IN_GROUP, _NEW_KEY = f"{PREFIX}newInGroup", f"{PREFIX}newKey"
+
+
 def reached_rows(
-    job: PatternJob, by: Sequence[str], steps: Sequence[FunnelStep]
+    job: PatternJob, by: Sequence[str], steps: Sequence[FunnelStep], *, marks_keys: bool = False
 ) -> ReachedConsumer:
     """
     Return what makes a row of each stage that a partial match reaches.
+
+    With `marks_keys` two columns more, for :func:`funnel_of`; on bounded input only, where all
+    events of a key are in one task.
 
     Raises
     ------
@@ -58,6 +71,8 @@ def reached_rows(
         StructField("sincePrevious", LongType()),
         StructField("sinceFirst", LongType(), False),
     ]
+    if marks_keys:
+        fields += [StructField(name, BooleanType(), False) for name in (_NEW_IN_GROUP, _NEW_KEY)]
     names = [field.name for field in fields]
     repeated = [name for name in names if names.count(name) > 1]
     if repeated:
@@ -71,11 +86,12 @@ def reached_rows(
         columns,
         [step.stage for step in steps],
         match_times(source, None),
+        len(keys) if marks_keys else None,
     )
 
 
 def funnel_of(
-    rows: DataFrame, keys: Sequence[str], settings: FunnelSettings, steps: Sequence[FunnelStep]
+    rows: DataFrame, has_key: bool, settings: FunnelSettings, steps: Sequence[FunnelStep]
 ) -> DataFrame:
     """
     Return the funnel of what partial matches reached.
@@ -83,9 +99,9 @@ def funnel_of(
     Parameters
     ----------
     rows : DataFrame
-        A row for each stage that a partial match reached.
-    keys : sequence of str
-        The columns of the key.
+        A row for each stage that a partial match reached, with keys marked.
+    has_key : bool
+        Whether shares are of keys; otherwise they are of partial matches.
     settings : FunnelSettings
         What the user asks.
     steps : sequence of FunnelStep
@@ -93,40 +109,34 @@ def funnel_of(
 
     Notes
     -----
-    One pass over the rows. What began counts as step 0 too, since shares are of that.
+    One pass over the rows, which Spark sums up before the shuffle: distinct keys are those marked.
     """
     by = [F.col(quoted(name)) for name in settings.by]
-    key = F.struct(*(F.col(quoted(name)) for name in keys)) if keys else F.lit(1)
-    began = F.col("sincePrevious").isNull()
-    numbers = F.when(began, F.array(F.lit(0), "step")).otherwise(F.array("step"))
     since = F.col("sincePrevious")
-    counted = (
-        rows.select(*by, key.alias("key"), since, F.explode(numbers).alias("step"))
-        .groupBy(*by, "step")
-        .agg(
-            F.count_distinct("key").alias("keys"),
-            F.count(F.lit(1)).alias("partialMatches"),
-            *(
-                F.percentile(since, F.lit(at)).alias(name)
-                for name, at in settings.quantiles.items()
-            ),
-        )
+    counted = rows.groupBy(*by, "step").agg(
+        F.count_if(_NEW_KEY).alias("keys"),
+        F.count(F.lit(1)).alias("partialMatches"),
+        F.count_if(_NEW_IN_GROUP if has_key else since.isNull()).alias("began"),
+        *(F.percentile(since, F.lit(at)).alias(name) for name, at in settings.quantiles.items()),
     )
     facts = F.struct("keys", "partialMatches", *settings.quantiles)
     entries = F.collect_list(F.struct("step", facts))
-    found = counted.groupBy(*by).agg(F.map_from_entries(entries).alias("found"))
-    stages = F.array(*(_row(step, bool(keys), list(settings.quantiles)) for step in steps))
+    found = counted.groupBy(*by).agg(
+        F.map_from_entries(entries).alias("found"), F.sum("began").alias("began")
+    )
+    stages = F.array(*(_row(step, has_key, list(settings.quantiles)) for step in steps))
     return found.select(*by, F.inline(stages)).orderBy(*by, "step")
 
 
 def _row(step: FunnelStep, has_key: bool, quantiles: Sequence[str]) -> Column:
     unit = "keys" if has_key else "partialMatches"
+    nothing = F.lit(0).cast("bigint")
 
     def of(number: int, name: str) -> Column:
         return F.try_element_at("found", F.lit(number)).getField(name)
 
     def size(number: int, name: str = unit) -> Column:
-        return F.coalesce(of(number, name), F.lit(0).cast("bigint"))
+        return F.coalesce(of(number, name) if number else F.col("began"), nothing)
 
     own = size(step.number)
     columns = {
@@ -134,8 +144,8 @@ def _row(step: FunnelStep, has_key: bool, quantiles: Sequence[str]) -> Column:
         "step": F.lit(step.number),
         "keys": size(step.number, "keys"),
         "partialMatches": size(step.number, "partialMatches"),
-        "ofFirst": own / F.nullif(size(0), F.lit(0)),
-        "ofPrevious": own / F.nullif(size(step.previous), F.lit(0)),
+        "ofFirst": own / F.nullif(size(0), nothing),
+        "ofPrevious": own / F.nullif(size(step.previous), nothing),
         "dropOff": size(step.previous) - own,
         **{name: of(step.number, name) for name in quantiles},
     }

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from random import Random
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.consumers import MAIN, MatchTimes
-from pyflinkcep.spark.worker.reached import ReachedConsumer
+from pyflinkcep.spark.worker.reached import FirstTimes, ReachedConsumer
 from pyflinkcep.testing import funnel
 from pyflinkcep.trace.funnel import funnel_steps
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
@@ -22,7 +23,10 @@ from tests.unit.spark.worker.test_batch_task import batches, budgets, layout, sc
 
 pytestmark = pytest.mark.usefixtures("each_path")
 
-SCHEMA = "key bigint, number int, stage string, step int, at bigint, previous bigint, first bigint"
+SCHEMA = (
+    "key bigint, number int, stage string, step int, at bigint, previous bigint, first bigint, "
+    "began boolean, new boolean"
+)
 
 
 @given(patterns(), st.lists(timed_events(), min_size=1, max_size=3), budgets, st.randoms())
@@ -38,7 +42,7 @@ def test_a_partition_reaches_what_a_funnel_counts(
     pattern = spec.build()
     steps = funnel_steps(pattern)
     names, times = [step.stage for step in steps], MatchTimes(None, "ts")
-    consumer = ReachedConsumer({MAIN: schema_of(SCHEMA)}, ["key", "number"], names, times)
+    consumer = ReachedConsumer({MAIN: schema_of(SCHEMA)}, ["key", "number"], names, times, 1)
     task = BatchTask(pattern, layout(), None, consumer, sort_bytes=sort_bytes)
     arrival = random.sample(range(len(rows)), len(rows))
     with pytest.MonkeyPatch.context() as patch:
@@ -50,7 +54,49 @@ def test_a_partition_reaches_what_a_funnel_counts(
     expected = [tuple(row.values())[:5] + tuple(row.values())[-2:] for row in counted.rows]
     assert _counted(found) == {(row[0], row[2]): row[3:] for row in expected if row[4]}
     assert all(row["at"] - row["first"] in {row[1] for row in rows} for row in found)
+    new = Counter((row["number"], row["step"]) for row in found if row["new"])
+    assert new == {at: numbers[0] for at, numbers in _counted(found).items()}
+    began = Counter(row["number"] for row in found if row["began"])
+    keys = {(row["number"], row["key"]) for row in found}
+    assert began == Counter(number for number, _ in keys)
     assert all(row["stage"] == names[row["step"] - 1] for row in found)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from([None, 0.0, -0.0, float("nan")]),
+            st.sampled_from([None, (1,), (2,)]),
+            st.integers(0, 2),
+            st.booleans(),
+        )
+    )
+)
+def test_first_times(rows: list[tuple[Any, ...]]) -> None:
+    """Null, NaN, either zero and structs are keys and groups, however the rows of a key are cut."""
+    groups = pa.struct([("x", pa.int64())])
+    rows.sort(key=lambda row: repr(_key(row)))
+    firsts, found, seen = FirstTimes(1), [], set()
+    parts: list[list[tuple[Any, ...]]] = [[]]
+    for row in rows:
+        parts[-1].append(row)
+        if row[3]:
+            parts.append([])
+    for part in filter(None, parts):
+        key = pa.chunked_array([pa.array([row[0] for row in part], pa.float64())])
+        values = [None if row[1] is None else {"x": row[1][0]} for row in part]
+        group = pa.chunked_array([pa.array(values, groups)])
+        flags = firsts.of([key, group], np.asarray([row[2] for row in part]))
+        found += list(zip(*(flag.tolist() for flag in flags), strict=True))
+
+    for row, flags in zip(rows, found, strict=True):
+        places = [(_key(row), row[1]), (_key(row), row[1], row[2])]
+        assert flags == tuple(place not in seen for place in places)
+        seen.update(places)
+
+
+def _key(row: tuple[Any, ...]) -> str:
+    return repr(None if row[0] is None else row[0] + 0.0)
 
 
 def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
