@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.reached import Reaching
 from pyflinkcep.engines.flink.operator import CepOperator
 from tests.kernel_harness import Found, KernelRun, needs_kernel
 from tests.property.strategies import PatternSpec, is_buildable, patterns
-from tests.unit.engines.flink.test_same_as_plain import MANY, Both, steps
+from tests.unit.engines.flink.test_same_as_plain import Both, steps
 
 pytestmark = needs_kernel
 
@@ -33,7 +33,6 @@ class BothTelling(Both):
         self.output.found.append((_REACHED, timestamp, match))
 
 
-@settings(max_examples=MANY)
 @given(spec=patterns().filter(is_buildable), todo=steps())
 def test_stages_reached(spec: PatternSpec, todo: Any) -> None:
     """Both tell of the same stages in the same order, and find what they find without."""
