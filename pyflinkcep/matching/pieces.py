@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["in_one_piece", "integers", "structs"]
+__all__ = ["in_one_piece", "integers", "plain_numbers", "structs"]
 
 
 def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
@@ -46,6 +46,25 @@ def integers(numbers: np.ndarray[Any, Any]) -> pa.Array:
     """
     whole = np.ascontiguousarray(numbers)
     return pa.Array.from_buffers(_TYPES[whole.dtype.name], len(whole), [None, pa.py_buffer(whole)])
+
+
+def plain_numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
+    """
+    Return numbers without nulls as an array, which ``to_numpy`` would load pandas to do.
+
+    Examples
+    --------
+    >>> plain_numbers(pa.chunked_array([[1, 2], [], [3]]).slice(1)).tolist()
+    [2, 3]
+    """
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    parts = [
+        np.frombuffer(chunk.buffers()[1], dtype, len(chunk), chunk.offset * dtype.itemsize)
+        for chunk in chunks
+        if len(chunk)
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, dtype), *parts])
 
 
 _TYPES = {

@@ -82,7 +82,7 @@ def coded(types: pa.ChunkedArray) -> Coded:
     whole = types.combine_chunks().dictionary_encode()
     names = whole.dictionary.to_pylist()
     own = whole.indices
-    codes = (own.fill_null(len(names)) if own.null_count else own).to_numpy(zero_copy_only=False)
+    codes = (own.fill_null(len(names)) if own.null_count else own).to_numpy()
     return Coded(codes, [*names, None])
 
 

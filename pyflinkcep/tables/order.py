@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.ordering import order_by_group, order_by_group_and_time
-from pyflinkcep.matching.pieces import in_one_piece, integers
+from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
 from pyflinkcep.tables.records import Cells, RecordBlock, records
 from pyflinkcep.tables.values import epoch_milliseconds, grouping_key, key_getter, times_of
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, wrong_unit
@@ -96,7 +96,7 @@ class Times:
         """Whether no event is earlier than the one before it."""
         last = None
         for chunk in self.raw.chunks:
-            own = chunk.to_numpy()
+            own = plain_numbers(chunk)
             if len(own):
                 if (last is not None and own[0] < last) or (own[1:] < own[:-1]).any():
                     return False
@@ -105,7 +105,7 @@ class Times:
 
     def ms(self, rows: Ints | None = None) -> Ints:
         """Return times in epoch milliseconds."""
-        own: Ints = (self.raw if rows is None else self.raw.take(integers(rows))).to_numpy()
+        own: Ints = plain_numbers(self.raw if rows is None else self.raw.take(integers(rows)))
         return own if self.per_ms == 1 else np.floor_divide(own, self.per_ms)
 
 
@@ -214,7 +214,7 @@ def _codes(column: pa.ChunkedArray) -> Ints:
         values = [grouping_key(value) for value in column.to_pylist()]
         numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
         return np.fromiter((numbers[value] for value in values), np.int64, len(values))
-    codes: Ints = encoded.indices.to_numpy(zero_copy_only=False)
+    codes: Ints = plain_numbers(encoded.indices)
     return codes
 
 

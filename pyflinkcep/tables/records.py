@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.pieces import in_one_piece, integers
+from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
 from pyflinkcep.runtime import no_such_column
 from pyflinkcep.tables.events import Record
 
@@ -51,7 +51,7 @@ def _piece(column: pa.ChunkedArray) -> Any:
     """Return a column such that a few of its values are taken fast: chunks are searched for."""
     is_number = pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
     if is_number and not column.null_count:
-        return column.to_numpy()
+        return plain_numbers(column)
     try:
         return in_one_piece(column)
     except pa.ArrowInvalid:  # texts of more than two gigabytes

@@ -14,7 +14,7 @@ from pyflinkcep.expressions.arrays import Array, TextRanks, Values
 from pyflinkcep.expressions.event_arrays import Range
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.pieces import in_one_piece, integers
+from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
 
 __all__ = ["NumberColumn", "is_exact", "kind_of", "numbers", "ranked"]
 
@@ -85,7 +85,7 @@ class NumberColumn:
         dtype = np.float64 if self.is_float else np.int64
         nulls = part.is_null().to_numpy() if part.null_count else False
         known = part.fill_null(0) if part.null_count else part
-        return Values(self._scaled(known.to_numpy().astype(dtype, copy=False)), nulls)
+        return Values(self._scaled(plain_numbers(known).astype(dtype, copy=False)), nulls)
 
     def taken(self, rows: Ints) -> Values:
         """Return the values of some rows in any order."""
@@ -163,7 +163,7 @@ def ranked(
             data = places[codes.fill_null(0).to_numpy(zero_copy_only=False)]
             array = pa.array(data, mask=nulls)
         else:
-            array = integers(places[codes.to_numpy(zero_copy_only=False)])
+            array = integers(places[plain_numbers(codes)])
         found.append(NumberColumn(pa.chunked_array([array]), is_float=False))
     return TextRanks(ranks), found
 
