@@ -6,16 +6,18 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from pyflinkcep.testing import match
-from tests.benchmark import batch
+from tests.benchmark import batch, experiments
 from tests.benchmark.__main__ import COMMANDS
 from tests.benchmark.events import PendingEvents, RandomEvents
 from tests.benchmark.latency import latencies_of, measure_latency
 from tests.benchmark.measurement import Measurement, disagreements, load, save
 from tests.benchmark.naive import NAIVE
+from tests.benchmark.optiseq import EXPERIMENTS
 from tests.benchmark.report import markdown
 from tests.benchmark.stream import measure_stream
 from tests.benchmark.workloads import PENDING, VARIANTS, WORKLOADS
@@ -152,3 +154,13 @@ def test_make_bench_runs_a_command() -> None:
     (line,) = [line for line in makefile.splitlines() if "-m tests.benchmark" in line]
 
     assert line.split()[-1] in COMMANDS
+
+
+def test_the_papers_experiments_are_plotted(tmp_path: Path) -> None:
+    """A plot of each of the three, with a line for each evaluation, and the numbers."""
+    numbers, *plots = experiments.write(tmp_path, events=1000, times=1)
+    assert len(numbers.read_text(encoding="utf-8").splitlines()) == 1 + len(EXPERIMENTS)
+    assert [plot.name for plot in plots] == [f"experiment{n}.svg" for n in (1, 2, 3)]
+    for plot in plots:
+        elements = [e.tag.partition("}")[2] for e in ElementTree.parse(plot).iter()]
+        assert elements.count("polyline") == len(experiments.EVALUATIONS)
