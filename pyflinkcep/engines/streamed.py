@@ -291,6 +291,10 @@ class StreamedQuery:
                 kept.deadlines[key] = end if due is None else min(due, end)
         return certain, kept
 
+    def whole(self, table: EventTable) -> Compressed:
+        """Return the unlisted matches of keys all of whose events have arrived."""
+        return self._compressed(numbered(self.query, table) if self._counts_events else table)
+
     def _compressed(self, table: EventTable) -> Compressed:
         if self.query.form is Form.LIST:
             return compressed_matches(self.query, table)

@@ -22,6 +22,7 @@ __all__ = [
     "SLICE",
     "VALUE",
     "WHOLE",
+    "WINDOW",
     "Flags",
     "Ints",
     "field_names",
@@ -59,6 +60,9 @@ OWN = f"{PREFIX}own"
 
 WHOLE = f"{PREFIX}whole"
 """The column with most columns of an event, null for an event that no stage can take."""
+
+WINDOW = f"{PREFIX}window"
+"""The column with the start of a window that the event is in, in epoch milliseconds."""
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]

@@ -27,6 +27,13 @@ _UNITS = {
 
 _CHAIN = "write PATTERN … RETURN EVENT Rise(a.x AS x) THEN PATTERN SEQ(Rise r, Rise s) …"
 
+_CLAUSES = {
+    "then": _CHAIN,
+    "slide": "leave it out, and write compressed().aggregate(…, window=…, slide=…)",
+    "group": "write [attribute] in WHERE, or keyBy: matches are aggregated by key",
+}
+"""What to write in place of a clause that has no place there."""
+
 
 def parsed(text: str) -> Query:
     """
@@ -75,7 +82,7 @@ class _QueryReader:
         while query.event is not None and cursor.take("then"):
             query = attrs.evolve(self._one(), before=query)
         if cursor.here.kind != END:
-            hint = _CHAIN if cursor.here.word == "then" else SHAPE
+            hint = _CLAUSES.get(cursor.here.word, SHAPE)
             raise cursor.unexpected("the end", hint)
         return query if source is None else attrs.evolve(query, source=source)
 

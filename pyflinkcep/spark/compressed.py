@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 import attrs
@@ -25,12 +26,14 @@ from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedErro
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
 from pyflinkcep.spark.matching.ending_rows import COUNT_TEXT, EndingRows, PackedRows, TotalRows
+from pyflinkcep.spark.matching.window_rows import WindowRows
 from pyflinkcep.spark.plan.kinds import common_kind
 from pyflinkcep.spark.plan.outputs import MATCH_TIME, match_schema
 from pyflinkcep.spark.plan.patterns.compressed import CompressedPattern
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
+from pyflinkcep.spark.plan.windows import WINDOW_END, WINDOW_START, TimeWindows
 from pyflinkcep.spark.results import stream_result
 from pyflinkcep.spark.worker.consumers import MAIN
 
@@ -85,7 +88,12 @@ class CompressedStream:
         rows = self._totals(()).select(COUNT_TEXT).collect()
         return sum(int(row[0]) for row in rows)
 
-    def aggregate(self, *texts: str) -> CepDataFrame:
+    def aggregate(
+        self,
+        *texts: str,
+        window: timedelta | str | None = None,
+        slide: timedelta | str | None = None,
+    ) -> CepDataFrame:
         """
         Return aggregates over the events of variables in all matches.
 
@@ -94,19 +102,31 @@ class CompressedStream:
         *texts : str
             ``count(*)``, ``count(b)``, ``sum(b.x) AS v``, ``avg``, ``min``, ``max``, ``stddev``.
             An event counts once for every match that it is in; NULL is skipped.
+        window : timedelta or str, optional
+            The length of windows, such as ``"10 minutes"``; one of them begins at the epoch. A
+            match is in a window if all of its events are, from the start to before the end.
+        slide : timedelta or str, optional
+            The time from the start of a window to that of the next, at most `window`; by default
+            `window`, so that each begins where another ends.
 
         Returns
         -------
         CepDataFrame
             For each key and event that completes matches the key, ``matchTimestamp``, ``count``
-            as decimal(38,0), null beyond 38 digits, ``count_log10``, and the columns.
+            as decimal(38,0), null beyond 38 digits, ``count_log10``, and the columns. With
+            `window`, for each key and window with matches, and ``windowStart`` and ``windowEnd`` in
+            place of ``matchTimestamp``; on a stream when the watermark has passed the window.
 
         Raises
         ------
         InvalidArgumentError
-            If a text is not an aggregate over a variable of the query.
+            If a text is not an aggregate over a variable of the query, or the windows leave out
+            events.
         InputError
             If an attribute is not a column, or not of a type that the aggregate takes.
+        NotSupportedError
+            If there are windows, and matches of a pattern or a query about which events outside
+            of them decide.
 
         Examples
         --------
@@ -119,9 +139,24 @@ class CompressedStream:
         |             3|    2|    3|    2|
         |             4|    4|    8|    2|
         +--------------+-----+-----+-----+
+        >>> windows = choices.aggregate(window="4 milliseconds", slide="2 milliseconds")
+        >>> windows.drop("count_log10").show()
+        +-----------+---------+-----+
+        |windowStart|windowEnd|count|
+        +-----------+---------+-----+
+        |          0|        4|    3|
+        +-----------+---------+-----+
         """
         variables = self._matches.variables
-        totals = self._totals([read_measure(text, variables) for text in texts])
+        measured = [read_measure(text, variables) for text in texts]
+        if window is not None:
+            totals = self._window_totals(measured, TimeWindows.of(window, slide))
+        elif slide is None:
+            totals = self._totals(measured)
+        else:
+            raise InvalidArgumentError(
+                f"aggregate(slide={slide!r}) without a window", "pass window= too"
+            )
         return changed(totals, lambda rows: rows.drop(COUNT_TEXT))
 
     def unpack(self, limit: int | None = None) -> CepDataFrame:
@@ -202,15 +237,31 @@ class CompressedStream:
         return list(match_schema(self._source, [], MATCH_TIME).fields)
 
     def _totals(self, measured: Sequence[Measured]) -> CepDataFrame:
-        fields = [
-            *self._ending_fields(),
+        schema = StructType([*self._ending_fields(), *self._total_fields(measured)])
+        return self._endings(TotalRows(schema, self._keys, self._source.time_unit, tuple(measured)))
+
+    def _window_totals(self, measured: Sequence[Measured], windows: TimeWindows) -> CepDataFrame:
+        *keys, time = self._ending_fields()
+        names = [field.name for field in keys]
+        taken = {WINDOW_START.lower(), WINDOW_END.lower()} & {name.lower() for name in names}
+        if taken:
+            raise InputError(
+                f"the key {names} has a column that windows have too: {sorted(taken)}",
+                "rename it: aggregate(window=...) returns the key, windowStart and windowEnd",
+            )
+        times = [StructField(name, time.dataType) for name in (WINDOW_START, WINDOW_END)]
+        schema = StructType([*keys, *times, *self._total_fields(measured)])
+        unit = self._source.time_unit
+        rows = WindowRows(schema, self._keys, unit, tuple(measured), windows.length)
+        return attrs.evolve(self, matches=self._matches.in_windows(windows))._endings(rows)
+
+    def _total_fields(self, measured: Sequence[Measured]) -> list[StructField]:
+        return [
             _COUNT,
             StructField("count_log10", DoubleType(), False),
             StructField(COUNT_TEXT, StringType(), False),
             *(StructField(m.name, self._type(m)) for m in measured),
         ]
-        schema, unit = StructType(fields), self._source.time_unit
-        return self._endings(TotalRows(schema, self._keys, unit, tuple(measured)))
 
     def _type(self, measured: Measured) -> DataType:
         if measured.function == "count":
@@ -241,4 +292,6 @@ class CompressedStream:
         return CepDataFrame(Result.of(rows, self._source.job_name))
 
     def _started(self, stream: StreamJob) -> CepDataFrame:
-        return stream_result(stream, {MAIN: stream.output.schema}, time=MATCH_TIME)
+        schema = stream.output.schema
+        time = MATCH_TIME if MATCH_TIME in schema.fieldNames() else WINDOW_END
+        return stream_result(stream, {MAIN: schema}, time)

@@ -24,7 +24,16 @@ from pyflinkcep.matching.pieces import structs
 from pyflinkcep.matching.retyping import retyped
 from pyflinkcep.spark.arrow.internals import arrow_schema
 
-__all__ = ["COUNT_TEXT", "Ask", "Ending", "EndingRows", "PackedRows", "TotalRows", "event_values"]
+__all__ = [
+    "COUNT_TEXT",
+    "Ask",
+    "Counted",
+    "Ending",
+    "EndingRows",
+    "PackedRows",
+    "TotalRows",
+    "event_values",
+]
 
 COUNT_TEXT = f"{PREFIX}count"
 """The column with the count as text, exact to any size."""
@@ -83,15 +92,19 @@ class EndingRows(ABC):
     def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
         """Return the columns after key and time, given the results of endings."""
 
+    def times(self, events: pa.Table, listed: Sequence[Ending]) -> list[pa.Array]:
+        """Return the columns of times after the key."""
+        times = [None if time is None else time * (self.time_unit or 1) for _, time, _ in listed]
+        return [pa.array(times, pa.int64())]
+
     def table(self, events: pa.Table, listed: Sequence[Ending]) -> pa.Table:
         """Return the rows of endings."""
         last = events.select(list(self.key_columns)).take(
             pa.array([at for at, _, _ in listed], pa.int64())
         )
-        times = [None if time is None else time * (self.time_unit or 1) for _, time, _ in listed]
         columns = [
             *last.columns,
-            pa.array(times, pa.int64()),
+            *self.times(events, listed),
             *self.columns(events, [found for _, _, found in listed]),
         ]
         wanted = arrow_schema(self.schema)

@@ -12,15 +12,23 @@ import pyarrow as pa
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.queries import last_event
 from pyflinkcep.engines.streamed import Kept, Portion, StreamedQuery
-from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.columns import WINDOW, Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.matcher import NO_DEADLINE, Items, States, Written
 from pyflinkcep.matching.query_table import QueryColumns
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.matching.stretches import Events
 from pyflinkcep.spark.matching.ending_rows import EndingRows
+from pyflinkcep.spark.matching.window_rows import WindowRows
+from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["QUERY_STATE_FORMAT", "QueryEndingPages", "QueryMatcher", "QueryPages"]
+__all__ = [
+    "QUERY_STATE_FORMAT",
+    "QueryEndingPages",
+    "QueryMatcher",
+    "QueryPages",
+    "QueryWindowPages",
+]
 
 QUERY_STATE_FORMAT = 1
 """The version of a key's numbers: itself, and how many of its events are kept as context only."""
@@ -133,6 +141,49 @@ class QueryEndingPages(QueryPages):
             listed = [(at, times[at], ending) for at, *ending in endings]
             self._made.append(self._rows.table(events, listed))
         return kept
+
+    def take(self) -> Found:
+        """Return the rows so far, and clear them."""
+        made, self._made = self._made, []
+        return Found.of_rows(pa.concat_tables(made) if made else None)
+
+
+class QueryWindowPages(QueryPages):
+    """
+    Makes a row for each window that is over; see :class:`QueryPages`. Keys are those of windows.
+
+    Parameters
+    ----------
+    streamed, columns
+        See :class:`QueryPages`.
+    rows : WindowRows
+        Adds up the matches of a window.
+    """
+
+    def __init__(self, streamed: StreamedQuery, columns: QueryColumns, rows: WindowRows) -> None:
+        super().__init__(streamed, columns)
+        self._rows = rows
+        self._made: list[pa.Table] = []
+
+    def find(self, portion: Portion, handles: Ints) -> Kept:
+        """Collect the rows of the windows that the watermark has passed; keep the others whole."""
+        bounds = np.asarray(portion.bounds, np.int64)
+        starts = self._store.take(handles[bounds[:-1]], [WINDOW]).column(WINDOW).to_pylist()
+        last = [min(start + self._rows.window_ms, MAX_WATERMARK) - 1 for start in starts]
+        over = np.array([at <= portion.watermark for at in last], np.bool_)
+        if over.any():
+            sizes = np.diff(bounds)
+            own = handles[np.repeat(over, sizes)]
+            keys = np.repeat(np.arange(over.sum()), sizes[over])
+            table = self._columns.table(self._store.take(own, self._columns.names), keys)
+            events = self._store.take(own, self._store.shown)
+            found = self._rows.asked(events)(self._streamed.whole(table))
+            listed = [(at, None, ending) for at, *ending in found]
+            if listed:
+                self._made.append(self._rows.table(events, listed))
+        since = np.where(over, bounds[1:], bounds[:-1]).tolist()
+        ends = [None if is_over else at for at, is_over in zip(last, over, strict=True)]
+        return Kept(since, list(since), ends)
 
     def take(self) -> Found:
         """Return the rows so far, and clear them."""

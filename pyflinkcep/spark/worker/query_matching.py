@@ -15,7 +15,13 @@ from pyflinkcep.matching.query_table import QueryColumns
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.matching.query_matcher import QueryEndingPages, QueryMatcher
+from pyflinkcep.spark.matching.query_matcher import (
+    QueryEndingPages,
+    QueryMatcher,
+    QueryPages,
+    QueryWindowPages,
+)
+from pyflinkcep.spark.matching.window_rows import WindowRows
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 
 __all__ = ["QUERY", "UNUSABLE", "USABLE", "QueryMatching", "QueryStreamTask"]
@@ -77,11 +83,7 @@ class QueryStreamTask(BucketTask):
         streamed = StreamedQuery(
             matching.query, matching.evaluation, matching.output, matching.runs
         )
-        self.matcher = (
-            QueryMatcher(streamed, matching.columns)
-            if matching.rows is None
-            else QueryEndingPages(streamed, matching.columns, matching.rows)
-        )
+        self.matcher = _pages(streamed, matching)
 
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
         """Return queued events without the answers for another pattern."""
@@ -99,3 +101,13 @@ class QueryStreamTask(BucketTask):
 
     def close(self) -> None:
         """End the task; a query has no rich conditions."""
+
+
+def _pages(streamed: StreamedQuery, matching: QueryMatching) -> QueryPages:
+    """Return what makes the requested results."""
+    rows = matching.rows
+    if rows is None:
+        return QueryMatcher(streamed, matching.columns)
+    if isinstance(rows, WindowRows):
+        return QueryWindowPages(streamed, matching.columns, rows)
+    return QueryEndingPages(streamed, matching.columns, rows)

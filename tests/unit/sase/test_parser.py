@@ -43,6 +43,14 @@ def test_too_many_clauses_are_refused() -> None:
         parse(f"PATTERN SEQ(A a) WHERE {pairs}")
 
 
+def test_windows_and_groups_of_aggregates_are_not_part_of_a_query() -> None:
+    """SLIDE and GROUP BY are refused where they stand, with the call that has them."""
+    for clause, instead in (("WITHIN 9 min SLIDE 1 min", "slide="), ("GROUP BY x", "keyBy")):
+        with pytest.raises(InvalidArgumentError, match="expected the end, got") as raised:
+            parse(f"PATTERN SEQ(A a, B b) {clause}")
+        assert instead in str(raised.value)
+
+
 def test_percent_is_a_number_unless_an_operand_follows() -> None:
     """80% * x is 0.8 * x; x % 2 is a remainder."""
     rows = [{"type": "A", "x": 7}, {"type": "B", "x": 5}]

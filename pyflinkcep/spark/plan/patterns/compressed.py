@@ -19,6 +19,7 @@ from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
+from pyflinkcep.spark.plan.windows import TimeWindows
 from pyflinkcep.spark.worker.compressed_pattern import PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, output_schema
 
@@ -66,6 +67,12 @@ class CompressedPattern:
     def variables(self) -> Sequence[str]:
         """The stages that take events."""
         return taking_stages(self.job.pattern, self.job.nfa)
+
+    def in_windows(self, windows: TimeWindows) -> CompressedPattern:
+        """Refuse windows: streams keep the partial matches of patterns, not events."""
+        raise NotSupportedError(
+            "aggregate(window=...) of a pattern", "write it as a query: parse('PATTERN SEQ(...)')"
+        )
 
     def endings(self, rows: EndingRows) -> DataFrame:
         """Return a row for each event that completes matches."""

@@ -8,11 +8,13 @@ from collections.abc import Sequence
 import attrs
 from pyspark.sql import DataFrame
 
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
+from pyflinkcep.spark.plan.windows import TimeWindows
 from pyflinkcep.spark.worker.compressed_query import EndingsTask
 
 __all__ = ["CompressedQuery"]
@@ -40,6 +42,24 @@ class CompressedQuery:
     def variables(self) -> Sequence[str]:
         """The variables that take events."""
         return self.job.query.variables
+
+    def in_windows(self, windows: TimeWindows) -> CompressedQuery:
+        """
+        Return the matches in each of some windows.
+
+        Raises
+        ------
+        NotSupportedError
+            If events outside of a match, and so of its window, decide about it.
+        """
+        query = self.job.query
+        if query.looks_back or query.looks_ahead:
+            raise NotSupportedError(
+                "windows for a query with a negated component or a closure of a ; query at an "
+                "end, about which events outside of the window decide",
+                "leave that component out, or aggregate without windows",
+            )
+        return CompressedQuery(attrs.evolve(self.job, windows=windows, slice_ms=None))
 
     def endings(self, rows: EndingRows) -> DataFrame:
         """Return a row for each event that completes matches; for bounded events."""

@@ -28,6 +28,7 @@ from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
+from pyflinkcep.spark.plan.windows import TimeWindows
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.query_matching import QUERY, UNUSABLE, USABLE, QueryMatching
@@ -62,6 +63,8 @@ class QueryJob:
         The length of time slices; None without slices.
     runs : RunLimit or None
         A bound on the runs of a key.
+    windows : TimeWindows or None
+        Windows whose events are matched by themselves; None if all are matched together.
     """
 
     job: Job
@@ -71,6 +74,7 @@ class QueryJob:
     kinds: dict[str, Kind]
     slice_ms: int | None
     runs: RunLimit | None = None
+    windows: TimeWindows | None = None
 
     @classmethod
     def analyse(
@@ -157,8 +161,11 @@ class QueryJob:
         """Return the job on unbounded events with a row for each that completes matches."""
         prepared, is_filtered = self._prepared_stream({})
         held_back = HeldBack.by_query(self.query, self.output, compressed=True)
-        output = StreamOutput(RowsTask(), rows.schema, held_back, what=rows.what)
         facts = {**self._fingerprint(prepared.layout), "output": "all matches of an event"}
+        if self.windows is not None:
+            held_back = HeldBack(self.windows.length)
+            facts["output"] = f"all matches of windows of {self.windows}"
+        output = StreamOutput(RowsTask(), rows.schema, held_back, what=rows.what)
         return self._stream(prepared, is_filtered, output, facts, rows)
 
     def columns(self, layout: Layout) -> QueryColumns:
@@ -178,6 +185,8 @@ class QueryJob:
         job = self.job if needed is None else self.job.where(needed)
         added = {**self._computed(), POSITION: F.monotonically_increasing_id()}
         prepared = job.prepared(added, tuple(self._names.values()))
+        if self.windows is not None:
+            return self.windows.copied(prepared, self.source)
         if self.slice_ms is None:
             return prepared
         return sliced(prepared, self.source, self.slice_ms, *self._reach(by_end))
@@ -223,7 +232,10 @@ class QueryJob:
         is_filtered = needed is not None and not set(sides) - {NULLS}
         if is_filtered:
             added[BITS] = F.when(F.expr(str(needed)), 1).otherwise(0).cast("bigint")
-        return self.job.prepared(added, tuple(self._names.values())), is_filtered
+        prepared = self.job.prepared(added, tuple(self._names.values()))
+        if self.windows is not None:
+            prepared = self.windows.copied(prepared, self.source)
+        return prepared, is_filtered
 
     def _stream(
         self,

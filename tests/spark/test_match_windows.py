@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Aggregates over the matches of sliding and tumbling windows, held to lists of all matches."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from pyflinkcep import CEP, Pattern
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.sase import parse
+from pyflinkcep.testing import matchSase
+from tests.spark.streams import FileSource, Finished, run, settings
+
+SCHEMA = "id bigint, ts bigint, kind string, k string, x bigint, y double"
+QUERIES = [
+    # a loop keyed by [k]; windows that overlap, whose slide does not divide them; no WITHIN
+    ("PATTERN SEQ(A a, B+ b[]) WHERE [k] AND b[i].x > b[i-1].x", 50, 20),
+    # one window after another, no key; the window of the query is shorter
+    ("PATTERN SEQ(A a, B b, C c) WHERE skip_till_next_match WITHIN 30 ms", 100, None),
+    # a condition on the events between; a window that counts events
+    ("PATTERN SEQ(A a, ~(C c), B b) WHERE skip_till_any_match AND [k] WITHIN 4 EVENTS", 40, 40),
+    ("PATTERN SEQ(A a, A b) WHERE strict_contiguity", 20, 3),
+    # joined as lists, and a closure between
+    ("PATTERN A a;C^1 c;B b WHERE a.x <= b.x AND [k] WITHIN 60 ms", 70, 30),
+    ("PATTERN SEQ(A a, (B b | C c)) WHERE [k]", 25, 10),
+]  # fmt: skip
+
+
+def rows() -> list[tuple[Any, ...]]:
+    """Events before and after the epoch, up to 8 ms out of order."""
+    choose = random.Random(7)
+    made = [
+        (n, 3 * n - 200, choose.choice("AABBCD"), choose.choice(["p", "q", None]), choose.randrange(9), choose.choice([0.1, 0.3, 1e17]))
+        for n in range(160)
+    ]  # fmt: skip
+    return sorted(made, key=lambda row: row[1] + choose.randrange(8))
+
+
+def starts_of(first: int, last: int, length: int, slide: int) -> Iterator[int]:
+    """Every start of a window that has two times, by trying all near them."""
+    return (s for s in range(first - length - slide, last + 1)
+            if s % slide == 0 and s <= first and last < s + length)  # fmt: skip
+
+
+def expected(number: int) -> Counter[str]:
+    """The rows of a query, from the list of its matches."""
+    text, length, slide = QUERIES[number]
+    names = SCHEMA.replace(",", "").split()[::2]
+    events = [dict(zip(names, row, strict=True)) for row in sorted(rows(), key=lambda r: r[1])]
+    windows: dict[Any, list[Any]] = defaultdict(list)
+    keyed = "[k]" in text
+    for match in matchSase(text, events, "ts", type="kind"):
+        taken = sorted((e for own in match.values() for e in own), key=lambda e: e["ts"])
+        first, last = taken[0]["ts"], taken[-1]["ts"]
+        for start in starts_of(first, last, length, slide or length):
+            windows[(taken[0]["k"] if keyed else None, start)].append(match)
+    found = Counter[str]()
+    for (key, start), matches in windows.items():
+        own = [e for match in matches for e in match.get("a", [])]
+        row = {"n": number, **({"k": key} if keyed else {}), "windowStart": start, "windowEnd": start + length,
+               "count": len(matches), "total": sum(e["x"] for e in own), "low": min(e["x"] for e in own)}  # fmt: skip
+        found[json.dumps(row, sort_keys=True)] += 1
+    return found
+
+
+def windows_of(events: DataFrame, number: int) -> Any:
+    text, length, slide = QUERIES[number]
+    query = CEP.pattern(events, parse(text), type="kind", keyGroups=8).inEventTime("ts")
+    return query.compressed().aggregate(
+        "sum(a.x) AS total", "min(a.x) AS low", window=f"{length} milliseconds",
+        slide=None if slide is None else f"{slide} milliseconds",
+    )  # fmt: skip
+
+
+def shown(frame: Any, number: int) -> DataFrame:
+    return frame.drop("count_log10").selectExpr(f"to_json(struct({number} AS n, *)) AS found")
+
+
+def counted(found: Any) -> Counter[str]:
+    return Counter(json.dumps(json.loads(row.found), sort_keys=True) for row in found)
+
+
+@pytest.mark.spark
+def test_windows_have_the_matches_whose_events_they_have(spark: SparkSession) -> None:
+    """By key and window: the number of matches, sums and least values, as listing all gives."""
+    events = spark.createDataFrame(rows(), SCHEMA)
+    made = [shown(windows_of(events, n), n) for n in range(len(QUERIES))]
+    found = counted(reduce(DataFrame.unionAll, made).collect())
+    want = sum((expected(n) for n in range(len(QUERIES))), Counter[str]())
+    assert found == want
+    assert {json.loads(text)["n"] for text in want} == set(range(len(QUERIES)))
+    assert len(want) > 100
+
+
+@pytest.mark.spark
+def test_windows_of_streams_are_given_once_when_they_are_over(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """What a stream, stopped and started again, and its flush give is what a bounded job does."""
+    source, checkpoint = FileSource(tmp_path / "source", SCHEMA), tmp_path / "checkpoint"
+    events, numbers = rows(), (0, 1)
+    finished = Finished()
+    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+        for at in (0, 80):
+            source.add(events[at : at + 80])
+            streams = [windows_of(source.stream(spark, 10), n) for n in numbers]
+            made = [shown(s.toDF(), n) for s, n in zip(streams, numbers, strict=True)]
+            run(reduce(DataFrame.unionAll, made), checkpoint, finished)
+        rests = [
+            shown(stream.flush(str(checkpoint), at).toDF(), n)
+            for at, (stream, n) in enumerate(zip(streams, numbers, strict=True))
+        ]
+        rest = counted(reduce(DataFrame.unionAll, rests).collect())
+    given = counted(finished.rows)
+    assert given + rest == sum((expected(n) for n in numbers), Counter[str]())
+    assert sum(given.values()) > 15
+    assert rest
+
+
+@pytest.mark.spark
+def test_windows_that_are_refused(spark: SparkSession) -> None:
+    """By name, with what to write instead: before anything runs."""
+    events = spark.createDataFrame(rows(), SCHEMA)
+
+    def compressed(text: str, keyed: DataFrame = events) -> Any:
+        return CEP.pattern(keyed, parse(text), type="kind").inEventTime("ts").compressed()
+
+    plain = compressed("PATTERN SEQ(A a, B b)")
+    for given, what in (
+        ({"slide": "5 minutes"}, "without a window"),
+        ({"window": "5 minutes", "slide": "6 minutes"}, "at most the window"),
+        ({"window": "1 day", "slide": "1 second"}, "at most 1440 windows at a time, got 86400"),
+        ({"window": "a while"}, "window: expected a timedelta or a text"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=what):
+            plain.aggregate("count(*)", **given)
+    for text in ("SEQ(A a, ~(B b))", "SEQ(~(B b), A a)", "A a;B^2 b"):
+        with pytest.raises(NotSupportedError, match="about which events outside of the window"):
+            compressed(f"PATTERN {text} WITHIN 9 ms").aggregate(window="10 milliseconds")
+    named = compressed(
+        "PATTERN SEQ(A a, B b) WHERE [windowStart]", events.withColumnRenamed("k", "windowStart")
+    )
+    with pytest.raises(InputError, match="windowstart"):
+        named.aggregate(window="1 hour")
+    pattern = Pattern.begin("a").where("kind = 'A'")
+    with pytest.raises(NotSupportedError, match="write it as a query"):
+        CEP.pattern(events, pattern).inEventTime("ts").compressed().aggregate(window="1 hour")
