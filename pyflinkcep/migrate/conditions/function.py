@@ -292,6 +292,11 @@ class _Finder:
     def _reference(self, node: Node, source: Source, within: JavaClass | None) -> Function:
         owner, name = text_of(node.children[0]), text_of(node.children[-1])
         of = within if owner == "this" else self.project.find(owner, source, within)
+        held = self.project.constant_field(owner, source, within) if of is None else None
+        if held is not None and held[0].value is not None and name in (*_METHODS, *self.methods):
+            meant = self.find(held[0].value, held[1].source, held[1], 1)
+            types = held[0].type.args
+            return attrs.evolve(meant, event_type=types[0]) if types else meant
         if of is None:
             raise Untranslatable(f"the class {owner} is not in the sources", line_of(node))
         for count in (1, 2):

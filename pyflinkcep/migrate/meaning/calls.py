@@ -339,7 +339,7 @@ def reference(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lambd
         return Lambda(("each",), body, body.type)
     if reader.is_variable(owner) or owner == "this":
         raise reader.no(node, f"{text_of(node)} as a function")
-    static = STATIC.get((owner, name))
+    static = STATIC.get((owner, name)) or UTILITIES.get((owner, name))
     if static is not None and name not in ("toString", "intValue", "doubleValue", "longValue"):
         body_ = static(reader, (parameter,), node)
         if body_ is not None:

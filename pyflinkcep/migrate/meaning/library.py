@@ -41,6 +41,7 @@ _STRINGS = {
     ("compareTo", 1): INT, ("compareToIgnoreCase", 1): INT, ("hashCode", 0): INT,
     ("split", 1): JavaType("String", (), 1), ("repeat", 1): STRING,
     ("contentEquals", 1): BOOLEAN,
+    ("chars", 0): JavaType("Stream", (JavaType("char"),)),
     ("toCharArray", 0): JavaType("char", (), 1), ("split", 2): JavaType("String", (), 1),
     ("replaceAll", 2): STRING, ("intern", 0): STRING,
 }  # fmt: skip
@@ -143,6 +144,8 @@ def _of_other(
         return _of_context(reader, name, operands, node)
     if type_ == "Class" and name == "getSimpleName":
         return attrs.evolve(owner, type=STRING) if isinstance(owner, Const | Get) else None
+    if type_ == "Comparator" and name == "compare" and len(operands) == 2:
+        return Call("compared by", (owner, *operands), INT)
     if type_ == "Regex" and name == "matcher" and len(operands) == 1:
         return Call("matcher", (owner, *operands), JavaType("Matcher"))
     if type_ == "Matcher" and name in _MATCHER and len(operands) <= 1:

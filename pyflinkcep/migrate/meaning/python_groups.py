@@ -42,6 +42,11 @@ def _contains_all(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"all(one in {whole} for one in {others})", ATOM
 
 
+def _meets(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
+    first, second = (writer.write(operand, 2) for operand in operands)
+    return f"any(one in {second} for one in {first})", ATOM
+
+
 def _part(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     whole, first, last = operands
     start = "" if first == Const(0, first.type) else writer.write(first)
@@ -86,7 +91,7 @@ def _removed(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
 
 def _as_set(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     written = writer.write(operands[0])
-    is_new = written.startswith("[") and written.endswith("]") and " for " in written
+    is_new = written.startswith("[") and written.endswith("]") and len(written) > len("[]")
     return (f"{{{written[1:-1]}}}" if is_new else f"set({written})"), ATOM
 
 
@@ -113,6 +118,11 @@ GROUPS: dict[str, Writer] = {
     "Stream.sorted": helper("in_order"), "Stream.maxBy": helper("greatest_by"),
     "Stream.minBy": helper("least_by"), "Stream.reduce": helper("reduced"),
     "Stream.joining": _joined, "Stream.toSet": _as_set,
+    "List.meets": _meets,
+    "bit count": lambda w, o: (f"({w.write(o[0], 7)} & 0xFFFFFFFF).bit_count()", ATOM),
+    "Math.floorMod": lambda w, o: (f"{w.write(o[0], 7)} % {w.write(o[1], 8)}", 7),
+    "Math.floorDiv": lambda w, o: (f"{w.write(o[0], 7)} // {w.write(o[1], 8)}", 7),
+    "compared by": lambda w, o: (f"({w.write(o[0])})({w.write(o[1])}, {w.write(o[2])})", ATOM),
     "array of": lambda w, o: (f"[{w.write(o[0])}] * {w.write(o[1], 7)}", 7),
     "chars": helper("chars"),
     "range": lambda w, o: (f"range({w.write(o[0])}, {w.write(o[1])})", ATOM),

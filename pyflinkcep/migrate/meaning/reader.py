@@ -14,6 +14,7 @@ from pyflinkcep.migrate.java.types import (
     UNKNOWN,
 )
 from pyflinkcep.migrate.meaning.calls import method_call, on_value, reference
+from pyflinkcep.migrate.meaning.collectors import comparator
 from pyflinkcep.migrate.meaning.lambdas import read_lambda, read_switch
 from pyflinkcep.migrate.meaning.objects import read_creation
 from pyflinkcep.migrate.meaning.operators import Operators
@@ -106,7 +107,15 @@ class Reader(Operators):
         field, owner = found
         if field.value is None or "static" not in field.modifiers:
             return None
+        at = self.at(owner.source, owner)
+        if field.type.name == "Comparator":
+            element = field.type.args[0] if field.type.args else UNKNOWN
+            return attrs.evolve(comparator(at, field.value, element), type=field.type)
         value = self.assigned(self.at(owner.source, owner).argument(field.value), field.type)
+        if isinstance(value, Call) and not value.operands:
+            value = self._filled(name, value, owner)
+            if not value.type.args:
+                value = attrs.evolve(value, type=field.type)
         if isinstance(value, Call) and not value.operands:
             return None  # filled elsewhere
         if "final" not in field.modifiers:
@@ -114,6 +123,23 @@ class Reader(Operators):
             what = f"{name} is not final: its first value is taken as the only one"
             self.findings.note(owner.source.file, line, what)
         return value
+
+    def _filled(self, name: str, value: Call, owner: JavaClass) -> Call:
+        """Return a constant list or map with what the class puts into it where it is loaded."""
+        added: list[Expression] = []
+        body = owner.node.child_by_field_name("body")
+        blocks = [part for part in children(body) if part.type == "static_initializer"]
+        for statement in (s for block in blocks for s in children(children(block)[0])):
+            call = children(statement)[0] if statement.type == "expression_statement" else None
+            if call is None or call.type != "method_invocation":
+                continue
+            of, called = call.child_by_field_name("object"), call.child_by_field_name("name")
+            if of is not None and text_of(of) == name and text_of(called) in ("put", "add"):
+                at = self.at(owner.source, owner)
+                added += [
+                    at.argument(one) for one in children(call.child_by_field_name("arguments"))
+                ]
+        return attrs.evolve(value, operands=tuple(added))
 
     def _static_enum(self, name: str) -> Expression | None:
         around = self.scope.within

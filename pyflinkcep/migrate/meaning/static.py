@@ -213,6 +213,33 @@ def _regex(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Exp
     return Call("regex", operands, JavaType("Regex")) if len(operands) == 1 else None
 
 
+def _one_of(_: Reading, operands: tuple[Expression, ...], __: Node) -> Expression | None:
+    """Return whether a text is one of several."""
+    if len(operands) < 2:
+        return None
+    listed = Call("List.of", operands[1:], JavaType("List", (STRING,)))
+    return Call("List.contains", (listed, operands[0]), BOOLEAN)
+
+
+def _numbers_of(type_: JavaType, kind: str) -> Static:
+    def made(_: Reading, operands: tuple[Expression, ...], __: Node) -> Expression | None:
+        if len(operands) == 1 and operands[0].type.dims:
+            return Call("stream", operands, JavaType(kind, (type_,)))
+        listed = Call("List.of", operands, JavaType("List", (type_,)))
+        return Call("stream", (listed,), JavaType(kind, (type_,)))
+
+    return made
+
+
+def _floored(name: str) -> Static:
+    def made(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
+        if len(operands) != 2 or not all(is_numeric(one.type) for one in operands):
+            return None
+        return Call(name, operands, reader.common_type(*operands))
+
+    return made
+
+
 STATIC: dict[tuple[str, str], Static] = {
     ("Objects", "equals"): _call("Objects.equals", BOOLEAN, 2),
     ("StringUtils", "equals"): _call("Objects.equals", BOOLEAN, 2),
@@ -271,6 +298,20 @@ STATIC: dict[tuple[str, str], Static] = {
     ("List", "of"): _listed("List"),
     ("Set", "of"): _listed("Set"),
     ("ImmutableList", "of"): _listed("List"),
+    ("EnumSet", "of"): _listed("Set"),
+    ("StringUtils", "equalsAny"): _one_of,
+    ("Collections", "disjoint"): lambda r, o, _: (
+        r.negated(Call("List.meets", o, BOOLEAN)) if len(o) == 2 else None),
+    ("IntStream", "of"): _numbers_of(INT, "IntStream"),
+    ("LongStream", "of"): _numbers_of(LONG, "LongStream"),
+    ("DoubleStream", "of"): _numbers_of(DOUBLE, "DoubleStream"),
+    ("Objects", "requireNonNullElse"): lambda _, o, __: (
+        Call("or else", o, o[0].type) if len(o) == 2 else None),
+    ("Integer", "bitCount"): _call("bit count", INT, 1),
+    ("Math", "floorMod"): _floored("Math.floorMod"),
+    ("Math", "floorDiv"): _floored("Math.floorDiv"),
+    ("Character", "toUpperCase"): _call("toUpperCase", JavaType("char"), 1),
+    ("Character", "toLowerCase"): _call("toLowerCase", JavaType("char"), 1),
     ("ImmutableSet", "of"): _listed("Set"),
     ("Map", "of"): _mapped,
     ("ImmutableMap", "of"): _mapped,

@@ -25,6 +25,11 @@ def _of_time(owner: Expression, name: str, operands: tuple[Expression, ...]) -> 
             case Call("Duration.of", (Const(value=int(count)), Const(value=int(unit)))):
                 return Const(count * unit // _DURATIONS[name], LONG)
         return Call("Duration.to", (owner, Const(_DURATIONS[name], INT)), LONG)
+    utc = (
+        len(operands) == 1 and isinstance(operands[0], Const) and operands[0].value in ("UTC", "Z")
+    )
+    if name in ("atZone", "atOffset") and utc and owner.type.name == "Instant":
+        return Call("copy", (owner,), JavaType("ZonedDateTime"))
     same = len(operands) == 1 and operands[0].type == owner.type
     if name in ("isAfter", "isBefore", "after", "before") and same:
         return Call(name.removeprefix("is").lower(), (owner, *operands), BOOLEAN)

@@ -147,6 +147,10 @@ UTILITIES: dict[tuple[str, str], Static] = {
     ("Optional", "ofNullable"): _optional,
     ("Optional", "of"): _optional,
     ("LocalDateTime", "ofInstant"): _in_utc,
+    ("LocalDateTime", "ofEpochSecond"): lambda r, o, n: (
+        Call("time of millis", (r.operation("*", r.cast(o[0], LONG), Const(1000, LONG), n),),
+             JavaType("LocalDateTime"))
+        if len(o) == 3 and isinstance(o[2], Const) and o[2].value == "UTC" else None),
     ("ZoneId", "of"): lambda _, o, __: attrs.evolve(o[0], type=JavaType("ZoneId")) if (
         len(o) == 1 and isinstance(o[0], Const)) else None,
     ("Instant", "ofEpochMilli"): _call("time of millis", JavaType("Instant")),

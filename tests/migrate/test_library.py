@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Java's library in functions of matches: streams, orders, maps, texts, counters."""
+
+import pytest
+
+from tests.migrate.test_values import module
+
+STREAMS = {
+    'l.stream().sorted(Comparator.comparing(Event::getN).reversed()).map(e -> e.name).collect(Collectors.joining(",", "<", ">"))': (
+        "<b,c,a>"
+    ),
+    "l.stream().max(Comparator.comparingInt(e -> e.n)).get().name": "b",
+    "l.stream().collect(Collectors.groupingBy(e -> e.n > 1, Collectors.counting())).get(true)": 2,
+    "l.stream().map(e -> e.n).reduce(0, Integer::sum)": 6,
+    "l.stream().map(e -> e.n).reduce(Math::max).get()": 3,
+    "l.stream().collect(Collectors.averagingInt(e -> e.n))": 2.0,
+    'l.stream().collect(Collectors.toMap(e -> e.name, e -> e.n)).get("c")': 2,
+    "l.stream().flatMap(e -> Arrays.asList(e.name, e.name).stream()).count()": 6,
+    "IntStream.range(1, l.size()).allMatch(i -> l.get(i).n > l.get(i - 1).n)": False,
+    "Iterables.getLast(l).name": "c",
+    'String.format(Locale.US, "%d %s", l.size(), l.get(0).name)': "3 a",
+    '"%.1f".formatted(l.get(1).x)': "0.0",
+    'Pattern.compile("^[a-c](\\\\d?)$").matcher(l.get(0).name).find()': True,
+    'l.get(0).name.replaceAll("[a-z]", "-")': "-",
+    "Boolean.TRUE.equals(l.isEmpty())": False,
+    "Collections.disjoint(Arrays.asList(1, 2), Arrays.asList(2, 3))": False,
+    'l.get(0).name.concat("12").chars().filter(Character::isDigit).count()': 2,
+    "Math.floorMod(-7, 3) + Math.floorDiv(-7, 2) + Integer.bitCount(-1)": 30,
+    'EnumSet.of(TimeUnit.DAYS).size() + (StringUtils.equalsAny(l.get(0).name, "b", "a") ? 1 : 0)': 2,
+    "LIMITS.get(l.get(0).name) + BY_N.compare(l.get(0), l.get(1))": 6,
+    "Objects.requireNonNullElse(l.get(0).name, l.get(1).name)": "a",
+}
+
+
+@pytest.mark.parametrize(("java", "value"), STREAMS.items())
+def test_streams_and_texts(tmp_path, java, value):
+    """Orders, groups, reductions, regular expressions and formats have the values of Java."""
+    members = f"""
+    static final Map<String, Integer> LIMITS = new HashMap<>();
+    static {{ LIMITS.put("a", 7); LIMITS.put("b", 2); }}
+    static final Comparator<Event> BY_N = Comparator.comparingInt(e -> e.n);
+    static void run(DataStream<Event> events) {{
+        Pattern<Event, ?> p = Pattern.<Event>begin("a").oneOrMore();
+        CEP.pattern(events, p).select(m -> {{ List<Event> l = m.get("a"); return {java}; }}).print();
+    }}
+    """.replace("Event::getN", "e -> e.n")
+    made, _ = module(tmp_path, members)
+    rows = [
+        type("Row", (), {"name": name, "n": n, "x": 0.0})()
+        for name, n in (("a", 1), ("b", 3), ("c", 2))
+    ]
+
+    assert made.select_p({"a": rows}) == (value,)
+
+
+def test_counters_and_maps_in_statements(tmp_path):
+    """i++ in an expression, merge(), computeIfAbsent(), forEach() of maps, ifPresent(), sets."""
+    java = """
+    static class Report implements PatternSelectFunction<Event, String> {
+        private transient Counter seen;
+        private final int most;
+        Report(int most) { this.most = most; }
+        public String select(Map<String, List<Event>> m) {
+            Map<String, Integer> sums = new HashMap<>();
+            Map<Boolean, List<String>> names = new HashMap<>();
+            Set<String> first = new HashSet<>();
+            StringBuilder b = new StringBuilder();
+            int i = 0;
+            for (Event e : m.get("a")) {
+                if (i++ >= most) break;
+                seen.inc();
+                sums.merge(e.name, e.n, Integer::sum);
+                names.computeIfAbsent(e.n > 1, k -> new ArrayList<>()).add(e.name);
+                if (!first.add(e.name)) { b.append("again ").append(e.name).append(' '); }
+            }
+            sums.forEach((k, v) -> b.append(k).append(v));
+            m.get("a").stream().filter(e -> e.n > 2).findFirst().ifPresent(e -> b.append("!"));
+            return b.toString() + names.get(true).size();
+        }
+    }
+    static void run(DataStream<Event> events) {
+        Pattern<Event, ?> p = Pattern.<Event>begin("a").oneOrMore();
+        CEP.pattern(events, p).select(new Report(3)).print();
+    }
+    """
+    made, _ = module(tmp_path, java)
+    rows = [
+        type("Row", (), {"name": name, "n": n})()
+        for name, n in (("a", 2), ("b", 3), ("a", 1), ("c", 9))
+    ]
+
+    assert made.select_p({"a": rows}) == ("again a a3b3!2",)
