@@ -293,7 +293,8 @@ class StreamedQuery:
 
     def whole(self, table: EventTable) -> Compressed:
         """Return the unlisted matches of keys all of whose events have arrived."""
-        return self._compressed(numbered(self.query, table) if self._counts_events else table)
+        is_numbered = self._given.most_events is not None
+        return self._compressed(numbered(self._given, table) if is_numbered else table)
 
     def _compressed(self, table: EventTable) -> Compressed:
         if self.query.form is Form.LIST:

@@ -220,3 +220,16 @@ def test_portions_of_composed_queries() -> None:
             found = query_matches(query, table, "backtracking", output)
             assert (query, firsts) == (query, Counter(ids(m, whole) for m in found))
     assert several > 8
+
+
+def test_whole_keys_have_the_matches_of_their_events() -> None:
+    """Windows that are over are counted as bounded events are, whatever the window of the query."""
+    rows = events(5, 40)
+    keys = [row % 2 for row in range(40)]
+    for window in ("", "WITHIN 9", "WITHIN 6 EVENTS"):
+        for pattern in ("SEQ(A a, B+ b[])", "SEQ(A a, (B b | C c))"):
+            query = parse(f"PATTERN {pattern} {window}")
+            table = table_of(query, sorted(rows, key=lambda row: row["ts"]), sorted(keys))
+            found = StreamedQuery(query, "nfa").whole(table).totals(())
+            assert found == compressed_matches(query, table).totals(())
+            assert found[0] > 5
