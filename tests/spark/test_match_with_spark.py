@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import attrs
+import pyarrow as pa
 import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep import Pattern
+from pyflinkcep import CEP, Pattern, keyBy
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.testing import OperatorTestHarness, match
 
@@ -51,3 +54,33 @@ def test_a_dataframe_of_spark_is_not_in_memory(spark: SparkSession) -> None:
         match(Pattern.begin("x"), spark.range(3))
 
     assert "collect()" in str(caught.value.hint)
+
+
+def test_columns_of_matches_are_those_of_a_job(spark: SparkSession) -> None:
+    """The names, types, order and values of ``toArrow()`` are those of ``toDF()``."""
+    size = 40
+    table = pa.table(
+        {
+            "key": [None if n % 4 == 3 else f"k{n % 4}" for n in range(size)],
+            "ts": pa.array(
+                [datetime(1969, 12, 31, 23, 59, tzinfo=UTC) + timedelta(seconds=7 * n % 50)
+                 for n in range(size)],
+                pa.timestamp("us", "UTC"),
+            ),
+            "n": pa.array([n % 5 for n in range(size)], pa.int32()),
+            "x": [None if n % 7 == 0 else n / 4 for n in range(size)],
+            "items": [[n, None] for n in range(size)],
+            "inner": [{"y": n} for n in range(size)],
+        }
+    )  # fmt: skip
+    pattern = Pattern.begin("a").where("n = 1").followedBy("b").where("n > last(a.n)").oneOrMore()
+    pattern = pattern.notFollowedBy("c").where("x > 8").within(timedelta(seconds=20))
+    events = spark.createDataFrame(table).coalesce(1)
+    job = CEP.pattern(keyBy(events, "key"), pattern).inEventTime("ts").toDF().toArrow()
+    found = match(pattern, table, timestamp="ts", key="key").toArrow()
+
+    assert found.num_rows > 5
+    types = [str(field.type).replace("<item: ", "<element: ") for field in found.schema]
+    assert types == [str(field.type) for field in job.schema]
+    assert found.column_names == job.column_names
+    assert sorted(map(str, found.to_pylist())) == sorted(map(str, job.to_pylist()))

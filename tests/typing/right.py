@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, NamedTuple, assert_type
 
 import attrs
@@ -174,6 +175,9 @@ def lists(frame: pd.DataFrame) -> None:
     match(patterns(), frame).timeouts.clear()
     columns: dict[str, list[Any]] = {"user": ["anna"], "at": [3]}
     match(patterns(), columns, "at").late.clear()
+    assert_type(match(patterns(), "events.parquet", "at"), Matches[Record])
+    assert_type(match(patterns(), Path("events"), "at")[0]["a"][0], Record)
+    matchSase("PATTERN A;B WITHIN 5", frame)[0].keys()
     assertMatches(trades, [{"a": ["x"]}], by="symbol", ignoreOrder=True)
 
 
