@@ -11,6 +11,7 @@ from pyflinkcep.expressions.spark_sql import literal_sql
 from pyflinkcep.expressions.text import written_name
 from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.sase.composed_pattern import composed_pattern, why_no_composed_pattern
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Component, Form, Query, Strategy
 from pyflinkcep.sase.placement import Edges, PlacedClause, Placement
@@ -35,6 +36,8 @@ def as_pattern(query: Query, type_column: str, placement: Placement) -> Pattern:
     placement : Placement
         Where the clauses of the query are evaluated.
     """
+    if query.is_composed:
+        return composed_pattern(query, type_column)
     return _Builder(query, type_column, placement).pattern()
 
 
@@ -47,7 +50,7 @@ def why_no_pattern(query: Query, placement: Placement) -> str | None:
     if query.most_events is not None:
         return "its window counts events"
     if query.is_composed:
-        return "it is composed of |, AND, ?, * or {n,m}"
+        return why_no_composed_pattern(query)
     if any(part.variable == WHOLE for part in query.components):
         return f"a variable is named {WHOLE}, which stands for all stages in SQL"
     strategies = {query.strategy_of(part.variable) for part in query.positive}

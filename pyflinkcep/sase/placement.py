@@ -24,7 +24,7 @@ from pyflinkcep.sase.tree import (
     references,
 )
 
-__all__ = ["Edges", "PlacedClause", "Placement", "clause_edges", "placed"]
+__all__ = ["Edges", "PlacedClause", "Placement", "clause_edges", "placed", "placed_clause"]
 
 
 @attrs.frozen
@@ -88,7 +88,7 @@ def placed(query: Query) -> Placement:
         for clause in clauses(condition):
             owner, edges = clause_edges(clause, query)
             for edge in edges:
-                found[owner][edge].append(_clause(clause, owner, edge))
+                found[owner][edge].append(placed_clause(clause, owner, edge))
     return {
         variable: Edges(**{edge: tuple(asked) for edge, asked in edges.items()})
         for variable, edges in found.items()
@@ -117,7 +117,9 @@ def clause_edges(clause: Tree, query: Query) -> tuple[str, tuple[str, ...]]:
     return owner, ("leave",)
 
 
-def _clause(clause: Tree, owner: str, edge: str) -> PlacedClause:
+def placed_clause(clause: Tree, owner: str, edge: str) -> PlacedClause:
+    """Return a clause as it is evaluated on an edge of a component."""
+
     def at_hand(reference: Column) -> bool:
         return event_at_hand(reference, owner, edge)
 

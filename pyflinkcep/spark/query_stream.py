@@ -328,7 +328,9 @@ class QueryStream(SideOutputs):
         is_chosen = self._evaluation == AUTOMATON or (
             self._evaluation == "auto" and (self._dataframe.isStreaming or how.name != EVENT_LISTS)
         )
-        return is_chosen and self._output == "all" and self._analysed.why_no_pattern is None
+        if not is_chosen or self._output != "all" or self._query.is_composed:
+            return False  # the state of a composed query is events, so that any evaluation reads it
+        return self._analysed.why_no_pattern is None
 
     def _as_pattern(self, how: Evaluation) -> PatternStream | None:
         """Return the job of the pattern with the same matches, if that is to run."""

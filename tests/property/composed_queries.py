@@ -134,6 +134,21 @@ class Writer:
         return f"{variable}{self.chance.choice(['[1]', '[i]', '[i-1]', '[LEN]', '[]'])}"
 
 
+class SinglesOnly(Writer):
+    """Writes queries without loops, mostly under one strategy: these may be patterns."""
+
+    def query(self) -> str:
+        """Return the text of a query."""
+        text = super().query()
+        for strategy in STRATEGIES:
+            text = text.replace(f"WHERE {strategy}", "WHERE skip_till_any_match")
+        return text
+
+    def component(self) -> str:
+        """Return a component, which may be optional."""
+        return f"{self.type()}{self.chance.choice(['', '', '?'])} {self.name(self.singles)}"
+
+
 def events(chance: random.Random, size: int) -> list[dict[str, Any]]:
     """Return random events in order of time."""
     time, rows = 0, []
@@ -150,10 +165,10 @@ def events(chance: random.Random, size: int) -> list[dict[str, Any]]:
     return rows
 
 
-def queries(chance: random.Random) -> Iterator[SaseQuery]:
+def queries(chance: random.Random, writer: type[Writer] = Writer) -> Iterator[SaseQuery]:
     """Yield random queries that are not refused."""
     while True:
-        text = Writer(chance).query()
+        text = writer(chance).query()
         try:
             query = parse(text)
         except CepError:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -24,6 +25,10 @@ from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.analysed import AnalysedQuery
 from pyflinkcep.sase.model import Form
 from pyflinkcep.testing import matchSase
+from tests.property.composed_queries import SinglesOnly, taken
+from tests.property.composed_queries import events as composed_events
+from tests.property.composed_queries import queries as composed_queries
+from tests.property.composed_reference import matches
 from tests.property.test_sase_properties import events, has_their_attributes, texts
 
 END = 1 << 60
@@ -101,3 +106,29 @@ def test_what_is_no_pattern_says_why(text: str, why: str) -> None:
 def test_there_are_enough_patterns() -> None:
     """Many of the recorded queries are patterns, so that the property means something."""
     assert len(patterns()) > 100
+
+
+def test_composed_queries_as_patterns() -> None:
+    """Groups of patterns have the matches of the reference, each as often."""
+    chance = random.Random(4)
+    compared = answered = 0
+    for query in composed_queries(chance, SinglesOnly):
+        if query.most_events is not None or not query.is_composed:
+            continue
+        if AnalysedQuery(query).why_no_pattern is not None:
+            continue
+        rows = composed_events(chance, chance.randrange(4, 10))
+        groups: dict[Any, list[dict[str, Any]]] = defaultdict(list)
+        for at, row in enumerate(rows):
+            # Each key has values to know the types by.
+            row.update(x=row["x"] or 0, p=row["p"] or {"y": 0}, flag=row["flag"] is True)
+            tests = tuple(row[name] for name in query.equal)
+            groups[at if None in tests else tests].append(row)
+        pattern = query.asPattern()
+        found = taken([m for group in groups.values() for m in matched(pattern, group)])
+        assert found == Counter(matches(query, rows)), (query, rows)
+        answered += bool(found)
+        compared += 1
+        if compared == 40:
+            break
+    assert answered > 8

@@ -98,7 +98,7 @@ def test_composed_patterns(spark: SparkSession, capsys: pytest.CaptureFixture[st
     stream.explain()
     text = capsys.readouterr().out
     assert "evaluation: nfa" in text
-    assert "not a pattern: it is composed of |, AND, ?, * or {n,m}" in text
+    assert "not a pattern: it is composed, and 'c' repeats" in text
 
 
 @pytest.mark.spark

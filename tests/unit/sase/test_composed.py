@@ -145,10 +145,32 @@ def test_what_composed_patterns_do_not_have() -> None:
     query = parse("PATTERN SEQ(A a, B* b[], C c)")
     with pytest.raises(NotSupportedError, match="eventLists"):
         matchSase(query, [], evaluation="eventLists")
-    with pytest.raises(NotSupportedError, match="composed of"):
-        query.asPattern()
+    for text, why in (
+        (f"PATTERN SEQ(A a, B* b[], C c) WHERE {ANY}", "it is composed, and 'b' repeats"),
+        (f"PATTERN SEQ(A a, B? b, C c) WHERE {NEXT}", "are skipped for no other"),
+        (f"PATTERN AND(A a, SEQ(B b, C c)) WHERE {ANY}", "of a SEQ within AND"),
+        (f"PATTERN SEQ(A a, (B? b | C? c)) WHERE {ANY}", "several alternatives may match"),
+        (f"PATTERN SEQ(A? a, B b) WHERE {ANY} AND [k]", "one event may be a match"),
+    ):
+        with pytest.raises(NotSupportedError, match=why):
+            parse(text).asPattern()
     assert "SEQ(A a, B* b[], C c)" in query._repr_html_()
     assert AnalysedQuery(query).slots == {}
+
+
+def test_a_composed_query_as_a_pattern() -> None:
+    """Under skip_till_any_match it is groups of patterns; a condition asks who has come."""
+    query = parse(
+        f"PATTERN SEQ(A a, (B b | SEQ(C c, D d))?, AND(E e, F f)) WHERE {ANY} "
+        "AND e.x > f.x AND e.x > b.x AND e.x > a.x WITHIN 9"
+    )
+    pattern = query.asPattern("kind")
+    text = str(pattern._repr_html_())
+
+    assert repr(pattern) == "Pattern(a ⇢ (b | c ⇢ d)? ⇢ (e &⇢ f))"
+    assert "count(f.*) = 0 OR" in text
+    assert "count(b.*) = 0 OR" in text
+    assert "count(a.*)" not in text
 
 
 def test_several_strategies() -> None:
