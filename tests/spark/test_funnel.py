@@ -96,7 +96,7 @@ def test_a_stream_counts_stages_by_windows_of_time(spark: SparkSession, tmp_path
     """The rows of a stream are those of the bounded job, and no window drops one as late."""
     source = FileSource(tmp_path / "source")
     rows = [("uvw"[n % 3], 100 * n - n * 7 % 300, "aabac"[n % 5], n) for n in range(1, 120)]
-    source.add(rows[:60], rows[60:], [("end", 10_000_000, "c", 0)])
+    source.add(rows, [("end", 10_000_000, "c", 0)])
     pattern = Pattern.begin("a").where("name = 'a'").followedBy("b").where("name = 'b'")
     pattern = pattern.followedBy("c").where("name = 'c'").within(timedelta(seconds=2))
 
