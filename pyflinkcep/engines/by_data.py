@@ -33,7 +33,7 @@ _CHEAP = 40
 _FEW_CANDIDATES = 3e6
 """And so many in all."""
 
-_QUICK = 8.0
+_QUICK = 15.0
 """So many milliseconds of runs are not worth a sample."""
 
 _SURELY = 1.6
@@ -79,7 +79,7 @@ def chosen_by_data(query: Query, table: EventTable, output: str = "all") -> Eval
     if not candidates or len(table.times) < _FEW:
         return usual
     facts = Facts.of(query, table)
-    if _is_quick(query, facts, usual.name, output):
+    if _is_quick(query, table, facts, usual.name, output):
         return usual
     costs = _estimated(query, table, facts, candidates, output).costs
     if costs.milliseconds[costs.least] * _SURELY > costs.milliseconds[usual.name]:
@@ -95,7 +95,7 @@ def estimate(query: Query, table: EventTable, output: str = "all") -> Estimate |
     return _estimated(query, table, Facts.of(query, table), candidates, output)
 
 
-def _is_quick(query: Query, facts: Facts, evaluation: str, output: str) -> bool:
+def _is_quick(query: Query, table: EventTable, facts: Facts, evaluation: str, output: str) -> bool:
     """Whether an evaluation is quick even if all conditions hold and no runs are merged."""
     named = sum(facts.counts.values())
     if named < _FEW:
@@ -106,7 +106,8 @@ def _is_quick(query: Query, facts: Facts, evaluation: str, output: str) -> bool:
         return False
     edges = [Edges(alike=inf, distinct=inf)] * len(query.positive)
     has_kernel = compiled_module() is not None
-    costs = estimated(query, facts, edges, (evaluation,), has_kernel, output == "all")
+    counted = facts.counted(query, table)
+    costs = estimated(query, counted, edges, (evaluation,), has_kernel, output == "all")
     return costs.milliseconds[evaluation] < _QUICK
 
 
