@@ -135,6 +135,38 @@ def test_the_manual_lists_every_page():
     assert listed == {page.name for page in MANUAL} - {"README.md"}
 
 
+QUESTIONS = (
+    "My pattern matches nothing",
+    "It matched yesterday: what is different in today's data?",
+    "The stream writes nothing although events arrive",
+    "Why do I get several matches, or fewer than expected?",
+    "What is the difference between next, followedBy and followedByAny?",
+    "What do oneOrMore, greedy, optional, consecutive and until do to my matches?",
+    "Why is a match reported late, or only when the next event comes?",
+    "Why did this partial match end?",
+    "How close did key K come to matching?",
+    "Which conditions never hold, or always?",
+    "How many users reached each step, and where do they drop off?",
+    "How many partial matches does my stream hold, and what do they wait for?",
+    "Why does the state grow, and what bounds it?",
+    "Were events dropped: late, without a time or a key?",
+    "What happens to partial matches when I change the pattern?",
+    "How do I use a threshold that lives in another table or stream?",
+    "How do I get an alert when something does not happen?",
+    "How do I test a pattern without a cluster?",
+    "One timestamp in the far future arrived: what became of the events after it?",
+    "Where is the time of my job spent, and what would make it cheaper?",
+)
+"""What people ask of engines like this one, as they would search for it."""
+
+
+def test_every_question_has_its_title():
+    """What people ask is answered under a title that they would search for."""
+    titles = re.findall(r"^## (.*)$", text(ROOT / "docs" / "why.md"), re.MULTILINE)
+
+    assert [question for question in QUESTIONS if question not in titles] == []
+
+
 def test_readme_is_short():
     """The README is a first look, at most 150 lines; the manual has the rest."""
     assert len(text(README).splitlines()) <= 150

@@ -36,6 +36,7 @@ from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.spark.plan.source import time_name
 from pyflinkcep.spark.shown import stream_facts
 from pyflinkcep.spark.side_outputs import SideOutputs
+from pyflinkcep.trace.why import WhyNot
 
 __all__ = ["QueryStream"]
 
@@ -286,6 +287,37 @@ class QueryStream(SideOutputs):
         job = self._job(chosen_for_compressed(self._query, self._evaluation))
         return CompressedStream(CompressedQuery(job))
 
+    def whyNot(self, key: object = None, maxEvents: int = 2000) -> WhyNot:
+        """
+        Return why the query matches what it matches in a bounded DataFrame, and not more.
+
+        Looks at the pattern that the query is; see :meth:`PatternStream.whyNot`.
+
+        Parameters
+        ----------
+        key : object, optional
+            The key to look at, a tuple if it has several columns; by default all.
+        maxEvents : int
+            The most events to trace: all events of some keys.
+
+        Raises
+        ------
+        NotSupportedError
+            If the DataFrame is a stream, or the query is no pattern.
+
+        Examples
+        --------
+        >>> logins.whyNot().facts.matches
+        1
+        """
+        problem = self._analysed.why_no_pattern
+        if problem is not None:
+            raise NotSupportedError(
+                f"whyNot() of a query that is no pattern: {problem}",
+                "ask a part of it that is one, or explain(), which says how the query runs",
+            )
+        return self._pattern().whyNot(key, maxEvents)
+
     # --- helpers
 
     @property
@@ -334,8 +366,10 @@ class QueryStream(SideOutputs):
 
     def _as_pattern(self, how: Evaluation) -> PatternStream | None:
         """Return the job of the pattern with the same matches, if that is to run."""
-        if not self._runs_as_pattern(how):
-            return None
+        return self._pattern() if self._runs_as_pattern(how) else None
+
+    def _pattern(self) -> PatternStream:
+        """Return the job of the pattern that the query is."""
         analysed = self._analysed
         attribute_kinds(self._query, self._dataframe, analysed.type_column)
         return PatternStream(

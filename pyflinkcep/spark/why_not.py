@@ -62,7 +62,9 @@ class ExplainedMatches(PatternSideOutputs):
         """
         if self._dataframe.isStreaming:
             raise NotSupportedError(
-                "whyNot() on a stream", "call it on a bounded part of the same events"
+                "whyNot() on a stream, whose events are gone when it is asked",
+                "ask waiting(checkpointLocation), which shows what waits for what; or whyNot() on "
+                "a bounded DataFrame of the same events",
             )
         most = as_count(maxEvents, "whyNot")
         if most < 1:

@@ -17,6 +17,7 @@ from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.sase.model import Query
 from pyflinkcep.tables.events import Table, events_of
 from pyflinkcep.tables.sql import Evaluated, evaluated_here, expressions_over_stages
 from pyflinkcep.tables.values import (
@@ -184,11 +185,15 @@ _T = TypeVar("_T")
 
 def checked(name: str, pattern: Pattern, events: _T) -> _T:
     """Return the events, if they stand behind a pattern."""
-    if not isinstance(pattern, Pattern):
-        raise InvalidArgumentError(
-            f"{name}: expected a Pattern, got {pattern!r}", f"write {name}(pattern, events, ...)"
-        )
-    return events
+    if isinstance(pattern, Pattern):
+        return events
+    hint = f"write {name}(pattern, events, ...)"
+    if isinstance(pattern, Query):
+        hint = f"write {name}(query.asPattern(), events, ...)"
+    elif isinstance(pattern, str):
+        hint += ": a clause of MATCH_RECOGNIZE must be written as a Pattern, and a query as "
+        hint += "parse(text).asPattern()"
+    raise InvalidArgumentError(f"{name}: expected a Pattern, got {pattern!r}", hint)
 
 
 @attrs.frozen(eq=False)

@@ -9,7 +9,7 @@ import attrs
 import pytest
 from pyspark.sql import SparkSession
 
-from pyflinkcep import CEP, Pattern, keyBy
+from pyflinkcep import CEP, Pattern, keyBy, parse
 from pyflinkcep.errors import CepError
 from pyflinkcep.testing import whyNot
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
@@ -29,6 +29,9 @@ NUMBERS = [1, 2, 9, 0, 1, 7, 3, 2, 2, 8, 0, 5, 1, 1, 4, 9, 1, 0, 2, 6]
 ROWS = [("ab"[n % 3 % 2], n, value) for n, value in enumerate(NUMBERS)]
 
 
+QUERY = "PATTERN SEQ(low l, high h) WHERE skip_till_next_match(l, h) {} WITHIN 10 seconds"
+
+
 def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
     """Counts, ends and advice are those of the events in memory; a sample, a key and nulls say so."""
     rows = [(k, datetime.fromtimestamp(t, UTC), n) for k, t, n in ROWS]
@@ -40,6 +43,14 @@ def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
         partial = spark.createDataFrame([*rows, ("a", None, 1), (None, rows[0][1], 1)], schema)
         nulls = CEP.pattern(keyBy(partial, "k"), PATTERN, onNullKey="drop").inEventTime("t")
         without = nulls.whyNot().facts.input
+        query = parse(QUERY)
+        typed = events.selectExpr("k", "t", "IF(n < 3, 'low', 'high') AS type")
+        of_query = CEP.pattern(keyBy(typed, "k"), query).inEventTime("t").whyNot(key="b")
+        counted = CEP.pattern(
+            keyBy(typed, "k"), parse(QUERY.replace("10 seconds", "3 events"))
+        ).inEventTime("t")
+        with pytest.raises(CepError, match=r"whyNot\(\) of a query that is no pattern"):
+            counted.whyNot()
 
     lists = [{"k": k, "t": t * 1000, "n": n} for k, t, n in ROWS]
     local = whyNot(PATTERN, lists, timestamp="t", key="k").facts
@@ -53,6 +64,8 @@ def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
     of_b = sum(key == "b" for key, _, _ in ROWS)
     assert "counted over all, traced for 3 events of 1 key" in some.text()
     assert [one.of for one in some.facts.conditions if one.per_event][:2] == [of_b, of_b]
+    lows = [n for key, _, n in ROWS if key == "b" and n < 3]
+    assert of_query.facts.reached["l"] == len(lows)
     assert (without["without a time"], without["without a key"]) == (1, 1)
 
 

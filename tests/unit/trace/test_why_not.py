@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep import AfterMatchSkipStrategy, InvalidArgumentError, Pattern
+from pyflinkcep import AfterMatchSkipStrategy, InvalidArgumentError, Pattern, parse
 from pyflinkcep.testing import match, whyNot
 from pyflinkcep.trace.model import End
 from pyflinkcep.trace.why import WhyNot
@@ -243,6 +243,9 @@ def test_a_pattern_that_doubles_its_partial_matches_ends(monkeypatch: pytest.Mon
 
 
 def test_other_things_are_refused() -> None:
-    """The first argument is a pattern."""
-    with pytest.raises(InvalidArgumentError, match="whyNot: expected a Pattern"):
-        whyNot("a", [])  # type: ignore[arg-type]
+    """The first argument is a pattern; of a query the hint says how to ask for its own."""
+    query = parse("PATTERN SEQ(low l, high h) WHERE skip_till_next_match(l, h) {}")
+    for other, hint in (("a", "parse"), (query, r"query\.asPattern\(\)"), (3, "pattern, events")):
+        with pytest.raises(InvalidArgumentError, match=rf"whyNot: expected a Pattern[\s\S]*{hint}"):
+            whyNot(other, [])  # type: ignore[arg-type]
+    assert whyNot(query.asPattern(), [{"type": "low"}, {"type": "high"}]).facts.matches == 1
