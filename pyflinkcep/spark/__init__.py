@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.key_by import keyBy
     from pyflinkcep.spark.pattern_stream import PatternStream
     from pyflinkcep.spark.plan.source import KeyedDataFrame
+    from pyflinkcep.spark.progress import Progress
     from pyflinkcep.spark.query_stream import QueryStream
     from pyflinkcep.spark.statements import matchRecognize
 
@@ -28,6 +29,7 @@ __all__ = [
     "CompressedStream",
     "KeyedDataFrame",
     "PatternStream",
+    "Progress",
     "QueryStream",
     "cepError",
     "keyBy",
@@ -40,6 +42,7 @@ _MODULES = {
     "CompressedStream": "compressed",
     "KeyedDataFrame": "plan.source",
     "PatternStream": "pattern_stream",
+    "Progress": "progress",
     "QueryStream": "query_stream",
     "cepError": "failures",
     "keyBy": "key_by",

@@ -15,6 +15,7 @@ from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.plan.arrow_map import ArrowFunction, map_in_arrow
 from pyflinkcep.spark.plan.engine import SPARK, check_engine, engine_of
+from pyflinkcep.spark.plan.progress import watched
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.source import EventSource
@@ -163,6 +164,7 @@ class Job:
         events = prepared.events if is_partitioned else shuffled(prepared.events, layout)
         if order:
             events = events.sortWithinPartitions(*order)
+        task = watched(task, layout.key_signature[0])
         if not is_partitioned:
             return map_in_arrow(events, task, schema, self.name, layout)
         seen = SeenKeysTask(task, layout.key_signature[0], schema)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far bounded jobs are, told by their tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pyflinkcep import InvalidArgumentError, Progress
+from pyflinkcep.spark.plan.progress import told_to, watched
+from pyflinkcep.spark.worker.progress import CountedTask, SoFar, read_so_far
+
+
+def batches(*keys: str) -> Iterator[pa.RecordBatch]:
+    """Return a batch for each text, an event for each of its letters."""
+    for each in keys:
+        yield pa.RecordBatch.from_pydict({"k": pa.array(list(each), pa.string())})
+
+
+def halves(events: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return half of the rows of each batch."""
+    for batch in events:
+        yield batch.slice(0, batch.num_rows // 2)
+
+
+def test_a_task_tells_what_it_read_and_gave(tmp_path: Path) -> None:
+    """Tasks add up; keys count when a task is done, which has each of its keys once."""
+    with told_to(str(tmp_path)):
+        task = watched(halves, "k")
+    first = list(task(batches("aabb", "", "bbcc")))
+    running = task(batches("dd", "ee"))
+    next(running)
+
+    assert [batch.num_rows for batch in first] == [2, 0, 2]
+    told = read_so_far(str(tmp_path))
+    assert (told.events, told.tasks, told.keys) == (10, 1, 3)
+    list(running)
+    assert read_so_far(str(tmp_path)) == SoFar(events=12, matches=6, tasks=2, keys=5)
+
+
+def test_a_task_that_fails_is_not_counted(tmp_path: Path) -> None:
+    """It is tried again, so what it did must not count twice."""
+
+    def fails(events: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield next(events)
+        raise ValueError("bad event")
+
+    with pytest.raises(ValueError, match="bad event"):
+        list(CountedTask(fails, str(tmp_path), "k").run(batches("ab", "c")))
+    assert read_so_far(str(tmp_path)) == SoFar()
+
+
+def test_another_machine_tells_nothing(tmp_path: Path) -> None:
+    """Without the folder, and outside of a with block, a task is what it was."""
+    gone = CountedTask(halves, str(tmp_path / "gone"), "k")
+    assert sum(batch.num_rows for batch in gone.run(batches("aabb"))) == 2
+    assert watched(halves, "k") is halves
+
+
+def test_what_is_shown(capsys: Any) -> None:
+    """The line on standard error ends with what came last."""
+    with Progress(every=0.01) as progress:
+        list(watched(halves, "k")(batches("aabb")))
+    assert progress.soFar == SoFar(events=4, matches=2, tasks=1, keys=2)
+    shown = capsys.readouterr().err
+    assert shown.endswith("4 events read, 2 matches, 1 tasks with 2 keys done\x1b[K\n")
+    assert watched(halves, "k") is halves
+    for wrong in ({"show": 3}, {"every": 0}, {"every": True}):
+        with pytest.raises(InvalidArgumentError, match="Progress"):
+            Progress(**wrong)
