@@ -164,7 +164,7 @@ class Job:
         events = prepared.events if is_partitioned else shuffled(prepared.events, layout)
         if order:
             events = events.sortWithinPartitions(*order)
-        task = watched(task, layout.key_signature[0])
+        task = watched(task, layout.key_signature)
         if not is_partitioned:
             return map_in_arrow(events, task, schema, self.name, layout)
         seen = SeenKeysTask(task, layout.key_signature[0], schema)

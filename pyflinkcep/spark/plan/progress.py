@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 
@@ -25,7 +25,11 @@ def told_to(folder: str) -> Iterator[None]:
         _folder.reset(token)
 
 
-def watched(task: ArrowFunction, key: str) -> ArrowFunction:
-    """Return a task that tells how far it is, if that is wanted; `key` tells keys apart."""
+def watched(task: ArrowFunction, signature: Sequence[str]) -> ArrowFunction:
+    """
+    Return a task that tells how far it is, if that is wanted.
+
+    The first column of the key's signature, if it has any, tells keys apart.
+    """
     folder = _folder.get()
-    return task if folder is None else CountedTask(task, folder, key).run
+    return task if folder is None else CountedTask(task, folder, next(iter(signature), None)).run

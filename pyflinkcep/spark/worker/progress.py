@@ -55,13 +55,13 @@ class CountedTask:
         From the Arrow batches of a partition to batches of rows.
     folder : str
         The folder; where there is none, nothing is told.
-    key : str
-        The column that tells keys apart.
+    key : str or None
+        The column that tells keys apart; None if there is no key.
     """
 
     task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
     folder: str
-    key: str
+    key: str | None
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do the task's work."""
@@ -85,8 +85,10 @@ class CountedTask:
 
     def _read(self, batches: Iterator[pa.RecordBatch], counts: _Counts) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            if batch.num_rows and not pa.types.is_nested(batch.schema.field(self.key).type):
-                counts.keys.append(pc.unique(batch.column(self.key)))
+            if batch.num_rows and self.key is not None:
+                own = batch.column(self.key)
+                if not pa.types.is_nested(own.type):
+                    counts.keys.append(pc.unique(own))
             counts.events += batch.num_rows
             counts.tell()
             yield batch

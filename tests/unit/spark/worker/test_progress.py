@@ -30,7 +30,7 @@ def halves(events: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def test_a_task_tells_what_it_read_and_gave(tmp_path: Path) -> None:
     """Tasks add up; keys count when a task is done, which has each of its keys once."""
     with told_to(str(tmp_path)):
-        task = watched(halves, "k")
+        task = watched(halves, ["k"])
     first = list(task(batches("aabb", "", "bbcc")))
     running = task(batches("dd", "ee"))
     next(running)
@@ -58,17 +58,25 @@ def test_another_machine_tells_nothing(tmp_path: Path) -> None:
     """Without the folder, and outside of a with block, a task is what it was."""
     gone = CountedTask(halves, str(tmp_path / "gone"), "k")
     assert sum(batch.num_rows for batch in gone.run(batches("aabb"))) == 2
-    assert watched(halves, "k") is halves
+    assert watched(halves, ["k"]) is halves
+
+
+def test_without_a_key(tmp_path: Path) -> None:
+    """Events without a key are counted, and have no keys."""
+    with told_to(str(tmp_path)):
+        task = watched(halves, ())
+    assert len(list(task(batches("aabb")))) == 1
+    assert read_so_far(str(tmp_path)) == SoFar(events=4, matches=2, tasks=1, keys=0)
 
 
 def test_what_is_shown(capsys: Any) -> None:
     """The line on standard error ends with what came last."""
     with Progress(every=0.01) as progress:
-        list(watched(halves, "k")(batches("aabb")))
+        list(watched(halves, ["k"])(batches("aabb")))
     assert progress.soFar == SoFar(events=4, matches=2, tasks=1, keys=2)
     shown = capsys.readouterr().err
     assert shown.endswith("4 events read, 2 matches, 1 tasks with 2 keys done\x1b[K\n")
-    assert watched(halves, "k") is halves
+    assert watched(halves, ["k"]) is halves
     for wrong in ({"show": 3}, {"every": 0}, {"every": True}):
         with pytest.raises(InvalidArgumentError, match="Progress"):
             Progress(**wrong)
