@@ -4,16 +4,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Mapping
 from functools import reduce
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep import Pattern
+from pyflinkcep import CEP, Pattern, matchRecognize
+from pyflinkcep.sase import parse
 from tests.spark.streams import settings
-from tests.spark.support import failure, ids, in_one_job, on
+from tests.spark.support import QUICK_FOR_MANY_PLANS, failure, ids, in_one_job, on
 
 A, B = "kind = 'a'", "kind = 'b'"
 NAN, BIG = math.nan, 2**62
@@ -175,3 +177,64 @@ def test_days_are_those_of_the_session(spark: SparkSession) -> None:
 
     expected = {rule: ["a=1 b=2"] * bool(holds) for rule, holds in zip(rules, row, strict=True)}
     assert (found, sum(map(bool, row))) == (expected, 7)
+
+
+ZONED = (
+    "{b}.t > {a}.t + interval '30' minute and {b}.t < timestamp'2026-03-29 03:30'",
+    "{b}.t - {a}.t > interval '45' minute and {a}.t >= timestamp'2026-03-29 00:20:00Z'",
+    "{b}.t > {a}.t and {a}.t < timestamp'2026-03-29 01:45:00+01:00'",
+    "{b}.z >= {a}.z + interval '1' hour and {b}.z < timestamp_ntz'2026-03-29 04:00'",
+    "{b}.t >= {a}.t and {b}.t < timestamp'2026-03-28 20:50:00 America/New_York'",
+    "timestampdiff(MINUTE, {a}.t, {b}.t) between 25 and 45 and {b}.d > date'2026-03-28'",
+    "{b}.t > {a}.t + interval '1' hour and {a}.d < date'2026-03-30'",
+    "coalesce({a}.t, {b}.t) < timestamp'2026-03-29 03:30' and {a}.z < {b}.z",
+)
+
+IN_QUERIES = (0, 1, 2, 6, 7)
+"""Those that queries can say: no names of zones, TIMESTAMP_NTZ or TIMESTAMPDIFF."""
+
+
+@pytest.mark.parametrize("ansi", ["true", "false"])
+def test_literal_times_in_three_languages(spark: SparkSession, ansi: str) -> None:
+    """With and without a zone, where clocks change: as Spark answers over both events."""
+
+    def condition(a: str, b: str, rules: Collection[int] = range(len(ZONED))) -> str:
+        tests = (f"({{b}}.rule = {n} and {ZONED[n]})" for n in rules)
+        return re.sub(
+            r"\{(.)\}\.(\w+)",
+            lambda m: (a if m[1] == "a" else b).format(m[2]),
+            f"({' or '.join(tests)})",
+        )
+
+    times = "struct({0} AS t, cast({0} AS timestamp_ntz) AS z, cast({0} AS date) AS d, rule)"
+    first = "timestamp'2026-03-28 23:30:00Z' + make_dt_interval(0, 0, 12 * (k div 8))"
+    later = f"{first} + make_dt_interval(0, 0, k * 7 % 13 * 8)"
+    zone = {"spark.sql.session.timeZone": "Europe/Berlin", "spark.sql.ansi.enabled": ansi}
+    with settings(spark, {**QUICK_FOR_MANY_PLANS, **zone}):
+        numbers = spark.range(160).selectExpr("id AS k", "int(id) AS n", "id % 8 AS rule")
+        both = f"{times.format(first)} AS a", f"{times.format(later)} AS b"
+        pairs = numbers.selectExpr("k", *(side.replace("k ", "n ") for side in both))
+        events = pairs.selectExpr("k", "stack(2, 'A', a, 'B', b) AS (kind, e)")
+        events = events.selectExpr("k", "kind", "bigint(ascii(kind)) AS ts", "e.*")
+        pattern = Pattern.begin("a").where("kind = 'A'").next("b")
+        pattern = pattern.where(condition("last(a.{})", "{}"))
+        query = (
+            f"PATTERN SEQ(A a, B b) WHERE [k] AND {condition('a.{}', 'b.{}', IN_QUERIES)} WITHIN 5"
+        )
+        clause = f"""PARTITION BY k ORDER BY ts MEASURES A.ts AS a PATTERN (A B)
+            DEFINE A AS kind = 'A', B AS {condition("A.{}", "B.{}")}"""
+        rows = pairs.where(condition("a.{}", "b.{}")).select("k", "a.rule").collect()
+        queried = CEP.pattern(events, parse(query), type="kind").inEventTime("ts").toDF()
+        found = in_one_job(
+            {
+                "stages": on(events, pattern, "k").toDF().selectExpr("string(a[0].k) AS k"),
+                "query": queried.selectExpr("string(a[0].k) AS k"),
+                "flink": matchRecognize(events, clause).selectExpr("string(k) AS k"),
+                "standard": matchRecognize(events, clause, "standard").selectExpr("string(k) AS k"),
+            }
+        )
+    expected = dict.fromkeys(found, sorted(str(k) for k, _ in rows))
+    expected["query"] = sorted(str(k) for k, rule in rows if rule in IN_QUERIES)
+    assert {name: sorted(keys) for name, keys in found.items()} == expected
+    assert {n for _, n in rows} == set(range(len(ZONED)))
+    assert len(rows) < 120
