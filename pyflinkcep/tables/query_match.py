@@ -114,10 +114,12 @@ class QueryRows:
         )
         return cls(query, rows, order, in_time, times, table, every)
 
-    def found(self, how: Evaluation, output: str, runs: RunLimit | None) -> Iterator[Found]:
+    def found(
+        self, how: Evaluation, output: str, runs: RunLimit | None, is_sorted: bool
+    ) -> Iterator[Found]:
         """Yield matches; handles are places in the order of matching."""
         found = query_found(self.query, self.table, how.for_tables, output, runs=runs)
-        return self._sorted(found) if how.candidates else found
+        return self._sorted(found) if is_sorted else found
 
     def _sorted(self, parts: Iterator[Found]) -> Iterator[Found]:
         """Yield matches in the order of a list, which does not tell how they were found."""
@@ -139,11 +141,13 @@ class QueryRows:
         """Return the rows of places in the order of matching."""
         return places if self.order is None else self.order[places]
 
-    def matches(self, how: Evaluation, output: str, runs: RunLimit | None) -> Matches[Any]:
+    def matches(
+        self, how: Evaluation, output: str, runs: RunLimit | None, is_sorted: bool
+    ) -> Matches[Any]:
         """Return the matches, which are made into dicts when they are looked at."""
         parts = [
             attrs.evolve(part, handles=self.row_of(part.handles))
-            for part in self.found(how, output, runs)
+            for part in self.found(how, output, runs, is_sorted)
         ]
         variables = self.query.variables
         nothing = Found.of(variables, [b""] * 5)
@@ -154,10 +158,10 @@ class QueryRows:
         return Matches.of(rows)
 
     def listed(
-        self, how: Evaluation, output: str, runs: RunLimit | None
+        self, how: Evaluation, output: str, runs: RunLimit | None, is_sorted: bool
     ) -> Iterator[tuple[dict[str, list[int]], dict[str, list[Record]]]]:
         """Yield matches one by one: by places, and with their events."""
-        for part in self.found(how, output, runs):
+        for part in self.found(how, output, runs, is_sorted):
             events = self.events(part.handles)
             for _, _, match in part.results():
                 yield match, {name: [events[at] for at in own] for name, own in match.items()}

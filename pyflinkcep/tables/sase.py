@@ -9,7 +9,13 @@ from typing import Any, Literal, overload
 import attrs
 
 from pyflinkcep.choices import EvaluationOfQuery, Output
-from pyflinkcep.engines.choice import Evaluation, chosen, chosen_for_compressed
+from pyflinkcep.engines.choice import (
+    AUTO,
+    Evaluation,
+    alternatives,
+    chosen,
+    chosen_for_compressed,
+)
 from pyflinkcep.engines.compressed.counting import Total
 from pyflinkcep.engines.compressed.matches import CompressedMatches, Measured
 from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit, compressed_with_limit
@@ -155,7 +161,8 @@ def matchSase(
     runs = None if limit is None else RunLimit(limit.most)
     table = None if compressed or is_objects(events) else _table(events)
     if table is not None:
-        found = _by_columns(asked, table, timestamp, type, how, output, runs)
+        is_sorted = _hides_choice(how, asked, evaluation, output)
+        found = _by_columns(asked, table, timestamp, type, how, output, runs, is_sorted)
         if found is not None:
             return found
     given = events if table is None else table
@@ -165,7 +172,7 @@ def matchSase(
     positions_of: Iterable[MatchPositions] = query_matches(
         asked, objects.table, how.for_tables, output, runs
     )
-    if how.candidates:  # the order must not tell which was chosen
+    if _hides_choice(how, asked, evaluation, output):
         positions_of = sorted(positions_of, key=by_last_event)
     returns = Returns(asked, attribute_of, objects.kinds)
     matches = ((positions, objects.match(positions)) for positions in positions_of)
@@ -174,6 +181,11 @@ def matchSase(
         for positions, match in matches
         if returns.keeps(match)
     ]
+
+
+def _hides_choice(how: Evaluation, query: Query, evaluation: str, output: str) -> bool:
+    """Whether matches are sorted, so that their order does not tell how they were found."""
+    return bool(how.candidates) or (evaluation == AUTO and bool(alternatives(query, output)))
 
 
 def _table(events: Any) -> Any:
@@ -190,6 +202,7 @@ def _by_columns(
     how: Evaluation,
     output: str,
     runs: RunLimit | None,
+    is_sorted: bool,
 ) -> Sequence[dict[str, Any]] | None:
     """Return the matches on a table; None if its events can only be read one by one."""
     from pyflinkcep.tables.query_match import QueryRows
@@ -198,11 +211,11 @@ def _by_columns(
     if rows is None:
         return None
     if query.columns is None and query.having is None and query.event is None:
-        return rows.matches(how, output, runs)
+        return rows.matches(how, output, runs, is_sorted)
     returns = Returns(query, attribute_of, rows.kinds)
     return [
         {**_event(query, rows.table, positions), **returns.row(match)}
-        for positions, match in rows.listed(how, output, runs)
+        for positions, match in rows.listed(how, output, runs, is_sorted)
         if returns.keeps(match)
     ]
 

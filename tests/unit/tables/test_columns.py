@@ -144,6 +144,16 @@ def test_forms_of_events(events: Any) -> None:
     assert match(LOW_HIGH, events, key="k") == FOUND
 
 
+def test_missing_texts_of_pandas() -> None:
+    """NaN among texts is NULL, as on Spark; among numbers it stays NaN."""
+    frame = pd.DataFrame({"s": ["u", NAN, "v"], "x": [1.0, NAN, 2.0]})
+    pattern = Pattern.begin("a").where("s is null").next("b").where("s = 'v'")
+    (found,) = match(pattern, frame)
+
+    assert found["a"][0].s is None
+    assert found["a"][0].x != found["a"][0].x
+
+
 def test_files(tmp_path: Path) -> None:
     """A path is a file or a folder of Parquet; where there is nothing is an error."""
     for number in range(2):
