@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
@@ -67,7 +69,8 @@ def expected(number: int) -> Counter[str]:
     for (key, start), matches in windows.items():
         own = [e for match in matches for e in match.get("a", [])]
         row = {"n": number, **({"k": key} if keyed else {}), "windowStart": start, "windowEnd": start + length,
-               "count": len(matches), "total": sum(e["x"] for e in own), "low": min(e["x"] for e in own)}  # fmt: skip
+               "count": len(matches), "total": sum(e["x"] for e in own), "low": min(e["x"] for e in own),
+               "exact": math.fsum(e["y"] for e in own)}  # fmt: skip
         found[json.dumps(row, sort_keys=True)] += 1
     return found
 
@@ -76,7 +79,7 @@ def windows_of(events: DataFrame, number: int) -> Any:
     text, length, slide = QUERIES[number]
     query = CEP.pattern(events, parse(text), type="kind", keyGroups=8).inEventTime("ts")
     return query.compressed().aggregate(
-        "sum(a.x) AS total", "min(a.x) AS low", window=f"{length} milliseconds",
+        "sum(a.x) AS total", "min(a.x) AS low", "sum(a.y) AS exact", window=f"{length} milliseconds",
         slide=None if slide is None else f"{slide} milliseconds",
     )  # fmt: skip
 
@@ -91,12 +94,16 @@ def counted(found: Any) -> Counter[str]:
 
 @pytest.mark.spark
 def test_windows_have_the_matches_whose_events_they_have(spark: SparkSession) -> None:
-    """By key and window: the number of matches, sums and least values, as listing all gives."""
+    """By key and window: the number of matches, sums and least values, as listing all gives; sums are exact."""
     events = spark.createDataFrame(rows(), SCHEMA)
     made = [shown(windows_of(events, n), n) for n in range(len(QUERIES))]
+    timed = windows_of(events.withColumn("ts", F.timestamp_millis("ts")), 0)
+    for name in ("windowStart", "windowEnd"):
+        timed = timed.withColumn(name, F.unix_millis(name))
+    made.append(shown(timed, 0))
     found = counted(reduce(DataFrame.unionAll, made).collect())
     want = sum((expected(n) for n in range(len(QUERIES))), Counter[str]())
-    assert found == want
+    assert found == want + expected(0)
     assert {json.loads(text)["n"] for text in want} == set(range(len(QUERIES)))
     assert len(want) > 100
 

@@ -148,7 +148,7 @@ class QueryEndingPages(QueryPages):
         return Found.of_rows(pa.concat_tables(made) if made else None)
 
 
-class QueryWindowPages(QueryPages):
+class QueryWindowPages(QueryEndingPages):
     """
     Makes a row for each window that is over; see :class:`QueryPages`. Keys are those of windows.
 
@@ -161,15 +161,14 @@ class QueryWindowPages(QueryPages):
     """
 
     def __init__(self, streamed: StreamedQuery, columns: QueryColumns, rows: WindowRows) -> None:
-        super().__init__(streamed, columns)
-        self._rows = rows
-        self._made: list[pa.Table] = []
+        super().__init__(streamed, columns, rows)
+        self._window_ms = rows.window_ms
 
     def find(self, portion: Portion, handles: Ints) -> Kept:
         """Collect the rows of the windows that the watermark has passed; keep the others whole."""
         bounds = np.asarray(portion.bounds, np.int64)
         starts = self._store.take(handles[bounds[:-1]], [WINDOW]).column(WINDOW).to_pylist()
-        last = [min(start + self._rows.window_ms, MAX_WATERMARK) - 1 for start in starts]
+        last = [min(start + self._window_ms, MAX_WATERMARK) - 1 for start in starts]
         over = np.array([at <= portion.watermark for at in last], np.bool_)
         if over.any():
             sizes = np.diff(bounds)
@@ -184,11 +183,6 @@ class QueryWindowPages(QueryPages):
         since = np.where(over, bounds[1:], bounds[:-1]).tolist()
         ends = [None if is_over else at for at, is_over in zip(last, over, strict=True)]
         return Kept(since, list(since), ends)
-
-    def take(self) -> Found:
-        """Return the rows so far, and clear them."""
-        made, self._made = self._made, []
-        return Found.of_rows(pa.concat_tables(made) if made else None)
 
 
 def _ranges(firsts: Ints, sizes: Ints) -> Ints:
