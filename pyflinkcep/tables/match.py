@@ -64,9 +64,10 @@ def match(
         The pattern. SQL conditions are evaluated in Python by Spark's rules; Columns, and what
         Python cannot evaluate, by Spark if a session is running.
     events : iterable or table
-        Objects, dicts, columns by name, a pandas or polars DataFrame, or an Arrow table. Rows and
-        dicts have their fields as attributes too, as on Spark. Without `timestamp` they are in
-        order, a millisecond apart.
+        Objects, dicts, columns by name, a pandas or polars DataFrame, an Arrow table, or the path
+        of a file or folder of Parquet. Tables are matched column by column. Rows and dicts have
+        their fields as attributes too, as on Spark. Without `timestamp` they are in order, a
+        millisecond apart.
     timestamp : str or callable, optional
         The field or function of an event's time: epoch milliseconds, or a datetime
         (UTC if it has no zone), of pandas or NumPy too.
@@ -88,8 +89,9 @@ def match(
     Returns
     -------
     Matches
-        A list of dicts, stage name to events, stages in pattern order; matches key by key if the
-        events were sorted. ``timeouts`` and ``late`` are attributes of it.
+        A sequence of dicts, stage name to events, stages in pattern order; matches key by key if
+        the events were sorted. ``timeouts`` and ``late`` are attributes of it; those of a table
+        have ``toArrow()``, ``toPandas()`` and ``toPolars()``.
 
     Warns
     -----
