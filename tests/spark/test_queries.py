@@ -302,7 +302,7 @@ def test_explain_says_what_was_chosen(
     assert "Conditions" not in text  # it has none
     CEP.pattern(trades(spark), parse("PATTERN SEQ(A a)"), type="kind").inEventTime("ts").explain()
     assert not {"Conditions", "Runs distinguished by"} & {*capsys.readouterr().out.splitlines()}
-    pair = parse("PATTERN SEQ(A a, B b) WITHIN 5 seconds")
+    pair = parse("PATTERN SEQ(Stock a, Stock b) WITHIN 5 seconds")
     twice = CEP.pattern(trades(spark), pair, type="kind").inEventTime("ts")
     twice.explain(analyze=True)
     text = capsys.readouterr().out
