@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import attrs
 
 from pyflinkcep.migrate.chains.lookup import inside
-from pyflinkcep.migrate.java.declarations import JavaClass
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
 from pyflinkcep.migrate.java.source import Node, children, text_of
 
 __all__ = ["CLASSES", "GENERATED", "Reach", "cut_members"]
@@ -125,6 +125,13 @@ def _header(member: Node) -> Iterable[Node]:
 
 def _generated(declared: JavaClass, annotations: set[str]) -> str:
     fields = [f for f in declared.fields.values() if "static" not in f.modifiers]
+    written = {  # as the program writes it, since a type may have its package
+        text_of(d.child_by_field_name("name")): text_of(member.child_by_field_name("type"))
+        for member in children(declared.node.child_by_field_name("body"))
+        if member.type == "field_declaration"
+        for d in declarators(member)
+    }
+    fields = [attrs.evolve(f, type=JavaType(written.get(f.name, str(f.type)))) for f in fields]
     lines = []
     for field in fields:
         capital = field.name[:1].upper() + field.name[1:]
