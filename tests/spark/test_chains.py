@@ -110,7 +110,7 @@ def test_explained(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> N
     CEP.pattern(events, PATTERN.followedBy("d")).explain()
     assert "evaluation: nfa (stage 'd' is not joined by followedByAny)" in capsys.readouterr().out
     asked = CEP.pattern(events, PATTERN, evaluation="eventLists").inEventTime("ts")
-    with pytest.raises(NotSupportedError, match="timeouts are requested"):
+    with pytest.raises(NotSupportedError, match="timeouts or a funnel are requested"):
         asked.toDF(OutputTag("late"))
     lazy = PATTERN.where(lambda e: True)
     with pytest.raises(NotSupportedError, match="of stage 'c' is not SQL"):

@@ -183,6 +183,8 @@ def arguments(name: str, call: Call) -> Iterator[tuple[str, dict[str, Any] | Non
         names = [n for n, p in parameters.items() if n not in listed and p.kind != p.KEYWORD_ONLY]
         if argument in listed:
             yield argument, None, [*(plain[n] for n in names if n in plain), Wrong()]
+        elif parameter.kind is parameter.KEYWORD_ONLY and listed:
+            yield argument, {argument: Wrong()}, [plain[n] for n in names] + fixed
         elif parameter.kind is parameter.POSITIONAL_ONLY or listed:
             yield argument, None, [Wrong() if n == argument else plain[n] for n in names] + fixed
         else:

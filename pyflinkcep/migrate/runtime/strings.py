@@ -30,7 +30,7 @@ def sql_text(value: str) -> str:
     Examples
     --------
     >>> print(sql_text("it's"))
-    'it\\'s'
+    'it\'s'
     """
     escapes = {"'": "\\'", "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
     return "'" + "".join(escapes.get(char, char) for char in value) + "'"

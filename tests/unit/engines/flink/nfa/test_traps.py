@@ -244,7 +244,7 @@ def test_any_name_of_a_stage(name: str) -> None:
     a, b, c = (Named((letter,)) for letter in "abc")
     begins = [Pattern.begin(first).where(a).oneOrMore() for first in (name, "a")]
     found, plain = (
-        match(begin.followedBy("b").where(b).timesOrMore(2).next("c").where(c), "ababbc")
+        match(begin.followedBy("b").where(b).timesOrMore(2).next("c").where(c), list("ababbc"))
         for begin in begins
     )
 
