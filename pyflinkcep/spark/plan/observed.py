@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from pyflinkcep.matching.columns import quoted
 from pyflinkcep.spark.worker.counted import EARLIEST, LARGEST, PATTERN_SUMS, STAGES, SUMS
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE
 
@@ -35,47 +36,50 @@ def observed_columns(
     left_out = {LATE: ("lateRecords", "numLateRecordsDropped")}
     if is_guarded:
         left_out[AHEAD] = ("aheadRecords", "numAheadRecordsDropped")
-    columns = [
-        _total(F.lit(0) if side in sides else F.col(count)).alias(metric)
+    metrics = {
+        metric: _total("0" if side in sides else count)
         for side, (count, metric) in left_out.items()
-    ]
-    columns += [
-        _total(F.col("nullRecords")).alias("numNullRecordsDropped"),
-        _total(F.col("droppedMatches")).alias("numPartialMatchesDropped"),
-        _total(F.col("stateBytesRead")).alias("stateBytesRead"),
-        _total(F.col("stateBytesWritten")).alias("stateBytesWritten"),
-    ]
-    return [*columns, *_counted(bool(stages)), *_by_stage(stages)]
+    }
+    metrics |= {
+        "numNullRecordsDropped": _total("nullRecords"),
+        "numPartialMatchesDropped": _total("droppedMatches"),
+        "stateBytesRead": _total("stateBytesRead"),
+        "stateBytesWritten": _total("stateBytesWritten"),
+        **_counted(is_pattern=bool(stages)),
+        **_by_stage(stages),
+    }
+    # As text: a call of a function of PySpark costs milliseconds, and there would be a hundred.
+    return [F.expr(f"{sql} AS {quoted(name)}") for name, sql in metrics.items()]
 
 
-def _counted(is_pattern: bool) -> Iterator[Column]:
+def _counted(*, is_pattern: bool) -> dict[str, str]:
+    found = {}
     for name in SUMS:
         if name.endswith("Nanos"):
-            milliseconds = _total(_number(name)) / F.lit(1e6)
-            yield F.round(milliseconds, 3).alias(name.replace("Nanos", "Ms"))
+            found[name.replace("Nanos", "Ms")] = f"round({_total(_number(name))} / 1e6D, 3)"
         else:
-            yield _total(_number(name)).alias(name)
+            found[name] = _total(_number(name))
     for name in EARLIEST:
         if is_pattern or name != "oldestPartialMatch":
-            yield F.min(_number(name)).alias(name)
+            found[name] = f"min({_number(name)})"
     if is_pattern:
-        yield from (_total(_number(name)).alias(name) for name in PATTERN_SUMS)
-        yield F.coalesce(F.max(_number(LARGEST)), F.lit(0)).alias(LARGEST)
+        found |= {name: _total(_number(name)) for name in PATTERN_SUMS}
+        found[LARGEST] = f"coalesce(max({_number(LARGEST)}), 0L)"
+    return found
 
 
-def _by_stage(stages: Mapping[str, int]) -> Iterator[Column]:
+def _by_stage(stages: Mapping[str, int]) -> dict[str, str]:
     """Return the partial matches by the stage of their last event."""
-    if stages:
-        counts = [
-            _total(F.get("counts", F.lit(STAGES + number))).alias(stage)
-            for stage, number in stages.items()
-        ]
-        yield F.struct(*counts).alias("partialMatches")
+    counts = [
+        f"{_total(f'get(counts, {STAGES + number})')} AS {quoted(stage)}"
+        for stage, number in stages.items()
+    ]
+    return {"partialMatches": f"struct({', '.join(counts)})"} if counts else {}
 
 
-def _number(name: str) -> Column:
-    return F.get("counts", F.lit(_NAMES.index(name)))
+def _number(name: str) -> str:
+    return f"get(counts, {_NAMES.index(name)})"
 
 
-def _total(column: Column) -> Column:
-    return F.coalesce(F.sum(column), F.lit(0))
+def _total(number: str) -> str:
+    return f"coalesce(sum({number}), 0L)"
