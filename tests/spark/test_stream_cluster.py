@@ -43,8 +43,12 @@ def _busy_worker(pid: int) -> psutil.Process | None:
     for process in psutil.Process(pid).children(recursive=True):
         try:
             parent = process.parent()
-            is_worker = "pyspark.daemon" in process.cmdline() and parent is not None
-            if is_worker and "pyspark.daemon" in parent.cmdline() and process.cpu_percent(0.02) > 0:
+            if "pyspark.daemon" not in process.cmdline() or parent is None:
+                continue
+            daemon_of = parent.parent() if "pyspark.daemon" in parent.cmdline() else None
+            if daemon_of is None or not any("ExecutorBackend" in a for a in daemon_of.cmdline()):
+                continue  # the driver has a worker too, whose death ends a query
+            if process.cpu_percent(0.02) > 0:
                 return process
         except psutil.NoSuchProcess:
             continue
