@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.kernel import opcodes, sources
+from pyflinkcep.warned import Place
 
 if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["CompiledModule", "compiled_module", "why_missing"]
 
 _SWITCH = "PYFLINKCEP_KERNEL"
+_OTHER = (
+    "the compiled kernel was built from other sources than the Python code beside it "
+    "(install the package again, or run make kernel in a clone)"
+)
 _operations = cache(opcodes.fingerprint)
 _sources = cache(sources.fingerprint)
 
@@ -39,32 +43,46 @@ class CompiledModule(Protocol):
 
 def compiled_module() -> CompiledModule | None:
     """
-    Return the compiled module; None if it was not built or is switched off.
+    Return the compiled module; None if it was not built, is switched off or is of other sources.
 
-    Raises
-    ------
-    NotSupportedError
-        If it was built from other sources than those at hand, or numbers operations otherwise.
+    Warns
+    -----
+    RuntimeWarning
+        If it was built from other sources than those at hand, or numbers operations otherwise: the
+        plain path gives the same answers, later.
     """
-    if os.environ.get(_SWITCH, "1") == "0":
+    if _is_switched_off():
         return None
-    try:
-        found = cast(CompiledModule, importlib.import_module("pyflinkcep.kernel._kernel"))
-    except ImportError:  # the package was built without a compiler
+    found = _imported()
+    if found is not None and _is_other(found):
+        Place.here().warn(f"{_OTHER}; everything runs in plain Python, slowly", RuntimeWarning)
         return None
-    now = _sources()
-    is_other = now and now != getattr(found, "sources", None)
-    if is_other or getattr(found, "operations", None) != _operations():
-        raise NotSupportedError(
-            "the compiled kernel was built from other sources than the Python code beside it",
-            f"install the package again, run make kernel in a clone, or set {_SWITCH}=0",
-        )
     return found
 
 
 def why_missing() -> str:
     """Return why there is no compiled module; empty if there is one."""
-    if compiled_module() is not None:
-        return ""
-    switched_off = os.environ.get(_SWITCH, "1") == "0"
-    return f"{_SWITCH} is 0" if switched_off else "the package was built without a C compiler"
+    if _is_switched_off():
+        return f"{_SWITCH} is 0"
+    found = _imported()
+    if found is None:
+        return "the package was built without a C compiler"
+    return _OTHER if _is_other(found) else ""
+
+
+def _is_switched_off() -> bool:
+    return os.environ.get(_SWITCH, "1") == "0"
+
+
+def _imported() -> CompiledModule | None:
+    try:
+        return cast(CompiledModule, importlib.import_module("pyflinkcep.kernel._kernel"))
+    except ImportError:  # the package was built without a compiler
+        return None
+
+
+def _is_other(module: CompiledModule) -> bool:
+    """Whether a module was built from other sources; an installed package has none to compare."""
+    now = _sources()
+    is_other = bool(now) and now != getattr(module, "sources", None)
+    return is_other or getattr(module, "operations", None) != _operations()

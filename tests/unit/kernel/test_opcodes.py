@@ -7,11 +7,13 @@ import os
 import runpy
 import shutil
 from pathlib import Path
+from typing import Any, get_args
 
 import pytest
 
-from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.kernel import module, opcodes, sources
+from pyflinkcep import Pattern, match, matchSase
+from pyflinkcep.choices import EvaluationOfQuery
+from pyflinkcep.kernel import module, sources
 from pyflinkcep.kernel.opcodes import HEADERS
 from tests.kernel_harness import needs_kernel
 
@@ -23,23 +25,40 @@ def test_the_headers_are_made_from_python() -> None:
 
 
 @needs_kernel
-def test_a_kernel_of_other_operations_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module whose operations have other numbers computes nothing; the error says what to do."""
-    monkeypatch.setattr(module, "_operations", lambda: opcodes.fingerprint() + 1)
-
-    with pytest.raises(NotSupportedError, match=r"built from other sources"):
-        module.compiled_module()
+@pytest.mark.parametrize("part", ["_operations", "_sources"])
+def test_a_kernel_of_other_sources_is_left_out(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    """A kernel built before a C file or an operation changed is not used, and a warning says so."""
+    monkeypatch.setattr(module, part, lambda: "sources_00000000")
+    with pytest.warns(RuntimeWarning, match=r"built from other sources(?s:.*)make kernel"):
+        assert module.compiled_module() is None
+    assert "make kernel" in module.why_missing()
 
 
 @needs_kernel
-def test_a_kernel_of_other_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kernel built before any C file changed is not used; without the sources, it is."""
-    monkeypatch.setattr(module, "_sources", lambda: "sources_00000000")
-    with pytest.raises(NotSupportedError, match=r"built from other sources(?s:.*)make kernel"):
-        module.compiled_module()
-
+def test_an_installed_kernel_has_no_sources_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the C files nothing says that a kernel is old."""
     monkeypatch.setattr(module, "_sources", lambda: "")
     assert module.compiled_module() is not None
+
+
+@needs_kernel
+@pytest.mark.filterwarnings("ignore:the compiled kernel:RuntimeWarning")
+def test_every_evaluation_answers_beside_an_old_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pattern, a query in every evaluation and a clause give what the kernel gives."""
+    events = [{"ts": n, "type": "AB"[n % 2], "x": n % 3} for n in range(12)]
+    pattern = Pattern.begin("a").where("type = 'A'").followedBy("b").where("x > last(a.x)")
+    query = "PATTERN SEQ(A a, B b) WHERE skip_till_any_match(a, b) { b.x > a.x } WITHIN 6"
+
+    def answers() -> list[Any]:
+        found = [match(pattern, events, timestamp="ts")]
+        for evaluation in get_args(EvaluationOfQuery):
+            found.append(matchSase(query, events, timestamp="ts", evaluation=evaluation))
+        found.append(matchSase(query, events, timestamp="ts", compressed=True).count())
+        return found
+
+    expected = answers()
+    monkeypatch.setattr(module, "_sources", lambda: "sources_00000000")
+    assert answers() == expected
 
 
 def test_any_change_of_the_sources_is_seen(tmp_path: Path) -> None:
