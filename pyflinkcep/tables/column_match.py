@@ -300,14 +300,18 @@ class _Parts:
         if program is not None and program.kind is kind and kind is not Kind.STRING:
             values = self._columns.values(program)
             mask = None if values.nulls is False else np.array(values.nulls)
-            numbers = pa.array(np.array(values.data), mask=mask)
+            data = np.array(values.data, np.int8 if kind is Kind.BOOLEAN else None)
+            numbers = pa.array(data, mask=mask)
             return NumberColumn(pa.chunked_array([numbers]), numbers.type == pa.float64())
         listed = [machine_value(value, kind) for value in self._values(sql)]
         if kind is Kind.STRING:
             return pa.chunked_array([pa.array(listed, pa.string())])
         is_float = kind in (Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL)
         type_ = pa.float64() if is_float else pa.int64()
-        return NumberColumn(pa.chunked_array([pa.array(listed, type_)]), is_float)
+        try:
+            return NumberColumn(pa.chunked_array([pa.array(listed, type_)]), is_float)
+        except OverflowError as cause:
+            raise OnlyByRow from cause
 
     def _values(self, sql: str) -> list[Any]:
         """Return the values that Python computes."""

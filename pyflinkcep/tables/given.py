@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyflinkcep.errors import InputError, InvalidArgumentError
 
@@ -89,9 +90,42 @@ def _of_polars(frame: Any) -> pa.Table | None:
 
 
 def _checked(table: pa.Table | None) -> pa.Table | None:
-    if table is not None:
-        _check_names(table.column_names)
+    if table is None:
+        return None
+    _check_names(table.column_names)
+    return _usable(table)
+
+
+def _usable(table: pa.Table) -> pa.Table:
+    """Return a table with columns in layouts of which Arrow can take some rows."""
+    for place, column in enumerate(table.columns):
+        plain = _plain(column)
+        if plain is not column:
+            table = table.set_column(place, table.column_names[place], plain)
     return table
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    type_ = column.type
+    if pa.types.is_run_end_encoded(type_):
+        parts = [pc.run_end_decode(chunk) for chunk in column.chunks]
+        return _plain(pa.chunked_array(parts, type_.value_type))
+    plain = _without_views(type_)
+    return column if plain == type_ else column.cast(plain)
+
+
+def _without_views(type_: pa.DataType) -> pa.DataType:
+    """Return a type whose texts and bytes are not views."""
+    if pa.types.is_string_view(type_):
+        return pa.large_string()
+    if pa.types.is_binary_view(type_):
+        return pa.large_binary()
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_without_views(field.type)) for field in type_])
+    for is_own, made in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
+        if is_own(type_):
+            return made(type_.value_field.with_type(_without_views(type_.value_type)))
+    return type_
 
 
 def _check_names(names: Sequence[Any]) -> None:
@@ -115,7 +149,7 @@ def _of_columns(names: list[Any], columns: Sequence[Any], size: int) -> pa.Table
         if array is None or len(array) != size:
             return None  # what reads rows says what is wrong
         arrays.append(array)
-    return pa.table(dict(zip(names, arrays, strict=True)))
+    return _usable(pa.table(dict(zip(names, arrays, strict=True))))
 
 
 def _array(column: Any) -> Any:

@@ -92,7 +92,7 @@ class QueryRows:
         kinds = {name: _kind(rows.column(name)) for name in queried}
         types = rows.column(type_).type
         is_coded = pa.types.is_dictionary(types)
-        is_text = kind_of(types) is Kind.STRING and not pa.types.is_string_view(types)
+        is_text = kind_of(types) is Kind.STRING
         if not is_text or None in kinds.values():
             return None
         known = {name: kind for name, kind in kinds.items() if kind is not None}

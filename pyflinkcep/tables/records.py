@@ -54,7 +54,7 @@ def _piece(column: pa.ChunkedArray) -> Any:
         return plain_numbers(column)
     try:
         return in_one_piece(column)
-    except pa.ArrowInvalid:  # texts of more than two gigabytes
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # more than two gigabytes, or unions
         return column
 
 

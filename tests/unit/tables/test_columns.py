@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -40,6 +41,8 @@ TABLE = pa.table(
         "items": [[n] * (n % 3) for n in range(8)],
         "where": [{"lat": float(n), "name": f"p{n}"} for n in range(8)],
         "keys": [2**62, -(2**62), 0, 1, 2, 3, 4, 5],
+        "big": pa.array([2**63 + n for n in (3, 1, 2, 5, 4, 0, 7, 6)], pa.uint64()),
+        "gone": pa.nulls(8),
     }
 )  # fmt: skip
 
@@ -83,6 +86,8 @@ def test_conditions_in_sql(text: str) -> None:
         "n > last(a.n)", "x > avg(a.x)", "s = last(a.s)", "ts > last(a.ts)", "money > sum(a.money)",
         "upper(s) = last(upper(a.s))", "day - last(a.day) > interval '1' day", "flag = last(a.flag)",
         "n + 1 > last(a.n + 1)", "count(a.n) = 1", "where.lat > last(a.where.lat)",
+        "(n > 1) = (last(a.n) > 1)", "(x is null) = last(a.flag)", "big > last(a.big)",
+        "gone > last(a.n) or n = 1",
     ],
 )  # fmt: skip
 def test_conditions_over_stages(text: str) -> None:
@@ -128,6 +133,9 @@ def _categorical() -> pd.DataFrame:
         pa.RecordBatchReader.from_batches(ARROW.schema, ARROW.to_batches(2)),
         pa.concat_tables([ARROW.slice(0, 1), ARROW.slice(1, 0), ARROW.slice(1)]),
         ARROW.set_column(1, "k", ARROW["k"].dictionary_encode()),
+        ARROW.set_column(1, "k", ARROW["k"].cast(pa.string_view())),
+        ARROW.set_column(0, "n", pc.run_end_encode(ARROW["n"])),
+        {"n": ARROW["n"], "k": ARROW["k"].cast(pa.string_view())},
         pd.DataFrame(EVENTS),
         _categorical(),
         pl.DataFrame(EVENTS),
@@ -142,6 +150,16 @@ def _categorical() -> pd.DataFrame:
 def test_forms_of_events(events: Any) -> None:
     """A table of any library, with any index, in any chunks and codes, has the same matches."""
     assert match(LOW_HIGH, events, key="k") == FOUND
+
+
+def test_views_inside_of_columns() -> None:
+    """Texts and bytes in Arrow's newest layout are taken out of lists and structs, too."""
+    inside = pa.struct([("texts", pa.list_(pa.string_view())), ("data", pa.binary_view())])
+    values = [{"texts": ["u", None], "data": b"v"}, None]
+    table = pa.table({"n": [1, 9], "inside": pa.array(values, inside)})
+    (found,) = match(LOW_HIGH, table)
+
+    assert [found[stage][0].inside for stage in ("low", "high")] == values
 
 
 def test_missing_texts_of_pandas() -> None:
