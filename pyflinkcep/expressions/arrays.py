@@ -160,10 +160,11 @@ def columnar(code: Code, ranks: TextRanks, *, is_condition: bool = False) -> Cod
     is_condition : bool
         Whether its value is to be a truth value.
     """
-    return _ranked(unbranched(code, is_condition=is_condition), ranks)
+    return ranked(unbranched(code, is_condition=is_condition), ranks)
 
 
-def _ranked(code: Code, ranks: TextRanks) -> Code:
+def ranked(code: Code, ranks: TextRanks) -> Code:
+    """Return a program without jumps over the numbers of texts instead of texts."""
     found: list[Instruction] = []
     for (before, text), (op, operand) in pairwise(((Op.NULL, None), *code)):
         if op is Op.TEXT:

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -14,16 +15,13 @@ from pyflinkcep.engines.lists.clauses import named
 from pyflinkcep.engines.lists.columns import Columns
 from pyflinkcep.engines.lists.frame import Frame
 from pyflinkcep.engines.lists.matching import EventLists
+from pyflinkcep.engines.lists.programs import JoinPrograms, join_programs
 from pyflinkcep.engines.lists.ranges import Ints, Stretches
 from pyflinkcep.engines.lists.type_codes import Split
-from pyflinkcep.expressions.arrays import Values, by_ranks, columnar, computed
-from pyflinkcep.expressions.compiler import condition_code, value_code
-from pyflinkcep.expressions.leaf_fields import LeafFields
-from pyflinkcep.expressions.program import Code, Kind, Op
+from pyflinkcep.expressions.arrays import Values, computed, ranked
+from pyflinkcep.expressions.program import Op
 from pyflinkcep.expressions.rules import LEAST, MOST
-from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tree import CONDITIONS, Column, Leaf, Operation, Tree
-from pyflinkcep.expressions.typed import Typed
+from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.kernel.memory import naming_memory_errors
 from pyflinkcep.kernel.module import CompiledModule, compiled_module
 from pyflinkcep.sase.model import Form
@@ -36,7 +34,6 @@ __all__ = ["joined_frames", "kernel_split"]
 _MOST_ROWS = 1 << 14
 _NO_WINDOW = -1
 _JOINING = "event lists are joined"
-_TAKEN_APART = tuple(operator for operator in CONDITIONS if operator != "like")
 _PLAIN = (Op.LIKE, Op.PREFIX_END)
 """The operations of several elements that only the plain path has."""
 
@@ -63,12 +60,12 @@ def joined_frames(
     if module is None or not lists.conditions.columns.is_native:
         return None
     plan = _Plan(lists, module)
-    programs = _Programs(lists)
+    joining = _Joining(lists)
     with naming_memory_errors(_JOINING):
-        steps = tuple(plan.steps(programs))
+        steps = tuple(plan.steps(joining))
     if any(op in _PLAIN for *_, codes in steps for code in codes for op, _ in code):
         return None
-    return plan.frames(programs, steps, met)
+    return plan.frames(joining, steps, met)
 
 
 def kernel_split() -> Split | None:
@@ -86,97 +83,41 @@ def kernel_split() -> Split | None:
     return split
 
 
-@attrs.frozen(eq=False)
-class _Programs:
-    """
-    Conditions as programs over columns; a value of one element alone is a column of its own.
-
-    Attributes
-    ----------
-    lists : EventLists
-        The lists.
-    columns : dict of Tree to Column
-        What stands for each value of one element.
-    values : list of (Typed, Values)
-        The type of each column, and its value for each event of the element.
-    """
+@attrs.frozen(eq=False, slots=False)
+class _Joining:
+    """The conditions that join single elements, on the columns of a table."""
 
     lists: EventLists
-    columns: dict[Tree, Column] = attrs.field(factory=dict)
-    values: list[tuple[Typed, Values]] = attrs.field(factory=list)
-    _taken: dict[tuple[str, str], Values] = attrs.field(factory=dict)
 
-    def condition(self, tree: Tree) -> Code:
-        """Return the program of a condition."""
-        fields = _ElementValues(self.values, self._cast)
-        code = condition_code(
-            self._by_element(by_ranks(tree)), fields, f"the condition {shown(tree)!r}"
-        )
-        return columnar(code, self._arrays.ranks, is_condition=True)
+    @cached_property
+    def programs(self) -> JoinPrograms:
+        """The conditions as programs."""
+        order = set(self.lists.order)
+        joining = [t for t in self.lists.clauses.associations if set(named(t)) <= order]
+        return join_programs(tuple(joining), self._columns.types)
+
+    def code(self, condition: Tree) -> tuple[tuple[int, Any], ...]:
+        """Return the program of a condition, its texts being ranks."""
+        code = ranked(self.programs.codes[condition], self._columns.ranks)
+        return tuple((int(op), operand) for op, operand in code)
+
+    def values(self) -> Iterator[tuple[str, Values]]:
+        """Yield the variable of each value that conditions read, and it for each of its events."""
+        ranks = self._columns.ranks
+        taken: dict[tuple[str, str], Values] = {}  # each attribute once, because memory is slow
+        for value in self.programs.values:
+            name, positions = value.variable, self.lists.lists[value.variable].positions
+            fields = [str(leaf.over.attribute) for leaf in value.program.leaves]
+            for field in fields:
+                if (name, field) not in taken:
+                    taken[name, field] = self._columns.taken(field, positions)
+            leaves = [taken[name, field] for field in fields]
+            code = ranked(value.program.code, ranks)
+            yield name, computed(code, leaves.__getitem__, ranks)
 
     @property
-    def _arrays(self) -> Columns:
+    def _columns(self) -> Columns:
         return self.lists.conditions.columns
-
-    def _cast(self, number: int, kind: Kind) -> int:
-        """Return the column of a time's cast, given that of the time."""
-        own = next(tree for tree, column in self.columns.items() if column.sql == str(number))
-        if not isinstance(own, Column):
-            return number  # computed, so that it is no time of an event
-        cast = attrs.evolve(own, sql=f"cast({own.sql} as {kind.value})")
-        return int(str(self._by_element(cast).over.sql))
-
-    def _by_element(self, tree: Tree) -> Any:
-        """Return a condition whose values of one element are columns."""
-        if not isinstance(tree, Operation | Leaf):
-            return tree
-        names = named(tree)
-        if isinstance(tree, Operation) and (tree.operator in _TAKEN_APART or len(names) != 1):
-            return attrs.evolve(tree, operands=tuple(map(self._by_element, tree.operands)))
-        if tree not in self.columns:
-            self.columns[tree] = Column(str(len(self.columns)), names[0])
-            self.values.append(self._computed(tree, names[0]))
-        return self.columns[tree]
-
-    def _computed(self, tree: Tree, name: str) -> tuple[Typed, Values]:
-        """Return the type and the values of a tree over the events of an element."""
-        fields, ranks = self._arrays.fields(), self._arrays.ranks
-        value = value_code(tree, fields, f"the value {shown(tree)!r}")
-        leaves = [self._attribute(name, str(leaf.over.attribute)) for leaf in fields.leaves]
-        return value, computed(columnar(tuple(value.code), ranks), leaves.__getitem__, ranks)
-
-    def _attribute(self, name: str, attribute: str) -> Values:
-        """Return an attribute of an element's events; read once, because memory is slow."""
-        key = name, attribute
-        if key not in self._taken:
-            positions = self.lists.lists[name].positions
-            self._taken[key] = self._arrays.taken(attribute, positions)
-        return self._taken[key]
-
-
-class _ElementValues(LeafFields):
-    """The columns of values as fields."""
-
-    def __init__(
-        self, values: Sequence[tuple[Typed, Values]], cast: Callable[[int, Kind], int]
-    ) -> None:
-        super().__init__({})
-        self._values = values
-        self._cast = cast
-
-    def cast(self, sql: str, kind: Kind) -> str:
-        """Return the column of a value cast to another kind."""
-        return sql if self._values[int(sql)][0].kind is kind else str(self._cast(int(sql), kind))
-
-    def knows(self, sql: str) -> bool:
-        """Whether a column has a type."""
-        return self._values[int(sql)][0].kind is not None
-
-    def column(self, part: Column) -> Typed:
-        """Return the instruction that pushes a column."""
-        number = int(part.sql or 0)
-        value = self._values[number][0]
-        return Typed([(Op.FIELD, number)], value.kind, value.scale)
 
 
 @attrs.frozen(eq=False)
@@ -188,14 +129,14 @@ class _Plan:
 
     def frames(
         self,
-        programs: _Programs,
+        joining: _Joining,
         steps: tuple[Any, ...],
         met: Callable[[bytes], None] | None,
     ) -> Iterator[Frame]:
         """Yield the rows of the join."""
         names = self.lists.order
         with naming_memory_errors(_JOINING):
-            join = self._join(programs, steps)
+            join = self._join(joining, steps)
         while True:
             rows = np.empty((_MOST_ROWS, len(names)), np.int64)
             size = join.rows(rows)
@@ -205,12 +146,12 @@ class _Plan:
                 return
             yield Frame(size, {name: rows[:size, n] for n, name in enumerate(names)})
 
-    def _join(self, programs: _Programs, steps: tuple[Any, ...]) -> _kernel.Join:
+    def _join(self, joining: _Joining, steps: tuple[Any, ...]) -> _kernel.Join:
         lists = self.lists
         return self.module.Join(
             tuple(self._list(lists.lists[name]) for name in lists.order),
             self._by_time,
-            tuple(self._columns(programs)),
+            tuple(self._columns(joining)),
             steps,
             _NO_WINDOW if lists.query.window is None else lists.query.window,
         )
@@ -223,9 +164,9 @@ class _Plan:
     def _list(self, own: ElementList) -> tuple[Ints, Ints, Ints | None]:
         return own.positions, own.times, own.groups
 
-    def _columns(self, programs: _Programs) -> Iterator[tuple[int, Any, Any]]:
-        for column, (_, values) in zip(programs.columns.values(), programs.values, strict=True):
-            name, size = column.variable, len(self.lists.lists[column.variable])
+    def _columns(self, joining: _Joining) -> Iterator[tuple[int, Any, Any]]:
+        for name, values in joining.values():
+            size = len(self.lists.lists[name])
             data = np.broadcast_to(values.data, size)
             dtype = np.float64 if data.dtype.kind == "f" else np.int64
             valid = None
@@ -233,16 +174,16 @@ class _Plan:
                 valid = np.array(np.broadcast_to(np.logical_not(values.nulls), size))
             yield self.lists.order.index(name), np.ascontiguousarray(data, dtype), valid
 
-    def steps(self, programs: _Programs) -> Iterator[tuple[Any, ...]]:
+    def steps(self, joining: _Joining) -> Iterator[tuple[Any, ...]]:
         """Yield the steps of the join, with the programs of their conditions."""
         order = self.lists.order
         places = {part.variable: n for n, part in enumerate(self.lists.query.positive)}
-        waiting = [t for t in self.lists.clauses.associations if set(named(t)) <= set(order)]
+        waiting = list(joining.programs.codes)
         for number, name in enumerate(order):
             known = set(order[: number + 1])
             ready = [tree for tree in waiting if set(named(tree)) <= known]
             waiting = [tree for tree in waiting if tree not in ready]
-            codes = tuple(tuple((int(op), v) for op, v in programs.condition(t)) for t in ready)
+            codes = tuple(map(joining.code, ready))
             if not number:
                 yield number, -1, -1, True, None, codes
                 continue

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import attrs
 
@@ -57,10 +58,20 @@ class Clauses:
                     associations.append(clause)
         return cls(query, constant, tuple(associations), absent)
 
+    @classmethod
+    def once(cls, query: Query) -> Clauses:
+        """Return the same, which is kept for the next tables."""
+        return _sorted(query)
+
     @property
     def constants(self) -> bool:
         """Whether there are tests ``[attr = literal]``."""
         return bool(self.query.constants)
+
+
+@lru_cache(maxsize=64)
+def _sorted(query: Query) -> Clauses:
+    return Clauses.of(query)
 
 
 def named(clause: Tree) -> Sequence[str]:

@@ -9,35 +9,16 @@ from typing import Any, TypeGuard
 import attrs
 import numpy as np
 
+from pyflinkcep.engines.lists.programs import Program, Types, program_of
 from pyflinkcep.engines.table import EventTable
-from pyflinkcep.expressions.arrays import Array, TextRanks, Values, by_ranks, columnar
-from pyflinkcep.expressions.compiler import condition_code
-from pyflinkcep.expressions.leaf_fields import LeafFields
+from pyflinkcep.expressions.arrays import Array, TextRanks, Values, ranked
 from pyflinkcep.expressions.local_match import machine_value
-from pyflinkcep.expressions.program import Code, Kind, Type
-from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tree import Leaf, Literal, Tree, attribute_of, parts
+from pyflinkcep.expressions.program import Kind, Type
+from pyflinkcep.expressions.tree import Literal, Tree, parts
 
-__all__ = ["Columns", "Program", "column_of"]
+__all__ = ["Columns", "column_of"]
 
 _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE, Kind.INTERVAL)
-
-
-@attrs.frozen(eq=False)
-class Program:
-    """
-    A condition or a value as a program over arrays.
-
-    Attributes
-    ----------
-    code : Code
-        The program, its texts being ranks; field ``i`` is leaf ``i``.
-    leaves : tuple of Leaf
-        What it reads.
-    """
-
-    code: Code
-    leaves: tuple[Leaf, ...]
 
 
 @attrs.frozen(eq=False)
@@ -50,13 +31,13 @@ class Columns:
 
     Attributes
     ----------
-    kinds : mapping of str to Kind
-        The types of the attributes; those without one are NULL in every event.
+    types : Types
+        The types of the attributes.
     ranks : TextRanks
         The numbers of texts.
     """
 
-    kinds: Mapping[str, Kind]
+    types: Types
     ranks: TextRanks
     _columns: Mapping[str, Values]
     _programs: dict[Tree, Program] = attrs.field(factory=dict)
@@ -77,7 +58,7 @@ class Columns:
             if kind.type == Type.TEXT:
                 values = [None if value is None else ranks[value] for value in values]
             columns[name] = _column(values, kind)
-        return cls(table.kinds, TextRanks(ranks), columns)
+        return cls(tuple(table.kinds.items()), TextRanks(ranks), columns)
 
     @property
     def is_native(self) -> bool:
@@ -92,13 +73,9 @@ class Columns:
         nulls = column.nulls if column.nulls is False else np.take(column.nulls, positions)
         return Values(np.take(column.data, positions), nulls)
 
-    def fields(self) -> LeafFields:
-        """Return where a program finds the attributes."""
-        return _Attributes(self.kinds)
-
     def program(self, condition: Tree) -> Program:
         """
-        Return the program of a condition.
+        Return the program of a condition, its texts being ranks.
 
         Raises
         ------
@@ -106,24 +83,9 @@ class Columns:
             If types are incompatible.
         """
         if condition not in self._programs:
-            fields = self.fields()
-            code = condition_code(
-                by_ranks(condition), fields, f"the condition {shown(condition)!r}"
-            )
-            self._programs[condition] = Program(columnar(code, self.ranks), tuple(fields.leaves))
+            program = program_of(condition, self.types)
+            self._programs[condition] = attrs.evolve(program, code=ranked(program.code, self.ranks))
         return self._programs[condition]
-
-
-class _Attributes(LeafFields):
-    """Attributes as fields, by their names."""
-
-    def knows(self, sql: str) -> bool:
-        """Whether an attribute has a type."""
-        return super().knows(attribute_of(sql))
-
-    def kind(self, sql: str) -> Kind:
-        """Return the kind of an attribute."""
-        return super().kind(attribute_of(sql))
 
 
 def _is_text(part: Tree) -> TypeGuard[Literal]:

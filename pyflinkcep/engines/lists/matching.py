@@ -94,7 +94,7 @@ class EventLists:
     def _of(
         cls, query: Query, table: EventTable, ranks: Ranks, own: Mapping[str, Ints]
     ) -> EventLists:
-        clauses = Clauses.of(query)
+        clauses = Clauses.once(query)
         columns = Columns.of(table, query.conditions)
         starts, ends = (
             None if flags is None else np.asarray(flags, bool)

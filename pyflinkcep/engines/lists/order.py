@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
 
 import attrs
 import numpy as np
@@ -34,16 +36,14 @@ def join_order(
     costs = _Costs(lists, clauses, conditions, set(singles))
     left = right = counts.index(min(counts))
     order = [singles[left]]
-    while len(order) < len(singles):
-        before = costs.of(singles[left - 1], order) if left > 0 else np.inf
-        after = costs.of(singles[right + 1], order) if right + 1 < len(singles) else np.inf
-        if before < after:
+    while left > 0 and right + 1 < len(singles):
+        if costs.of(singles[left - 1], order) < costs.of(singles[right + 1], order):
             left -= 1
             order.append(singles[left])
         else:
             right += 1
             order.append(singles[right])
-    return tuple(order)
+    return (*order, *singles[:left][::-1], *singles[right + 1 :])
 
 
 @attrs.frozen(eq=False)
@@ -70,11 +70,16 @@ class _Costs:
         """Return the share of randomly chosen events for which a condition holds."""
         if number not in self._selectivities:
             clause = self.clauses.associations[number]
-            random = np.random.default_rng(number)
             chosen = {}
-            for name in named(clause):
+            for place, name in enumerate(named(clause)):
                 positions = self.lists[name].positions
-                chosen[name] = positions[random.integers(0, len(positions), _SAMPLE)]
+                chosen[name] = positions[(_at_random(number, place) * len(positions)).astype(int)]
             held = self.conditions.holding(clause, Frame(_SAMPLE, chosen))
             self._selectivities[number] = (np.count_nonzero(held) + 1) / (_SAMPLE + 1)
         return self._selectivities[number]
+
+
+@lru_cache(maxsize=64)
+def _at_random(number: int, place: int) -> Any:
+    """Return where to look, from 0 to 1, for a condition's element; the same each time."""
+    return np.random.default_rng((number, place)).random(_SAMPLE)

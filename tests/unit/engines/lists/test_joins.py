@@ -6,12 +6,15 @@ from __future__ import annotations
 import math
 import random
 from typing import Any
+from unittest import mock
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pyflinkcep.engines.lists import programs
 from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.table import Coded, EventTable, queried_attributes
@@ -150,3 +153,20 @@ def test_a_join_refuses_what_does_not_go_together() -> None:
         compiled_module().Join(((two, two, None),), False, ((0, three, None),), (step,), -1)
     with pytest.raises(TypeError, match="items of 8 bytes"):
         compiled_module().Join(((two.astype(np.int32), two, None),), False, (), (step,), -1)
+
+
+def test_conditions_are_compiled_once_for_all_tables_of_the_same_kinds() -> None:
+    """A second table costs no compiling, whatever its texts; another type of a column does."""
+    query = parse("PATTERN SEQ(A a, B b) WHERE a.x + 17 > b.y * 3 AND b.s < 'pq' WITHIN 20")
+    tables = [random_table(random.Random(seed), 30, keyed=False) for seed in range(3)]
+    expected = [matches(query, table, with_kernel=False) for table in tables]
+    matches(query, tables[0], with_kernel=True)
+    with mock.patch.multiple(
+        programs, condition_code=mock.DEFAULT, value_code=mock.DEFAULT, by_ranks=mock.DEFAULT
+    ) as compiling:
+        found = [matches(query, table, with_kernel=True) for table in tables]
+
+    assert found == expected
+    assert not any(own.called for own in compiling.values())
+    other = attrs.evolve(tables[0], kinds={**_KINDS, "y": Kind.DOUBLE})
+    assert matches(query, other, with_kernel=True) == expected[0]
