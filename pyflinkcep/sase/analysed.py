@@ -69,6 +69,8 @@ class AnalysedQuery:
     @cached_property
     def why_no_pattern(self) -> str | None:
         """Why no pattern has the matches of the query; None if one has."""
+        if self.query.totals is not None:
+            return "it totals the matches of windows: SLIDE"
         return why_no_pattern(self.query, self.edges)
 
     @cached_property

@@ -9,7 +9,7 @@ import attrs
 
 from pyflinkcep.sase.alternatives import alternatives
 from pyflinkcep.sase.checks import Failure, check, check_end
-from pyflinkcep.sase.model import MOST_WORDS, Component, Query
+from pyflinkcep.sase.model import MOST_WORDS, OUTSIDE, Component, Query, Totals
 from pyflinkcep.sase.normal_form import clauses
 from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Shape, TooManyWordsError, Word
 from pyflinkcep.sase.tree import references
@@ -30,6 +30,23 @@ def check_query(query: Query, failure: Failure) -> None:
         _Checks(query, failure).run()
     else:
         check(query, failure)
+    if query.totals is not None:
+        _check_totals(query, query.totals, failure)
+
+
+def _check_totals(query: Query, totals: Totals, failure: Failure) -> None:
+    """Refuse totals of windows about which events outside of them decide, or of half a key."""
+    if query.looks_back or query.looks_ahead:
+        raise failure(
+            query.components[0].at, f"SLIDE with {OUTSIDE}", "leave that component out, or SLIDE"
+        )
+    missing = () if query.is_global else [n for n in query.equal if n not in totals.groups]
+    if totals.groups and missing:
+        raise failure(
+            query.components[0].at,
+            f"GROUP BY without {missing[0]!r}, which all events of a match share: [{missing[0]}]",
+            f"add it: GROUP BY {', '.join((*totals.groups, *missing))}",
+        )
 
 
 @attrs.frozen

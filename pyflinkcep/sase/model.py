@@ -15,17 +15,26 @@ __all__ = [
     "EVENT_TIME",
     "EVENT_TYPE",
     "MOST_WORDS",
+    "OUTSIDE",
     "Column",
     "Component",
     "Form",
     "Query",
     "Strategy",
+    "Totals",
     "default_variable",
 ]
 
 
 MOST_WORDS = 128
 """The most sequences of components that a pattern may stand for."""
+
+
+OUTSIDE = (
+    "a negated component or a closure of a ; query at an end, about which events outside of the "
+    "window decide"
+)
+"""Why totals of a query's windows are refused."""
 
 
 class Form(Enum):
@@ -96,6 +105,27 @@ class Column:
 
 
 @attrs.frozen
+class Totals:
+    """
+    ``SLIDE … GROUP BY …``: totals of all matches in windows, in place of matches.
+
+    Attributes
+    ----------
+    slide : int, milliseconds
+        The time from the start of a window to that of the next; the window of the query is their
+        length.
+    groups : tuple of str
+        The attributes of GROUP BY; the events of each value are a stream of its own.
+    aggregates : tuple of str
+        The aggregates of RETURN, as ``compressed().aggregate`` takes them.
+    """
+
+    slide: int
+    groups: tuple[str, ...] = ()
+    aggregates: tuple[str, ...] = ()
+
+
+@attrs.frozen
 class Query:
     """
     The parsed text of a query.
@@ -132,6 +162,8 @@ class Query:
         ``RETURN EVENT type(…)``: the type of the events that matches become.
     before : Query or None
         The query whose events it reads, before THEN.
+    totals : Totals or None
+        What is totalled in windows, if matches are not listed.
     """
 
     form: Form
@@ -148,6 +180,7 @@ class Query:
     most_events: int | None = None
     event: str | None = None
     before: Query | None = None
+    totals: Totals | None = None
 
     @property
     def positive(self) -> tuple[Component, ...]:

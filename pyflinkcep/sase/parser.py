@@ -15,22 +15,18 @@ from pyflinkcep.sase.conditions import ConditionReader
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Column, Query
 from pyflinkcep.sase.pattern_reader import SHAPE, PatternReader
-from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER, TEXT, Token
+from pyflinkcep.sase.tokens import END, NAME, TEXT
 from pyflinkcep.sase.where import WhereReader
+from pyflinkcep.sase.windows import read_aggregates, read_totals, read_within
 
 __all__ = ["parsed", "parsed_columns", "parsed_condition"]
-
-_UNITS = {
-    "millisecond": 1, "ms": 1, "second": 1000, "sec": 1000, "minute": 60_000, "min": 60_000,
-    "hour": 3_600_000, "day": 86_400_000, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000,
-}  # fmt: skip
 
 _CHAIN = "write PATTERN … RETURN EVENT Rise(a.x AS x) THEN PATTERN SEQ(Rise r, Rise s) …"
 
 _CLAUSES = {
     "then": _CHAIN,
-    "slide": "leave it out, and write compressed().aggregate(…, window=…, slide=…)",
-    "group": "write [attribute] in WHERE, or keyBy: matches are aggregated by key",
+    "slide": "write WITHIN 10 minutes SLIDE 5 minutes",
+    "group": "write WITHIN 10 minutes SLIDE 5 minutes GROUP BY attribute",
 }
 """What to write in place of a clause that has no place there."""
 
@@ -61,6 +57,9 @@ def parsed_condition(text: str, query: Query) -> Query:
 def parsed_columns(text: str, query: Query) -> Query:
     """Return a query with other columns; see :func:`parsed`."""
     cursor = Cursor(text)
+    if query.totals is not None:
+        totals = attrs.evolve(query.totals, aggregates=read_aggregates(cursor, query.components))
+        return attrs.evolve(query, totals=totals)
     columns = tuple(_columns(cursor, ConditionReader(cursor, query.components)))
     if cursor.here.kind != END:
         raise cursor.unexpected("the end", "write a value, or value AS name")
@@ -97,9 +96,13 @@ class _QueryReader:
         where = WhereReader(cursor, values, components)
         if cursor.take("where"):
             where.read()
-        window, most_events = self._window() if cursor.take("within") else (None, None)
-        having = _having(values) if cursor.take("having") else None
-        event, columns = _returned(cursor, values) if cursor.take("return") else (None, None)
+        within = cursor.take("within")
+        window, most_events = read_within(cursor) if within else (None, None)
+        slide = within and cursor.take("slide")
+        totals = read_totals(cursor, components, window) if slide else None
+        having = _having(values) if totals is None and cursor.take("having") else None
+        returns = totals is None and cursor.take("return")
+        event, columns = _returned(cursor, values) if returns else (None, None)
         query = Query(
             form,
             components,
@@ -113,50 +116,10 @@ class _QueryReader:
             shape=shape,
             most_events=most_events,
             event=event,
+            totals=totals,
         )
         check_query(query, cursor.failure)
         return query
-
-    # --- WITHIN
-
-    def _window(self) -> tuple[int | None, int | None]:
-        """Return a window in milliseconds, or in events."""
-        cursor = self._cursor
-        number = cursor.here
-        if number.kind != NUMBER:
-            raise cursor.unexpected("a number after WITHIN", "write WITHIN 10 minutes")
-        cursor.next()
-        if cursor.take("events", "event"):
-            return None, self._events(number)
-        factor = 1
-        if cursor.here.kind == NAME and cursor.here.word not in KEYWORDS:
-            unit = cursor.here.word
-            if unit not in _UNITS and unit.endswith("s"):
-                unit = unit[:-1]
-            if unit not in _UNITS:
-                raise cursor.unexpected(
-                    "a unit of time",
-                    "the units are ms, s, m, h, d, seconds, minutes, hours, days, and EVENTS",
-                )
-            factor = _UNITS[unit]
-            cursor.next()
-        milliseconds = float(number.text) * factor
-        if not 1 <= milliseconds < 1 << 53:
-            raise cursor.failure(
-                number.at,
-                f"WITHIN {number.text} is out of range",
-                "a window is longer than 0 ms and shorter than 285,000 years",
-            )
-        return int(milliseconds), None
-
-    def _events(self, number: Token) -> int:
-        if not (number.text.isdigit() and 0 < int(number.text) < 1 << 53):
-            raise self._cursor.failure(
-                number.at,
-                f"WITHIN {number.text} EVENTS is out of range",
-                "write how many events, from the first event of a match to its last",
-            )
-        return int(number.text)
 
 
 def _returned(cursor: Cursor, values: ConditionReader) -> tuple[str | None, tuple[Column, ...]]:

@@ -141,9 +141,10 @@ class SaseQuery(Query):
         if isinstance(window, timedelta):
             window = window // timedelta(milliseconds=1)
         bare = attrs.evolve(self, window=None, most_events=None, having=None, columns=None)
-        own = query_text(bare)
+        own = query_text(attrs.evolve(bare, totals=None))
         checked = parsed(f"{own}\nWITHIN {window}")
-        return attrs.evolve(self, window=checked.window, most_events=checked.most_events)
+        found = attrs.evolve(self, window=checked.window, most_events=checked.most_events)
+        return found if self.totals is None else parse(query_text(found))
 
     def returns(self, *columns: str) -> SaseQuery:
         """
@@ -214,7 +215,8 @@ def parse(text: str) -> SaseQuery:
     Parameters
     ----------
     text : str
-        ``PATTERN SEQ(…)`` or ``PATTERN A;B``, with WHERE, WITHIN, HAVING and RETURN.
+        ``PATTERN SEQ(…)`` or ``PATTERN A;B``, with WHERE, WITHIN, HAVING and RETURN, or with
+        SLIDE and GROUP BY after WITHIN for totals of windows.
 
     Raises
     ------

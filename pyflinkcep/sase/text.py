@@ -3,13 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import attrs
 
 from pyflinkcep.expressions.text import quoted_name, shown, written_name
 from pyflinkcep.expressions.tree import Operation, Tree
-from pyflinkcep.sase.model import Column, Component, Form, Query, Strategy, default_variable
+from pyflinkcep.sase.model import (
+    Column,
+    Component,
+    Form,
+    Query,
+    Strategy,
+    Totals,
+    default_variable,
+)
 from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Sequence, Shape
 from pyflinkcep.sase.tokens import KEYWORDS, text_literal
 
@@ -32,6 +40,8 @@ def query_text(query: Query) -> str:
         lines.append(f"WITHIN {_duration(query.window)}")
     if query.most_events is not None:
         lines.append(f"WITHIN {query.most_events} EVENTS")
+    if query.totals is not None:
+        lines += _totals(query.totals)
     if query.having is not None:
         lines.append(f"HAVING {shown(query.having)}")
     if query.columns is not None:
@@ -48,7 +58,7 @@ def stored_text(query: Query) -> str:
 
     It never changes, or checkpoints would be refused; that is why one hour is ``1 hours`` in it.
     """
-    asked = attrs.evolve(query, source=None, window=None, having=None, columns=None)
+    asked = attrs.evolve(query, source=None, window=None, having=None, columns=None, totals=None)
     if query.window is None:
         return query_text(asked)
     window = _duration(query.window)
@@ -140,6 +150,14 @@ def _duration(milliseconds: int) -> str:
             count = milliseconds // size
             return f"{count} {unit}" if count == 1 else f"{count} {unit}s"
     return f"{milliseconds} ms"
+
+
+def _totals(totals: Totals) -> Iterator[str]:
+    yield f"SLIDE {_duration(totals.slide)}"
+    if totals.groups:
+        yield f"GROUP BY {', '.join(map(written_name, totals.groups))}"
+    if totals.aggregates:
+        yield f"RETURN {', '.join(totals.aggregates)}"
 
 
 def _column(column: Column) -> str:

@@ -22,6 +22,7 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.engines.compressed.matches import Measured, check_measure, read_measure
+from pyflinkcep.engines.compressed.windows import WINDOW_END, WINDOW_START, TimeWindows
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
@@ -33,7 +34,6 @@ from pyflinkcep.spark.plan.patterns.compressed import CompressedPattern
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
-from pyflinkcep.spark.plan.windows import WINDOW_END, WINDOW_START, TimeWindows
 from pyflinkcep.spark.results import stream_result
 from pyflinkcep.spark.worker.consumers import MAIN
 
@@ -149,14 +149,11 @@ class CompressedStream:
         """
         variables = self._matches.variables
         measured = [read_measure(text, variables) for text in texts]
-        if window is not None:
-            totals = self._window_totals(measured, TimeWindows.of(window, slide))
-        elif slide is None:
+        windows = TimeWindows.of(window, slide)
+        if windows is None:
             totals = self._totals(measured)
         else:
-            raise InvalidArgumentError(
-                f"aggregate(slide={slide!r}) without a window", "pass window= too"
-            )
+            totals = self._window_totals(measured, windows)
         return changed(totals, lambda rows: rows.drop(COUNT_TEXT))
 
     def unpack(self, limit: int | None = None) -> CepDataFrame:

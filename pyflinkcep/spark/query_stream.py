@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import attrs
 from pyspark.sql import Column, DataFrame
 
@@ -12,15 +14,13 @@ from pyflinkcep.engines.choice import (
     EVENT_LISTS,
     Evaluation,
     chosen,
-    chosen_for_compressed,
 )
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.engines.flink.operator.limit import compressed_with_limit
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.sase.analysed import AnalysedQuery
-from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
+from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query, Totals
 from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, changed
 from pyflinkcep.spark.compressed import CompressedStream
@@ -28,7 +28,7 @@ from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.calls import FlatSelect, Process, Schema, Select
 from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.queries.analysis import analysis_of
-from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
+from pyflinkcep.spark.plan.queries.compressed import CompressedQuery, how_compressed, refuse_totals
 from pyflinkcep.spark.plan.queries.explanation import query_explanation
 from pyflinkcep.spark.plan.queries.job import QueryJob, query_keys
 from pyflinkcep.spark.plan.queries.kinds import attribute_kinds
@@ -151,7 +151,8 @@ class QueryStream(SideOutputs):
         Returns
         -------
         CepDataFrame
-            With RETURN, its columns. Otherwise the key columns, including those of ``[attr]``;
+            With SLIDE, what :meth:`CompressedStream.aggregate` returns for these windows; with
+            RETURN, its columns. Otherwise the key columns, including those of ``[attr]``;
             ``matchTimestamp``, the time of the last event; and for each variable an array of
             structs of the events' columns.
 
@@ -172,6 +173,8 @@ class QueryStream(SideOutputs):
         +----+--------------+------+
         """
         how = self._how()
+        if self._query.totals is not None:
+            return self._totalled(self._query.totals, how)
         pattern = self._as_pattern(how)
         if pattern is not None:
             return self._returned(pattern.toDF())
@@ -246,6 +249,7 @@ class QueryStream(SideOutputs):
         return self._process(as_process_function(function), schema)
 
     def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
+        refuse_totals(self._query, "a function of each match")
         if self._query.having is not None:
             raise NotSupportedError(
                 "HAVING with a function of the match", "filter in the function, or use toDF()"
@@ -277,15 +281,8 @@ class QueryStream(SideOutputs):
         >>> logins.compressed().count()
         1
         """
-        if self._query.having is not None or self._output != "all":
-            raise InvalidArgumentError(
-                "compressed matches with HAVING or an output other than all",
-                'leave HAVING out, use output="all", and filter what unpack() returns',
-            )
-        if self._limit is not None:
-            raise compressed_with_limit()
-        job = self._job(chosen_for_compressed(self._query, self._evaluation))
-        return CompressedStream(CompressedQuery(job))
+        refuse_totals(self._query, "compressed()")
+        return CompressedStream(CompressedQuery(self._job(self._how_compressed())))
 
     def whyNot(self, key: object = None, maxEvents: int = 2000) -> WhyNot:
         """
@@ -341,7 +338,21 @@ class QueryStream(SideOutputs):
             )
         return changed(matches, lambda rows: returned(query, rows))
 
+    def _totalled(self, totals: Totals, how: Evaluation) -> CepDataFrame:
+        """Return the totals of windows."""
+        assert self._query.window is not None
+        return CompressedStream(CompressedQuery(self._job(how))).aggregate(
+            *totals.aggregates,
+            window=timedelta(milliseconds=self._query.window),
+            slide=timedelta(milliseconds=totals.slide),
+        )
+
+    def _how_compressed(self) -> Evaluation:
+        return how_compressed(self._query, self._evaluation, self._output, self._limit)
+
     def _how(self) -> Evaluation:
+        if self._query.totals is not None:
+            return self._how_compressed()
         return chosen(self._query, self._evaluation, self._output, self._limit is not None)
 
     def _job(self, how: Evaluation) -> QueryJob:

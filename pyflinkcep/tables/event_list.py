@@ -98,6 +98,17 @@ class EventObjects:
         """Return the events of a match."""
         return {name: [self.events[at] for at in own] for name, own in positions.items()}
 
+    def values(self, attribute: str) -> list[Any]:
+        """
+        Return an attribute of all events.
+
+        Raises
+        ------
+        InputError
+            If no event has it.
+        """
+        return _column(self.events, attribute)
+
     def measured(self, measure: Measured) -> list[Any] | None:
         """
         Return the values over which a measure is; None to count events.

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Literal, overload
 
 import attrs
@@ -17,7 +18,8 @@ from pyflinkcep.engines.choice import (
     chosen_for_compressed,
 )
 from pyflinkcep.engines.compressed.counting import Total
-from pyflinkcep.engines.compressed.matches import CompressedMatches, Measured
+from pyflinkcep.engines.compressed.matches import CompressedMatches, Measured, read_measure
+from pyflinkcep.engines.compressed.windows import TimeWindows, windows_of
 from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit, compressed_with_limit
 from pyflinkcep.engines.queries import (
     Compressed,
@@ -35,6 +37,7 @@ from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.tables.event_list import EventObjects, attribute_of
 from pyflinkcep.tables.events import Table, is_objects
+from pyflinkcep.tables.match_windows import window_totals
 
 __all__ = ["matchSase"]
 
@@ -118,7 +121,8 @@ def matchSase(
     Returns
     -------
     list of dict, Matches or CompressedMatches
-        Variable to events; with RETURN, column to value. Matches of a table without RETURN are
+        Variable to events; with RETURN, column to value; with SLIDE, a row for each window with
+        matches. Matches of a table without RETURN are
         :class:`Matches`, made into dicts when they are looked at.
 
     Raises
@@ -151,6 +155,11 @@ def matchSase(
         timestamp, type = EVENT_TIME, EVENT_TYPE
         asked = attrs.evolve(asked, before=None)
     limit = PartialMatchLimit.of(maxPartialMatches, "fail")
+    if asked.totals is not None and compressed:
+        raise InvalidArgumentError(
+            "compressed=True with SLIDE, which totals compressed matches", "leave one of them out"
+        )
+    compressed = compressed or asked.totals is not None
     if compressed:
         _refuse_compressed(asked, output, limit)
     how = (
@@ -168,7 +177,7 @@ def matchSase(
     given = events if table is None else table
     objects = EventObjects.of(given, timestamp, type, asked)
     if compressed:
-        return CompressedMatches(_Pieces(asked, objects, compressed_matches(asked, objects.table)))
+        return _compressed(asked, objects)
     positions_of: Iterable[MatchPositions] = query_matches(
         asked, objects.table, how.for_tables, output, runs
     )
@@ -181,6 +190,15 @@ def matchSase(
         for positions, match in matches
         if returns.keeps(match)
     ]
+
+
+def _compressed(query: Query, objects: EventObjects) -> CompressedMatches | list[dict[str, Any]]:
+    """Return the matches without listing them, or their totals by window."""
+    found = CompressedMatches(_Pieces(query, objects))
+    if query.totals is None:
+        return found
+    measures = [read_measure(text, query.variables) for text in query.totals.aggregates]
+    return found.of_windows(windows_of(query), measures)
 
 
 def _hides_choice(how: Evaluation, query: Query, evaluation: str, output: str) -> bool:
@@ -241,17 +259,20 @@ def _refuse_compressed(query: Query, output: str, limit: PartialMatchLimit | Non
         raise compressed_with_limit()
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class _Pieces:
     """The compressed matches in terms of the user's events."""
 
     query: Query
     objects: EventObjects
-    found: Compressed
+
+    @cached_property
+    def found(self) -> Compressed:
+        return compressed_matches(self.query, self.objects.table)
 
     @property
     def variables(self) -> Sequence[str]:
-        return self.found.variables
+        return self.query.variables
 
     def matches(self) -> Iterator[dict[str, list[Any]]]:
         return (self.objects.match(found) for found in self.found.matches())
@@ -259,3 +280,8 @@ class _Pieces:
     def totals(self, measures: Sequence[Measured]) -> tuple[int, tuple[Total, ...]]:
         columns = [(str(m.variable), self.objects.measured(m), m.function) for m in measures]
         return self.found.totals(columns)
+
+    def window_totals(
+        self, windows: TimeWindows, measures: Sequence[Measured]
+    ) -> Iterator[tuple[dict[str, Any], int, Sequence[Total]]]:
+        return window_totals(self.query, self.objects, windows, measures)

@@ -208,7 +208,36 @@ def check(query: SaseQuery, rows: list[dict[str, Any]]) -> int:
         rows[at]["x"] or 0 for match in expected for v, own in match if v == name for at in own
     )
     assert (compressed.aggregate(f"sum({name}.x) AS s")["s"] or 0) == total, (query, rows)
+    check_windows(query, rows, set(expected))
     return sum(expected.values())
+
+
+def check_windows(query: SaseQuery, rows: list[dict[str, Any]], expected: set[Taken]) -> None:
+    """Hold the totals of windows to the matches of the reference."""
+    if query.most_events is not None or query.window is None or query.looks_back:
+        return
+    if query.looks_ahead:
+        return
+    name, slide = query.variables[-1], 1 + query.window // 2
+    wanted: dict[Any, list[int]] = {}
+    for match in expected:
+        times = [rows[at]["ts"] for _, own in match for at in own]
+        first = rows[match[0][1][0]]
+        key = () if query.is_global else tuple(first[attribute] for attribute in query.equal)
+        own = [rows[at]["x"] or 0 for v, positions in match if v == name for at in positions]
+        for start in range(-query.window, max(times) + 1):
+            if start % slide == 0 and start <= min(times) and max(times) < start + query.window:
+                total = wanted.setdefault((start, key), [0, 0])
+                total[0] += 1
+                total[1] += sum(own)
+    text = f"{query!r} SLIDE {slide} RETURN sum({name}.x) AS s"
+    found = {
+        (row["windowStart"], tuple(row[n] for n in ([] if query.is_global else query.equal))): [
+            row["count"], row["s"] or 0,
+        ]
+        for row in matchSase(text, rows, "ts")
+    }  # fmt: skip
+    assert found == wanted, (text, rows, found, wanted)
 
 
 def check_firsts(query: SaseQuery, rows: list[dict[str, Any]], expected: set[Taken]) -> None:

@@ -84,6 +84,29 @@ def windows_of(events: DataFrame, number: int) -> Any:
     )  # fmt: skip
 
 
+def windows_in_text(events: DataFrame, number: int) -> Any:
+    """The same as the text of one query, whose GROUP BY keys it."""
+    text, length, slide = QUERIES[number]
+    return (
+        CEP.pattern(events, parse(in_text(text, length, slide)), type="kind", keyGroups=8)
+        .inEventTime("ts")
+        .toDF()
+    )
+
+
+def in_text(text: str, length: int, slide: int | None) -> str:
+    groups = " GROUP BY k" if "[k]" in text else ""
+    within = "" if "WITHIN" not in text else text[text.index(" WITHIN") :]
+    bare = text.removesuffix(within)
+    return (f"{bare} WITHIN {length} ms SLIDE {slide or length} ms{groups} "
+            "RETURN sum(a[].x) AS total, min(a.x) AS low, sum(a.y) AS exact")  # fmt: skip
+
+
+IN_TEXT = [n for n, (text, length, _) in enumerate(QUERIES)
+           if "EVENTS" not in text and "WITHIN" not in text]  # fmt: skip
+"""The queries without a window of their own, in whose place the text has that of the totals."""
+
+
 def shown(frame: Any, number: int) -> DataFrame:
     return frame.drop("count_log10").selectExpr(f"to_json(struct({number} AS n, *)) AS found")
 
@@ -101,9 +124,10 @@ def test_windows_have_the_matches_whose_events_they_have(spark: SparkSession) ->
     for name in ("windowStart", "windowEnd"):
         timed = timed.withColumn(name, F.unix_millis(name))
     made.append(shown(timed, 0))
+    made += [shown(windows_in_text(events, n), n) for n in IN_TEXT]
     found = counted(reduce(DataFrame.unionAll, made).collect())
     want = sum((expected(n) for n in range(len(QUERIES))), Counter[str]())
-    assert found == want + expected(0)
+    assert found == want + expected(0) + sum((expected(n) for n in IN_TEXT), Counter[str]())
     assert {json.loads(text)["n"] for text in want} == set(range(len(QUERIES)))
     assert len(want) > 100
 
@@ -114,12 +138,14 @@ def test_windows_of_streams_are_given_once_when_they_are_over(
 ) -> None:
     """What a stream, stopped and started again, and its flush give is what a bounded job does."""
     source, checkpoint = FileSource(tmp_path / "source", SCHEMA), tmp_path / "checkpoint"
-    events, numbers = rows(), (0, 1)
+    events, numbers, ways = rows(), (0, 1), (windows_in_text, windows_of)
     finished = Finished()
     with settings(spark, {"spark.sql.shuffle.partitions": 1}):
         for at in (0, 80):
             source.add(events[at : at + 80])
-            streams = [windows_of(source.stream(spark, 10), n) for n in numbers]
+            streams = [
+                given(source.stream(spark, 10), n) for n, given in zip(numbers, ways, strict=True)
+            ]
             made = [shown(s.toDF(), n) for s, n in zip(streams, numbers, strict=True)]
             run(reduce(DataFrame.unionAll, made), checkpoint, finished)
         rests = [

@@ -5,20 +5,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from itertools import islice
-from typing import Any, Protocol
+from typing import Any, Protocol, overload
 
 import attrs
 
 from pyflinkcep.engines.compressed.counting import NOTHING, Total
+from pyflinkcep.engines.compressed.windows import TimeWindows
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.rules import LEAST_VALUES
 from pyflinkcep.expressions.tree import attribute_of
+from pyflinkcep.sase.windows import TOTALS
 
 __all__ = ["CompressedMatches", "Measured", "Pieces", "check_measure", "read_measure"]
 
-_FUNCTIONS = ("count", "sum", "avg", "min", "max", "stddev")
 _ADDING = ("sum", "avg", "stddev")
 """Those of numbers only."""
 _NAME = r"(?:\w+|`(?:[^`]|``)+`)"
@@ -79,7 +81,7 @@ def read_measure(text: str, variables: Sequence[str]) -> Measured:
     found = _MEASURE.fullmatch(text) if isinstance(text, str) else None
     function = found["function"].lower() if found else ""
     counts = found is not None and (found["all"] or not found["attribute"])
-    if found is None or function not in _FUNCTIONS or (counts and function != "count"):
+    if found is None or function not in TOTALS or (counts and function != "count"):
         raise InvalidArgumentError(
             f"expected an aggregate over matches, got {text!r}",
             'write "count(*)", "count(b)", "sum(b.volume) AS v", or avg, min, max, stddev',
@@ -140,6 +142,11 @@ class Pieces(Protocol):
     def matches(self) -> Iterator[dict[str, list[Any]]]:
         """Yield the matches one after another."""
 
+    def window_totals(
+        self, windows: TimeWindows, measures: Sequence[Measured]
+    ) -> Iterator[tuple[dict[str, Any], int, Sequence[Total]]]:
+        """Yield for each window with matches its columns, their number and the totals."""
+
 
 class CompressedMatches:
     """
@@ -161,9 +168,22 @@ class CompressedMatches:
         """Return the number of matches, exactly, however large."""
         return self._pieces.totals(())[0]
 
-    def aggregate(self, *texts: str) -> dict[str, Any]:
+    @overload
+    def aggregate(self, *texts: str, window: None = None, slide: None = None) -> dict[str, Any]: ...
+
+    @overload
+    def aggregate(
+        self, *texts: str, window: timedelta | str, slide: timedelta | str | None = None
+    ) -> list[dict[str, Any]]: ...
+
+    def aggregate(
+        self,
+        *texts: str,
+        window: timedelta | str | None = None,
+        slide: timedelta | str | None = None,
+    ) -> dict[str, Any] | list[dict[str, Any]]:
         """
-        Return aggregates over the events of variables in all matches.
+        Return aggregates over the events of variables in all matches, or in those of each window.
 
         Parameters
         ----------
@@ -171,15 +191,51 @@ class CompressedMatches:
             ``count(*)``, ``count(b)``, ``count(b.x)``, ``sum(b.x)``, ``avg``, ``min``, ``max``,
             ``stddev``; ``AS name`` renames the result. An event counts once for every match it is
             in; NULL is skipped.
+        window : timedelta or str, optional
+            The length of windows, such as ``"10 minutes"``; one of them begins at the epoch. A
+            match is in a window if all of its events are, from the start to before the end.
+        slide : timedelta or str, optional
+            The time from the start of a window to that of the next; by default `window`.
+
+        Returns
+        -------
+        dict or list of dict
+            The aggregates. With `window` those of each window with matches, in order of time, by
+            the query's ``[attr]`` and GROUP BY, with ``windowStart`` and ``windowEnd``, epoch
+            milliseconds, and ``count``, the number of matches.
 
         Raises
         ------
         InvalidArgumentError
-            If a text is not an aggregate over a variable of the pattern.
+            If a text is not an aggregate over a variable of the pattern, or the windows leave out
+            events.
+        NotSupportedError
+            If there are windows, and a query about which events outside of them decide.
+
+        Examples
+        --------
+        >>> from pyflinkcep.testing import matchSase
+        >>> events = [{"type": t, "ts": n} for n, t in enumerate("ABABB")]
+        >>> found = matchSase("PATTERN SEQ(A a, B b)", events, "ts", compressed=True)
+        >>> found.aggregate("count(*)"), found.aggregate(window="4 milliseconds")
+        ({'count(*)': 5}, [{'windowStart': 0, 'windowEnd': 4, 'count': 3}])
         """
         wanted = [read_measure(text, self._pieces.variables) for text in texts]
-        asked = [w for w in wanted if w.variable is not None]
-        count, totals = self._pieces.totals(asked)
+        windows = TimeWindows.of(window, slide)
+        if windows is None:
+            return self._row(wanted, *self._pieces.totals(_of_events(wanted)))
+        return self.of_windows(windows, wanted)
+
+    def of_windows(self, windows: TimeWindows, wanted: Sequence[Measured]) -> list[dict[str, Any]]:
+        """Return the rows of windows."""
+        return [
+            {**window, "count": count, **self._row(wanted, count, totals)}
+            for window, count, totals in self._pieces.window_totals(windows, _of_events(wanted))
+        ]
+
+    def _row(
+        self, wanted: Sequence[Measured], count: int, totals: Sequence[Total]
+    ) -> dict[str, Any]:
         found = iter(totals)
         return {
             w.name: w.result(count, NOTHING if w.variable is None else next(found)) for w in wanted
@@ -200,3 +256,8 @@ class CompressedMatches:
 
     def __iter__(self) -> Iterator[dict[str, list[Any]]]:
         return self._pieces.matches()
+
+
+def _of_events(wanted: Sequence[Measured]) -> list[Measured]:
+    """Return the aggregates over events, not just over matches."""
+    return [one for one in wanted if one.variable is not None]

@@ -43,12 +43,42 @@ def test_too_many_clauses_are_refused() -> None:
         parse(f"PATTERN SEQ(A a) WHERE {pairs}")
 
 
-def test_windows_and_groups_of_aggregates_are_not_part_of_a_query() -> None:
-    """SLIDE and GROUP BY are refused where they stand, with the call that has them."""
-    for clause, instead in (("WITHIN 9 min SLIDE 1 min", "slide="), ("GROUP BY x", "keyBy")):
-        with pytest.raises(InvalidArgumentError, match="expected the end, got") as raised:
-            parse(f"PATTERN SEQ(A a, B b) {clause}")
-        assert instead in str(raised.value)
+def test_windows_of_totals_are_read_and_written() -> None:
+    """WITHIN … SLIDE … GROUP BY … RETURN of aggregates; the text of a query parses again."""
+    text = (
+        "PATTERN SEQ(A a, B+ b[])\nWHERE [k]\nWITHIN 10 minutes\nSLIDE 1 minute\n"
+        "GROUP BY `a group`, k\nRETURN count(*) AS n, avg(b[].x), max(a.`x y`) AS most"
+    )
+    assert repr(parse(text)) == text
+    assert parse("PATTERN SEQ(A a) WITHIN 5 m SLIDE 5 m").totals is not None
+    assert parse(text).within("1 hour").totals == parse(text).totals
+    assert parse(text).returns("count(b)").totals != parse(text).totals
+
+
+@pytest.mark.parametrize(
+    ("clauses", "what"),
+    [
+        ("WITHIN 5 EVENTS SLIDE 2", "SLIDE after a window of events"),
+        ("WITHIN 5 SLIDE 6", "longer than WITHIN"),
+        ("WITHIN 1 day SLIDE 1 s", "at most 1440 windows at a time, got 86400"),
+        ("WITHIN 5 GROUP BY k", "expected the end, got 'GROUP'"),
+        ("SLIDE 5", "expected the end, got 'SLIDE'"),
+        ("WITHIN 5 SLIDE 5 GROUP k", "expected BY"),
+        ("WITHIN 5 SLIDE 5 HAVING a.x > 1", "expected RETURN with aggregates"),
+        ("WITHIN 5 SLIDE 5 RETURN a.x", "expected an aggregate over all matches of a window"),
+        ("WITHIN 5 SLIDE 5 RETURN sum(a)", "needs an attribute"),
+        ("WITHIN 5 SLIDE 5 RETURN sum(q.x)", "expected a variable that takes events, got 'q'"),
+        ("WITHIN 5 SLIDE 5 RETURN count(a), count(a)", "two columns of RETURN"),
+        ("WHERE [k] WITHIN 5 SLIDE 5 GROUP BY x", "GROUP BY without 'k'"),
+    ],
+)
+def test_windows_of_totals_that_are_refused(clauses: str, what: str) -> None:
+    """By name and place, with what to write instead."""
+    with pytest.raises(InvalidArgumentError, match=what):
+        parse(f"PATTERN SEQ(A a, B b) {clauses}")
+    for pattern in ("SEQ(A a, ~(B b))", "B^2;A"):
+        with pytest.raises(InvalidArgumentError, match="events outside of the window"):
+            parse(f"PATTERN {pattern} WITHIN 5 SLIDE 5")
 
 
 def test_percent_is_a_number_unless_an_operand_follows() -> None:

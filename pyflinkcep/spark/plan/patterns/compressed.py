@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.engines.compressed.pattern_runs import refuse_incompressible
+from pyflinkcep.engines.compressed.windows import TimeWindows
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.matching.columns import POSITION
 from pyflinkcep.matching.stages import taking_stages
@@ -19,7 +20,6 @@ from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
-from pyflinkcep.spark.plan.windows import TimeWindows
 from pyflinkcep.spark.worker.compressed_pattern import PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, output_schema
 

@@ -8,16 +8,20 @@ from collections.abc import Sequence
 import attrs
 from pyspark.sql import DataFrame
 
-from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.engines.choice import Evaluation, chosen_for_compressed
+from pyflinkcep.engines.compressed.windows import TimeWindows, refuse_outside
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.engines.flink.operator.limit import compressed_with_limit
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
-from pyflinkcep.spark.plan.windows import TimeWindows
 from pyflinkcep.spark.worker.compressed_query import EndingsTask
 
-__all__ = ["CompressedQuery"]
+__all__ = ["CompressedQuery", "how_compressed", "refuse_totals"]
 
 
 @attrs.frozen(eq=False)
@@ -52,13 +56,7 @@ class CompressedQuery:
         NotSupportedError
             If events outside of a match, and so of its window, decide about it.
         """
-        query = self.job.query
-        if query.looks_back or query.looks_ahead:
-            raise NotSupportedError(
-                "windows for a query with a negated component or a closure of a ; query at an "
-                "end, about which events outside of the window decide",
-                "leave that component out, or aggregate without windows",
-            )
+        refuse_outside(self.job.query)
         return CompressedQuery(attrs.evolve(self.job, windows=windows, slice_ms=None))
 
     def endings(self, rows: EndingRows) -> DataFrame:
@@ -78,3 +76,42 @@ class CompressedQuery:
     def stream_of_matches(self) -> StreamJob:
         """Return the job that makes a row from each match."""
         return self.job.stream(match_rows(self.source, self.variables), {})
+
+
+def how_compressed(
+    query: Query, evaluation: str, output: str, limit: PartialMatchLimit | None
+) -> Evaluation:
+    """
+    Return how matches are found without listing them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the query has HAVING, or not all matches are requested.
+    NotSupportedError
+        If the evaluation lists the matches, or partial matches have a bound.
+    """
+    if query.having is not None or output != "all":
+        raise InvalidArgumentError(
+            "compressed matches with HAVING or an output other than all",
+            'leave HAVING out, use output="all", and filter what unpack() returns',
+        )
+    if limit is not None:
+        raise compressed_with_limit()
+    return chosen_for_compressed(query, evaluation)
+
+
+def refuse_totals(query: Query, what: str) -> None:
+    """
+    Refuse what is about single matches, of a query whose matches are totalled.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the query has SLIDE.
+    """
+    if query.totals is not None:
+        raise InvalidArgumentError(
+            f"{what} of a query with SLIDE, which totals its matches",
+            "use toDF(), or leave SLIDE out",
+        )

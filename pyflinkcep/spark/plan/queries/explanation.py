@@ -29,6 +29,7 @@ def query_explanation(
             job_name(one_line(query), language="SASE+"): [
                 *_evaluation(analysed, how, runs_as_pattern),
                 *_window(query),
+                *_totals(job),
                 *_shuffle(job, runs_as_pattern),
                 *(_emission(job) if job.source.dataframe.isStreaming else ()),
             ],
@@ -64,6 +65,12 @@ def _window(query: Query) -> Iterator[str]:
         yield f"window: {query.most_events} events of a partition, of any type"
 
 
+def _totals(job: QueryJob) -> Iterator[str]:
+    if job.windows is not None:
+        length, slide = duration_text(job.windows.length), duration_text(job.windows.slide)
+        yield f"totals: of the matches in windows of {length}, every {slide}"
+
+
 def _shuffle(job: QueryJob, runs_as_pattern: bool) -> Iterator[str]:
     keys = ", ".join(key.name for key in job.source.keys)
     if keys:
@@ -77,6 +84,8 @@ def _shuffle(job: QueryJob, runs_as_pattern: bool) -> Iterator[str]:
 
 
 def _when(job: QueryJob) -> str:
+    if job.windows is not None:
+        return "as a part of the totals of a window, when that has passed"
     if job.query.looks_ahead:
         last = job.query.components[-1].variable
         return f"when its window has passed, since until then events of {last!r} decide"
@@ -99,7 +108,7 @@ def _warnings(job: QueryJob) -> Iterator[str]:
         for part in query.positive
         if part.repeats and query.strategy_of(part.variable) is Strategy.SKIP_TILL_ANY_MATCH
     ]
-    if query.form is Form.SEQ and doubling and job.output == "all":
+    if query.form is Form.SEQ and doubling and job.output == "all" and job.windows is None:
         within = "" if query.window is None else f" within {duration_text(query.window)}"
         yield (
             f"{', '.join(doubling)} may take or skip each event that fits: n such events of a "
@@ -109,5 +118,5 @@ def _warnings(job: QueryJob) -> Iterator[str]:
             'stricter conditions, a shorter WITHIN or output="onePerStart" bound them; '
             ".compressed() counts them without listing any"
         )
-    if not query.has_window:
+    if not query.has_window and job.windows is None:
         yield "without WITHIN nothing ends a run: memory grows with the input"

@@ -9,6 +9,7 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from pyflinkcep.engines.compressed.windows import TimeWindows, listing, windows_of
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.matching.columns import BITS, POSITION, VALUE, quoted
@@ -28,7 +29,7 @@ from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
-from pyflinkcep.spark.plan.windows import TimeWindows
+from pyflinkcep.spark.plan.windows import copied
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.query_matching import QUERY, UNUSABLE, USABLE, QueryMatching
@@ -99,8 +100,13 @@ class QueryJob:
         query = in_session_zone(analysed.query, dataframe)
         if query is not analysed.query:
             analysed = AnalysedQuery(query, analysed.type_column)
+        keys, windows = query_keys(query, keys), None
+        if query.totals is not None:
+            windows = windows_of(query)
+            analysed = AnalysedQuery(listing(query), analysed.type_column)
+            query = analysed.query
         kinds = attribute_kinds(query, dataframe, analysed.type_column)
-        source = EventSource.of(dataframe, query_keys(query, keys), time_column, one_line(query))
+        source = EventSource.of(dataframe, keys, time_column, one_line(query))
         job = Job.of(source, attrs.evolve(settings, allows_null_keys=True))
         slices = None
         if (
@@ -109,7 +115,7 @@ class QueryJob:
             and output != "nonOverlapping"
         ):
             slices = slice_length(query.window)
-        return cls(job, analysed, evaluation, output, kinds, slices, runs)
+        return cls(job, analysed, evaluation, output, kinds, slices, runs, windows)
 
     @property
     def source(self) -> EventSource:
@@ -186,7 +192,7 @@ class QueryJob:
         added = {**self._computed(), POSITION: F.monotonically_increasing_id()}
         prepared = job.prepared(added, tuple(self._names.values()))
         if self.windows is not None:
-            return self.windows.copied(prepared, self.source)
+            return copied(self.windows, prepared, self.source)
         if self.slice_ms is None:
             return prepared
         return sliced(prepared, self.source, self.slice_ms, *self._reach(by_end))
@@ -234,7 +240,7 @@ class QueryJob:
             added[BITS] = F.when(F.expr(str(needed)), 1).otherwise(0).cast("bigint")
         prepared = self.job.prepared(added, tuple(self._names.values()))
         if self.windows is not None:
-            prepared = self.windows.copied(prepared, self.source)
+            prepared = copied(self.windows, prepared, self.source)
         return prepared, is_filtered
 
     def _stream(
@@ -272,8 +278,8 @@ class QueryJob:
 
 
 def query_keys(query: Query, keys: Sequence[str | Column]) -> tuple[str | Column, ...]:
-    """Return the key of events: the user's, and the equivalence tests of the query."""
-    if query.is_global:
-        return tuple(keys)
+    """Return the key of events: the user's, GROUP BY, and the equivalence tests of the query."""
+    tests = () if query.is_global else query.equal
+    groups = () if query.totals is None else query.totals.groups
     named = {key for key in keys if isinstance(key, str)}
-    return (*keys, *(name for name in query.equal if name not in named))
+    return (*keys, *(name for name in dict.fromkeys((*groups, *tests)) if name not in named))
