@@ -56,13 +56,13 @@ class Facts:
         times = np.asarray(table.times, np.int64)
         if table.keys is None:
             partitions = _distinct_tests(query, table)
-            span = float(times[-1] - times[0])
+            span = float(times[-1]) - float(times[0])  # as integers it may not fit
         else:
             keys = np.asarray(table.keys)  # which go up one by one
             some = keys[:: size // _SAMPLE + 1]
             firsts, ends = np.searchsorted(keys, some), np.searchsorted(keys, some, "right")
             partitions = float(keys[-1] - keys[0] + 1)
-            span = float(np.mean(times[ends - 1] - times[firsts]))
+            span = float(np.mean(times[ends - 1].astype(float) - times[firsts].astype(float)))
         share = 1.0 if query.window is None else min(1.0, (query.window + 1) / (span + 1))
         types = {part.variable: part.type for part in query.positive}
         codes = TypeCodes.of(table.types, types.values())
@@ -80,10 +80,6 @@ class Facts:
         exact = {type_: float(len(codes.positions_of(type_))) for type_ in rare}
         counts = {v: exact.get(type_, self.counts[v]) for v, type_ in types.items()}
         return attrs.evolve(self, counts=counts)
-
-    def in_window(self, variable: str) -> float:
-        """Return how many events of a component's type follow an event within its window."""
-        return self.counts[variable] / self.partitions * self.share
 
 
 def _distinct_tests(query: Query, table: EventTable) -> float:

@@ -31,7 +31,6 @@ _ALLOWED = (
     "functions inside the aggregate, as in last(upper(up.name)), or write a Python function of "
     "(event, ctx)"
 )
-_AROUND = " around an aggregate"
 _SEE = "see Spark's documentation of the function"
 _BINARY = (
     "+", "-", "*", "/", "%", "div", "||", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or",

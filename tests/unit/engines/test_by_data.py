@@ -7,6 +7,7 @@ import random
 from typing import Any
 from unittest import mock
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 from pyflinkcep.engines import by_data
 from pyflinkcep.engines.by_data import chosen_by_data, estimate, resolved
 from pyflinkcep.engines.choice import alternatives, chosen
+from pyflinkcep.engines.facts import Facts
 from pyflinkcep.engines.queries import query_matches
 from pyflinkcep.engines.table import Coded, EventTable, Numbers
 from pyflinkcep.expressions.program import Kind
@@ -69,6 +71,15 @@ def test_what_only_one_evaluation_answers_is_not_estimated() -> None:
         assert resolved(query, events, "auto") == chosen(query).name
     assert chosen(parse("PATTERN SEQ(A a)"), is_limited=True).candidates == ()
     assert resolved(parse("PATTERN SEQ(A a)"), events, "backtracking") == "backtracking"
+
+
+@pytest.mark.parametrize("keys", [None, Numbers(np.zeros(1000, np.int64))])
+def test_a_window_is_a_share_of_any_span(keys: Any) -> None:
+    """The span of a table is known from the first time of 64 bits to the last."""
+    times = np.linspace(-(2**63) + 1, 2**63 - 1025, 1000).astype(np.int64)
+    events = attrs.evolve(table(EVEN, 1000), times=Numbers(times), keys=keys)
+
+    assert 0 < Facts.of(parse(f"{_ABC} b.x > a.x WITHIN 9000 s"), events).share < 1e-6
 
 
 def test_counts_are_near_the_truth() -> None:
