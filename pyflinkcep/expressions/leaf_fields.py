@@ -76,8 +76,8 @@ class Kinds:
         return self._kinds[sql]
 
     def cast(self, sql: str, kind: Kind) -> str:
-        """Return the SQL of a value cast to another kind."""
-        if self.kind(sql) is kind:
+        """Return the SQL of a value cast to another kind; one without a type stays NULL."""
+        if not self.knows(sql) or self.kind(sql) is kind:
             return sql
         cast = joined(("cast(", sql, f" as {kind.value})"))
         self._kinds[cast] = self.casts[cast] = kind

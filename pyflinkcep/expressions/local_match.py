@@ -49,7 +49,8 @@ def local_expressions(
     named = list(expressions)
     samples = list(events)
     parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
-    kinds = {sql: kind_of_values(sql, map(event_function(sql), samples)) for sql in parts}
+    found = {sql: kind_of_values(sql, map(event_function(sql), samples)) for sql in parts}
+    kinds = {sql: kind for sql, kind in found.items() if kind is not None}
     compiled_ = compiled(named, kinds, ansi)
     fields = [(event_function(field.sql), field.kind) for field in compiled_.fields]
 
@@ -70,15 +71,15 @@ _KINDS: dict[type, Kind] = {
 }
 
 
-def kind_of_values(sql: str, values: Iterable[Any]) -> Kind:
-    """Return the kind of a part about one event; BIGINT if it is always NULL."""
+def kind_of_values(sql: str, values: Iterable[Any]) -> Kind | None:
+    """Return the kind of a part about one event; None if it is always NULL."""
     found = dict.fromkeys(_kind_of(sql, value) for value in values if value is not None)
     if set(found) == {Kind.BIGINT, Kind.DOUBLE}:
         return Kind.DOUBLE
     if len(found) > 1:
         names = " and ".join(kind.value for kind in found)
         raise InputError(f"{sql!r}: expected values of one type, got {names}", "cast it")
-    return next(iter(found), Kind.BIGINT)
+    return next(iter(found), None)
 
 
 def _kind_of(sql: str, value: Any) -> Kind:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -62,6 +62,7 @@ def arrived(
     keys: Sequence[Any],
     delay: int | None,
     limit: PartialMatchLimit | None,
+    order: Callable[[Any], Any] | None = None,
 ) -> Arrived:
     """
     Match events in the order given.
@@ -80,12 +81,14 @@ def arrived(
         How far the watermark is behind the latest time; None if it only comes at the end.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
+    order : callable, optional
+        A sort key for events of one millisecond; by default they keep the order given.
     """
     nfa = NFACompiler.compile(evaluated_here(pattern, events), timeoutHandling=True)
     nfa.open(RuntimeContext())
     found = Arrived()
     rules = CepOperator(nfa, limit=limit, expressions=expressions_over_stages(nfa, events))
-    operator = KeyedCepOperator(rules, found)
+    operator = KeyedCepOperator(rules, found, order)
     latest: int | None = None
     for event, time, key in zip(events, times, keys, strict=True):
         operator.process_element(key, event, time)

@@ -26,7 +26,7 @@ __all__ = ["chain_matches"]
 
 
 def chain_matches(
-    pattern: Pattern, given: Sequence[Any], times: Sequence[int], keys: Sequence[Any]
+    pattern: Pattern, given: Sequence[Any], exact: Sequence[int], keys: Sequence[Any]
 ) -> Iterator[dict[str, list[Any]]]:
     """
     Yield the matches of a pattern, in no particular order.
@@ -37,7 +37,7 @@ def chain_matches(
         The pattern.
     given : sequence
         The events.
-    times : sequence of int, epoch milliseconds
+    exact : sequence of int, epoch microseconds
         Their times.
     keys : sequence
         Their keys.
@@ -54,8 +54,9 @@ def chain_matches(
     chain = PatternChain.of(here, nfa, expressions)
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     places = [numbers[key] for key in keys]
+    times = [time // 1000 for time in exact]
     in_time = (at for at, time in enumerate(times) if time > MIN_WATERMARK)  # others are late
-    order = sorted(in_time, key=lambda at: (places[at], times[at]))
+    order = sorted(in_time, key=lambda at: (places[at], exact[at]))
     events = [as_event(given[at]) for at in order]
     seen = _Seen(events, fields)
     lists = ChainEvents(

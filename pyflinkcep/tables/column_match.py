@@ -268,7 +268,8 @@ def _expressions(
         return None, ()
     parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
     computed = _Parts(table, list(parts))
-    kinds = {sql: computed.kind(sql) for sql in parts}
+    known = {sql: computed.kind(sql) for sql in parts}
+    kinds = {sql: kind for sql, kind in known.items() if kind is not None}
     found = compiled(named, kinds, ansi=True)
     return found, [computed.field(field.sql, field.kind) for field in found.fields]
 
@@ -281,13 +282,13 @@ class _Parts:
         self._columns = SqlColumns(table, parts)
         self._listed: dict[str, list[Any]] = {}
 
-    def kind(self, sql: str) -> Kind:
-        """Return the type of a part; BIGINT if it is always NULL."""
+    def kind(self, sql: str) -> Kind | None:
+        """Return the type of a part; None if it is always NULL."""
         column = self._columns.plain_kind(sql)
         if column is not None:
             return column
         program = self._columns.program(sql, is_condition=False)
-        if program is not None and program.kind is not None and program.kind is not Kind.STRING:
+        if program is not None and program.kind is not Kind.STRING:
             return program.kind
         return kind_of_values(sql, self._values(sql))
 

@@ -22,7 +22,7 @@ from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import check_types, output_attributes
 from pyflinkcep.tables.events import Table, events_of
-from pyflinkcep.tables.values import field_getter, plain, times_of
+from pyflinkcep.tables.values import exact_times_of, field_getter, plain
 
 __all__ = ["EventObjects", "attribute_of"]
 
@@ -77,9 +77,9 @@ class EventObjects:
         if timestamp is not None:
             if isinstance(timestamp, str):
                 _column(rows, timestamp)
-            times = times_of(rows, timestamp)
-            order = sorted(range(len(rows)), key=times.__getitem__)
-            rows, times = [rows[at] for at in order], [times[at] for at in order]
+            exact = exact_times_of(rows, timestamp)
+            order = sorted(range(len(rows)), key=exact.__getitem__)
+            rows, times = [rows[at] for at in order], [exact[at] // 1000 for at in order]
         columns = {name: _values(rows, name) for name in queried_attributes(query)}
         kinds = _known({name: _kind(name, values) for name, values in columns.items()})
         outputs = {name: _output_kind(_values(rows, name)) for name in output_attributes(query)}

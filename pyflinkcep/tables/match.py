@@ -16,7 +16,13 @@ from pyflinkcep.tables.arrival import arrived
 from pyflinkcep.tables.chain_match import chain_matches
 from pyflinkcep.tables.events import Record, Table, events_of, is_objects
 from pyflinkcep.tables.matches import Matches, Timeout
-from pyflinkcep.tables.values import delay_ms, grouping_key, key_getter, times_of
+from pyflinkcep.tables.values import (
+    delay_ms,
+    exact_times_of,
+    grouping_key,
+    key_getter,
+    tie_order,
+)
 
 __all__ = ["Matches", "Timeout", "match"]
 
@@ -139,15 +145,25 @@ def match(
     given = list(events_of(events if table is None else table))
     if evaluation == EVENT_LISTS:
         return _by_lists(pattern, given, timestamp, key, delay)
-    times = range(len(given)) if timestamp is None else times_of(given, timestamp)
+    exact = _exact_times(given, timestamp)
     key_of = (lambda _: None) if key is None else key_getter(key)
     keys = [grouping_key(key_of(event)) for event in given]
-    results = arrived(pattern, given, times, keys, delay, limit)
+    order = None if delay is not None else tie_order(given, exact)
+    results = arrived(pattern, given, [time // 1000 for time in exact], keys, delay, limit, order)
     found = Matches(match for _, match in results.matches)
     found._timeouts = [Timeout(match, time) for time, match in results.timeouts]
     found.late = results.late_events
     found.numPartialMatchesDropped = results.count_dropped
     return found
+
+
+def _exact_times(
+    given: Sequence[Any], timestamp: str | Callable[[Any], Any] | None
+) -> Sequence[int]:
+    """Return the times of events in epoch microseconds."""
+    if timestamp is None:
+        return range(0, 1000 * len(given), 1000)
+    return exact_times_of(given, timestamp)
 
 
 def _table(events: Any) -> Any:
@@ -180,9 +196,9 @@ def _by_lists(
         raise NotSupportedError(
             'delayThreshold with evaluation="eventLists"', 'write evaluation="nfa"'
         )
-    times = range(len(given)) if timestamp is None else times_of(given, timestamp)
+    exact = _exact_times(given, timestamp)
     key_of = (lambda _: None) if key is None else key_getter(key)
     keys = [grouping_key(key_of(event)) for event in given]
-    found = Matches(chain_matches(pattern, given, times, keys))
+    found = Matches(chain_matches(pattern, given, exact, keys))
     found._has_timeouts = False
     return found

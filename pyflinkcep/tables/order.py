@@ -16,7 +16,7 @@ from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.ordering import order_by_group, order_by_group_and_time
 from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
 from pyflinkcep.tables.records import Cells, RecordBlock, records
-from pyflinkcep.tables.values import epoch_milliseconds, grouping_key, key_getter, times_of
+from pyflinkcep.tables.values import exact_time, exact_times_of, grouping_key, key_getter
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, wrong_unit
 from pyflinkcep.warned import Place, TimeUnitWarning
 
@@ -63,19 +63,19 @@ class Times:
         if field is None:
             return cls(_chunked(np.arange(size)))
         if callable(field):
-            return cls(_chunked(times_of(lazily(table), field)))
+            return cls(*_by_microseconds(exact_times_of(lazily(table), field)))
         column = _column(table, field, "timestamp")
         type_ = column.type
         is_time = pa.types.is_timestamp(type_)
         if not size or column.null_count or not (is_time or pa.types.is_integer(type_)):
-            return cls(_chunked(_by_row(table, column)))
+            return cls(*_by_microseconds(_by_row(table, column)))
         try:
             if is_time and type_.unit == "s":
                 type_ = pa.timestamp("ms", type_.tz)
                 column = column.cast(type_)
             raw = column.cast(pa.int64())
         except pa.ArrowInvalid:
-            return cls(_chunked(_by_row(table, column)))
+            return cls(*_by_microseconds(_by_row(table, column)))
         found = cls(raw, _PER_MS[type_.unit], type_) if is_time else cls(raw)
         if not is_time:
             found._check(table, field)
@@ -86,7 +86,7 @@ class Times:
         least, most = found["min"], found["max"]
         if least <= MIN_WATERMARK:
             row = pc.index(self.raw, least).as_py()
-            epoch_milliseconds(least, records(table, np.asarray([row]))[0])
+            exact_time(least, records(table, np.asarray([row]))[0])
         warning = wrong_unit(least, most, f"timestamp={field!r}")
         if warning is not None:
             Place.here().warn(warning, TimeUnitWarning)
@@ -105,22 +105,37 @@ class Times:
 
     def ms(self, rows: Ints | None = None) -> Ints:
         """Return times in epoch milliseconds."""
+        return self._in_units(self.per_ms, rows)
+
+    def exact(self) -> Ints:
+        """Return times by which events are ordered, at most to the microsecond."""
+        return self._in_units(max(self.per_ms // 1_000, 1))
+
+    def _in_units(self, of: int, rows: Ints | None = None) -> Ints:
+        """Return times in units of so many of their own."""
         own: Ints = plain_numbers(self.raw if rows is None else self.raw.take(integers(rows)))
-        return own if self.per_ms == 1 else np.floor_divide(own, self.per_ms)
+        return own if of == 1 else np.floor_divide(own, of)
 
 
 def _chunked(times: Any) -> pa.ChunkedArray:
     return pa.chunked_array([integers(np.asarray(times, np.int64))])
 
 
+def _by_microseconds(exact: list[int]) -> tuple[pa.ChunkedArray, int]:
+    """Return times in milliseconds, or in microseconds if these matter, and which."""
+    if not any(time % 1000 for time in exact) or not -(2**63) <= min(exact) <= max(exact) < 2**63:
+        return _chunked([time // 1000 for time in exact]), 1
+    return _chunked(exact), 1000
+
+
 def _by_row(table: pa.Table, column: pa.ChunkedArray) -> list[int]:
-    """Return times one by one, or raise for the first that is not a time."""
+    """Return times in microseconds one by one, or raise for the first that is not a time."""
     found = []
     for row, value in enumerate(column.to_pylist()):
         try:
-            found.append(epoch_milliseconds(value, None))
+            found.append(exact_time(value, None))
         except InputError:  # as it is with the event
-            epoch_milliseconds(value, records(table, np.asarray([row]))[0])
+            exact_time(value, records(table, np.asarray([row]))[0])
             raise
     return found
 
@@ -225,6 +240,8 @@ def ordered(times: Times, codes: Ints | None) -> tuple[Rows | None, Ints | None]
     """
     Return the order of events: by key, time and place, the key of the earliest event first.
 
+    Events of one key are in order to the microsecond, as in a job of Spark.
+
     Returns
     -------
     tuple of (array or None, array or None)
@@ -232,7 +249,7 @@ def ordered(times: Times, codes: Ints | None) -> tuple[Rows | None, Ints | None]
     """
     is_sorted = times.are_sorted
     if codes is None:
-        by_time = None if is_sorted else np.argsort(times.ms(), kind="stable")
+        by_time = None if is_sorted else np.argsort(times.exact(), kind="stable")
         return (None if by_time is None else by_time.astype(np.int32)), None
     if is_sorted:
         order = order_by_group(codes)
@@ -244,6 +261,6 @@ def ordered(times: Times, codes: Ints | None) -> tuple[Rows | None, Ints | None]
         places = np.empty(count, np.int64)
         places[np.argsort(earliest, kind="stable")] = np.arange(count)
         codes = places[codes]
-        order = order_by_group_and_time(codes, ms)
+        order = order_by_group_and_time(codes, ms if times.per_ms == 1 else times.exact())
     firsts = np.r_[0, np.cumsum(np.bincount(codes))[:-1]] if len(codes) else np.zeros(0, np.int64)
     return order.astype(np.int32), firsts

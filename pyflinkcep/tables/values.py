@@ -17,11 +17,14 @@ __all__ = [
     "Field",
     "delay_ms",
     "epoch_milliseconds",
+    "exact_time",
+    "exact_times_of",
     "field_getter",
     "grouping_key",
     "has_time",
     "key_getter",
     "plain",
+    "tie_order",
     "times_of",
     "watermark",
 ]
@@ -48,19 +51,49 @@ def epoch_milliseconds(time: Any, event: Any) -> int:
     InputError
         If `time` is missing, of another kind, or out of the range of 64 bits.
     """
-    if type(time) is not int:
-        time = _milliseconds(time, f"the time of event {event!r}")
-    if not MIN_WATERMARK < time <= MAX_WATERMARK:
+    return exact_time(time, event) // 1000
+
+
+def exact_time(time: Any, event: Any) -> int:
+    """Return an event's time in epoch microseconds; see :func:`epoch_milliseconds`."""
+    if type(time) is int:
+        exact = time * 1000
+    else:
+        exact = _microseconds(time, f"the time of event {event!r}")
+    if not MIN_WATERMARK < exact // 1000 <= MAX_WATERMARK:
         raise InputError(
-            f"the time of event {event!r}: expected epoch milliseconds of 64 bits, got {time}",
+            f"the time of event {event!r}: expected epoch milliseconds of 64 bits, got "
+            f"{exact // 1000}",
             "pass epoch milliseconds, not nanoseconds or a value that stands for a missing time",
         )
-    return time  # type: ignore[no-any-return]
+    return exact
 
 
 def times_of(events: Sequence[Any], field: Field) -> list[int]:
+    """Return the times of events in epoch milliseconds; see :func:`exact_times_of`."""
+    return [time // 1000 for time in exact_times_of(events, field)]
+
+
+def tie_order(events: Sequence[Any], exact: Sequence[int]) -> Callable[[Any], int] | None:
     """
-    Return the times of events in epoch milliseconds.
+    Return the order of events within a millisecond; None if they have whole milliseconds.
+
+    Parameters
+    ----------
+    events : sequence
+        The events.
+    exact : sequence of int, epoch microseconds
+        Their times.
+    """
+    if not any(time % 1000 for time in exact):
+        return None
+    known = dict(zip(map(id, events), exact, strict=True))
+    return lambda event: known[id(event)]
+
+
+def exact_times_of(events: Sequence[Any], field: Field) -> list[int]:
+    """
+    Return the times of events in epoch microseconds, by which they are ordered.
 
     Warns
     -----
@@ -69,10 +102,10 @@ def times_of(events: Sequence[Any], field: Field) -> list[int]:
     """
     get = field_getter(field, "timestamp")
     given = [get(event) for event in events]
-    times = [epoch_milliseconds(t, event) for t, event in zip(given, events, strict=True)]
+    times = [exact_time(t, event) for t, event in zip(given, events, strict=True)]
     if times and not any(isinstance(plain(time), datetime) for time in given):
         what = f"timestamp={field!r}" if isinstance(field, str) else "timestamp"
-        warning = wrong_unit(min(times), max(times), what)
+        warning = wrong_unit(min(times) // 1000, max(times) // 1000, what)
         if warning is not None:
             Place.here().warn(warning, TimeUnitWarning)
     return times
@@ -85,17 +118,17 @@ def has_time(event: Any, field: Field) -> bool:
 
 def watermark(time: Any) -> int:
     """Return a watermark, or a time of the clock, in epoch milliseconds."""
-    given = time if type(time) is int else _milliseconds(time, "the watermark")
+    given = time if type(time) is int else _microseconds(time, "the watermark") // 1000
     return max(MIN_WATERMARK, min(given, MAX_WATERMARK))
 
 
-def _milliseconds(time: Any, what: str) -> int:
+def _microseconds(time: Any, what: str) -> int:
     moment = plain(time)
     if isinstance(moment, datetime):
         aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        return (aware - _EPOCH) // timedelta(milliseconds=1)
+        return (aware - _EPOCH) // timedelta(microseconds=1)
     if hasattr(moment, "__index__") and not isinstance(moment, bool):
-        return operator.index(moment)
+        return operator.index(moment) * 1000
     raise InputError(
         f"{what}: expected epoch milliseconds or a datetime, got {time!r}",
         "pass epoch milliseconds as int, or a datetime; leave events without a time out",

@@ -22,11 +22,11 @@ from pyflinkcep.tables.events import Table, events_of
 from pyflinkcep.tables.sql import Evaluated, evaluated_here, expressions_over_stages
 from pyflinkcep.tables.values import (
     delay_ms,
-    epoch_milliseconds,
+    exact_times_of,
     grouping_key,
     has_time,
     key_getter,
-    times_of,
+    tie_order,
 )
 from pyflinkcep.trace.explained import explained
 from pyflinkcep.trace.result import Trace
@@ -231,12 +231,15 @@ class Run:
         here = evaluated_here(pattern, given)
         nfa = NFACompiler.compile(here, timeoutHandling=True)
         nfa.open(RuntimeContext())
-        times = range(len(given)) if timestamp is None else times_of(given, timestamp)
+        exact: Sequence[int] = range(0, 1000 * len(given), 1000)
+        if timestamp is not None:
+            exact = exact_times_of(given, timestamp)
         key_of = None if key is None else key_getter(key)
         arrived = Input(
             given,
-            [epoch_milliseconds(time, event) for time, event in zip(times, given, strict=True)],
+            [time // 1000 for time in exact],
             [None if key_of is None else grouping_key(key_of(event)) for event in given],
             None if delay is None else delay_ms(delay),
+            None if delay is not None else tie_order(given, exact),
         )
         return cls(here, nfa, arrived, expressions_over_stages(nfa, given) if given else None)
