@@ -209,6 +209,33 @@ def test_the_package_lists_its_names() -> None:
     assert sorted(dir(pyflinkcep)) == sorted(pyflinkcep.__all__)
 
 
+def test_private_names_stay_in_their_room(package: list[Source]) -> None:
+    """A module uses no name with an underscore of a module in another folder."""
+    known: dict[str, set[Path]] = {}
+    used: list[tuple[Source, ast.Attribute | ast.alias, str]] = []
+    for file in package:
+        names = [node.name for node in file.nodes(ast.FunctionDef, ast.ClassDef)]
+        targets = [node.target for node in file.nodes(ast.AnnAssign)]
+        targets += [target for node in file.nodes(ast.Assign) for target in node.targets]
+        names += [target.id for target in targets if isinstance(target, ast.Name)]
+        for node in file.nodes(ast.Attribute):
+            if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"):
+                names.append(node.attr)
+            else:
+                used.append((file, node, node.attr))
+        used += [(file, alias, alias.name) for node in file.nodes(ast.ImportFrom)
+                 if str(node.module).startswith("pyflinkcep") for alias in node.names]  # fmt: skip
+        for name in names:
+            known.setdefault(name, set()).add(file.path.parent)
+
+    assert not [
+        f"{file.path}:{node.lineno}: {name}"
+        for file, node, name in used
+        if name.startswith("_") and not name.startswith("__") and name not in ("_kernel",)
+        if file.path.parent not in known.get(name, {file.path.parent})
+    ]
+
+
 def test_files_begin_with_the_licence(files: list[Source]) -> None:
     """The first line of every Python file names the licence."""
     assert [file.path for file in files if file.text.split("\n", 1)[0] != SPDX] == []

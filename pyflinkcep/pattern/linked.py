@@ -18,7 +18,7 @@ from pyflinkcep.provided import provided
 if TYPE_CHECKING:
     from pyflinkcep.show import Diagram
 
-__all__ = ["LinkedStages"]
+__all__ = ["LinkedStages", "stage_of", "stages_of"]
 
 PatternT = TypeVar("PatternT", bound="LinkedStages[Any]")
 
@@ -96,7 +96,7 @@ class LinkedStages(Generic[PatternT]):
     def describe(self) -> str:
         """Return the pattern on one line, such as ``a → b+ ⇒ c``; for logs and job names."""
         self._usage.used()
-        return one_line(self._chain())
+        return one_line(stages_of(self))
 
     def diagram(self, automaton: bool = False) -> Diagram:
         """
@@ -134,11 +134,11 @@ class LinkedStages(Generic[PatternT]):
 
     def __repr__(self) -> str:
         self._usage.shown()
-        return f"Pattern({one_line(self._chain())})"
+        return f"Pattern({one_line(stages_of(self))})"
 
     def _repr_html_(self) -> str:
         self._usage.shown()
-        chain = self._chain()
+        chain = stages_of(self)
         picture = self._drawn().svg
         table = html_table(chain, self._skip)
         return f"{picture}<details><summary>as a table</summary>{table}</details>"
@@ -147,20 +147,26 @@ class LinkedStages(Generic[PatternT]):
         """Return the stages as a diagram, whose modules no worker needs."""
         from pyflinkcep.pattern.drawn import stage_diagram
 
-        return stage_diagram(self._chain(), self._skip)
+        return stage_diagram(stages_of(self), self._skip)
 
     def _replaced(self, stage: Stage, previous: Any, change: Change) -> PatternT:
         return cast("PatternT", attrs.evolve(self, stage=stage, previous=previous))
 
-    def _chain(self) -> tuple[Stage, ...]:
-        """Return the settings of the stages, first to last."""
-        chain = [self._stage]
-        before = self._previous
-        while before is not None:
-            chain.append(before._stage)
-            before = before._previous
-        return tuple(chain[::-1])
-
     def _read(self) -> Stage:
         self._usage.used()
         return self._stage
+
+
+def stage_of(pattern: LinkedStages[Any]) -> Stage:
+    """Return the settings of the last stage of a pattern."""
+    return pattern._stage
+
+
+def stages_of(pattern: LinkedStages[Any]) -> tuple[Stage, ...]:
+    """Return the settings of the stages of a pattern, first to last."""
+    chain = [pattern._stage]
+    before = pattern._previous
+    while before is not None:
+        chain.append(before._stage)
+        before = before._previous
+    return tuple(chain[::-1])

@@ -16,6 +16,7 @@ from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.coercion import Condition
 from pyflinkcep.pattern.combined import combined, joined_by
 from pyflinkcep.pattern.last_stage import LastStage
+from pyflinkcep.pattern.linked import stages_of
 from pyflinkcep.pattern.quantifier import Combination, ConsumingStrategy, Quantifier
 from pyflinkcep.pattern.stage import Change, Stage
 
@@ -304,7 +305,7 @@ def _pattern(
             return GroupPattern(
                 what._stage.joined(strategy, before), previous, skip, parts=what._parts
             )
-        stage = Stage("GroupPattern", Quantifier.one(strategy), inside=what._chain())
+        stage = Stage("GroupPattern", Quantifier.one(strategy), inside=stages_of(what))
         return GroupPattern(stage, previous, skip, parts=(what,))
     if not isinstance(what, str):
         raise InvalidArgumentError(
@@ -329,5 +330,5 @@ def _combined(combination: Combination, patterns: tuple[Pattern, ...]) -> GroupP
                 f"pass it to Pattern.begin(Pattern.{method}(...), skipStrategy)",
             )
         part._usage.used()
-    stage = combined(combination, [part._chain() for part in patterns])
+    stage = combined(combination, [stages_of(part) for part in patterns])
     return GroupPattern(stage, None, AfterMatchSkipStrategy.noSkip(), parts=patterns)

@@ -49,11 +49,13 @@ class Progress:
     def __init__(self, show: Callable[[SoFar], None] | None = None, every: float = 0.5) -> None:
         if show is not None and not callable(show):
             raise InvalidArgumentError(
-                f"Progress: show={show!r}", "pass a function of one argument, or leave it out"
+                f"Progress: expected show to be a function, got {show!r}",
+                "pass a function of one argument, or leave it out",
             )
         if isinstance(every, bool) or not isinstance(every, (int, float)) or every <= 0:
             raise InvalidArgumentError(
-                f"Progress: every={every!r}", "pass a number of seconds above 0"
+                f"Progress: expected every to be a number above 0, got {every!r}",
+                "write every=0.5 for half a second",
             )
         self._show = _line if show is None else show
         self._ends = show is None

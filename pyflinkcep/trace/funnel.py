@@ -13,6 +13,7 @@ from pyflinkcep.charts import Chart, funnel_chart
 from pyflinkcep.charts.rows import readable
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.pattern.linked import stages_of
 from pyflinkcep.pattern.quantifier import QuantifierProperty
 from pyflinkcep.pattern.stage import Stage
 
@@ -56,7 +57,7 @@ def funnel_steps(pattern: Pattern) -> tuple[FunnelStep, ...]:
     [('a', 0), ('b', 1), ('c', 1)]
     """
     steps: list[FunnelStep] = []
-    _add_steps(steps, pattern._chain(), 0)
+    _add_steps(steps, stages_of(pattern), 0)
     return tuple(steps)
 
 

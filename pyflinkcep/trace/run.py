@@ -15,6 +15,7 @@ from pyflinkcep.engines.flink.nfa.watched import Watched
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.cep_operator import KeyState, Output
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.pattern.linked import stages_of
 from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.time import MAX_WATERMARK
 from pyflinkcep.trace.answers import Answerer
@@ -138,7 +139,7 @@ def feed(keyed: KeyedCepOperator, given: Input) -> None:
 
 def single_stages(pattern: Pattern) -> Iterator[Stage]:
     """Yield the single stages of a pattern, in order."""
-    for stage in pattern._chain():
+    for stage in stages_of(pattern):
         yield from stage.singles()
 
 

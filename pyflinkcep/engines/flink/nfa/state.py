@@ -82,19 +82,20 @@ class State:
 
     def add_take(self, target: State, condition: IterativeCondition | None) -> None:
         """Add an edge that takes the event."""
-        self._add(StateTransitionAction.TAKE, target, condition)
+        self.add(StateTransitionAction.TAKE, target, condition)
 
     def add_ignore(self, target: State, condition: IterativeCondition | None) -> None:
         """Add an edge that ignores the event."""
-        self._add(StateTransitionAction.IGNORE, target, condition)
+        self.add(StateTransitionAction.IGNORE, target, condition)
 
     def add_proceed(self, target: State, condition: IterativeCondition | None) -> None:
         """Add an edge that tries the same event on another state."""
-        self._add(StateTransitionAction.PROCEED, target, condition)
+        self.add(StateTransitionAction.PROCEED, target, condition)
 
-    def _add(
+    def add(
         self, action: StateTransitionAction, target: State, condition: IterativeCondition | None
     ) -> None:
+        """Add an edge."""
         self.transitions.append(StateTransition(self, action, target, condition))
 
     def __str__(self) -> str:

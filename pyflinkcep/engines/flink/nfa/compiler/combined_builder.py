@@ -12,6 +12,7 @@ from pyflinkcep.engines.flink.nfa.compiler.contiguity import make_greedy, true_c
 from pyflinkcep.engines.flink.nfa.compiler.graph_builder import GraphBuilder
 from pyflinkcep.engines.flink.nfa.state import State, StateType
 from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.pattern.linked import stage_of, stages_of
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import ConsumingStrategy, Quantifier, QuantifierProperty
 
@@ -60,7 +61,7 @@ class CombinedBuilder(GraphBuilder):
         combination = group.combination
         if combination is None:
             return super()._convert_group(group, sink)
-        if any(part.may_be_empty for part in group._stage.inside) and (
+        if any(part.may_be_empty for part in stage_of(group).inside) and (
             self._current_not_conditions()
         ):
             raise NotSupportedError(
@@ -134,7 +135,7 @@ class CombinedBuilder(GraphBuilder):
         if outer is not None and (ends := outer.getUntilCondition()) is not None:
             until = ends if until is None else RichOrCondition(ends, until)
         around = attrs.evolve(
-            group, stage=attrs.evolve(group._stage, quantifier=quantifier, until=until)
+            group, stage=attrs.evolve(stage_of(group), quantifier=quantifier, until=until)
         )
         if is_first:
             self._outside[around] = group, outer
@@ -154,7 +155,7 @@ class CombinedBuilder(GraphBuilder):
         """Return a state for a part to go on to, a copy if the part changes it."""
         is_greedy = any(
             single.quantifier.hasProperty(QuantifierProperty.GREEDY)
-            for stage in part._chain()
+            for stage in stages_of(part)
             for single in stage.singles()
         )
         if not is_greedy or not sink.transitions:
@@ -214,7 +215,7 @@ def _led(part: Pattern, around: GroupPattern) -> Pattern:
     """Return a part whose first stage follows what is before the group, also if it is a group."""
     first, *others = part.stages()
     strategy = around.getQuantifier().consumingStrategy
-    part = attrs.evolve(first, stage=first._stage.joined(strategy, None))
+    part = attrs.evolve(first, stage=stage_of(first).joined(strategy, None))
     for stage in others:
         part = attrs.evolve(stage, previous=part)
     return part

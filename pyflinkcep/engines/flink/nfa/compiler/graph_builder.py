@@ -366,7 +366,7 @@ class GraphBuilder:
     def _copy(self, state: State) -> State:
         copy = self._create_state(state.stage, state.kind)
         for t in state.transitions:
-            copy._add(t.action, copy if t.target is state else t.target, t.condition)
+            copy.add(t.action, copy if t.target is state else t.target, t.condition)
         return copy
 
     # --- properties of the current stage
