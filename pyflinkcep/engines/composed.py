@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 import numpy as np
@@ -19,8 +19,9 @@ from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.alternatives import alternatives
 from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.shapes import variable_of
 
-__all__ = ["ComposedSequences", "PlainQueries", "whole_matches"]
+__all__ = ["ComposedSequences", "PlainQueries", "in_order", "whole_matches"]
 
 
 class PlainQueries:
@@ -59,7 +60,7 @@ def whole_matches(
     query: Query, matches_of: Callable[[Query], Iterator[MatchPositions]]
 ) -> Iterator[MatchPositions]:
     """
-    Yield the matches of a composed query; they lack the components that are absent.
+    Yield the matches of the plain queries of a composed one; see :func:`in_order`.
 
     Parameters
     ----------
@@ -68,10 +69,8 @@ def whole_matches(
     matches_of : callable
         Returns the matches of a plain query.
     """
-    variables = query.variables
     for plain in alternatives(query):
-        for match in matches_of(plain):
-            yield _in_order(match, variables)
+        yield from matches_of(plain)
 
 
 @attrs.frozen(eq=False)
@@ -109,7 +108,7 @@ class ComposedSequences:
         self._query, self._table = queries.every[0], table
         self._parts: list[_Part] = []
         for number, plain in enumerate(queries.every):
-            numbers = [self.variables.index(name) for name in plain.variables]
+            numbers = [self.variables.index(variable_of(name)) for name in plain.variables]
             self._parts.append(_Part(queries.sequences(number, table, limit, narrows), numbers))
 
     def run(self, begun: list[int] | None = None) -> Iterator[MatchPositions]:
@@ -128,9 +127,11 @@ class ComposedSequences:
         self, output: str, watermark: int | None, undecided: list[int]
     ) -> Iterator[MatchPositions]:
         """Yield the first matches of the starts that are decided in each of the queries."""
-        every = list(
-            self._whole(lambda sequences: sequences.searched("onePerStart", watermark, undecided))
-        )
+        every = [
+            match
+            for part in self._parts
+            for match in part.sequences.searched("onePerStart", watermark, undecided)
+        ]
         partition = partition_numbers(self._query, self._table)
         stops: dict[int, int] = {}
         for at in undecided:
@@ -140,7 +141,8 @@ class ComposedSequences:
             for match in every
             if (at := min(own[0] for own in match.values())) < stops.get(partition[at], at + 1)
         )
-        yield from chosen_firsts(decided, self.variables, partition, output)
+        for match in chosen_firsts(decided, self.variables, partition, output):
+            yield in_order(match, self.variables)
 
     def matches(self) -> Iterator[MatchPositions]:
         """Yield all matches, found lazily."""
@@ -151,7 +153,7 @@ class ComposedSequences:
     ) -> Iterator[MatchPositions]:
         for part in self._parts:
             for match in find(part.sequences):
-                yield _in_order(match, self.variables)
+                yield in_order(match, self.variables)
 
     def arrays(self) -> Iterator[MatchArrays] | None:
         """Return all matches from the kernel; None if it cannot find them."""
@@ -164,6 +166,8 @@ class ComposedSequences:
         return self._arrays([part.sequences.searched_arrays(output) for part in self._parts])
 
     def _arrays(self, found: list[Iterator[MatchArrays] | None]) -> Iterator[MatchArrays] | None:
+        if any(len(set(part.numbers)) < len(part.numbers) for part in self._parts):
+            return None  # an array has the events of a component side by side
         known = [arrays for arrays in found if arrays is not None]
         return self._renumbered(known) if len(known) == len(found) else None
 
@@ -207,23 +211,34 @@ class ComposedSequences:
         yield from ((at, ended[at]) for at in sorted(ended))
 
 
-def _in_order(match: MatchPositions, variables: Sequence[str]) -> MatchPositions:
-    return {variable: match[variable] for variable in variables if variable in match}
+def in_order(match: MatchPositions, variables: Sequence[str]) -> MatchPositions:
+    """Return a match of a plain query with the events of all iterations by variable."""
+    if match.keys() <= set(variables):
+        return {variable: match[variable] for variable in variables if variable in match}
+    found: dict[str, list[int]] = {}
+    for name, own in match.items():
+        found.setdefault(variable_of(name), []).extend(own)
+    return {variable: sorted(found[variable]) for variable in variables if variable in found}
 
 
 def _own(
     measures: Sequence[MeasuredValues], variables: Sequence[str]
-) -> tuple[list[MeasuredValues], Mapping[int, int]]:
-    """Return the measures of some variables, and by place among all the place among these."""
-    own = [place for place, measure in enumerate(measures) if measure[0] in variables]
-    return [measures[place] for place in own], {place: n for n, place in enumerate(own)}
+) -> tuple[list[MeasuredValues], list[int]]:
+    """Return the measures of some variables, in each iteration, and the place of each among all."""
+    own = [
+        ((name, values, function), place)
+        for place, (variable, values, function) in enumerate(measures)
+        for name in variables
+        if variable_of(name) == variable
+    ]
+    return [measure for measure, _ in own], [place for _, place in own]
 
 
 def _with(
-    totals: tuple[Total, ...], found: Sequence[Total], places: Mapping[int, int]
+    totals: tuple[Total, ...], found: Sequence[Total], places: Sequence[int]
 ) -> tuple[Total, ...]:
     """Return totals with those that a plain query adds."""
-    return tuple(
-        combined(total, found[places[place]]) if place in places else total
-        for place, total in enumerate(totals)
-    )
+    every = list(totals)
+    for total, place in zip(found, places, strict=True):
+        every[place] = combined(every[place], total)
+    return tuple(every)

@@ -20,7 +20,8 @@ def timed(query: Query) -> Query:
     """Return a query whose window counts events as one for events with their numbers as times."""
     if query.most_events is None:
         return query
-    return attrs.evolve(query, window=query.most_events - 1, most_events=None)
+    most = query.most_events
+    return attrs.evolve(query, window=most - 1, most_events=None, most_taken=most)
 
 
 def limit_of(query: Query, limit: RunLimit | None) -> RunLimit | None:

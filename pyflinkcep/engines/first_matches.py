@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pyflinkcep.engines.sequences.evaluation import MatchPositions
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.shapes import variable_of
 
 __all__ = ["chosen_firsts", "partition_numbers"]
 
@@ -66,7 +67,7 @@ def chosen_firsts(
 
 def _way(match: MatchPositions, places: dict[str, int]) -> _Way:
     return sorted(
-        (at, number > 0, places[name])
+        (at, number > 0, places[variable_of(name)])
         for name, own in match.items()
         for number, at in enumerate(own)
     )

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from pyflinkcep.engines.by_data import resolved
 from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
-from pyflinkcep.engines.composed import ComposedSequences, PlainQueries, whole_matches
+from pyflinkcep.engines.composed import ComposedSequences, PlainQueries, in_order, whole_matches
 from pyflinkcep.engines.compressed.arrays import MatchArrays
 from pyflinkcep.engines.compressed.counting import Total, added
 from pyflinkcep.engines.compressed.nodes import Node
@@ -152,10 +152,10 @@ def _list_matches(query: Query, table: EventTable, output: str) -> Iterator[Matc
 def _composed_lists(query: Query, table: EventTable, output: str) -> Iterator[MatchPositions]:
     own = "all" if output == "all" else "onePerStart"
     found = whole_matches(query, lambda plain: _list_matches(plain, table, own))
-    if output == "all":
-        return found
-    partition = partition_numbers(query, table)
-    return chosen_firsts(found, query.variables, partition, output)
+    if output != "all":
+        partition = partition_numbers(query, table)
+        found = chosen_firsts(found, query.variables, partition, output)
+    return (in_order(match, query.variables) for match in found)
 
 
 def compressed_matches(query: Query, table: EventTable) -> Compressed:

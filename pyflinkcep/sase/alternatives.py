@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Literal, Operation, Tree, rewritten
+from pyflinkcep.sase.iterations import Iterations, untitled
 from pyflinkcep.sase.model import Component, Query, Strategy
 from pyflinkcep.sase.normal_form import clauses
 from pyflinkcep.sase.placement import clause_edges
@@ -36,8 +37,9 @@ def alternatives(query: Query) -> tuple[Query, ...]:
     if not query.is_composed:
         return (query,)
     every = query.words()
-    writer = _Writer(query, [clause for c in query.conditions for clause in clauses(c)])
-    positive = [writer.positive(word) for word in every]
+    own = [clause for c in query.conditions for clause in clauses(c)]
+    writer = _Writer(query, own, Iterations.of(query))
+    positive = list(map(writer.positive, every))
     return tuple(writer.plain(word, positive) for word in every)
 
 
@@ -45,19 +47,26 @@ def alternatives(query: Query) -> tuple[Query, ...]:
 class _Writer:
     query: Query
     clauses: Sequence[Tree]
+    iterations: Iterations
 
     def positive(self, word: Word) -> Word:
         """Return the components of a word that take events."""
-        return tuple(name for name in word if not self.query.component(name).negated)
+        return tuple(name for name in word if not self._part(name).negated)
+
+    def _part(self, name: str) -> Component:
+        """Return a component under its name in a word."""
+        return attrs.evolve(self.query.component(name), variable=name)
 
     def plain(self, word: Word, every: Sequence[Word]) -> Query:
         """Return the query of a word; `every` has the words without negated components."""
-        own, query = set(word), self.query
-        conditions = [clause for clause in self.clauses if _names(clause) <= own]
+        query = self.query
+        conditions = [
+            own for clause in self.clauses for own in self.iterations.of_word(clause, word)
+        ]
         components: list[Component] = []
         before: Word = ()
         for name in word:
-            part = query.component(name)
+            part = self._part(name)
             if not part.negated:
                 for rival in self._rivals(before, name, every):
                     components.append(self._negated(rival, name))
@@ -68,7 +77,7 @@ class _Writer:
         return Query(
             query.form,
             tuple(components),
-            tuple(pair for name in before for pair in query.strategies if pair[0] == name),
+            tuple((name, query.strategy_of(name)) for name in before if query.strategies),
             query.equal,
             query.constants,
             tuple(conditions),
@@ -82,20 +91,19 @@ class _Writer:
         """Yield the components that would consume an event while `name` is waited for."""
         if self.query.strategy_of(name) is not Strategy.SKIP_TILL_NEXT_MATCH:
             return
-        if not before or self.query.component(before[-1]).repeats:
+        if not before or self._part(before[-1]).repeats:
             return
         size = len(before)
         following = (word[size] for word in every if word[:size] == before and len(word) > size)
         yield from (rival for rival in dict.fromkeys(following) if rival != name)
 
     def _negated(self, rival: str, name: str) -> Component:
-        type_ = self.query.component(rival).type
+        type_ = self._part(rival).type
         return Component(type_, _absent_name(rival, name), negated=True)
 
     def _conditions_of(self, rival: str, name: str, before: Word) -> Iterator[Tree]:
         """Yield the conditions under which an event begins another component."""
-        known = {*before, rival}
-        chain = tuple(self.query.component(v) for v in (*before, rival))
+        chain = tuple(map(self._part, (*before, rival)))
         prefix = attrs.evolve(self.query, components=chain, shape=None)
 
         def renamed(leaf: Leaf) -> Leaf:
@@ -104,9 +112,9 @@ class _Writer:
             return attrs.evolve(leaf, variable=_absent_name(rival, name), index=None, text="")
 
         for clause in self.clauses:
-            names = _names(clause)
-            if rival in names and names <= known and "begin" in clause_edges(clause, prefix)[1]:
-                yield rewritten(_untitled(clause), renamed)
+            for own in self.iterations.of_word(clause, (*before, rival)):
+                if rival in _names(own) and "begin" in clause_edges(own, prefix)[1]:
+                    yield rewritten(untitled(own), renamed)
 
 
 def _absent_name(rival: str, name: str) -> str:
@@ -116,14 +124,6 @@ def _absent_name(rival: str, name: str) -> str:
 
 def _names(clause: Tree) -> set[str]:
     return {reference.variable for reference in references(clause)}
-
-
-def _untitled(tree: Tree) -> Tree:
-    """Return a condition without the text that it was read from."""
-    if not isinstance(tree, Operation):
-        return tree
-    operands = tuple(map(_untitled, tree.operands))
-    return attrs.evolve(tree, operands=operands, text="")
 
 
 def _counts(part: Component) -> Iterator[Tree]:

@@ -274,7 +274,7 @@ class _Checks:
         if alone:
             return
         variable = reference.variable
-        if self._part(reference).repeats and reference.index not in (FIRST, LAST):
+        if self._part(reference).takes_many and reference.index not in (FIRST, LAST):
             raise self.failure(
                 reference.at,
                 f"expected one value, got every event of {variable!r}",

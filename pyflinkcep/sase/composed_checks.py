@@ -3,16 +3,32 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import attrs
 
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.expressions.tree import Aggregate, leaves
 from pyflinkcep.sase.alternatives import alternatives
 from pyflinkcep.sase.checks import Failure, check, check_end
+from pyflinkcep.sase.iterations import Iterations
 from pyflinkcep.sase.model import MOST_WORDS, OUTSIDE, Component, Query, Totals
 from pyflinkcep.sase.normal_form import clauses
-from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Shape, TooManyWordsError, Word
-from pyflinkcep.sase.tree import references
+from pyflinkcep.sase.shapes import (
+    AnyOrder,
+    Choice,
+    One,
+    Optional,
+    Repeated,
+    Sequence,
+    Shape,
+    TooManyWordsError,
+    Word,
+    variable_of,
+)
+from pyflinkcep.sase.tree import CURRENT, PREVIOUS, references
 
 __all__ = ["check_query"]
 
@@ -56,12 +72,20 @@ class _Checks:
 
     def run(self) -> None:
         self._negations(self.query.shape)
-        self._words(self._every_word())
+        self._repetitions(self.query.shape)
+        self._references()
+        every = self._every_word()
+        self._words(every)
+        self._readings(every)
         self._strategies()
         check(self.query, self.failure)
         self._clauses()
         for plain in alternatives(self.query):
-            check(plain, self.failure)
+            check(plain, self._without_iterations)
+
+    def _without_iterations(self, at: int, what: str, hint: str) -> InvalidArgumentError:
+        """Return the error for a problem of a word, which numbers iterations."""
+        return self.failure(at, *(re.sub(r"(\t|\\t)[\d.]+", "", text) for text in (what, hint)))
 
     @property
     def _at(self) -> int:
@@ -74,7 +98,7 @@ class _Checks:
             raise self.failure(
                 self._at,
                 f"the pattern stands for more than {MOST_WORDS} sequences of components",
-                "write fewer ? and |, and fewer parts in AND",
+                "write fewer ? and |, fewer parts in AND, and fewer iterations",
             ) from None
 
     def _words(self, every: list[Word]) -> None:
@@ -88,7 +112,8 @@ class _Checks:
                 )
             for part in (parts[0], parts[-1]):
                 check_end(part, self.query, self.failure)
-            if known.setdefault(positive, word) != word:
+            bare = tuple(map(variable_of, word))
+            if known.setdefault(positive, bare) != bare:
                 raise self.failure(
                     self._at,
                     f"two alternatives are both {', '.join(positive)}",
@@ -99,10 +124,10 @@ class _Checks:
         """Refuse negated components where they stand in no gap of their own."""
         if shape is None or isinstance(shape, One):
             return
-        inner = (shape.part,) if isinstance(shape, Optional) else shape.parts
+        inner = _inner(shape)
         for part in inner:
             self._negations(part)
-        alone = isinstance(shape, Optional | Choice)
+        alone = isinstance(shape, Optional | Choice | Repeated)
         found = [part for part in inner if isinstance(part, One)] if alone else []
         if isinstance(shape, AnyOrder):
             found = list(_ones(shape))
@@ -114,6 +139,66 @@ class _Checks:
                     component.at,
                     f"{component.variable!r} is negated {where}",
                     "negate a component between others: SEQ(A a, ~(N n), B b)",
+                )
+
+    def _repetitions(self, shape: Shape | None) -> None:
+        """Refuse groups that repeat without a bound."""
+        if shape is None or isinstance(shape, One):
+            return
+        for part in _inner(shape):
+            self._repetitions(part)
+        if isinstance(shape, Repeated) and shape.most is None and self.query.most_events is None:
+            first = self.query.component(next(_ones(shape)).variable)
+            raise self.failure(
+                first.at,
+                f"nothing bounds how often the group of {first.variable!r} repeats",
+                "write how often at most, as in {1,5}, or WITHIN 20 EVENTS",
+            )
+
+    def _references(self) -> None:
+        """Refuse indexes of a variable that a group takes once in each iteration."""
+        iterations = Iterations.of(self.query)
+        for condition in self.query.conditions:
+            for clause in clauses(condition):
+                found = list(leaves(clause))
+                own = [leaf.over.variable for leaf in found if not iterations.is_previous(leaf)]
+                for leaf in found:
+                    variable, index = leaf.over.variable, leaf.over.index
+                    if variable not in iterations.singles:
+                        continue
+                    if isinstance(leaf, Aggregate) or index not in (None, CURRENT, PREVIOUS):
+                        raise self.failure(
+                            leaf.over.at,
+                            f"{variable!r} has one event in each iteration of its group",
+                            f"write {variable}.attribute, or {variable}[i-1].attribute of the "
+                            "iteration before",
+                        )
+                    if index == PREVIOUS and iterations.anchor(variable, own) is None:
+                        raise self.failure(
+                            leaf.over.at,
+                            f"{variable}[i-1] without an event of this iteration",
+                            f"compare it with {variable}.attribute, or another of its group",
+                        )
+
+    def _readings(self, every: list[Word]) -> None:
+        """Refuse groups whose iterations cannot be told from the events of a match."""
+        known: dict[Word, Word] = {}
+        for word in every:
+            taken = [n for n in word if not self.query.component(n).negated]
+            bare = tuple(map(variable_of, taken))
+            twice = [
+                one for one, other in pairwise(bare)
+                if one == other and self.query.component(one).repeats
+            ]  # fmt: skip
+            for size in range(1, len(bare) + 1):
+                if known.setdefault(bare[:size], tuple(taken[:size])) != tuple(taken[:size]):
+                    twice.append(bare[size - 1])
+            if twice:
+                part = self.query.component(twice[0])
+                raise self.failure(
+                    part.at,
+                    f"an event of {part.variable!r} may belong to two iterations of its group",
+                    "let each iteration end with a component that is neither optional nor a loop",
                 )
 
     def _strategies(self) -> None:
@@ -129,12 +214,12 @@ class _Checks:
 
     def _clauses(self) -> None:
         """Refuse conditions on components that no match has together."""
-        every = [set(word) for word in self.query.words()]
+        every, iterations = self.query.words(), Iterations.of(self.query)
         for condition in self.query.conditions:
             for clause in clauses(condition):
                 found = list(references(clause))
                 names = {reference.variable for reference in found}
-                if not any(names <= word for word in every):
+                if not any(own for word in every for own in iterations.of_word(clause, word)):
                     raise self.failure(
                         found[0].at,
                         f"no match has all of {', '.join(map(repr, sorted(names)))}",
@@ -146,5 +231,9 @@ def _ones(shape: Shape) -> Iterator[One]:
     if isinstance(shape, One):
         yield shape
         return
-    for part in (shape.part,) if isinstance(shape, Optional) else shape.parts:
+    for part in _inner(shape):
         yield from _ones(part)
+
+
+def _inner(shape: Optional | Repeated | Sequence | Choice | AnyOrder) -> tuple[Shape, ...]:
+    return (shape.part,) if isinstance(shape, Optional | Repeated) else shape.parts

@@ -16,7 +16,17 @@ from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Query, Strategy
 from pyflinkcep.sase.normal_form import clauses
 from pyflinkcep.sase.placement import placed_clause
-from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Sequence, Shape, Word, words
+from pyflinkcep.sase.shapes import (
+    AnyOrder,
+    Choice,
+    One,
+    Optional,
+    Repeated,
+    Sequence,
+    Shape,
+    Word,
+    words,
+)
 from pyflinkcep.sase.sql import all_of, condition_sql
 from pyflinkcep.sase.tree import references
 
@@ -29,6 +39,8 @@ def why_no_composed_pattern(query: Query) -> str | None:
         Strategy.SKIP_TILL_ANY_MATCH
     }:
         return "it is composed, and events that begin one component are skipped for no other"
+    if any(part.in_group for part in query.components):
+        return "it is composed, and a group repeats"
     for part in query.components:
         if part.repeats or part.negated:
             what = "repeats" if part.repeats else "is negated"
@@ -59,7 +71,7 @@ def _interleaves(shape: Shape) -> bool:
     """Whether parts in any order have more than one event, or perhaps none."""
     if isinstance(shape, One):
         return False
-    inner = (shape.part,) if isinstance(shape, Optional) else shape.parts
+    inner = (shape.part,) if isinstance(shape, Optional | Repeated) else shape.parts
     if isinstance(shape, AnyOrder) and any(len(w) != 1 for p in inner for w in words(p, 1000)):
         return True
     return any(map(_interleaves, inner))
@@ -85,6 +97,7 @@ class _Builder:
             name = shape.variable
             stage = Pattern.begin(name) if before is None else before.followedByAny(name)
             return stage.where(self._condition(name))
+        assert not isinstance(shape, Repeated)
         group = self._group(shape)
         return Pattern.begin(group) if before is None else before.followedByAny(group)
 

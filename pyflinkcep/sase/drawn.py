@@ -71,13 +71,17 @@ def _part(shape: shapes.Shape, query: Query, boxes: Mapping[str, Box]) -> Part:
         if isinstance(drawn, Choice):
             drawn = Frame(Row((drawn,)))
         return attrs.evolve(drawn, optional="optional")
+    if isinstance(shape, shapes.Repeated):
+        return Frame(_row(shape.part, query, boxes), repeats=_times(shape.least, shape.most))
     return Frame(_row(shape, query, boxes))
 
 
 def _first(shape: shapes.Shape) -> str:
     """Return the first variable of a shape."""
     while not isinstance(shape, shapes.One):
-        shape = shape.part if isinstance(shape, shapes.Optional) else shape.parts[0]
+        shape = (
+            shape.part if isinstance(shape, shapes.Optional | shapes.Repeated) else shape.parts[0]
+        )
     return shape.variable
 
 
@@ -88,9 +92,12 @@ def _variables(condition: Tree) -> set[str]:
 
 
 def _box(part: Component, conditions: Iterable[str]) -> Box:
-    most = "or more" if part.most is None else f"to {part.most}"
-    repeats = f"{part.least} {most}" if part.repeats else ""
+    repeats = _times(part.least, part.most) if part.repeats else ""
     return Box(part.variable, (f"type {part.type}", *conditions), repeats, "", part.negated)
+
+
+def _times(least: int, most: int | None) -> str:
+    return f"{least} {'or more' if most is None else f'to {most}'}"
 
 
 def _link(query: Query, part: Component) -> Link:

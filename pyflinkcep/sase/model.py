@@ -9,7 +9,7 @@ from enum import Enum
 import attrs
 
 from pyflinkcep.expressions.tree import Literal, Tree
-from pyflinkcep.sase.shapes import Shape, Word, words
+from pyflinkcep.sase.shapes import Shape, Word, variable_of, words
 
 __all__ = [
     "EVENT_TIME",
@@ -72,6 +72,8 @@ class Component:
         The least number of events of a component that repeats.
     most : int or None
         The greatest number of them, in SEQ.
+    in_group : bool
+        Whether it is in a group that repeats, which takes it once in each iteration.
     at : int
         Its place in the text.
     """
@@ -82,7 +84,13 @@ class Component:
     negated: bool = False
     least: int = 1
     most: int | None = None
+    in_group: bool = False
     at: int = attrs.field(default=0, eq=False)
+
+    @property
+    def takes_many(self) -> bool:
+        """Whether a match may have several of its events."""
+        return self.repeats or self.in_group
 
 
 def default_variable(type_: str) -> str:
@@ -164,6 +172,8 @@ class Query:
         The query whose events it reads, before THEN.
     totals : Totals or None
         What is totalled in windows, if matches are not listed.
+    most_taken : int or None
+        The most events of a match, if its `window` is `most_events` of events numbered by time.
     """
 
     form: Form
@@ -181,6 +191,7 @@ class Query:
     event: str | None = None
     before: Query | None = None
     totals: Totals | None = None
+    most_taken: int | None = None
 
     @property
     def positive(self) -> tuple[Component, ...]:
@@ -214,7 +225,8 @@ class Query:
         """
         if self.shape is None:
             return [tuple(part.variable for part in self.components)]
-        return words(self.shape, MOST_WORDS)
+        negated = frozenset(part.variable for part in self.components if part.negated)
+        return words(self.shape, MOST_WORDS, self.most_events or self.most_taken, negated)
 
     @property
     def looks_back(self) -> bool:
@@ -233,8 +245,9 @@ class Query:
     @property
     def takes_several(self) -> bool:
         """Whether every match has components of several events."""
-        negated = {part.variable for part in self.components if part.negated}
-        return all(sum(name not in negated for name in word) > 1 for word in self.words())
+        return all(
+            sum(not self.component(name).negated for name in word) > 1 for word in self.words()
+        )
 
     @property
     def is_global(self) -> bool:
@@ -242,12 +255,15 @@ class Query:
         return any(strategy is Strategy.STRICT_CONTIGUITY for _, strategy in self.strategies)
 
     def strategy_of(self, variable: str) -> Strategy:
-        """Return the strategy of a variable."""
-        return dict(self.strategies).get(variable, Strategy.SKIP_TILL_ANY_MATCH)
+        """Return the strategy of a variable, or of a name in a word."""
+        found = dict(self.strategies)
+        own = found.get(variable_of(variable), Strategy.SKIP_TILL_ANY_MATCH)
+        return found.get(variable, own)
 
     def component(self, variable: str) -> Component:
-        """Return the component of a variable."""
-        return next(part for part in self.components if part.variable == variable)
+        """Return the component of a variable, or of a name in a word."""
+        names = variable, variable_of(variable)
+        return next(part for part in self.components if part.variable in names)
 
     def place(self, variable: str) -> int:
         """Return the index of a variable's component."""

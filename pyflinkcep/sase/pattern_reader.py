@@ -7,7 +7,7 @@ import attrs
 
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component, Form, default_variable
-from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Sequence, Shape
+from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Repeated, Sequence, Shape
 from pyflinkcep.sase.tokens import KEYWORDS, NAME
 
 __all__ = ["SHAPE", "PatternReader"]
@@ -71,7 +71,7 @@ class PatternReader:
         return parts[0] if len(parts) == 1 else Choice(tuple(parts))
 
     def _part(self) -> Shape:
-        cursor = self._cursor
+        cursor, begin = self._cursor, len(self.components)
         if self._at_group("seq"):
             shape = _sequence(self._parts("separate components by commas: SEQ(A a, B+ b[])"))
         elif self._at_group("and"):
@@ -84,9 +84,10 @@ class PatternReader:
         else:
             return self._component()
         if cursor.here.text in ("+", "*", "{"):
-            raise cursor.unexpected(
-                "the end of a group", "only components repeat: write B+ b[]; a group may have ?"
-            )
+            _, least, most = self._repetition()
+            inside = self.components[begin:]
+            self.components[begin:] = [attrs.evolve(part, in_group=True) for part in inside]
+            return Repeated(shape, least, most)
         return Optional(shape) if cursor.take("?") else shape
 
     def _parts(self, hint: str) -> list[Shape]:

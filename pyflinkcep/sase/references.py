@@ -51,7 +51,7 @@ class ReferenceReader:
         if not cursor.take("."):
             return Column(None, part.variable, index, shown, cursor.span(token.at))
         attribute = cursor.name("an attribute", f"write {token.text}.attribute")
-        if attribute.word == "len" and index is None and part.repeats:
+        if attribute.word == "len" and index is None and part.takes_many:
             return Column(column_sql("LEN"), part.variable, index, "", cursor.span(token.at))
         column = Column(
             quoted_name(attribute.name), part.variable, index, "", cursor.span(token.at)
@@ -103,7 +103,7 @@ class ReferenceReader:
                 token.at, f"expected an index, got {variable}[{token.text}]", _INDEXES
             )
         cursor.need("]", _INDEXES)
-        if not part.repeats:
+        if not part.takes_many:
             raise cursor.failure(
                 opened.at,
                 f"{variable!r} does not repeat, so it has no [{index}]",

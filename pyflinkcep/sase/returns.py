@@ -61,8 +61,8 @@ class Returns:
     def _column(self, value: Tree, events: _Events) -> Any:
         if not isinstance(value, Column) or value.index in (FIRST, LAST):
             return self._value(value, events)
-        repeats = self.query.component(value.variable).repeats
-        return events.all(value) if repeats else self._value(value, events)
+        is_list = self.query.component(value.variable).takes_many
+        return events.all(value) if is_list else self._value(value, events)
 
     def _attribute(self, event: Any, name: str) -> Any:
         """Return an attribute of an event, or what SQL computes from it."""

@@ -3,7 +3,8 @@
 How the components of a composed pattern may follow one another.
 
 A composed pattern stands for a finite number of *words*: sequences of its components, each at most
-once. ``SEQ(A a, (B b | C c)?, D d)`` has the words *a b d*, *a c d* and *a d*.
+once. ``SEQ(A a, (B b | C c)?, D d)`` has the words *a b d*, *a c d* and *a d*. In a group that
+repeats a component is taken once in each iteration, and its name in a word tells which.
 """
 
 from __future__ import annotations
@@ -17,15 +18,33 @@ __all__ = [
     "Choice",
     "One",
     "Optional",
+    "Repeated",
     "Sequence",
     "Shape",
     "TooManyWordsError",
     "Word",
+    "enclosing",
+    "iteration_of",
+    "variable_of",
     "words",
 ]
 
 Word = tuple[str, ...]
-"""Variables in the order of their events; negated ones stand in their gaps."""
+"""Variables in the order of their events; negated ones stand in their gaps. A variable of a group
+that repeats is followed by the numbers of the iterations, the outermost first: ``a\\t2``."""
+
+_ITERATION = "\t"
+
+
+def variable_of(name: str) -> str:
+    """Return the variable of a name in a word."""
+    return name.partition(_ITERATION)[0]
+
+
+def iteration_of(name: str) -> tuple[int, ...]:
+    """Return the numbers of the iterations of a name in a word, the outermost first."""
+    numbers = name.partition(_ITERATION)[2]
+    return tuple(map(int, numbers.split("."))) if numbers else ()
 
 
 class TooManyWordsError(Exception):
@@ -67,24 +86,56 @@ class Optional:
     part: Shape
 
 
-Shape = One | Sequence | Choice | AnyOrder | Optional
+@attrs.frozen
+class Repeated:
+    """``p+``, ``p*``, ``p{n,m}``: iterations of the part; `most` is None if nothing bounds them."""
+
+    part: Shape
+    least: int
+    most: int | None
 
 
-def words(shape: Shape, most: int) -> list[Word]:
+Shape = One | Sequence | Choice | AnyOrder | Optional | Repeated
+
+
+def enclosing(shape: Shape, groups: tuple[int, ...] = ()) -> dict[str, tuple[int, ...]]:
+    """Return for each variable the groups around it that repeat, the outermost first."""
+    if isinstance(shape, One):
+        return {shape.variable: groups}
+    if isinstance(shape, Optional | Repeated):
+        own = (*groups, id(shape)) if isinstance(shape, Repeated) else groups
+        return enclosing(shape.part, own)
+    return {name: own for part in shape.parts for name, own in enclosing(part, groups).items()}
+
+
+def words(
+    shape: Shape, most: int, events: int | None = None, negated: frozenset[str] = frozenset()
+) -> list[Word]:
     """
     Return the words of a shape, each once.
+
+    Parameters
+    ----------
+    shape : Shape
+        The shape.
+    most : int
+        The most words.
+    events : int, optional
+        The most events of a match, which bounds groups that repeat.
+    negated : frozenset of str
+        The variables that take no event.
 
     Raises
     ------
     TooManyWordsError
-        If there are more than `most`.
+        If there are more than `most`, or infinitely many.
 
     Examples
     --------
     >>> words(AnyOrder((One("a"), Sequence((One("b"), One("c"))))), 9)
     [('a', 'b', 'c'), ('b', 'a', 'c'), ('b', 'c', 'a')]
     """
-    return list(_limited(_words(shape, most), most))
+    return list(_limited(_Words(most, events, negated).of(shape), most))
 
 
 def _limited(found: Iterable[Word], most: int) -> Iterator[Word]:
@@ -96,22 +147,65 @@ def _limited(found: Iterable[Word], most: int) -> Iterator[Word]:
     yield from known
 
 
-def _words(shape: Shape, most: int) -> Iterator[Word]:
-    if isinstance(shape, One):
-        yield (shape.variable,)
-    elif isinstance(shape, Optional):
-        yield from words(shape.part, most)
-        yield ()
-    elif isinstance(shape, Choice):
-        for part in shape.parts:
-            yield from words(part, most)
-    else:
-        join = _interleaved if isinstance(shape, AnyOrder) else _joined
+@attrs.frozen
+class _Words:
+    most: int
+    events: int | None
+    negated: frozenset[str]
+
+    def all(self, shape: Shape) -> list[Word]:
+        return list(_limited(self.of(shape), self.most))
+
+    def of(self, shape: Shape) -> Iterator[Word]:
+        if isinstance(shape, One):
+            yield (shape.variable,)
+        elif isinstance(shape, Optional):
+            yield from self.all(shape.part)
+            yield ()
+        elif isinstance(shape, Choice):
+            for part in shape.parts:
+                yield from self.all(part)
+        elif isinstance(shape, Repeated):
+            yield from self.iterations(shape)
+        else:
+            join = _interleaved if isinstance(shape, AnyOrder) else _joined
+            found: list[Word] = [()]
+            for part in shape.parts:
+                own = self.all(part)
+                found = list(
+                    _limited((w for a in found for b in own for w in join(a, b)), self.most)
+                )
+            yield from found
+
+    def iterations(self, shape: Repeated) -> Iterator[Word]:
+        """Yield the words of a group that repeats; an iteration without an event is none."""
+        every = self.all(shape.part)
+        own = [word for word in every if self.size(word)]
+        least = shape.least if len(own) == len(every) else 0
+        most = shape.most
+        if most is None:
+            if self.events is None:
+                raise TooManyWordsError
+            # One more than may match, for its first event may be taken by a run that waits.
+            shortest = min(map(self.size, own), default=1)
+            most = max(least, (self.events - 1) // shortest + 1)
         found: list[Word] = [()]
-        for part in shape.parts:
-            own = words(part, most)
-            found = list(_limited((w for a in found for b in own for w in join(a, b)), most))
+        for number in range(1, most + 1):
+            if number > least:
+                yield from found
+            again = [tuple(_iterated(name, number) for name in word) for word in own]
+            found = list(_limited((a + b for a in found for b in again), self.most))
         yield from found
+
+    def size(self, word: Word) -> int:
+        """Return the number of components of a word that take events."""
+        return sum(variable_of(name) not in self.negated for name in word)
+
+
+def _iterated(name: str, number: int) -> str:
+    """Return a name in an iteration of a group around it."""
+    variable, _, inner = name.partition(_ITERATION)
+    return f"{variable}{_ITERATION}{number}" + (f".{inner}" if inner else "")
 
 
 def _joined(one: Word, other: Word) -> Iterator[Word]:

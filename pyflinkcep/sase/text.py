@@ -18,7 +18,7 @@ from pyflinkcep.sase.model import (
     Totals,
     default_variable,
 )
-from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Sequence, Shape
+from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Repeated, Sequence, Shape
 from pyflinkcep.sase.tokens import KEYWORDS, text_literal
 
 __all__ = ["query_text", "stored_text"]
@@ -85,9 +85,14 @@ def _shape(shape: Shape, parts: Mapping[str, Component], *, is_whole: bool = Fal
         return f"{name}({', '.join(_shape(part, parts) for part in shape.parts)})"
     if isinstance(shape, One):
         text = _component(parts[shape.variable])
+    elif isinstance(shape, Repeated):
+        inner = _shape(shape.part, parts)
+        is_bare = isinstance(shape.part, One | Optional | Repeated)
+        text = f"({inner})" if is_bare else inner
+        text += _times(shape.least, shape.most)
     elif isinstance(shape.part, One) and parts[shape.part.variable].least == 1:
         text = _component(parts[shape.part.variable], is_optional=True)
-    elif isinstance(shape.part, One | Optional):
+    elif isinstance(shape.part, One | Optional | Repeated):
         text = f"({_shape(shape.part, parts)})?"
     else:
         text = f"{_shape(shape.part, parts)}?"
@@ -102,10 +107,13 @@ def _component(part: Component, *, is_optional: bool = False) -> str:
 def _count(part: Component, is_optional: bool) -> str:
     if not part.repeats:
         return "?" if is_optional else ""
-    least = 0 if is_optional else part.least
-    if part.most is None:
+    return _times(0 if is_optional else part.least, part.most)
+
+
+def _times(least: int, most: int | None) -> str:
+    if most is None:
         return {0: "*", 1: "+"}.get(least, f"{{{least},}}")
-    return f"{{{least}}}" if least == part.most else f"{{{least},{part.most}}}"
+    return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
 
 
 def _name(part: Component) -> str:

@@ -18,7 +18,8 @@ from pyflinkcep import CepError
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.testing import matchSase
-from tests.property.composed_reference import Taken, matches
+from tests.property.composed_iterations import Taken
+from tests.property.composed_reference import matches
 
 STRATEGIES = (
     "strict_contiguity",
@@ -38,6 +39,8 @@ class Writer:
         self.loops: list[str] = []
         self.singles: list[str] = []
         self.negated: list[str] = []
+        self.grouped: list[str] = []
+        self.depth = 0
 
     def query(self) -> str:
         """Return the text of a query, which may be refused."""
@@ -56,6 +59,8 @@ class Writer:
             items.append("[m = 1]")
         joined = "".join(f" AND {item}" for item in items)
         unit = chance.choice(["", "", "", " EVENTS"])
+        if ")+" in pattern or ")*" in pattern:
+            unit = " EVENTS"
         within = f" WITHIN {chance.randrange(2, 12)}{unit}" if chance.random() < 0.8 else ""
         return f"PATTERN {pattern} WHERE {strategy}{joined}{within}"
 
@@ -77,7 +82,14 @@ class Writer:
             inner = " | ".join(self.part(depth - 1) for _ in range(self.chance.randrange(2, 4)))
             return f"({inner}){self.chance.choice(['', '?'])}"
         word = self.chance.choice(["SEQ", "AND"])
-        return f"{self.group(word, depth - 1)}{self.chance.choice(['', '?'])}"
+        if kind < 0.9:
+            return f"{self.group(word, depth - 1)}{self.chance.choice(['', '?'])}"
+        self.depth += 1
+        known = len(self.singles)
+        inner = self.group(word, depth - 1)
+        self.depth -= 1
+        self.grouped += self.singles[known:]
+        return f"{inner}{self.chance.choice(['+', '*', '{2}', '{1,2}', '{0,3}', '{2,3}'])}"
 
     def component(self) -> str:
         """Return a component, which may be optional or a loop."""
@@ -130,7 +142,8 @@ class Writer:
         """Return one event of a variable."""
         variable = variable or self.chance.choice([*self.singles, *self.loops, *self.negated])
         if variable not in self.loops:
-            return variable
+            is_before = variable in self.grouped and self.chance.random() < 0.3
+            return f"{variable}[i-1]" if is_before else variable
         return f"{variable}{self.chance.choice(['[1]', '[i]', '[i-1]', '[LEN]', '[]'])}"
 
 
@@ -265,7 +278,7 @@ def check_firsts(query: SaseQuery, rows: list[dict[str, Any]], expected: set[Tak
             key = () if query.is_global else tuple(rows[match[0][1][0]][n] for n in query.equal)
             if match[0][1][0] > ended.get(key, -1) or None in key:
                 wanted.append(match)
-                ended[key] = match[-1][1][-1]
+                ended[key] = max(own[-1] for _, own in match)
         assert apart == Counter(wanted), (evaluation, query, rows)
 
 

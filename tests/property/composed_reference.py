@@ -4,12 +4,14 @@ The meaning of composed SEQ patterns, by brute force: slow and obvious.
 
 A run has taken events for a prefix of some word of the pattern. What may come next is read off the
 pattern, not off a list of words: :func:`following` is the derivative of a regular expression. The
-edges are those of docs/sase.md: begin, take, leave and ignore.
+edges are those of docs/sase.md: begin, take, leave and ignore. In a group that repeats a variable is
+named with its iterations, as in ``a@2`` and ``a@2.1``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import attrs
@@ -18,12 +20,19 @@ from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.tree import Aggregate, Column, Literal, Operation, Tree, leaves
 from pyflinkcep.sase.model import Component, Query, Strategy
 from pyflinkcep.sase.normal_form import clauses
-from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Sequence, Shape
+from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Repeated, Sequence, Shape
+from tests.property.composed_iterations import (
+    Further,
+    Iteration,
+    Taken,
+    around,
+    base,
+    inside,
+    merged,
+    path,
+)
 
 Event = dict[str, Any]
-Taken = tuple[tuple[str, tuple[int, ...]], ...]
-"""The variables of a run, in the order of their events, and the positions of these."""
-
 NOTHING: Shape = Sequence(())
 
 
@@ -37,7 +46,9 @@ def matches(query: Query, events: list[Event]) -> set[Taken]:
             key = tuple(event[name] for name in query.equal)
             groups.setdefault(at if None in key else key, []).append(at)
         whole = list(groups.values())
-    return {match for own in whole for match in _Machine(query, events, own).matches(shape)}
+    groups = around(shape)
+    found = (m for own in whole for m in _Machine(query, events, own, groups).matches(shape))
+    return {merged(match) for match in set(found)}
 
 
 @attrs.frozen
@@ -47,16 +58,28 @@ class _Machine:
     query: Query
     events: list[Event]
     own: list[int]
+    groups: dict[str, tuple[Any, ...]]
 
     # --- the pattern
 
-    def following(self, shape: Shape) -> Iterator[tuple[str, tuple[str, ...], Shape]]:
+    def following(self, shape: Any) -> Iterator[tuple[str, tuple[str, ...], Any]]:
         """Yield what may come next: a variable, the negated ones before it, and what is left."""
         if isinstance(shape, One):
             if not self.part(shape.variable).negated:
                 yield shape.variable, (), NOTHING
         elif isinstance(shape, Optional):
             yield from self.following(shape.part)
+        elif isinstance(shape, Repeated):
+            yield from self.following(Further(1, shape))
+        elif isinstance(shape, Further):
+            number, group = shape.number, shape.group
+            if group.most is None or number <= group.most:
+                for variable, absent, left in self.following(Iteration(number, group.part)):
+                    yield variable, absent, Sequence((left, Further(number + 1, group)))
+        elif isinstance(shape, Iteration):
+            for variable, absent, left in self.following(shape.part):
+                names = tuple(inside(name, shape.number) for name in absent)
+                yield inside(variable, shape.number), names, Iteration(shape.number, left)
         elif isinstance(shape, Choice):
             for part in shape.parts:
                 yield from self.following(part)
@@ -74,8 +97,14 @@ class _Machine:
                 for variable, absent, left in self.following(rest):
                     yield variable, passed + absent, left
 
-    def may_end(self, shape: Shape) -> bool:
+    def may_end(self, shape: Any) -> bool:
         """Whether nothing more is needed."""
+        if isinstance(shape, Repeated):
+            return self.may_end(Further(1, shape))
+        if isinstance(shape, Further):
+            return shape.number > shape.group.least or self.may_end(shape.group.part)
+        if isinstance(shape, Iteration):
+            return self.may_end(shape.part)
         if isinstance(shape, One):
             return self.part(shape.variable).negated
         if isinstance(shape, Optional):
@@ -83,8 +112,10 @@ class _Machine:
         every = any if isinstance(shape, Choice) else all
         return every(map(self.may_end, shape.parts))
 
-    def absent_in(self, shape: Shape) -> tuple[str, ...]:
+    def absent_in(self, shape: Any) -> tuple[str, ...]:
         """Return the negated components of what is passed without an event."""
+        if isinstance(shape, Iteration):
+            return tuple(inside(name, shape.number) for name in self.absent_in(shape.part))
         if isinstance(shape, One):
             return (shape.variable,) if self.part(shape.variable).negated else ()
         if isinstance(shape, Sequence):
@@ -92,7 +123,7 @@ class _Machine:
         return ()
 
     def part(self, variable: str) -> Component:
-        return self.query.component(variable)
+        return self.query.component(base(variable))
 
     # --- runs
 
@@ -169,7 +200,7 @@ class _Machine:
 
     def ignores(self, variable: str, taken: Taken, at: int, consumed: bool) -> bool:
         """Whether a run that waits for a component, or for more of it, skips an event."""
-        strategy = self.query.strategy_of(variable)
+        strategy = self.query.strategy_of(base(variable))
         if strategy is Strategy.STRICT_CONTIGUITY:
             return False
         if strategy is Strategy.PARTITION_CONTIGUITY:
@@ -224,17 +255,52 @@ class _Machine:
         present = {name for name, _ in taken} | {variable}
         for condition in self.query.conditions:
             for clause in clauses(condition):
-                found = list(leaves(clause))
-                names = {leaf.over.variable for leaf in found}
-                mine = [leaf for leaf in found if leaf.over.variable == variable]
-                negated = any(self.part(name).negated for name in names - {variable})
-                if not mine or not names <= present or negated:
+                found = [leaf for leaf in leaves(clause) if not self.is_before(leaf)]
+                named = {leaf.over.variable for leaf in found}
+                mine = [leaf for leaf in found if leaf.over.variable == base(variable)]
+                negated = any(self.part(name).negated for name in named - {base(variable)})
+                if not mine or negated or edge not in self.edges(variable, mine):
                     continue
-                if edge in self.edges(variable, mine) and not self.value(
-                    clause, taken, variable, at, edge
-                ):
-                    return False
+                for names in self.iterations(named, present, variable):
+                    if not all(
+                        self.before(leaf, names) in present
+                        for leaf in leaves(clause)
+                        if self.is_before(leaf)
+                    ):
+                        continue
+                    if not self.value(clause, taken, variable, at, edge, names):
+                        return False
         return True
+
+    def is_before(self, leaf: Any) -> bool:
+        """Whether a value is of the iteration before."""
+        over = leaf.over
+        part = self.part(over.variable)
+        return over.index == "i-1" and part.in_group and not part.repeats
+
+    def before(self, leaf: Any, names: dict[str, str]) -> str:
+        """Return what a variable is named in the iteration before."""
+        groups = self.groups[leaf.over.variable]
+        own = next(n for v, n in names.items() if self.groups[v][: len(groups)] == groups)
+        *outer, last = path(own)[: len(groups)]
+        return f"{leaf.over.variable}@{'.'.join((*outer, str(int(last) - 1)))}"
+
+    def iterations(
+        self, named: set[str], present: set[str], variable: str
+    ) -> Iterator[dict[str, str]]:
+        """Yield which iterations of variables a condition is about, this one's among them."""
+        order = sorted(named)
+        for names in product(*([n for n in present if base(n) == v] for v in order)):
+            if variable in names and all(self.same(one, other) for one in names for other in names):
+                yield dict(zip(order, names, strict=True))
+
+    def same(self, one: str, other: str) -> bool:
+        """Whether two names are of the same iterations of the groups around both."""
+        groups, others = self.groups[base(one)], self.groups[base(other)]
+        common = [
+            n for n, pair in enumerate(zip(groups, others, strict=False)) if pair[0] == pair[1]
+        ]
+        return all(path(one)[n] == path(other)[n] for n in common)
 
     def edges(self, variable: str, mine: list[Any]) -> tuple[str, ...]:
         part = self.part(variable)
@@ -249,13 +315,15 @@ class _Machine:
             return ("begin", "take")
         return ("take",) if indexes & {"i", "i-1", "over ..i-1"} else ("leave",)
 
-    def value(self, tree: Tree, taken: Taken, variable: str, at: int, edge: str) -> Any:
+    def value(
+        self, tree: Tree, taken: Taken, variable: str, at: int, edge: str, names: dict[str, str]
+    ) -> Any:
         if isinstance(tree, Literal):
             return tree.value
         if isinstance(tree, Column | Aggregate):
-            return self.leaf(tree, dict(taken), variable, at, edge)
+            return self.leaf(tree, dict(taken), variable, at, edge, names)
         assert isinstance(tree, Operation)
-        values = [self.value(part, taken, variable, at, edge) for part in tree.operands]
+        values = [self.value(part, taken, variable, at, edge, names) for part in tree.operands]
         return computed(tree.operator, values)
 
     def leaf(
@@ -265,9 +333,12 @@ class _Machine:
         variable: str,
         at: int,
         edge: str,
+        names: dict[str, str],
     ) -> Any:
         over = leaf.over
-        positions = taken.get(over.variable, ())
+        is_before = self.is_before(leaf)
+        name = self.before(leaf, names) if is_before else names[over.variable]
+        positions = taken.get(name, ())
         if isinstance(leaf, Aggregate):
             values = (
                 [attribute(self.events[p], over.attribute) for p in positions]
@@ -282,10 +353,10 @@ class _Machine:
             return {"sum": sum, "min": min, "max": max, "avg": lambda v: sum(v) / len(v)}[
                 leaf.function
             ](known)
-        is_at_hand = over.variable == variable and edge != "leave"
+        is_at_hand = name == variable and edge != "leave"
         if is_at_hand and (leaf.index in (None, "i", "") or not positions):
             return attribute(self.events[at], str(leaf.attribute))
-        which = positions[-1] if leaf.index in ("i-1", "LEN") else positions[0]
+        which = positions[-1] if is_before or leaf.index in ("i-1", "LEN") else positions[0]
         return attribute(self.events[which], str(leaf.attribute))
 
 

@@ -82,13 +82,15 @@ def test_composed_patterns(spark: SparkSession, capsys: pytest.CaptureFixture[st
     packed = stream.compressed().toDF().selectExpr("explode(nodes.stage) AS stage").distinct()
     assert {row.stage for row in packed.collect()} >= {0, 1, 2, 3, 4}
     counted = parse(
-        "PATTERN SEQ(A a, ~(C n), B b) WHERE skip_till_any_match AND [k] WITHIN 4 EVENTS"
+        "PATTERN SEQ(A a, ~(C n), B b)+ WHERE skip_till_any_match AND [k] AND a.x > a[i-1].x "
+        "WITHIN 9 EVENTS"
     )
     rows = CEP.pattern(frame, counted, type="kind").inEventTime("ts").toDF().collect()
     own = [
         {v: [e["id"] for e in m[v]] for v in "ab"} for m in matchSase(counted, events, "ts", "kind")
     ]
     assert found(rows, "ab") == Counter(map(json.dumps, own))
+    assert max(len(match["a"]) for match in own) > 1
     returning = parse(
         f"{query} HAVING count(c[]) <> 1 RETURN b.x, c[LEN].x AS c, count(b) AS n, e.x AS e"
     )

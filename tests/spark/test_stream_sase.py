@@ -34,7 +34,7 @@ QUERIES = [
     # alternatives, any order, and counts, whose last component may wait for its window
     ("PATTERN SEQ(A a, (B b | SEQ(C{1,2} c[], ~(D n)))?, AND(D d, B e)) WHERE skip_till_next_match AND [k] AND e.x > a.x WITHIN 60 ms", "all"),
     # a window that counts events of any type, at whose end a negated component is decided
-    ("PATTERN SEQ(A a, (B b | C c), ~(D d)) WHERE skip_till_any_match AND [k] WITHIN 4 EVENTS", "all"),
+    ("PATTERN SEQ(SEQ(A a, (B b | C c)){1,2}, ~(D d)) WHERE skip_till_any_match AND [k] WITHIN 5 EVENTS", "all"),
 ]  # fmt: skip
 
 

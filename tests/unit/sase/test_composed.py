@@ -53,6 +53,10 @@ NEXT, ANY, STRICT = "skip_till_next_match", "skip_till_any_match", "strict_conti
         ("SEQ(A{1,2} a[], B b)", NEXT, "a1 a2 a3 b1", ["a1 a2 b1", "a2 a3 b1", "a3 b1"]),
         ("SEQ(A{2,} a[], B b)", NEXT, "a1 a2 a3 b1", ["a1 a2 a3 b1", "a2 a3 b1"]),
         ("SEQ(A a, (SEQ(B b, ~(D d), C c))?, E e)", ANY, "a1 b1 d1 c1 e1", ["a1 e1"]),
+        ("SEQ(SEQ(A a, B b){1,2}, C c)", NEXT, "a1 b1 a2 b2 c1", ["a1 b1 a2 b2 c1", "a2 b2 c1"]),
+        ("SEQ((A a){2}, C c)", NEXT, "a1 a2 a3 c1", ["a1 a2 c1", "a2 a3 c1"]),
+        ("SEQ(A a, (B b | C c){0,2}, D d)", STRICT, "a1 c1 b1 d1 a2 d2", ["a1 c1 b1 d1", "a2 d2"]),
+        ("SEQ(A a, B+ b[]){2}", NEXT, "a1 b1 b2 a2 b3", ["a1 b1 b2 a2 b3"]),
     ],
 )
 def test_what_composed_patterns_mean(
@@ -100,6 +104,23 @@ def test_the_words_of_a_pattern(pattern: str, words: list[str]) -> None:
     assert len(alternatives(query)) == len(words)
 
 
+def test_conditions_hold_in_each_iteration_of_a_group() -> None:
+    """Variables of a group are of one iteration; a[i-1] is of the one before; others of all."""
+    rises = f"PATTERN SEQ(S s, SEQ(A a, B b)+) WHERE {NEXT} AND b.x > a.x WITHIN 5 EVENTS"
+    assert found(rises, "s1 a1 b2 a3 b4") == ["s1 a1 b2", "s1 a1 b2 a3 b4"]
+    assert found(rises.replace("b.x > a.x", "a.x > a[i-1].x"), "s1 a4 b2 a3 b4") == ["s1 a4 b2"]
+    assert found(rises.replace("b.x > a.x", "b.x > s.x"), "s3 a4 b2 a3 b4") == ["s3 a4 b4"]
+    before = rises.replace("b.x > a.x", "a.x > b[i-1].x")
+    assert found(before, "s1 a1 b2 a3 b1") == ["s1 a1 b2", "s1 a1 b2 a3 b1"]
+    returned = "RETURN a.x, b[1].x AS first, a[LEN].x AS last, sum(b[].x) AS total, count(a) AS n"
+    rows = matchSase(f"{rises} {returned}", events("s1 a1 b2 a3 b4"))
+    assert {"a_x": [1, 3], "first": 2, "last": 3, "total": 6, "n": 2} in rows
+    query = parse(rises)
+    assert "1 or more" in query.diagram().svg
+    with pytest.raises(NotSupportedError, match="a group repeats"):
+        parse("PATTERN SEQ(A a, B b){2}").asPattern()
+
+
 def test_other_components_end_a_waiting_run() -> None:
     """Under skip_till_next_match an event is consumed by whatever it begins, conditions included."""
     text = f"PATTERN SEQ(A a, B? b, C c) WHERE {NEXT} AND b.x > a.x"
@@ -119,7 +140,15 @@ def test_other_components_end_a_waiting_run() -> None:
         ("SEQ(A a, ~(SEQ(B b, C c)), D d)", "expected one component after ~, got 'SEQ'"),
         ("SEQ(A? a, ~(N n), B b)", "'n' is negated at an end of the pattern without WITHIN"),
         ("SEQ(A a, (SEQ(~(N n), B? b) | C? c), D d)", "two alternatives are both a, d"),
-        ("SEQ(A a, SEQ(B b, C c)+, D d)", "column 31: expected the end of a group, got '+'"),
+        ("SEQ(A a, SEQ(B b, C c)+, D d)", "nothing bounds how often the group of 'b' repeats"),
+        ("SEQ(A a, (B b | C c){8})", "more than 128 sequences"),
+        ("SEQ(S s, SEQ(A? a, B? b){0,2})", "'b' may belong to two iterations of its group"),
+        ("SEQ(A+ a[]){2}", "'a' may belong to two iterations of its group"),
+        ("SEQ(A a, B b){2} WHERE a[1].x > 2", "'a' has one event in each iteration"),
+        ("SEQ(A a, B b){2} WHERE count(a[]) > 2", "'a' has one event in each iteration"),
+        ("SEQ(A a, B b){2} WHERE a[i-1].x > 2", "a[i-1] without an event of this iteration"),
+        ("SEQ(SEQ(A a, B b){2}, C c) WHERE c.x > a[i-1].x", "a[i-1] without an event of"),
+        ("SEQ(A a, B b){1} WHERE a.x > a[i-1].x", "no match has all of 'a'"),
         ("SEQ(A a, B{3,2} b[])", "{3,2} has no number of events"),
         ("SEQ(A a, B{0} b[])", "{0,0} has no number of events"),
         ("SEQ(A a, B{x} b[])", "expected a number of events, got 'x'"),

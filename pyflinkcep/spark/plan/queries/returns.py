@@ -30,7 +30,7 @@ def returned(query: Query, matches: DataFrame) -> DataFrame:
 
 def _column(query: Query, value: Tree) -> str:
     if isinstance(value, Column) and value.index not in (FIRST, LAST):
-        return _events(value) if query.component(value.variable).repeats else _sql(value)
+        return _events(value) if query.component(value.variable).takes_many else _sql(value)
     return _sql(value)
 
 
