@@ -223,7 +223,7 @@ class Kernel:
         stages and handles; the number of partial matches dropped.
         """
 
-    def take_ended(self) -> tuple[int, int, int]:
+    def take_ended(self) -> tuple[int, int, int, int, int]:
         """Take how many partial matches ended: by their windows, by the skip strategy, which ends
         matches held back too, and because no further event could be taken.
         """

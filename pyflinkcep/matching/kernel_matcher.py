@@ -104,7 +104,8 @@ class KernelMatcher:
     def take(self) -> Found:
         """Return the results so far, and clear them."""
         *arrays, dropped = self._kernel.take_found()
-        return Found.of(self._stages, arrays, dropped, EndCounts(*self._kernel.take_ended()))
+        window, skipped, *by_event = self._kernel.take_ended()
+        return Found.of(self._stages, arrays, dropped, EndCounts(window, skipped, by_event))
 
     def count(self, page: States) -> StateCounts:
         """Return what a page's states hold."""

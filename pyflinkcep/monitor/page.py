@@ -98,7 +98,8 @@ def _charts(times: Sequence[float], own: Sequence[PatternPoint]) -> Iterator[str
         lines = [Line(stage, [point.stages.get(stage) for point in own]) for stage in stages]
         yield chart("Partial matches that wait, by last stage", times, lines)
         ended = {"window": "endedByWindow", "skip strategy": "endedBySkipStrategy"}
-        ended |= {"event": "endedByEvent", "limit": "numPartialMatchesDropped"}
+        ended |= {"contiguity": "endedByContiguity", "until": "endedByUntil"}
+        ended |= {"NOT stage": "endedByNotStage", "limit": "numPartialMatchesDropped"}
         lines = [_counter(own, *each) for each in ended.items()]
         yield chart("Partial matches that ended, by reason", times, lines)
     late = {"late": "numLateRecordsDropped", "too far ahead": "numAheadRecordsDropped"}
@@ -111,7 +112,8 @@ def _charts(times: Sequence[float], own: Sequence[PatternPoint]) -> Iterator[str
     yield chart("State", times, lines)
     moved = {"read": "stateBytesRead", "written": "stateBytesWritten"}
     yield chart("State moved", times, [_counter(own, *each) for each in moved.items()], "B")
-    work = {"packing": "packingMs", "matching": "matchingMs", "state": "stateMs"}
+    work = {"packing": "packingMs", "unpacking": "unpackingMs"}
+    work |= {"matching": "matchingMs", "state": "stateMs"}
     lines = [_counter(own, *each, lambda ms: ms / 1000) for each in work.items()]
     yield chart("Time of all tasks", times, lines, "s")
 

@@ -20,13 +20,16 @@ _TOTALS = {
     "numNullRecordsDropped": ("dropped_events_total", {"reason": "null"}, 1, "Events dropped"),
     "endedByWindow": ("ended_total", {"reason": "window"}, 1, "Partial matches that ended"),
     "endedBySkipStrategy": ("ended_total", {"reason": "skip"}, 1, "Partial matches that ended"),
-    "endedByEvent": ("ended_total", {"reason": "event"}, 1, "Partial matches that ended"),
+    "endedByContiguity": ("ended_total", {"reason": "contiguity"}, 1, "Partial matches that ended"),
+    "endedByUntil": ("ended_total", {"reason": "until"}, 1, "Partial matches that ended"),
+    "endedByNotStage": ("ended_total", {"reason": "not"}, 1, "Partial matches that ended"),
     "numPartialMatchesDropped": (
         "ended_total", {"reason": "limit"}, 1, "Partial matches that ended"
     ),
     "stateBytesRead": ("state_read_bytes_total", {}, 1, "State read"),
     "stateBytesWritten": ("state_written_bytes_total", {}, 1, "State written"),
     "packingMs": ("work_seconds_total", {"part": "packing"}, 1e-3, "Time of all tasks"),
+    "unpackingMs": ("work_seconds_total", {"part": "unpacking"}, 1e-3, "Time of all tasks"),
     "matchingMs": ("work_seconds_total", {"part": "matching"}, 1e-3, "Time of all tasks"),
     "stateMs": ("work_seconds_total", {"part": "state"}, 1e-3, "Time of all tasks"),
 }  # fmt: skip
@@ -36,6 +39,7 @@ _GAUGES = {
     "numEventsQueued": ("queued_events", 1, "Events that the watermark has not reached"),
     "numMatchesHeldBack": ("held_back_matches", 1, "Matches that a skip strategy holds back"),
     "largestKey": ("largest_key", 1, "Partial matches of the key with the most"),
+    "numBuckets": ("buckets", 1, "Parts of the state that were worked on, and are told of"),
     "oldestPartialMatch": ("oldest_partial_match_seconds", 1e-3, "When it began, epoch seconds"),
     "oldestQueuedEvent": ("oldest_queued_event_seconds", 1e-3, "Its time, epoch seconds"),
     "watermark": ("watermark_seconds", 1e-3, "The watermark of the pattern, epoch seconds"),

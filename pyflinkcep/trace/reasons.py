@@ -16,7 +16,7 @@ from pyflinkcep.conditions import (
 )
 from pyflinkcep.engines.flink.nfa.atoms import Atom, Atoms
 from pyflinkcep.engines.flink.nfa.state import State, StateTransitionAction, StateType
-from pyflinkcep.engines.flink.nfa.steps import StateTable
+from pyflinkcep.engines.flink.nfa.steps import StateTable, reachable
 
 __all__ = ["Refusal", "refusals", "stopped_by", "valued", "wanted"]
 
@@ -43,7 +43,7 @@ def refusals(table: StateTable, answers: Answers) -> Iterator[Refusal]:
         The answers of the conditions that were evaluated.
     """
     seen: set[str] = set()
-    for state in _reachable(table):
+    for state in reachable(table):
         for edge in state.transitions:
             if edge.action is StateTransitionAction.TAKE and state.stage not in seen:
                 why = decisive(edge.condition, table.atoms, answers)
@@ -54,7 +54,7 @@ def refusals(table: StateTable, answers: Answers) -> Iterator[Refusal]:
 
 def wanted(table: StateTable) -> tuple[str, ...]:
     """Return the stages that could take an event in a state, nearest first."""
-    return tuple(dict.fromkeys(state.stage for state in _reachable(table) if _takes(state)))
+    return tuple(dict.fromkeys(state.stage for state in reachable(table) if _takes(state)))
 
 
 def stopped_by(table: StateTable, answers: dict[Atom, bool]) -> str | None:
@@ -63,19 +63,6 @@ def stopped_by(table: StateTable, answers: dict[Atom, bool]) -> str | None:
         edge.target for edge in table.edges(answers) if edge.target.kind is StateType.STOP
     ]
     return stops[0].stage if stops else None
-
-
-def _reachable(table: StateTable) -> Iterator[State]:
-    """Yield a state and those behind its PROCEED edges, nearest first."""
-    work, seen = [table.state], {id(table.state)}
-    while work:
-        state = work.pop(0)
-        yield state
-        for edge in state.transitions:
-            is_open = edge.target.kind is not StateType.STOP and id(edge.target) not in seen
-            if edge.action is StateTransitionAction.PROCEED and is_open:
-                seen.add(id(edge.target))
-                work.append(edge.target)
 
 
 def _takes(state: State) -> bool:

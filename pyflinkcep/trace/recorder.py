@@ -11,7 +11,7 @@ import attrs
 from pyflinkcep.engines.flink.nfa import ComputationState, EventMatch
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
-from pyflinkcep.engines.flink.nfa.steps import StateTable
+from pyflinkcep.engines.flink.nfa.steps import EventEnd, StateTable
 from pyflinkcep.engines.flink.nfa.watched import Continuation
 from pyflinkcep.engines.flink.nfa.windows import Windows
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
@@ -185,8 +185,8 @@ class Recorder:
             ending = Ending(End.NOT, self._time, self._event, (stop,), None, about)
         else:
             lane.misses.extend(misses)
-            until = any(answer.until and answer.holds for m in misses for answer in m.answers)
-            kind = End.UNTIL if until else End.CONTIGUITY
+            is_until = before.table.ending(known) is EventEnd.UNTIL
+            kind = End.UNTIL if is_until else End.CONTIGUITY
             ending = Ending(kind, self._time, self._event, wanted(before.table))
         lane.ending = ending
         self._effect(lane, "ended")

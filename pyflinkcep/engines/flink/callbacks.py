@@ -62,8 +62,8 @@ class KernelHelper:
 
     def _described(self, node: Ask | Step) -> tuple[Any, ...]:
         if isinstance(node, Ask):
-            return self._atoms.index(node.atom), node, None
-        return -1, None, tuple(self._move(move) for move in node.moves)
+            return self._atoms.index(node.atom), node, None, 0
+        return -1, None, tuple(self._move(move) for move in node.moves), int(node.ending)
 
     def _move(self, move: Move) -> tuple[Any, ...]:
         return (

@@ -206,13 +206,14 @@ static PyObject *kernel_take_found(Kernel *kernel, PyObject *unused) {
     return result;
 }
 
-/* take_ended() -> (window, skipped, unmatched): how many ended without a match so far. */
+/* take_ended() -> (window, skipped, contiguity, until, NOT stage): how many ended without a match so far. */
 static PyObject *kernel_take_ended(Kernel *kernel, PyObject *unused) {
     (void)unused;
     EndCounts ended = kernel->ended;
     kernel->ended = (EndCounts){0};
     return Py_BuildValue(
-        "LLL", (long long)ended.window, (long long)ended.skipped, (long long)ended.unmatched);
+        "LLLLL", (long long)ended.window, (long long)ended.skipped, (long long)ended.by_event[0],
+        (long long)ended.by_event[1], (long long)ended.by_event[2]);
 }
 
 static PyObject *kernel_failed(Kernel *kernel, void *unused) {

@@ -16,7 +16,7 @@ from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.state.storage import BucketStorage
 from pyflinkcep.spark.worker.bucket import NEVER, Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
-from pyflinkcep.spark.worker.counted import numbers_of
+from pyflinkcep.spark.worker.counted import NO_TIME, Stopwatch, numbers_of
 from pyflinkcep.spark.worker.pack import read_spans
 from pyflinkcep.spark.worker.runtime import (
     errors_in,
@@ -78,6 +78,7 @@ class BucketWorker:
         self._sides = sides
         self._handle = handle
         self._storage = storage
+        self._unpacking = Stopwatch()
         self._task = plan.task(runtime_context(plan.layout.pattern))
         prepare_worker()
 
@@ -95,12 +96,13 @@ class BucketWorker:
         if self._plan.delay_ms is None:
             self._refuse_unreachable(now, latest)
             latest = MIN_WATERMARK
-        arrivals = Arrivals(
-            [read_table(row[2]) for row in packed if row[2] is not None],
-            latest,
-            [row[3] for row in packed if row[3] is not None],
-            [read_spans(row[5]) for row in packed if row[5] is not None],
-        )
+        with self._unpacking:
+            arrivals = Arrivals(
+                [read_table(row[2]) for row in packed if row[2] is not None],
+                latest,
+                [row[3] for row in packed if row[3] is not None],
+                [read_spans(row[5]) for row in packed if row[5] is not None],
+            )
         packing = sum(int(row[8]) for row in packed)
         results = self._run(key, arrivals, now, is_expired=False, packing=packing)
         nulls = [row[6] for row in packed if row[6] is not None]
@@ -130,10 +132,11 @@ class BucketWorker:
         work.close(self._set_timer(before, work.timer(reached), now), reached)
         rows = [result_row(self._task, output, self._storage, self._sides) for output in outputs]
         matching = work.matching.nanos
-        spent = (packing, matching, time.perf_counter_ns() - begun - matching)
+        state_nanos = time.perf_counter_ns() - begun - matching
+        spent = (packing, self._unpacking.take(), matching, state_nanos)
         for row, output in zip(rows, outputs, strict=True):
             last = output is outputs[-1]
-            state, nanos = (work.state, spent) if last else (None, (0, 0, 0))
+            state, nanos = (work.state, spent) if last else (None, NO_TIME)
             row["counts"] = numbers_of(output.found, state, work.reached, nanos)
         return rows
 

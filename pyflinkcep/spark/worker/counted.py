@@ -12,21 +12,42 @@ from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.time import MIN_WATERMARK
 
-__all__ = ["EARLIEST", "LARGEST", "PATTERN_SUMS", "STAGES", "SUMS", "Stopwatch", "numbers_of"]
+__all__ = [
+    "EARLIEST",
+    "LARGEST",
+    "NO_TIME",
+    "PATTERN_SUMS",
+    "STAGES",
+    "SUMS",
+    "Stopwatch",
+    "numbers_of",
+]
 
 SUMS = (
     "numMatches",
     "numKeys",
     "numEventsHeld",
     "numEventsQueued",
+    "numBuckets",
     "packingNanos",
+    "unpackingNanos",
     "matchingNanos",
     "stateNanos",
 )
 """What is added up, of any stream."""
 
-PATTERN_SUMS = ("numMatchesHeldBack", "endedByWindow", "endedBySkipStrategy", "endedByEvent")
+PATTERN_SUMS = (
+    "numMatchesHeldBack",
+    "endedByWindow",
+    "endedBySkipStrategy",
+    "endedByContiguity",
+    "endedByUntil",
+    "endedByNotStage",
+)
 """What is added up, of a pattern."""
+
+NO_TIME = (0, 0, 0, 0)
+"""The time spent in packing, in unpacking, in matching, and with state, where it is not told."""
 
 LARGEST = "largestKey"
 """That of which the greatest is wanted."""
@@ -68,7 +89,7 @@ def numbers_of(
     found: Found,
     state: BucketState | None,
     watermark: int,
-    nanos: tuple[int, int, int] = (0, 0, 0),
+    nanos: tuple[int, int, int, int] = NO_TIME,
 ) -> list[int | None]:
     """
     Return the counters of a row, in the order of the names above and then by stage.
@@ -83,21 +104,22 @@ def numbers_of(
     watermark : int, epoch milliseconds
         The watermark that the bucket has reached.
     nanos : tuple of int
-        The time spent in packing, in matching, and with state.
+        The time spent in packing, in unpacking, in matching, and with state.
     """
     matches = int(np.count_nonzero(found.kinds))
     if found.rows is not None:
         matches += found.rows.num_rows
     ended = found.ended
-    by_reason = (ended.window, ended.skipped, ended.unmatched)
+    by_reason = (ended.window, ended.skipped, *ended.by_event)
     if state is None:
-        return [matches, 0, 0, 0, *nanos, 0, *by_reason, 0, None, None, None]
+        return [matches, 0, 0, 0, 0, *nanos, 0, *by_reason, 0, None, None, None]
     held, index = state.held, state.index
     return [
         matches,
         held.keys,
         held.events,
         sum(index.queued.values()),
+        1,
         *nanos,
         held.held,
         *by_reason,

@@ -74,6 +74,7 @@ class Atoms:
 
     def __init__(self) -> None:
         self._by_identity: dict[object, Atom] = {}
+        self._untils: list[IterativeCondition] = []
 
     def __iter__(self) -> Iterator[Atom]:
         return iter(self._by_identity.values())
@@ -88,6 +89,15 @@ class Atoms:
             if key not in self._by_identity:
                 bit = 1 << len(self._by_identity) if isinstance(condition, SimpleCondition) else 0
                 self._by_identity[key] = Atom(condition, stage, bit)
+
+    def register_until(self, until: IterativeCondition, stage: str) -> None:
+        """Add every condition inside a stage's condition of ``until``."""
+        self._untils.append(until)
+        self.register(until, stage)
+
+    def is_until(self, condition: IterativeCondition | None) -> bool:
+        """Whether a condition is that of an ``until``, not a part of one."""
+        return any(condition is until for until in self._untils)
 
     def inside(self, condition: IterativeCondition) -> Iterator[Atom]:
         """Yield the atoms inside a registered condition."""

@@ -330,7 +330,7 @@ class NFA:
             if successors is None:
                 successors = Successors(following, [], [])
             if not step.moves:
-                state.ended.unmatched += 1
+                state.ended.by_event[step.ending] += 1
             spread(accessor, partial, step, entry, event, final, successors)
         if not changed:
             return []

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import add
 from typing import Any
 
 import attrs
@@ -66,19 +67,19 @@ class EndCounts:
         Those whose window, or gap, was over.
     skipped : int
         Those that the skip strategy discarded, matches held back among them.
-    unmatched : int
-        Those that could take no further event: contiguity, ``until`` or a NOT stage.
+    by_event : list of int
+        Those that an event ended, by its number in ``EventEnd``.
     """
 
     window: int = 0
     skipped: int = 0
-    unmatched: int = 0
+    by_event: list[int] = attrs.field(factory=lambda: [0, 0, 0])
 
     def add(self, other: EndCounts) -> None:
         """Add other counts to these."""
         self.window += other.window
         self.skipped += other.skipped
-        self.unmatched += other.unmatched
+        self.by_event = list(map(add, self.by_event, other.by_event))
 
     @classmethod
     def sum(cls, parts: Iterable[EndCounts]) -> EndCounts:

@@ -7,7 +7,9 @@ Specifies ``kernel/src/tables.c``; they must be changed together.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from enum import IntEnum
 from typing import Any
 
 import attrs
@@ -28,7 +30,18 @@ from pyflinkcep.engines.flink.nfa.state import (
     endless_loop,
 )
 
-__all__ = ["Ask", "Move", "StateTable", "Step"]
+__all__ = ["Ask", "EventEnd", "Move", "StateTable", "Step", "reachable"]
+
+
+class EventEnd(IntEnum):
+    """Why an event ends a partial match."""
+
+    CONTIGUITY = 0
+    """It could not be taken, and may not be passed by."""
+    UNTIL = 1
+    """The condition of ``until`` held, and nothing could follow."""
+    NOT_STAGE = 2
+    """It is the event of a NOT stage."""
 
 
 @attrs.frozen(eq=False)
@@ -77,6 +90,8 @@ class Step:
     moves : tuple of Move
         The continuations, in Flink's order; none if the partial match ends. The start state's last
         move is to stay.
+    ending : EventEnd
+        Why it ends, if there are none.
     keeps : bool
         Whether the partial match is unchanged.
     takes : bool
@@ -88,6 +103,7 @@ class Step:
     """
 
     moves: tuple[Move, ...]
+    ending: EventEnd = EventEnd.CONTIGUITY
     keeps: bool = attrs.field(init=False)
     takes: bool = attrs.field(init=False)
     keeps_event: bool = attrs.field(init=False)
@@ -217,13 +233,30 @@ class StateTable:
             return _evaluate(condition, self.atoms, answers)
 
         try:
-            return self._step(holds)
+            step = self._step(holds)
+            return step if step.moves else attrs.evolve(step, ending=self._ending(answers))
         except _Unanswered as question:
             return Ask(question.atom, self.resolve, answers)
 
     def edges(self, answers: dict[Atom, bool]) -> list[StateTransition]:
         """Return the edges that an event takes, once :meth:`resolve` needs no more answers."""
         return self._outgoing_edges(lambda condition: _evaluate(condition, self.atoms, answers))
+
+    def ending(self, answers: dict[Atom, bool]) -> EventEnd:
+        """Return why a partial match ended, once :meth:`resolve` needs no more answers."""
+        step = self.resolve(answers)
+        assert isinstance(step, Step)
+        return step.ending
+
+    def _ending(self, answers: dict[Atom, bool]) -> EventEnd:
+        if any(edge.target.kind is StateType.STOP for edge in self.edges(answers)):
+            return EventEnd.NOT_STAGE
+        for state in reachable(self):
+            for edge in state.transitions:
+                takes = edge.action is StateTransitionAction.TAKE
+                if takes and _is_closed(edge.condition, self.atoms, answers):
+                    return EventEnd.UNTIL
+        return EventEnd.CONTIGUITY
 
     def _step(self, holds: Callable[[IterativeCondition | None], bool]) -> Step:
         edges = self._outgoing_edges(holds)
@@ -311,6 +344,32 @@ class StateTable:
                         return True
                     stack.append((_unless_endless(edge.target, path), path))
         return False
+
+
+def reachable(table: StateTable) -> Iterator[State]:
+    """Yield a state and those behind its PROCEED edges, whatever holds, nearest first."""
+    work, seen = [table.state], {id(table.state)}
+    while work:
+        state = work.pop(0)
+        yield state
+        for edge in state.transitions:
+            is_open = edge.target.kind is not StateType.STOP and id(edge.target) not in seen
+            if edge.action is StateTransitionAction.PROCEED and is_open:
+                seen.add(id(edge.target))
+                work.append(edge.target)
+
+
+def _is_closed(
+    condition: IterativeCondition | None, atoms: Atoms, answers: dict[Atom, bool]
+) -> bool:
+    """Whether a condition of ``until`` in an edge's condition holds, as far as known."""
+    if atoms.is_until(condition):
+        with suppress(_Unanswered):
+            return _evaluate(condition, atoms, answers)
+        return False
+    if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
+        return any(_is_closed(part, atoms, answers) for part in condition.nestedConditions)
+    return False
 
 
 def _unless_endless(target: State, path: tuple[State, ...]) -> State:

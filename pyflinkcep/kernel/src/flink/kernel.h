@@ -50,7 +50,7 @@ typedef struct {
 
 /* How many partial matches, and matches held back, ended without a match, by reason. */
 typedef struct {
-    int64_t window, skipped, unmatched;
+    int64_t window, skipped, by_event[ENDINGS];
 } EndCounts;
 
 typedef struct {

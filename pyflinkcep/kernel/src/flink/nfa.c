@@ -274,7 +274,7 @@ static int branch(Kernel *kernel, Key *key, Partial partial, const Decision *ste
     Py_ssize_t stays = -1;
     int64_t raise = 0;
     int status = 0;
-    kernel->ended.unmatched += step->size == 0;
+    if (step->size == 0) kernel->ended.by_event[step->ending]++;
     for (Py_ssize_t i = 0; i < step->size && status == 0; i++) {
         const Move *move = &step->moves[i];
         if (move->stays) {

@@ -126,12 +126,14 @@ static int read_step(Decision *step, PyObject *moves) {
     return 0;
 }
 
-/* Make a decision from (atom, Ask, None) or (-1, None, moves); takes the reference to `spec`. */
+/* Make a decision from (atom, Ask, None, 0) or (-1, None, moves, ending); takes the reference to `spec`. */
 static Decision *decision_read(PyObject *spec) {
     if (spec == NULL) return NULL;
     Decision *decision = allocate_zeros(1, sizeof(Decision));
     PyObject *ask, *moves;
-    bool good = decision != NULL && PyArg_ParseTuple(spec, "iOO", &decision->atom, &ask, &moves);
+    bool good = decision != NULL &&
+                PyArg_ParseTuple(spec, "iOOi", &decision->atom, &ask, &moves, &decision->ending) &&
+                decision->ending >= 0 && decision->ending < ENDINGS;
     if (good && decision->atom >= 0)
         decision->ask = Py_NewRef(ask);
     else if (good)

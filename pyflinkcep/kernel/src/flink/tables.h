@@ -11,6 +11,8 @@ typedef struct {
     bool takes, stays, continues, completes, adds_stage;
 } Move;
 
+enum { ENDINGS = 3 };
+
 typedef struct Decision {
     bool is_step;
     /* an Ask */
@@ -20,6 +22,7 @@ typedef struct Decision {
     /* a Step */
     Py_ssize_t size;
     Move *moves;
+    int32_t ending; /* an EventEnd in Python: why the partial match ends, if there are no moves */
     bool keeps, takes, keeps_event, completes;
     const Move *single;
 } Decision;

@@ -63,14 +63,30 @@ def test_matches_held_back_and_superfluous() -> None:
     assert told(bucket, *names[:3], "numKeys") == [1, 0, 1, 0]
 
 
-def test_an_event_that_may_not_be_passed_by() -> None:
-    """Such an event ends a partial match, and is the reason that is told."""
-    pattern = Pattern.begin("a").where(name_is("a")).next("b").where(name_is("b"))
-    bucket = Bucket(pattern, delay_ms=0)
+BY_EVENT = ("endedByContiguity", "endedByUntil", "endedByNotStage")
 
-    bucket.batch([event("u", 10, "a"), event("u", 11, "x")])
 
-    assert told(bucket, "endedByEvent", "endedByWindow", "numKeys") == [1, 0, 0]
+def test_an_event_ends_partial_matches_for_its_reason() -> None:
+    """What may not be passed by, what ``until`` stops and what NOT forbids are told apart."""
+    a = Pattern.begin("a").where(name_is("a"))
+    loop = a.next("b").where(name_is("b")).oneOrMore().until(name_is("c"))
+    group = Pattern.begin(a.next("b").where(name_is("b"))).oneOrMore()
+    closed = group.until(name_is("c")).followedBy("d").where(name_is("d"))
+    forbidden = a.notFollowedBy("n").where(name_is("n")).followedBy("b").where(name_is("b"))
+    cases = [
+        (a.next("b").where(name_is("b")), "ax", [1, 0, 0]),
+        (loop.next("d").where(name_is("d")), "abc", [0, 1, 0]),
+        (closed, "ac", [0, 1, 0]),
+        (forbidden, "an", [0, 0, 1]),
+        (a.notNext("n").where(name_is("n")).next("b").where(name_is("b")), "an", [0, 0, 1]),
+        (a.notNext("n").where(name_is("n")).next("b").where(name_is("b")), "ax", [1, 0, 0]),
+    ]
+    for pattern, names, ended in cases:
+        bucket = Bucket(pattern, delay_ms=0)
+
+        bucket.batch([event("u", 10 + at, name) for at, name in enumerate(names)])
+
+        assert told(bucket, *BY_EVENT, "endedByWindow", "numBuckets") == [*ended, 0, 1], pattern
 
 
 def test_counts_are_those_of_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:

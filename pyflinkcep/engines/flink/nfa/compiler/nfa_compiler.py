@@ -77,7 +77,7 @@ class NFACompiler:
             atoms.register(stage.getCondition(), stage.getName())
             until = stage.getUntilCondition()
             if until is not None:
-                atoms.register(until, stage.getName())
+                atoms.register_until(until, stage.getName())
         check_expressions(atoms, pattern)
         tables: dict[State, StateTable] = {}
         for state in graph.states:
