@@ -12,7 +12,7 @@ from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.expressions.tree import Operation, parts
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.sase.model import Form, Query, Strategy
+from pyflinkcep.sase.model import CONTIGUOUS, Form, Query, Strategy
 
 __all__ = [
     "AUTO",
@@ -158,10 +158,10 @@ def chosen_for_compressed(query: Query, evaluation: str = "auto") -> Evaluation:
 
 def alternatives(query: Query, output: str = "all", is_limited: bool = False) -> tuple[str, ...]:
     """Return the evaluations among which the events may decide; none if the form does."""
-    if query.form is Form.LIST or query.is_composed or query.most_events is not None or is_limited:
+    if query.form is Form.LIST or is_limited or _is_contiguous(query):
         return ()
     answering = (AUTOMATON, BACKTRACKING) if output == "all" else (BACKTRACKING,)
-    if _is_chain(query) and not _unlisted(query):
+    if _is_chain(query) and query.most_events is None and not _unlisted(query):
         answering = (EVENT_LISTS, *answering)
     return answering if len(answering) > 1 else ()
 
@@ -170,6 +170,13 @@ def _is_chain(query: Query) -> bool:
     """Whether a SEQ has single components only, all under skip_till_any_match."""
     strategies = {strategy for _, strategy in query.strategies}
     return strategies <= {Strategy.SKIP_TILL_ANY_MATCH} and not any(
+        part.repeats for part in query.positive
+    )
+
+
+def _is_contiguous(query: Query) -> bool:
+    """Whether each run goes on with the very next event of single components, or ends."""
+    return all(query.strategy_of(name) in CONTIGUOUS for name in query.variables) and not any(
         part.repeats for part in query.positive
     )
 
@@ -194,6 +201,8 @@ def _automatic(query: Query, output: str) -> Evaluation:
         return Evaluation(BACKTRACKING, f"output {output}: one run at a time is enough")
     if _is_chain(query) and query.window is not None and not unlisted:
         return Evaluation(EVENT_LISTS, "single events under skip_till_any_match in a window")
+    if _is_contiguous(query):
+        return Evaluation(BACKTRACKING, "contiguous events: runs are short, and never many")
     return Evaluation(AUTOMATON, "loops, contiguity or no window")
 
 

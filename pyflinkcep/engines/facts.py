@@ -1,30 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the data says about a query: counts, windows, and shares by sample."""
+"""What the data says about a query without a condition being evaluated: counts and windows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cached_property
-from typing import Any
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Protocol
 
 import attrs
 import numpy as np
 
+from pyflinkcep.engines.lists.ranges import Ints
 from pyflinkcep.engines.lists.type_codes import TypeCodes
-from pyflinkcep.engines.sequences.compiler import Fields, SaseAutomaton, Slots, compiled_once
-from pyflinkcep.engines.sequences.equalities import Equality, equality_of
-from pyflinkcep.engines.sequences.liveness import LOOPING, WAITING, Liveness
 from pyflinkcep.engines.table import EventTable
-from pyflinkcep.expressions.program import Function
 from pyflinkcep.sase.model import Query
 
-__all__ = ["Edges", "Facts", "edges_by_sample"]
+__all__ = ["SAMPLE", "Facts", "Places", "at_random", "distinct_values", "values_at"]
 
-_SAMPLE = 64
+SAMPLE = 64
 """So many events, and pairs of events, are asked."""
 
 _SOUGHT = 1 << 11
 """Where events for the sample are sought."""
+
+_RARE = 32
+"""Types with fewer events in a sample are counted exactly."""
+
+_TOO_FEW = 16
+"""If fewer are found there, all events of the type are listed."""
+
+
+class Places(Protocol):
+    """Where the events of each variable are."""
+
+    def counts(self) -> dict[str, float]:
+        """Return about how many events there are, by variable."""
+
+    def exactly(self, rare: Sequence[str]) -> dict[str, float]:
+        """Return exactly how many events some variables have if `counts` may be far off."""
+
+    def some(self, variable: str) -> Ints:
+        """Return the places of some events at random, all if there are few."""
 
 
 @attrs.frozen
@@ -41,45 +57,113 @@ class Facts:
     share : float
         Which share of a partition a window covers.
     counts : dict of str to float
-        By positive variable, the number of events of its type.
+        By positive variable, the number of its events.
+    places : Places
+        Where they are.
     """
 
     events: int
     partitions: float
     share: float
     counts: dict[str, float]
+    places: Places = attrs.field(eq=False, repr=False)
 
     @classmethod
     def of(cls, query: Query, table: EventTable) -> Facts:
+        """Return the facts of a table with at least one event; events are told by their types."""
+        return cls.at(query, table, _TypePlaces.of(query, table))
+
+    @classmethod
+    def at(cls, query: Query, table: EventTable, places: Places) -> Facts:
         """Return the facts of a table with at least one event."""
         size = len(table.times)
-        times = np.asarray(table.times, np.int64)
         if table.keys is None:
             partitions = _distinct_tests(query, table)
-            span = float(times[-1]) - float(times[0])  # as integers it may not fit
+            span = float(table.times[-1]) - float(table.times[0])  # as integers it may not fit
         else:
+            times = np.asarray(table.times, np.int64)
             keys = np.asarray(table.keys)  # which go up one by one
-            some = keys[:: size // _SAMPLE + 1]
+            some = keys[:: size // SAMPLE + 1]
             firsts, ends = np.searchsorted(keys, some), np.searchsorted(keys, some, "right")
             partitions = float(keys[-1] - keys[0] + 1)
             span = float(np.mean(times[ends - 1].astype(float) - times[firsts].astype(float)))
-        share = 1.0 if query.window is None else min(1.0, (query.window + 1) / (span + 1))
-        types = {part.variable: part.type for part in query.positive}
-        codes = TypeCodes.of(table.types, types.values())
-        sample = codes.sampled()
-        seen = len(codes.codes[:: codes.step])
-        counts = {v: max(sample[type_], 0.5) * size / seen for v, type_ in types.items()}
-        return cls(size, partitions, share, counts)
+        share = 1.0
+        if query.window is not None:
+            share = min(1.0, (query.window + 1) / (span + 1))
+        elif query.most_events is not None:
+            share = min(1.0, query.most_events * partitions / size)
+        return cls(size, partitions, share, places.counts(), places)
 
-    def counted(self, query: Query, table: EventTable) -> Facts:
-        """Return the same with exact counts of rare types."""
+    def counted(self) -> Facts:
+        """Return the same with exact counts of what is rare."""
+        return attrs.evolve(self, counts={**self.counts, **self.places.exactly(list(self.counts))})
+
+    def passing(self, shares: Mapping[str, float]) -> Facts:
+        """Return the same as if only a share of each variable's events were there."""
+        return attrs.evolve(self, counts={v: n * shares[v] for v, n in self.counts.items()})
+
+
+@attrs.frozen(eq=False, slots=False)
+class _TypePlaces:
+    """Where the events of types are."""
+
+    _codes: TypeCodes
+    _types: Mapping[str, str]
+    _sample: Mapping[str, int]
+    _known: dict[str, Ints] = attrs.field(factory=dict)
+    _sought: list[tuple[Ints, Ints]] = attrs.field(factory=list)
+
+    @classmethod
+    def of(cls, query: Query, table: EventTable) -> _TypePlaces:
         types = {part.variable: part.type for part in query.positive}
         codes = TypeCodes.of(table.types, types.values())
-        few = 32 * codes.step
-        rare = {type_ for v, type_ in types.items() if codes.step > 1 and self.counts[v] < few}
-        exact = {type_: float(len(codes.positions_of(type_))) for type_ in rare}
-        counts = {v: exact.get(type_, self.counts[v]) for v, type_ in types.items()}
-        return attrs.evolve(self, counts=counts)
+        return cls(codes, types, codes.sampled())
+
+    def counts(self) -> dict[str, float]:
+        size = len(self._codes.codes)
+        scale = size / len(range(0, size, self._codes.step))
+        return {v: max(self._sample[type_], 0.5) * scale for v, type_ in self._types.items()}
+
+    def exactly(self, rare: Sequence[str]) -> dict[str, float]:
+        if self._codes.step == 1:
+            return {}
+        own = {v: self._types[v] for v in rare if self._sample[self._types[v]] < _RARE}
+        return {v: float(len(self._positions(type_))) for v, type_ in own.items()}
+
+    def some(self, variable: str) -> Ints:
+        at, types = self._at_random()
+        type_ = self._types[variable]
+        own: Ints = at[types == self._codes.names.index(type_)]
+        if len(own) < _TOO_FEW and len(at) < len(self._codes.codes):
+            own = self._positions(type_)
+            if len(own) > SAMPLE:
+                own = own[at_random(SAMPLE, len(own))]
+        return own[:SAMPLE]
+
+    def _positions(self, type_: str) -> Ints:
+        if type_ not in self._known:
+            self._known[type_] = self._codes.positions_of(type_)
+        return self._known[type_]
+
+    def _at_random(self) -> tuple[Ints, Ints]:
+        """Return some events at random, and their types as indexes of the types' names, or -1."""
+        if not self._sought:
+            codes, size = self._codes, len(self._codes.codes)
+            at = at_random(_SOUGHT, size) if size > _SOUGHT else np.arange(size)
+            own = codes.codes[at]
+            self._sought.append((at, np.where(own >= 0, codes.lists[own], -1)))
+        return self._sought[0]
+
+
+def at_random(number: int, size: int) -> Ints:
+    """Return numbers below a size, the same each time."""
+    chosen: Ints = (_uniform(number) * size).astype(np.int64)
+    return chosen
+
+
+@lru_cache(maxsize=8)
+def _uniform(number: int) -> Any:
+    return np.random.default_rng(0).random(number)
 
 
 def _distinct_tests(query: Query, table: EventTable) -> float:
@@ -87,11 +171,11 @@ def _distinct_tests(query: Query, table: EventTable) -> float:
     if query.is_global or not query.equal:
         return 1.0
     at = np.linspace(0, len(table.times) - 1, min(_SOUGHT, len(table.times))).astype(int)
-    values = list(zip(*(_values(table.columns[name], at) for name in query.equal), strict=True))
-    return _distinct(values, len(table.times))
+    columns = [values_at(table.columns[name], at) for name in query.equal]
+    return distinct_values(list(zip(*columns, strict=True)), len(table.times))
 
 
-def _distinct(values: Sequence[Any], size: float) -> float:
+def distinct_values(values: Sequence[Any], size: float) -> float:
     """Return how many distinct values there are among `size`, given some at random."""
     number, distinct = len(values), len(set(values))
     if not number:
@@ -103,162 +187,9 @@ def _distinct(values: Sequence[Any], size: float) -> float:
     return min(size, max(least, number * number / 2 / (twice + 0.5))) if twice < distinct else least
 
 
-def _values(column: Any, at: Any) -> list[Any]:
+def values_at(column: Any, at: Any) -> list[Any]:
+    """Return the values of a column at some places."""
     if isinstance(column, np.ndarray):
         values: list[Any] = column[at].tolist()
         return values
     return [column[place] for place in at.tolist()]
-
-
-# --- by sample
-
-
-@attrs.frozen
-class Edges:
-    """
-    The edges of a component, by sample.
-
-    Attributes
-    ----------
-    alone : float
-        The share of the events of its type that may begin it by themselves.
-    joint : float
-        The share of pairs of runs and such events for which the conditions on both hold.
-    found : float
-        The share of runs that an event meets to begin it; less than 1 if they are found by value.
-    taken : float
-        As `joint`, of a loop's next event.
-    repeated : float
-        As `found`, of a loop's next event.
-    alike : float
-        How many runs that have taken the same event can be told apart later.
-    distinct : float
-        How many runs at all can be told apart at the component.
-    """
-
-    alone: float = 1.0
-    joint: float = 1.0
-    found: float = 1.0
-    taken: float = 1.0
-    repeated: float = 1.0
-    alike: float = 1.0
-    distinct: float = 1.0
-
-
-def edges_by_sample(query: Query, table: EventTable, facts: Facts) -> list[Edges]:
-    """Return the edges of each component; all events of a type are equally likely."""
-    return _Sampled(compiled_once(query, table.kinds), table, facts).edges()
-
-
-@attrs.frozen(eq=False, slots=False)
-class _Sampled:
-    automaton: SaseAutomaton
-    table: EventTable
-    facts: Facts
-    _random: np.random.Generator = attrs.field(factory=lambda: np.random.default_rng(0))
-
-    @cached_property
-    def _codes(self) -> TypeCodes:
-        return TypeCodes.of(self.table.types, self.automaton.types)
-
-    @cached_property
-    def _sought(self) -> tuple[Any, Any]:
-        """Some events at random, and their types as indexes of the types' names, or -1."""
-        codes, size = self._codes, self.facts.events
-        at = self._random.integers(0, size, _SOUGHT) if size > _SOUGHT else np.arange(size)
-        own = codes.codes[at]
-        return at, np.where(own >= 0, codes.lists[own], -1)
-
-    @cached_property
-    def _types(self) -> dict[str, list[Fields]]:
-        return {name: self._fields(name) for name in dict.fromkeys(self.automaton.types)}
-
-    def _fields(self, name: str) -> list[Fields]:
-        """Return the fields of events of a type, the first of them a sample at random."""
-        at, types = self._sought
-        own = at[types == self._codes.names.index(name)]
-        if len(own) < 16 and len(at) < self.facts.events:
-            own = self._codes.positions_of(name)
-            own = own[self._random.integers(0, max(1, len(own)), min(_SAMPLE, len(own)))]
-        own = own[:_SAMPLE]
-        columns = [_values(self.table.columns[field], own) for field in self.automaton.fields]
-        return list(zip(*columns, strict=True)) if columns else [()] * len(own)
-
-    def edges(self) -> list[Edges]:
-        """Return the edges of each component."""
-        automaton = self.automaton
-        runs: list[Slots] = [automaton.functions.initial] * _SAMPLE
-        live = Liveness.of(automaton).slots
-        found: list[Edges] = []
-        for number, type_ in enumerate(automaton.types):
-            every = self._types[type_]
-            begin = automaton.begin[number]
-            asked = begin.alone
-            own = [f for f in every if asked is None or asked(f, automaton.functions.initial)]
-            alone = (len(own) + 0.5) / (len(every) + 0.5) if asked is not None else 1.0
-            own = own or every
-            if not own:
-                return [*found, Edges(alone=0.0), *([Edges()] * (automaton.size - number - 1))]
-            joint, equal = self._share(begin.joint, equality_of(begin.codes[1]), own, runs)
-            taken, repeated = 1.0, 1.0
-            runs = self._after(number, own, runs)
-            if automaton.loops[number]:
-                take = automaton.take[number]
-                likely = [f for f in every if take.alone is None or take.alone(f, ())] or every
-                alone_too = len(likely) / len(every)
-                taken, repeated = self._share(take.joint, equality_of(take.codes[1]), likely, runs)
-                taken *= alone_too
-                runs = self._after(number, own, runs) if taken > 0.25 else runs
-            mode = LOOPING | WAITING if automaton.loops[number] else WAITING
-            alike = self._alike(number, live[4 * number + mode], runs)
-            distinct = self._told_apart(live[4 * number + mode], runs)
-            found.append(Edges(alone, joint, equal, taken, repeated, alike, distinct))
-        return found
-
-    def _share(
-        self,
-        joint: Callable[[Fields, Slots], bool] | None,
-        equality: Equality | None,
-        own: Sequence[Fields],
-        runs: Sequence[Slots],
-    ) -> tuple[float, float]:
-        """Return for which share of pairs a condition holds, and its equality alone."""
-        if joint is None:
-            return 1.0, 1.0
-        chosen = self._random.integers(0, len(own), len(runs)).tolist()
-        pairs = [(own[at], slots) for at, slots in zip(chosen, runs, strict=True)]
-        if equality is None:
-            held = sum(1 for fields, slots in pairs if joint(fields, slots))
-            return (held + 0.5) / (len(pairs) + 1), 1.0
-        field, slot = equality.field, equality.slot
-        values = [fields[field] for fields in own if fields[field] is not None]
-        known = [slots[slot] for slots in runs if slots[slot] is not None]
-        distinct = max(_distinct(values, self.facts.events), _distinct(known, self.facts.events))
-        return 1 / distinct, 1 / distinct
-
-    def _after(self, number: int, own: Sequence[Fields], runs: Sequence[Slots]) -> list[Slots]:
-        """Return the slots of runs that have taken an event for a component."""
-        update = self.automaton.updates[number]
-        if update is None:
-            return list(runs)
-        chosen = self._random.integers(0, len(own), len(runs)).tolist()
-        return [update(slots, own[at]) for at, slots in zip(chosen, runs, strict=True)]
-
-    def _alike(self, number: int, live: Sequence[int], runs: Sequence[Slots]) -> float:
-        """Return how many runs with one last event the slots of other events tell apart."""
-        automaton = self.automaton
-        name = automaton.query.variables[number]
-        single = not automaton.loops[number]
-        others = []
-        for slot in live:
-            own = automaton.expressions.slots[slot]
-            follows = own.stage == name and (single or own.function is Function.LAST)
-            if not follows or own.offset > 1:
-                others.append(slot)
-        return self._told_apart(others, runs)
-
-    def _told_apart(self, live: Sequence[int], runs: Sequence[Slots]) -> float:
-        if not live:
-            return 1.0
-        values = [tuple([slots[n] for n in live]) for slots in runs]
-        return _distinct(values, float("inf"))

@@ -12,6 +12,7 @@ from pyflinkcep.expressions.tree import Literal, Tree
 from pyflinkcep.sase.shapes import Shape, Word, variable_of, words
 
 __all__ = [
+    "CONTIGUOUS",
     "EVENT_TIME",
     "EVENT_TYPE",
     "MOST_WORDS",
@@ -51,6 +52,10 @@ class Strategy(Enum):
     PARTITION_CONTIGUITY = "partition_contiguity"
     SKIP_TILL_NEXT_MATCH = "skip_till_next_match"
     SKIP_TILL_ANY_MATCH = "skip_till_any_match"
+
+
+CONTIGUOUS = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
+"""The strategies that skip no event."""
 
 
 @attrs.frozen

@@ -9,12 +9,7 @@ import attrs
 from pyspark.sql import Column, DataFrame
 
 from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
-from pyflinkcep.engines.choice import (
-    AUTOMATON,
-    EVENT_LISTS,
-    Evaluation,
-    chosen,
-)
+from pyflinkcep.engines.choice import AUTO, AUTOMATON, EVENT_LISTS, Evaluation, chosen
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
@@ -27,7 +22,7 @@ from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.calls import FlatSelect, Process, Schema, Select
 from pyflinkcep.spark.plan.outputs import match_rows
-from pyflinkcep.spark.plan.queries.analysis import analysis_of
+from pyflinkcep.spark.plan.queries.analysis import analyses, first_events
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery, how_compressed, refuse_totals
 from pyflinkcep.spark.plan.queries.explanation import query_explanation
 from pyflinkcep.spark.plan.queries.job import QueryJob, query_keys
@@ -106,26 +101,29 @@ class QueryStream(SideOutputs):
             time_column=EVENT_TIME,
         )
 
-    def explain(self, analyze: bool = False) -> None:
+    def explain(self, analyze: bool = False, sample: int = 0) -> None:
         """
         Print how the query will run.
 
         It shows which evaluation was chosen and why, where each condition is evaluated, what is
-        dropped before the shuffle, and whether input without a key is cut into time slices. It runs
-        no job, unless it is to analyze.
+        dropped before the shuffle, and how input without a key is cut. It runs no job by itself.
 
         Parameters
         ----------
         analyze : bool
             Whether to run the query on all events, without output, and to print what happened: the
             estimates by which an evaluation was chosen, candidates, live and merged runs, and the
-            CPU time of each evaluation. What would run as a pattern is analyzed by the query's own
-            automaton.
+            CPU time. What would run as a pattern is analyzed by the query's own automaton.
+        sample : int, optional
+            To read so many events, the first that Spark finds (``limit``), and print counts, join
+            order, shares of events and pairs that pass conditions, and the costs compared.
 
         Raises
         ------
+        InvalidArgumentError
+            If `sample` is not a number of events.
         NotSupportedError
-            If it is to analyze a stream.
+            If it is to analyze or sample a stream.
 
         Examples
         --------
@@ -141,8 +139,9 @@ class QueryStream(SideOutputs):
         """
         how = self._how()
         job = self._job(how)
-        analysis = analysis_of(job) if analyze else ()
-        print(query_explanation(job, how, self._runs_as_pattern(how), analysis))
+        some = attrs.evolve(self, dataframe=first_events(self._dataframe, sample))._job(how)
+        found = analyses(job if analyze else None, some if sample else None, sample)
+        print(query_explanation(job, how, self._runs_as_pattern(how), found))
 
     def toDF(self) -> CepDataFrame:
         """
@@ -368,9 +367,8 @@ class QueryStream(SideOutputs):
         )
 
     def _runs_as_pattern(self, how: Evaluation) -> bool:
-        is_chosen = self._evaluation == AUTOMATON or (
-            self._evaluation == "auto" and (self._dataframe.isStreaming or how.name != EVENT_LISTS)
-        )
+        is_free = self._dataframe.isStreaming or not (how.candidates or how.name == EVENT_LISTS)
+        is_chosen = self._evaluation == AUTOMATON or (self._evaluation == AUTO and is_free)
         if not is_chosen or self._output != "all" or self._query.is_composed:
             return False  # the state of a composed query is events, so that any evaluation reads it
         return self._analysed.why_no_pattern is None

@@ -304,10 +304,19 @@ def test_explain_says_what_was_chosen(
     assert not {"Conditions", "Runs distinguished by"} & {*capsys.readouterr().out.splitlines()}
     pair = parse("PATTERN SEQ(Stock a, Stock b) WITHIN 5 seconds")
     twice = CEP.pattern(trades(spark), pair, type="kind").inEventTime("ts")
-    twice.explain(analyze=True)
+    twice.explain(analyze=True, sample=5)
     text = capsys.readouterr().out
     assert "where events say that it costs less: nfa or backtracking" in text
-    assert f"eventLists: {twice.toDF().count()} matches in" in text
+    assert f"nfa: {twice.toDF().count()} matches in" in text
+    sample, happened = text.partition("What the first 5 events say")[2].split("What happened")
+    for told in ("events of its types", "estimated counts: a", "order, the rarest first: a, b"):
+        assert told in sample
+    assert "estimated costs: eventLists" in sample
+    assert "nfa would run on" in sample
+    for told in ("live runs at most: a", "live runs on average: a", "runs merged: a"):
+        assert f"nfa: {told}" in happened
+    with pytest.raises(InvalidArgumentError, match="number of events as sample, got -1"):
+        twice.explain(sample=-1)
 
 
 @pytest.mark.spark

@@ -61,10 +61,11 @@ class TypeCodes:
     def sampled(self) -> dict[str, int]:
         """Return how often each type occurs in a sample."""
         sample = self.codes[:: self.step]
-        known = np.bincount(sample[sample >= 0], minlength=len(self.lists))[: len(self.lists)]
-        own = self.lists >= 0
-        counts = np.bincount(self.lists[own], known[own], len(self.names))
-        return dict(zip(self.names, counts.astype(int).tolist(), strict=True))
+        known = np.bincount(sample + 1, minlength=len(self.lists) + 1)  # -1 is no type
+        counts = dict.fromkeys(self.names, 0)
+        for code in np.flatnonzero(self.lists >= 0).tolist():
+            counts[self.names[self.lists[code]]] += int(known[code + 1])
+        return counts
 
     def positions(
         self, split: Split | None = None, stretches: Stretches | None = None

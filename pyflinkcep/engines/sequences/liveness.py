@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import attrs
 
@@ -30,6 +31,7 @@ class Liveness:
     slots: tuple[tuple[int, ...], ...]
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, automaton: SaseAutomaton) -> Liveness:
         """Return the slots for each state of an automaton."""
         table: list[tuple[int, ...]] = []

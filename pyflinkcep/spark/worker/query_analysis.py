@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task that evaluates a query on bounded events, and returns what that took."""
+"""A task that estimates, or finds out, what evaluating a query on bounded events takes."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,8 +11,7 @@ import attrs
 import pyarrow as pa
 
 from pyflinkcep.engines.by_data import estimate, resolved
-from pyflinkcep.engines.observed import Observed, observed
-from pyflinkcep.engines.queries import query_matches
+from pyflinkcep.engines.observed import observed
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.matching.query_table import QueryColumns
 from pyflinkcep.sase.model import Query
@@ -36,12 +34,15 @@ class AnalysisTask:
         What it reads from events.
     evaluation, output : str
         As of :class:`~pyflinkcep.spark.worker.query_task.QueryTask`.
+    runs : bool
+        Whether to evaluate it, or only to estimate what that would cost.
     """
 
     query: Query
     columns: QueryColumns
     evaluation: str
     output: str
+    runs: bool = True
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield what became of the tables of a partition."""
@@ -52,24 +53,8 @@ class AnalysisTask:
 
     def _of(self, table: EventTable) -> dict[str, Any]:
         how = resolved(self.query, table, self.evaluation, self.output)
-        found = attrs.asdict(self._observed(table, how))
         own = estimate(self.query, table, self.output)
-        facts = {}
-        if own is not None:
-            names = self.query.variables
-            facts = {
-                "counts": own.facts.counts,
-                "alone": {v: edge.alone for v, edge in zip(names, own.edges, strict=True)},
-                "joint": {v: edge.joint for v, edge in zip(names, own.edges, strict=True)},
-                "partial": dict(zip(names, own.costs.partial, strict=True)),
-                "costs": own.costs.milliseconds,
-            }
-        return {"events": len(table.times), **found, **facts}
-
-    def _observed(self, table: EventTable, how: str) -> Observed:
-        query = self.query
-        if not query.is_composed and query.most_events is None:
-            return observed(query, table, how, self.output)
-        begin = time.process_time()
-        matches = sum(1 for _ in query_matches(query, table, how, self.output))
-        return Observed(how, matches, (time.process_time() - begin) * 1e3, {})
+        told: dict[str, Any] = {"events": len(table.times), "evaluation": how}
+        if self.runs:
+            told |= attrs.asdict(observed(self.query, table, how, self.output))
+        return told | ({} if own is None else {"estimate": attrs.asdict(own)})

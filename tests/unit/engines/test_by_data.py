@@ -25,6 +25,7 @@ from pyflinkcep.testing import matchSase
 from tests.unit.engines.sequences.test_counts import random_query, random_table
 
 _ABC = "PATTERN SEQ(A a, B b, C c) WHERE"
+_AC = "PATTERN SEQ(A a, C c) WHERE"
 _LOOP = "PATTERN SEQ(A a, B+ b[], C c) WHERE"
 
 
@@ -58,13 +59,10 @@ def test_events_decide_where_the_form_does_not(
 
 
 def test_what_only_one_evaluation_answers_is_not_estimated() -> None:
-    """The form bounds the choice: elements with ;, composed patterns, windows of events."""
+    """The form bounds the choice: elements with ;, contiguous events, a bound on runs."""
     events = table(EVEN)
-    for text in (
-        "PATTERN A;B",
-        "PATTERN SEQ(A a, (B b)?, C c)",
-        "PATTERN SEQ(A a, B b) WITHIN 10 EVENTS",
-    ):
+    contiguous = "PATTERN SEQ(A a, B b) WHERE strict_contiguity(a, b) { a.x > b.x } WITHIN 10"
+    for text in ("PATTERN A;B", contiguous):
         query = parse(text)
         assert alternatives(query) == ()
         assert estimate(query, events) is None
@@ -82,6 +80,38 @@ def test_a_window_is_a_share_of_any_span(keys: Any) -> None:
     assert 0 < Facts.of(parse(f"{_ABC} b.x > a.x WITHIN 9000 s"), events).share < 1e-6
 
 
+def test_composed_queries_and_windows_of_events_are_chosen_by_events_too() -> None:
+    """They cost what the plain queries that they stand for cost, each under its own types."""
+    events = table({**EVEN, "B": 0.01})
+    composed = parse("PATTERN SEQ(A a, (B b)?, C c) WHERE c.k = a.k WITHIN 20000 s")
+    found = estimate(composed, events)
+    parts = [f"{_AC} c.k = a.k WITHIN 20000 s", f"{_ABC} c.k = a.k WITHIN 20000 s"]
+    plain = [own for text in parts if (own := estimate(parse(text), events)) is not None]
+    assert found is not None
+    assert list(found.counts) == ["a", "b", "c"]
+    for name, milliseconds in found.milliseconds.items():
+        assert milliseconds == pytest.approx(sum(own.milliseconds[name] for own in plain))
+    assert chosen(composed).name == "eventLists"
+    assert chosen_by_data(composed, events).name == found.least == "nfa"
+
+    near = parse(f"{_AC} a.k = c.k WITHIN 400 EVENTS")
+    of_events = estimate(near, events)
+    assert of_events is not None
+    assert set(of_events.milliseconds) == {"nfa", "backtracking"}
+    assert chosen_by_data(near, events).name == of_events.least
+
+
+def test_small_tables_are_run_and_estimates_are_bounded() -> None:
+    """Of few events no sample is drawn: runs are done before lists are made."""
+    query = parse(f"{_ABC} b.x > a.x AND c.x > b.x WITHIN 60 s")
+    with mock.patch.object(by_data, "Sample") as sample:
+        few = chosen_by_data(query, table(EVEN, size=200))
+        many = chosen_by_data(query, table(EVEN))
+    assert few.name == "nfa"
+    assert many.name == "eventLists"
+    assert not sample.of.called
+
+
 def test_counts_are_near_the_truth() -> None:
     """Types are counted by sample, the rare ones exactly; values of equalities too."""
     weights = {"A": 50, "B": 2, "C": 0.02}
@@ -90,11 +120,16 @@ def test_counts_are_near_the_truth() -> None:
     found = estimate(query, events)
     assert found is not None
     exact = np.bincount(events.types.codes)  # type: ignore[attr-defined]
-    assert found.facts.counts["a"] == pytest.approx(exact[0], rel=0.1)
-    assert found.facts.counts["b"] == pytest.approx(exact[1], rel=0.3)
-    assert found.facts.counts["c"] == exact[2]
-    assert found.edges[1].joint == pytest.approx(0.1, rel=0.6)
-    assert found.facts.share == pytest.approx(100 / 40_000, rel=0.02)
+    assert found.counts["a"] == pytest.approx(exact[0], rel=0.1)
+    assert found.counts["b"] == pytest.approx(exact[1], rel=0.3)
+    assert found.counts["c"] == exact[2]
+    assert found.alone["a"] == found.alone["b"] == 1
+    passing = events.columns["x"][events.types.codes == 2] >= 900  # type: ignore[attr-defined]
+    assert found.alone["c"] == (np.count_nonzero(passing) + 0.5) / (len(passing) + 0.5)
+    assert found.joint["b"] == pytest.approx(0.1, rel=0.6)
+    assert found.order == ("c", "b", "a")
+    assert found.events == 40_000
+    assert Facts.of(query, events).share == pytest.approx(100 / 40_000, rel=0.02)
 
 
 @given(st.integers(0, 1 << 40))
@@ -107,7 +142,10 @@ def test_whatever_is_chosen_the_answer_is_the_same(seed: int) -> None:
         return  # a negation at an end without WITHIN, ...
     events = random_table(chance, chance.choice([1, 9, 14]))
     output = chance.choice(["all", "all", "onePerStart", "nonOverlapping"])
-    with mock.patch.multiple(by_data, _FEW=0, _SURELY=0.5, _FEW_CANDIDATES=0, _CHEAP=0, _QUICK=0):
+    with mock.patch.multiple(
+        by_data, _FEW=0, _SURELY=0.5, _FEW_CANDIDATES=0, _CHEAP=0, _QUICK=0, is_small=mock.DEFAULT
+    ) as always:
+        always["is_small"].return_value = False
         how = resolved(query, events, "auto", output)
         found = sorted(map(repr, query_matches(query, events, "auto", output)))
     usual = chosen(query, "auto", output).name

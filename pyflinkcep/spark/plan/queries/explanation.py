@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.sase.analysed import AnalysedQuery
@@ -20,9 +21,12 @@ __all__ = ["query_explanation"]
 
 
 def query_explanation(
-    job: QueryJob, how: Evaluation, runs_as_pattern: bool, analysis: Sequence[str] = ()
+    job: QueryJob,
+    how: Evaluation,
+    runs_as_pattern: bool,
+    found: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> str:
-    """Return the text of ``explain``; `analysis` says what happened if the query was run."""
+    """Return the text of ``explain``; `found` has sections of what was sampled or happened."""
     query, analysed = job.query, job.analysed
     return in_sections(
         {
@@ -35,7 +39,7 @@ def query_explanation(
             ],
             "Conditions": list(_conditions(analysed)),
             "Runs distinguished by": list(slots_explained(query, analysed.slots)),
-            "What happened": list(analysis),
+            **found,
             "Warnings": list(_warnings(job)),
         }
     )
