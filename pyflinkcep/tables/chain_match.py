@@ -16,11 +16,9 @@ from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import as_event
-from pyflinkcep.tables.sql import evaluated_here
-from pyflinkcep.time import MIN_WATERMARK
+from pyflinkcep.tables.sql import evaluated_here, over_stages
 
 __all__ = ["chain_matches"]
 
@@ -55,8 +53,7 @@ def chain_matches(
     numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     places = [numbers[key] for key in keys]
     times = [time // 1000 for time in exact]
-    in_time = (at for at, time in enumerate(times) if time > MIN_WATERMARK)  # others are late
-    order = sorted(in_time, key=lambda at: (places[at], exact[at]))
+    order = sorted(range(len(times)), key=lambda at: (places[at], exact[at]))
     events = [as_event(given[at]) for at in order]
     seen = _Seen(events, fields)
     lists = ChainEvents(
@@ -87,9 +84,5 @@ class _Seen:
 def _expressions(
     nfa: NFA, given: Sequence[Any]
 ) -> tuple[CompiledExpressions | None, Callable[[Any], Sequence[Any]]]:
-    named = [
-        (f"stage {atom.stage!r}", atom.condition)
-        for atom in nfa.atoms
-        if isinstance(atom.condition, MatchExpression)
-    ]
+    named = over_stages(nfa)
     return local_expressions(named, given) if named else (None, lambda _: ())

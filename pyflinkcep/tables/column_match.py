@@ -19,7 +19,6 @@ from pyflinkcep.expressions.evaluator import event_condition, event_function
 from pyflinkcep.expressions.event_arrays import Program
 from pyflinkcep.expressions.local_match import kind_of_values, machine_value
 from pyflinkcep.expressions.program import CompiledExpressions, Kind
-from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.matching.bounded import Portion, matched
 from pyflinkcep.matching.choice import make_matcher
 from pyflinkcep.matching.columns import Ints
@@ -32,7 +31,7 @@ from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.order import Field, Keys, Rows, Times, lazily, ordered
-from pyflinkcep.tables.sql import Evaluated, evaluated_by
+from pyflinkcep.tables.sql import Evaluated, evaluated_by, over_stages
 from pyflinkcep.tables.sql_columns import SqlColumns
 from pyflinkcep.tables.stored import FieldSource, TableStore
 from pyflinkcep.tables.typed_columns import NumberColumn
@@ -259,11 +258,7 @@ def _expressions(
     nfa: NFA, table: pa.Table
 ) -> tuple[CompiledExpressions | None, Sequence[FieldSource]]:
     """Return the programs of SQL over stages, and the fields that they read."""
-    named = [
-        (f"stage {atom.stage!r}", atom.condition)
-        for atom in nfa.atoms
-        if isinstance(atom.condition, MatchExpression)
-    ]
+    named = over_stages(nfa)
     if not named:
         return None, ()
     parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())

@@ -14,12 +14,10 @@ from pyflinkcep.matching.output import MATCH_TIME, known_times, stage_column, ti
 from pyflinkcep.matching.pieces import in_one_piece, integers
 from pyflinkcep.matching.results import Found, Result
 from pyflinkcep.tables.matches import Timeout
-from pyflinkcep.tables.order import Times
+from pyflinkcep.tables.order import PER_MS, Times
 from pyflinkcep.tables.records import records
 
 __all__ = ["FoundRows"]
-
-_PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 
 
 @attrs.frozen(eq=False)
@@ -95,4 +93,4 @@ class FoundRows:
             times = times_of_matches(self.found, taken, self.window_ms, is_last=False)
         if not pa.types.is_timestamp(self.time_type):
             return integers(times)
-        return known_times(times, _PER_MS[self.time_type.unit]).cast(self.time_type)
+        return known_times(times, PER_MS[self.time_type.unit]).cast(self.time_type)

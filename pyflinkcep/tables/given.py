@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.tables.events import MISSING
 
 __all__ = ["table_of"]
 
@@ -196,11 +197,11 @@ def _of_numpy(column: Any) -> Any:
 
 def _of_values(values: list[Any]) -> Any:
     """Return values of one type as Arrow, which would make them alike otherwise."""
-    missing = ("NoneType", "NaTType", "NAType")
+    missing = ("NoneType", *MISSING)
     kinds = {kind for kind in set(map(type, values)) if kind.__name__ not in missing}
     if len(kinds) > 1 or not kinds <= {*_PLAIN}:
         return None
-    if any(kind.__name__ in missing[1:] for kind in set(map(type, values))):
+    if any(kind.__name__ in MISSING for kind in set(map(type, values))):
         values = [None if type(value).__name__ in missing else value for value in values]
     if kinds == {datetime} and len({value.tzinfo for value in values if value is not None}) > 1:
         return None

@@ -16,13 +16,15 @@ from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.ordering import order_by_group, order_by_group_and_time
 from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
 from pyflinkcep.tables.records import Cells, RecordBlock, records
+from pyflinkcep.tables.typed_columns import decoded
 from pyflinkcep.tables.values import exact_time, exact_times_of, grouping_key, key_getter
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, wrong_unit
 from pyflinkcep.warned import Place, TimeUnitWarning
 
-__all__ = ["Field", "Keys", "Rows", "Times", "lazily", "ordered"]
+__all__ = ["PER_MS", "Field", "Keys", "Rows", "Times", "lazily", "ordered"]
 
-_PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
+PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
+"""How many of a unit of time a millisecond has."""
 
 Field = str | Callable[[Any], Any]
 
@@ -76,7 +78,7 @@ class Times:
             raw = column.cast(pa.int64())
         except pa.ArrowInvalid:
             return cls(*_by_microseconds(_by_row(table, column)))
-        found = cls(raw, _PER_MS[type_.unit], type_) if is_time else cls(raw)
+        found = cls(raw, PER_MS[type_.unit], type_) if is_time else cls(raw)
         if not is_time:
             found._check(table, field)
         return found
@@ -145,8 +147,7 @@ def _column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
     if name not in names:
         hint = did_you_mean(name, names, f"the columns are {names}")
         raise InputError(f"{what}={name!r}: the events have no column {name!r}", hint)
-    column = table.column(name)
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return decoded(table.column(name))
 
 
 def lazily(table: pa.Table) -> list[Any]:

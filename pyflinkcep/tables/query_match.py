@@ -30,7 +30,7 @@ from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.order import Field, Keys, Times, ordered
 from pyflinkcep.tables.records import records
-from pyflinkcep.tables.typed_columns import is_exact, kind_of, numbers
+from pyflinkcep.tables.typed_columns import decoded, is_exact, kind_of, numbers
 
 __all__ = ["QueryRows"]
 
@@ -91,7 +91,6 @@ class QueryRows:
             _check(rows, name)
         kinds = {name: _kind(rows.column(name)) for name in queried}
         types = rows.column(type_).type
-        is_coded = pa.types.is_dictionary(types)
         is_text = kind_of(types) is Kind.STRING
         if not is_text or None in kinds.values():
             return None
@@ -103,8 +102,7 @@ class QueryRows:
         times = Times.of(rows, timestamp)
         order, in_time, parts = _partitioned(rows, times, query)
         taken = None if order is None else integers(order)
-        names = rows.column(type_)
-        names = names.cast(types.value_type) if is_coded else names
+        names = decoded(rows.column(type_))
         table = EventTable(
             Numbers(np.ascontiguousarray(times.ms(order))),
             coded(names if taken is None else names.take(taken)),

@@ -168,8 +168,8 @@ def matchSase(
         else chosen(asked, evaluation, output, limit is not None)
     )
     runs = None if limit is None else RunLimit(limit.most)
-    table = None if compressed or is_objects(events) else _table(events)
-    if table is not None:
+    table = None if is_objects(events) else _table(events)
+    if table is not None and not compressed:
         is_sorted = _hides_choice(how, asked, evaluation, output)
         found = _by_columns(asked, table, timestamp, type, how, output, runs, is_sorted)
         if found is not None:

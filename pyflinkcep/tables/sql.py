@@ -24,7 +24,7 @@ from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern import Pattern
 
-__all__ = ["Evaluated", "evaluated_by", "evaluated_here", "expressions_over_stages"]
+__all__ = ["Evaluated", "evaluated_by", "evaluated_here", "expressions_over_stages", "over_stages"]
 
 
 class Evaluated(SimpleCondition):
@@ -110,6 +110,15 @@ def _evaluated(condition: ExpressionCondition, examples: Sequence[Any]) -> Itera
     return Evaluated(condition.text, _asked_of(session, condition.expression, examples))
 
 
+def over_stages(nfa: NFA) -> list[tuple[str, MatchExpression]]:
+    """Return the pattern's SQL over stages, each with the name of its stage."""
+    return [
+        (f"stage {atom.stage!r}", atom.condition)
+        for atom in nfa.atoms
+        if isinstance(atom.condition, MatchExpression)
+    ]
+
+
 def expressions_over_stages(nfa: NFA, examples: Sequence[Any]) -> Expressions | None:
     """
     Return the pattern's SQL over stages ready to run; None if it has none.
@@ -126,11 +135,7 @@ def expressions_over_stages(nfa: NFA, examples: Sequence[Any]) -> Expressions | 
     NotSupportedError
         If only Spark can evaluate a part, or there are no examples.
     """
-    named = [
-        (f"stage {atom.stage!r}", atom.condition)
-        for atom in nfa.atoms
-        if isinstance(atom.condition, MatchExpression)
-    ]
+    named = over_stages(nfa)
     if not named:
         return None
     if not examples:

@@ -14,7 +14,14 @@ from pyflinkcep.expressions.arrays import Array, TextRanks, Values, computed, ho
 from pyflinkcep.expressions.event_arrays import EventTree, Program, never_fails
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import Column
-from pyflinkcep.tables.typed_columns import NumberColumn, is_exact, kind_of, numbers, ranked
+from pyflinkcep.tables.typed_columns import (
+    NumberColumn,
+    decoded,
+    is_exact,
+    kind_of,
+    numbers,
+    ranked,
+)
 
 __all__ = ["SqlColumns"]
 
@@ -92,11 +99,7 @@ class SqlColumns:
             return None
         column = self._table.column(name)
         if kind is Kind.STRING:
-            return (
-                column.cast(column.type.value_type)
-                if pa.types.is_dictionary(column.type)
-                else column
-            )
+            return decoded(column)
         return numbers(column, kind)
 
     def _column(self, text: str) -> str | None:

@@ -16,7 +16,7 @@ from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
 
-__all__ = ["NumberColumn", "is_exact", "kind_of", "numbers", "ranked"]
+__all__ = ["NumberColumn", "decoded", "is_exact", "kind_of", "numbers", "ranked"]
 
 _US = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
 
@@ -41,6 +41,11 @@ def kind_of(type_: pa.DataType) -> Kind | None:
     if pa.types.is_duration(type_) and type_.unit in _US:
         return Kind.INTERVAL
     return Kind.DECIMAL if pa.types.is_decimal(type_) else None
+
+
+def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column with its values in place of the codes of a dictionary."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def is_exact(column: pa.ChunkedArray) -> bool:

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 import pytest
 
 from pyflinkcep import matchSase
@@ -80,6 +83,20 @@ def test_matches_of_queries_in_columns() -> None:
     assert isinstance(found, Matches)
     assert found.toArrow().column_names == ["matchTimestamp", "a", "b"]
     assert found.toArrow()["a"].to_pylist() == [one["a"] for one in found]
+
+
+def test_forms_of_events_that_are_not_listed(tmp_path: Path) -> None:
+    """Compressed matches, and totals, read a file, a dataset and batches as they read a table."""
+    path = tmp_path / "events.parquet"
+    pq.write_table(TABLE, path)
+    query = QUERIES[0].replace("WITHIN 9", "")
+    totals = f"{QUERIES[0]} SLIDE 3 RETURN count(*) AS n"
+    forms = (str(path), ds.dataset(path), TABLE.to_batches(20), TABLE.to_reader(20))
+
+    assert {matchSase(query, form, "at", compressed=True).count() for form in forms} == {
+        matchSase(query, TABLE, "at", compressed=True).count()
+    }
+    assert matchSase(totals, path, "at") == matchSase(totals, TABLE, "at") != []
 
 
 def test_a_query_on_no_rows() -> None:
