@@ -7,12 +7,13 @@ import contextlib
 import json
 import threading
 import time
+import warnings
 from typing import Any
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.monitor.app import make_app, needed
 from pyflinkcep.monitor.history import History
 
@@ -49,7 +50,8 @@ class Monitor:
     Raises
     ------
     NotSupportedError
-        If the libraries of the extra ``monitor`` are not installed.
+        If the libraries of the extra ``monitor`` are not installed, or the session's engine, such
+        as Sail, does not tell of streams.
     InputError
         If nothing can listen at the address.
 
@@ -63,7 +65,7 @@ class Monitor:
     """
 
     def __init__(self, spark: SparkSession, host: str = "127.0.0.1", port: int = 4050) -> None:
-        if not isinstance(spark, SparkSession):
+        if not hasattr(spark, "streams"):
             raise InvalidArgumentError(
                 f"Monitor: expected a SparkSession, got {type(spark).__name__}",
                 "write Monitor(spark)",
@@ -73,14 +75,20 @@ class Monitor:
         self.url = self._server.url
         self._spark: SparkSession | None = spark
         self._listener = _Listener(self.history)
-        spark.streams.addListener(self._listener)
+        try:
+            _listen(spark, self._listener)
+        except BaseException:
+            self._server.stop()
+            raise
 
     def stop(self) -> None:
         """Close the page, and listen no longer."""
         spark, self._spark = self._spark, None
         if spark is not None:
-            spark.streams.removeListener(self._listener)
-            self._server.stop()
+            try:
+                spark.streams.removeListener(self._listener)
+            finally:
+                self._server.stop()
 
     def __enter__(self) -> Monitor:
         """Return the monitor."""
@@ -92,6 +100,37 @@ class Monitor:
 
     def _repr_html_(self) -> str:
         return f'<a href="{self.url}" target="_blank" rel="noopener">{self.url}</a>'
+
+
+def _listen(spark: SparkSession, listener: StreamingQueryListener) -> None:
+    """
+    Add a listener.
+
+    Spark Connect starts a thread for it, for which the process would wait at its end, unless a
+    daemon starts it; and it only warns if the server has no place for listeners.
+    """
+    if isinstance(spark, SparkSession):
+        spark.streams.addListener(listener)
+        return
+    refused: list[Warning | str | Exception] = []
+
+    def add() -> None:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                spark.streams.addListener(listener)
+            except Exception as error:
+                refused.append(error)
+        refused.extend(one.message for one in caught if one.category is UserWarning)
+
+    adding = threading.Thread(target=add, name="cep-monitor-listener", daemon=True)
+    adding.start()
+    adding.join()
+    if refused:
+        raise NotSupportedError(
+            f"Monitor of a session that does not tell of streams: {refused[0]}",
+            "pass a session of Spark that is not stopped; Sail runs bounded jobs only",
+        )
 
 
 class _Listener(StreamingQueryListener):

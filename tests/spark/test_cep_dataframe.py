@@ -161,9 +161,11 @@ def test_the_plan(
 
 
 ON_CONNECT = """
+import sys
 from datetime import timedelta
 from pyspark.sql import DataFrame, SparkSession
 from pyflinkcep import CEP, CepDataFrame, OutputTag, Pattern, keyBy
+from pyflinkcep.monitor import Monitor
 
 spark = SparkSession.builder.remote("local[1]").getOrCreate()
 spark.conf.set("spark.sql.shuffle.partitions", 1)
@@ -187,6 +189,11 @@ clause = "MATCH_RECOGNIZE (ORDER BY ts MEASURES A.ts + 1 AS ts PATTERN (A) DEFIN
 inner = f"SELECT * FROM events {clause} AS m"
 CEP.sql(spark, f"CREATE TEMPORARY VIEW kept AS SELECT '{{}}' AS x, ts FROM ({inner}) {clause} AS n")
 print(CEP.sql(spark, inner).count(), [tuple(row) for row in spark.table("kept").collect()])
+monitor = Monitor(spark, port=0)
+lines = spark.readStream.text(sys.argv[1]).writeStream.format("noop").queryName("lines")
+lines.trigger(availableNow=True).start().awaitTermination()
+monitor.stop()
+print([(query.name, query.rows, query.status) for query in monitor.history.read()])
 spark.stop()
 """
 
@@ -195,7 +202,8 @@ def test_on_spark_connect(tmp_path: Path) -> None:
     """
     Over Spark Connect the result is a DataFrame of Spark Connect, with all its outputs.
 
-    The server's workers run the driver's Python, not the first ``python3`` on the path.
+    The server's workers run the driver's Python, not the first ``python3`` on the path. A monitor
+    hears of streams.
     """
     pytest.importorskip("grpc")
     pytest.importorskip("grpc_status")
@@ -204,7 +212,7 @@ def test_on_spark_connect(tmp_path: Path) -> None:
     (tmp_path / "python3").chmod(0o755)
     environment = {name: text for name, text in os.environ.items() if name != "PYSPARK_PYTHON"}
     done = subprocess.run(
-        [sys.executable, "-c", ON_CONNECT],
+        [sys.executable, "-c", ON_CONNECT, str(tmp_path)],
         env={
             **environment,
             "PATH": f"{tmp_path}:{environment['PATH']}",
@@ -220,4 +228,5 @@ def test_on_spark_connect(tmp_path: Path) -> None:
         "[True, True, True] [('u', 2)] True",
         "[['v']] 2",
         "3 [('{}', 3), ('{}', 3)]",
+        "[('lines', 2, 'stopped')]",
     ], done.stderr[-3000:]

@@ -116,8 +116,8 @@ class _Counts:
 
     def _write(self, done: int, keys: int) -> None:
         numbers = np.asarray([self.events, self.matches, done, keys], "<i8")
-        with contextlib.suppress(OSError):
-            self.path.write_bytes(numbers.tobytes())
+        with contextlib.suppress(OSError), self.path.open("r+b") as file:
+            file.write(numbers.tobytes())  # over what is there, which others may read meanwhile
 
 
 def read_so_far(folder: str) -> SoFar:
@@ -126,6 +126,6 @@ def read_so_far(folder: str) -> SoFar:
     with os.scandir(folder) as files:
         for file in files:
             data = Path(file.path).read_bytes()
-            if len(data) == total.nbytes:  # else it is being written
+            if len(data) == total.nbytes:  # else the task has just begun
                 total += np.frombuffer(data, "<i8")
     return SoFar(*total.tolist())

@@ -7,15 +7,20 @@ import asyncio
 import json
 import re
 import sys
+import threading
+import warnings
 from typing import Any
+from uuid import UUID
 from xml.etree import ElementTree
 
+import attrs
 import pytest
+from pyspark.sql.streaming.listener import QueryProgressEvent
 
-from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.monitor.app import DASHBOARD, make_app
 from pyflinkcep.monitor.history import History
-from pyflinkcep.monitor.monitor import _Server
+from pyflinkcep.monitor.monitor import Monitor, _Server
 from pyflinkcep.monitor.page import body, page
 from pyflinkcep.monitor.prometheus import prometheus_text
 from tests.unit.monitor.support import BAD, progress, told
@@ -93,23 +98,51 @@ def test_times_that_no_calendar_has() -> None:
     assert "watermark 5.34e+10 d" in page(history)
 
 
+def samples_of(text: str) -> list[tuple[str, dict[str, str]]]:
+    """Return the name and the labels of each sample; each line must be one, or say of what."""
+    label = r'(\w+)="((?:\\[\\n"]|[^"\\\n])*)"'
+    found = []
+    for line in text.removesuffix("\n").split("\n"):
+        if line.startswith("#"):
+            assert re.fullmatch(r"# (HELP \w+ .+|TYPE \w+ (counter|gauge))", line)
+            continue
+        parts = re.fullmatch(rf"(\w+)\{{({label}(?:,{label})*)\}} (\S+)", line)
+        assert parts is not None, line
+        float(parts[parts.lastindex or 0])
+        found.append((parts[1], dict(re.findall(label, parts[2]))))
+    return found
+
+
 def test_prometheus() -> None:
-    """Each metric has its type once, labels are quoted, and Grafana's dashboard asks for these."""
+    """Each metric has its type once, and each of its samples other labels, whose texts are quoted."""
     text = prometheus_text(told(20))
-    lines = text.splitlines()
-    types = [line.split()[2] for line in lines if line.startswith("# TYPE")]
-    samples = [line for line in lines if not line.startswith("#")]
-    asked = set(re.findall(r"pyflinkcep_\w+", DASHBOARD.read_text("utf-8")))
+    samples = samples_of(text)
+    types = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
 
     assert len(types) == len(set(types))
-    assert all(re.fullmatch(r'\w+\{(\w+="(\\.|[^"\\])*",?)*\} \S+', line) for line in samples)
-    assert {line.partition("{")[0] for line in samples} == set(types) == asked
-    assert any('stage="fail"} 29' in line for line in samples)
-    matches = next(line for line in samples if line.startswith("pyflinkcep_matches_total"))
+    assert {name for name, _ in samples} == set(types)
+    assert len({(name, *labels.items()) for name, labels in samples}) == len(samples)
+    assert any('stage="fail"} 29' in line for line in text.splitlines())
+    matches = next(line for line in text.splitlines() if line.startswith("pyflinkcep_matches"))
     assert matches.endswith("} 80")
     quoted = History()
     quoted.started("r", 'a "b" \\ \n c')
-    assert 'query="a \\"b\\" \\\\ \\n c"' in prometheus_text(quoted)
+    assert samples_of(prometheus_text(quoted))[0][1]["query"] == r"a \"b\" \\ \n c"
+
+
+def test_grafana_asks_for_what_there_is() -> None:
+    """The dashboard has a panel for each metric, and each panel names labels that it has."""
+    known = dict(samples_of(prometheus_text(told(20))))
+    panels = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
+    asked = set()
+    for target in (target for panel in panels for target in panel["targets"]):
+        names = re.findall(r"pyflinkcep_\w+", target["expr"])
+        shown = re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])
+        for name in names:
+            assert {*shown, *re.findall(r"(\w+)=~", target["expr"])} <= known[name].keys()
+        asked.update(names)
+
+    assert asked == known.keys()
 
 
 def test_the_application() -> None:
@@ -155,3 +188,57 @@ def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
         make_app(History(), "127.0.0.1", bool)
     with pytest.raises(NotSupportedError, match=r"needs uvicorn"):
         _Server(History(), "127.0.0.1", 0)
+
+
+@attrs.define(eq=False)
+class Session:
+    """What the monitor asks of a session, such as one of Spark Connect; `warns` as on Sail."""
+
+    warns: bool = False
+    listeners: list[Any] = attrs.field(factory=list)
+    threads: list[threading.Thread] = attrs.field(factory=list)
+
+    @property
+    def streams(self) -> Session:
+        """Itself."""
+        return self
+
+    def addListener(self, listener: Any) -> None:
+        """Add a listener, or warn."""
+        if self.warns:
+            warnings.warn("Failed to add the listener", stacklevel=2)
+        else:
+            self.listeners.append(listener)
+            self.threads.append(threading.current_thread())
+
+    def removeListener(self, listener: Any) -> None:
+        """Remove a listener."""
+        self.listeners.remove(listener)
+
+
+def test_a_session_of_spark_connect() -> None:
+    """What it tells is on the page; its thread is a daemon's, so that the process can end."""
+    pytest.importorskip("uvicorn")
+    session = Session()
+    told_json = {
+        **progress(1), "id": str(UUID(int=1)), "runId": str(UUID(int=2)), "durationMs": {}, "stateOperators": [], "sources": [],
+        "sink": {"description": "noop", "numOutputRows": 0}, "inputRowsPerSecond": 1.0,
+        "processedRowsPerSecond": 1.0, "eventTime": {},
+    }  # fmt: skip
+    with Monitor(session, port=0) as monitor:  # type: ignore[arg-type]
+        (listener,) = session.listeners
+        listener.onQueryProgress(QueryProgressEvent.fromJson({"progress": told_json}))
+        (query,) = monitor.history.read()
+
+    assert query.last[f"CEP: a & {BAD}"].stages == {"fail": 11, BAD: 3}
+    assert [thread.daemon for thread in session.threads] == [True]
+    assert session.listeners == []
+
+
+def test_what_tells_of_no_streams_is_refused() -> None:
+    """An engine that does not take the listener, and what is no session, are named."""
+    pytest.importorskip("uvicorn")
+    with pytest.raises(NotSupportedError, match=r"Failed to add[\s\S]*Sail"):
+        Monitor(Session(warns=True), port=0)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match=r"expected a SparkSession, got int"):
+        Monitor(3)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from pyflinkcep import InvalidArgumentError, Progress
 from pyflinkcep.spark.plan.progress import told_to, watched
-from pyflinkcep.spark.worker.progress import CountedTask, SoFar, read_so_far
+from pyflinkcep.spark.worker.progress import CountedTask, SoFar, _Counts, read_so_far
 
 
 def batches(*keys: str) -> Iterator[pa.RecordBatch]:
@@ -67,6 +68,28 @@ def test_without_a_key(tmp_path: Path) -> None:
         task = watched(halves, ())
     assert len(list(task(batches("aabb")))) == 1
     assert read_so_far(str(tmp_path)) == SoFar(events=4, matches=2, tasks=1, keys=0)
+
+
+def test_it_never_goes_back(tmp_path: Path) -> None:
+    """Who reads while a task writes sees the numbers before or after, not none."""
+    path = tmp_path / "task"
+    path.touch()
+    counts = _Counts(path)
+    over, seen = threading.Event(), [0]
+
+    def read() -> None:
+        while not over.is_set():
+            seen.append(read_so_far(str(tmp_path)).events)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for events in range(3000):
+        counts.events = events
+        counts._write(0, 0)
+    over.set()
+    reader.join()
+
+    assert seen == sorted(seen)
 
 
 def test_what_is_shown(capsys: Any) -> None:
