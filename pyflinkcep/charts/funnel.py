@@ -15,7 +15,7 @@ from pyflinkcep.show.svg import Drawing, text_width, wrapped
 __all__ = ["funnel_chart"]
 
 _LEFT, _BAR, _ROW, _MARGIN, _MOST_GROUPS = 22.0, 380.0, 32.0, 22.0, 20
-_NEEDED = ("stage", "step", "keys", "partialMatches", "ofFirst")
+_NEEDED = ("stage", "step", "keys", "partialMatches")
 
 
 def funnel_chart(rows: Any, title: str = "funnel", by: str | Sequence[str] = ()) -> Chart:
@@ -29,7 +29,7 @@ def funnel_chart(rows: Any, title: str = "funnel", by: str | Sequence[str] = ())
     title : str
         What stands above it.
     by : str or list of str
-        The columns of the group; the first groups are drawn, if there are very many.
+        The columns of the group; the picture has the first twenty groups.
 
     Returns
     -------
@@ -63,27 +63,26 @@ def funnel_chart(rows: Any, title: str = "funnel", by: str | Sequence[str] = ())
                 "pass what funnel() returns, and as by what it was given",
             )
     unit = "keys" if any(row["keys"] > 1 for row in given) else "partialMatches"
-    bars = [_bar(row, names, unit) for row in sorted(given, key=lambda row: int(row["step"]))]
-    groups = list(dict.fromkeys(", ".join(_group(row, names)) for row in given))
-    drawn = partial(_svg, bars, groups[:_MOST_GROUPS], title)
+    first: dict[str, int] = {}
+    bars = []
+    for row in sorted(given, key=lambda row: int(row["step"])):
+        group = ", ".join(f"{name}: {row[name]}" for name in names)
+        bars.append(_bar(row, group, unit, first.setdefault(group, row[unit])))
+    drawn = partial(_svg, bars, list(first), title)
     return Chart(title=title, spec=_spec(bars, title, unit, bool(names)), drawn=drawn)
 
 
-def _group(row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    return [f"{name}: {row[name]}" for name in names]
-
-
-def _bar(row: Mapping[str, Any], names: Sequence[str], unit: str) -> dict[str, Any]:
+def _bar(row: Mapping[str, Any], group: str, unit: str, first: int) -> dict[str, Any]:
     """Return what is drawn of a row, in columns whose names need no escapes."""
     parts = [str(row[unit])]
-    if row["ofFirst"] is not None:
-        parts.append(f"{row['ofFirst']:.0%} of the first".replace("%", " %"))
+    if first:
+        parts.append(f"{row[unit] / first:.0%} of the first".replace("%", " %"))
     if row.get("p50Ms") is not None:
         parts.append(f"median {readable(row['p50Ms'])}")
     return {
         "stage": str(row["stage"]),
         "step": row["step"],
-        "group": ", ".join(_group(row, names)),
+        "group": group,
         "value": row[unit],
         "label": " · ".join(parts),
     }
@@ -119,7 +118,7 @@ def _svg(bars: list[dict[str, Any]], groups: list[str], title: str) -> str:
     y, right = _MARGIN, start + _BAR
     page.text(_LEFT, y + 8, wrapped(title, 90, 1)[0], "dim", 12, title=title)
     y += 24
-    for group in groups or [""]:
+    for group in groups[:_MOST_GROUPS] or [""]:
         if group:
             page.text(_LEFT, y + 12, wrapped(group, 80, 1)[0], "ink", 12.5, bold=True, title=group)
             y += 22
@@ -134,6 +133,10 @@ def _svg(bars: list[dict[str, Any]], groups: list[str], title: str) -> str:
             right = max(right, start + _BAR + 10 + text_width(bar["label"], 12))
             y += _ROW
         y += 8
+    if len(groups) > _MOST_GROUPS:
+        more = f"the first {_MOST_GROUPS} of {len(groups)} groups"
+        page.text(_LEFT, y + 12, more, "dim", 12)
+        y += 24
     if not bars:
         page.text(_LEFT, y + 12, "no rows", "dim", 12)
         y += 24

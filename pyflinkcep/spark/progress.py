@@ -100,8 +100,11 @@ class Progress:
 
 
 def _line(so_far: SoFar) -> None:
-    text = (
-        f"{so_far.events:,} events read, {so_far.matches:,} matches, "
-        f"{so_far.tasks:,} tasks with {so_far.keys:,} keys done"
-    )
+    events, matches = _some(so_far.events, "event"), _some(so_far.matches, "match", "matches")
+    tasks, keys = _some(so_far.tasks, "task"), _some(so_far.keys, "key")
+    text = f"{events} read, {matches}, {tasks} with {keys} done"
     print(f"\r{text}\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _some(number: int, one: str, several: str = "") -> str:
+    return f"{number:,} {one if number == 1 else several or one + 's'}"

@@ -117,7 +117,7 @@ def whyNot(
     WhyNot
         How many of the events that could begin a match reached each stage, and how the others
         ended, by reason with an example each; the closest; how often each condition holds; and
-        advice. As text, as a picture (``diagram()``), and as rows (``rows``, ``toPandas()``).
+        advice. As text, as a picture (``diagram()``), and as ``rows``.
 
     Raises
     ------

@@ -63,7 +63,8 @@ def _about(
 ) -> Iterator[str]:
     """Yield what to do about beginnings that ended at a stage for a reason."""
     count, wanted = counted(len(ended), "beginning"), quoted(ended[0].partial.ending.stages)
-    few = _too_few(facts, stage, ended)
+    few, is_one = _too_few(facts, stage, ended), len(ended) == 1
+    were = "was" if is_one else "were"
     if kind is End.CONTIGUITY:
         text = f"{count} ended after {stage!r} because the very next event had to be {wanted}"
         key = "of the same key" if facts.has_key else "of all (there is no key)"
@@ -89,16 +90,17 @@ def _about(
     elif kind is End.UNTIL:
         yield f"{count} ended after {stage!r} because the condition of until() held."
     elif kind is End.INPUT:
-        yield f"{count} still wait for {wanted}: no event that fits came. {few}".rstrip()
+        waits = "waits" if is_one else "wait"
+        yield f"{count} still {waits} for {wanted}: no event that fits came. {few}".rstrip()
     elif kind is End.SKIP:
-        yield f"{count} were dropped by the skip strategy, after a match: noSkip() keeps them."
+        yield f"{count} {were} dropped by the skip strategy, after a match: noSkip() keeps all."
     elif kind is End.HELD:
         yield (
             f"{count} became a match that is held back: under a skip strategy a match waits for "
             "partial matches that began earlier. A window ends these."
         )
     elif kind is End.LIMIT:
-        yield f"{count} were dropped because there were too many: see maxPartialMatches."
+        yield f"{count} {were} dropped because there were too many: see maxPartialMatches."
 
 
 def _too_few(facts: Facts, stage: str, ended: list[Beginning]) -> str:
@@ -112,9 +114,9 @@ def _about_input(facts: Facts) -> Iterator[str]:
     if late:
         yield f"{counted(late, 'event')} came too late, behind the watermark, and took no part."
     if nulls:
-        yield f"{counted(nulls, 'event')} have no time and take no part."
+        yield f"{counted(nulls, 'event')} without a time: left out."
     keyless = facts.input.get("without a key", 0)
     if keyless:
-        yield f"{counted(keyless, 'event')} have a null key: they are one key together."
+        yield f"{counted(keyless, 'event')} with a null key, which is a key like others."
     if not facts.has_key and facts.ended:
         yield "There is no key, so all events are one sequence: is one per user or device meant?"

@@ -83,7 +83,7 @@ def _furthest(trace: Record, partial: PartialMatch) -> Iterator[str]:
     passed = [miss for miss in partial.misses if miss.event != partial.ending.event]
     decisive = [miss for miss in partial.misses if miss.event == partial.ending.event]
     if passed:
-        waited = quoted(dict.fromkeys(miss.stage for miss in passed))
+        waited = quoted(miss.stage for miss in passed)
         events = len({miss.event for miss in passed})
         yield f"  waited for {waited}: {counted(events, 'event')} did not fit"
         yield from (f"    {line}" for line in miss_lines(passed, trace.values))

@@ -241,6 +241,9 @@ def test_what_notebooks_show(spark: SparkSession) -> None:
         "key: user, time: ts)"
     )
     assert "<code>a ⇒ b</code>" in stream._repr_html_()
+    script = "<script>alert(1)</script>"
+    hostile = CEP.pattern(keyBy(frame.withColumnRenamed("user", script), script), PATTERN)
+    assert "<script" not in hostile._repr_html_()
     assert repr(query).startswith("QueryStream(pattern: PATTERN SEQ(a x, b y) WITHIN 5 ms, input: ")
     assert "<caption>QueryStream</caption>" in query._repr_html_()
     assert list(inspect.signature(PatternStream.select).parameters) == [

@@ -108,6 +108,20 @@ def test_a_funnel_shows_partial_matches_where_keys_say_nothing() -> None:
     assert labels == ["9 · 100 % of the first", "3 · 33 % of the first · median 90 s"]
 
 
+def test_shares_are_of_what_is_drawn() -> None:
+    """With one key in each group shares of keys would contradict bars of partial matches."""
+    rows = [
+        {"by": by, "stage": stage, "step": step, "keys": 1, "partialMatches": count, "ofFirst": 1.0}
+        for by in range(25)
+        for step, (stage, count) in enumerate({"a": 4, "b": 2}.items(), 1)
+    ]
+    chart = funnel_chart(rows, by="by")
+
+    labels = [value["label"] for value in chart.spec["data"]["values"]]
+    assert set(labels) == {"4 · 100 % of the first", "2 · 50 % of the first"}
+    assert "the first 20 of 25 groups" in texts(chart.svg)
+
+
 def test_durations_are_counted_once() -> None:
     """Each match is in one bar, the longest in the last."""
     matches = [{"a": [{"t": 0}], "b": [{"t": ms}]} for ms in (0, 1, 5, 9, 10)]

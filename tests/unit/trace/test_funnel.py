@@ -143,7 +143,7 @@ def test_it_counts_what_a_trace_shows() -> None:
 
 
 def test_text_and_picture() -> None:
-    """Groups, keys, shares and times are told; names stay text."""
+    """Groups, keys, shares and times are told; names, columns and values stay text."""
     name = "<script>alert(1)</script>"
     pattern = Pattern.begin(name).where("x = 'v'").followedBy("b").where("x = 'b'")
     found = funnel(pattern, EVENTS, timestamp="ts", key="user", by="at", quantiles=0.5)
@@ -151,7 +151,8 @@ def test_text_and_picture() -> None:
     assert "at='va'" in found.text()
     assert "1 key, 2 partial matches" in found.text()
     assert "100% of the one before, p50 37.5 ms" in found.text()
-    assert "<script" not in found._repr_html_()
+    hostile = funnel(pattern, [{**row, name: name} for row in EVENTS], "ts", "user", by=name)
+    assert "<script" not in found._repr_html_() + hostile._repr_html_()
     assert "at: va" in found.diagram().svg
 
 

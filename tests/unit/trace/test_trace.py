@@ -205,12 +205,14 @@ def test_the_picture_has_a_lane_for_each_partial_match() -> None:
 
 
 def test_pictures_of_traces_are_text_safe_and_bounded() -> None:
-    """Events and names stay text; many events and partial matches are cut, and that is said."""
+    """Events, columns, keys and names stay text; many events and partial matches are cut, and that is said."""
     script = "<script>alert(1)</script>"
     pattern = Pattern.begin(script).where(lambda e: True).followedByAny("b")
     found = trace(pattern, [script] * 70)
 
-    assert "<script" not in found._repr_html_()
+    rows = [{script: script, "k": script}, {script: 1, "k": "x"}]
+    columns = trace(Pattern.begin("a").where(f"k = '{script}'"), rows, key="k")
+    assert "<script" not in found._repr_html_() + columns._repr_html_()
     assert "the first 60 of 70 events" in found.diagram().svg
     assert len(found.diagram().svg) < 300_000
 

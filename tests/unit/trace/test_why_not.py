@@ -82,7 +82,7 @@ def test_conditions_over_partial_matches_are_counted_as_asked() -> None:
         ("a -> b gap[2]", "a1 c1 c2 c3", "No event that fits 'b' came later"),
         ("a !-> n -> b", "a1 n1 b1", "because 'n' came, which must not"),
         ("a >> b+:cons until[u] >> c", "a1 b1 u1", "the condition of until() held"),
-        ("a -> b", "a1 c1", "1 beginning still wait for 'b'"),
+        ("a -> b", "a1 c1", "1 beginning still waits for 'b'"),
         ("a -> b", "b1 c1", "No event satisfies 'a' of 'a'"),
     ],
 )
@@ -204,11 +204,16 @@ def test_rows_fit_their_schema() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("events", [[], SEEN])
+SCRIPT = "<script>alert(1)</script>"
+
+
+@pytest.mark.parametrize(
+    "events", [[], SEEN, [{"k": SCRIPT, "n": n, SCRIPT: 1} for n in (1, 9, 2, 1)]]
+)
 def test_the_picture(events: list[Any]) -> None:
-    """Bars lie inside the picture; names stay text."""
-    script = "<script>alert(1)</script>"
-    why = whyNot(Pattern.begin(script).where("n < 3").next("b").where("n > 3"), events)
+    """Bars lie inside the picture; names, columns, keys and values stay text."""
+    pattern = Pattern.begin(SCRIPT).where("n < 3").next("b").where(f"n > 3 AND k <> '{SCRIPT}'")
+    why = whyNot(pattern, events, key="k")
     svg = why.diagram().svg
     width, height = size(svg)
 

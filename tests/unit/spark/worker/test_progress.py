@@ -98,7 +98,7 @@ def test_what_is_shown(capsys: Any) -> None:
         list(watched(halves, ["k"])(batches("aabb")))
     assert progress.soFar == SoFar(events=4, matches=2, tasks=1, keys=2)
     shown = capsys.readouterr().err
-    assert shown.endswith("4 events read, 2 matches, 1 tasks with 2 keys done\x1b[K\n")
+    assert shown.endswith("4 events read, 2 matches, 1 task with 2 keys done\x1b[K\n")
     assert watched(halves, ["k"]) is halves
     for wrong in ({"show": 3}, {"every": 0}, {"every": True}):
         with pytest.raises(InvalidArgumentError, match=r"Progress: expected (show|every) to be"):
