@@ -93,9 +93,10 @@ class ExplainedMatches(PatternSideOutputs):
         -------
         DataFrame
             The key; ``what`` it is; ``after``, the last stage that took an event; ``waitsFor``, the
-            stages that could take the next; the number of ``events``; when it ``began``, when its
-            window ``ends``, and the ``watermark``, which must reach that. Times are timestamps if
-            the events' are, otherwise epoch milliseconds.
+            stages that could take the next, or what moves the watermark for a queue, and which
+            inputs bring nothing; the number of ``events``; when it ``began``, when its window
+            ``ends``, and the ``watermark``, which must reach that. Times are timestamps if the
+            events' are, otherwise epoch milliseconds.
 
         Raises
         ------
@@ -109,13 +110,10 @@ class ExplainedMatches(PatternSideOutputs):
         After the example of :meth:`CepDataFrame.flush`:
 
         >>> held = CEP.pattern(keyBy(stream, "user"), pattern).waiting(checkpoint)
-        >>> held.select("user", "what", "after", "waitsFor", "events").show()
-        +----+-------------+-----+--------+------+
-        |user|         what|after|waitsFor|events|
-        +----+-------------+-----+--------+------+
-        | bob|partial match| fail|      ok|     1|
-        |NULL|queued events| NULL|    NULL|     1|
-        +----+-------------+-----+--------+------+
+        >>> for row in held.collect():
+        ...     print(row.user, row.what, row.after, row.waitsFor, row.events, sep=" | ")
+        bob | partial match | fail | ok | 1
+        None | queued events | None | an event at ... or later; the last rows came in micro-batch ...
         """
         if not self._dataframe.isStreaming:
             raise NotSupportedError(

@@ -46,9 +46,9 @@ def stored_state(
     """
     if not isinstance(checkpoint, str) or not isinstance(operator_id, int):
         raise InvalidArgumentError(
-            f"flush: expected the path of a checkpoint, and a number, got {checkpoint!r} and "
+            f"expected the path of a checkpoint, and a number, got {checkpoint!r} and "
             f"{operator_id!r}",
-            "write flush('/path/of/checkpointLocation')",
+            "pass '/path/of/checkpointLocation'",
         )
     group, page = F.col("user_map_key.group"), F.col("user_map_key.page")
     number, none = F.col("user_map_key.number"), F.lit(0)

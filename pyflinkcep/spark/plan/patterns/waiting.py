@@ -9,11 +9,14 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.plan.arrivals import Arrivals
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.flush import by_bucket, stored_state
 from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.patterns.job import PatternJob
-from pyflinkcep.spark.worker.waiting import WaitingTask
+from pyflinkcep.spark.plan.stream import watermark_of
+from pyflinkcep.spark.plan.watermark import StreamWatermark
+from pyflinkcep.spark.worker.waiting import QUEUED, WaitingTask
 
 __all__ = ["waiting"]
 
@@ -61,6 +64,27 @@ def waiting(job: PatternJob, checkpoint: str, operator_id: int) -> DataFrame:
     rows = map_in_arrow(state, task.run, schema, name).orderBy("began", "what")
     if source.time_column is None:
         return rows
-    if not isinstance(source.dataframe.schema[source.time_column].dataType, TimestampType):
-        return rows
-    return rows.withColumns({time: F.timestamp_millis(time) for time in _TIMES})
+    is_moment = isinstance(source.dataframe.schema[source.time_column].dataType, TimestampType)
+    watermark = watermark_of(source)
+    due = F.col("began") + F.lit(watermark.delay_ms or 0)
+    due = (F.timestamp_millis(due) if is_moment else due).cast("string")
+    holder = _holder(watermark, Arrivals.read(session, checkpoint))
+    queued = F.when(F.col("what") == QUEUED, F.format_string(holder, due))
+    times = {time: F.timestamp_millis(time) for time in _TIMES} if is_moment else {}
+    return rows.withColumns({"waitsFor": F.coalesce("waitsFor", queued), **times})
+
+
+def _holder(watermark: StreamWatermark, arrivals: Arrivals | None) -> str:
+    """Return what queued events wait for, with a place for the time that they need."""
+    newest = None if arrivals is None else arrivals.newest
+    came = "" if arrivals is None or newest is None else f"rows came in {arrivals.when(newest)}"
+    if watermark.delay_ms is not None:
+        return "an event at %s or later" + (f"; the last {came}" if came else "")
+    text = f"Spark's watermark at %s or later ({watermark.reason.replace('%', '%%')})"
+    if arrivals is None or newest is None:
+        return text
+    if idle := arrivals.idle():
+        return f"{text}; {idle}"
+    if len(arrivals.last) == 1:
+        return f"{text}; the last {came}, and the next micro-batch follows them"
+    return f"{text}; the last {came} from all inputs: that whose times are furthest behind decides"
