@@ -113,7 +113,7 @@ class ExplainedMatches(PatternSideOutputs):
         >>> for row in held.collect():
         ...     print(row.user, row.what, row.after, row.waitsFor, row.events, sep=" | ")
         bob | partial match | fail | ok | 1
-        None | queued events | None | an event at ... or later; the last rows came in micro-batch ...
+        None | queued events | None | an event at ... or later; the last rows came in ...
         """
         if not self._dataframe.isStreaming:
             raise NotSupportedError(
