@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import time
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from pyflinkcep.errors import InvalidArgumentError
 
@@ -16,6 +16,8 @@ __all__ = [
     "clock_ms",
     "duration_ms",
     "duration_text",
+    "is_calendar",
+    "moment_text",
     "to_milliseconds",
     "window_milliseconds",
     "wrong_unit",
@@ -26,6 +28,9 @@ MAX_WATERMARK = 2**63 - 1
 
 MIN_WATERMARK = -(2**63)
 """The watermark before the first one arrives, ``Long.MIN_VALUE``."""
+
+_CALENDAR_MS = 10**11
+"""From when on a number is a moment and not a count: in 1973, as epoch milliseconds."""
 
 _UNITS = {"millisecond": 1, "second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
 _TEXT = re.compile(rf"(?:interval\s+)?(\d+)\s*({'|'.join(_UNITS)})s?", re.IGNORECASE)
@@ -211,3 +216,25 @@ def duration_text(milliseconds: int) -> str:
         if milliseconds % size == 0:
             return f"{milliseconds // size} {unit}"
     return f"{milliseconds} ms"
+
+
+def is_calendar(milliseconds: int) -> bool:
+    """Whether epoch milliseconds look like a moment that calendars have, and not like a count."""
+    return milliseconds >= _CALENDAR_MS and moment_text(milliseconds) is not None
+
+
+def moment_text(milliseconds: int) -> str | None:
+    """
+    Return epoch milliseconds as calendars and clocks show them; None if no calendar has them.
+
+    Examples
+    --------
+    >>> moment_text(1_767_268_810_000), moment_text(90_500), moment_text(1 << 62)
+    ('2026-01-01 12:00:10 UTC', '1970-01-01 00:01:30.500 UTC', None)
+    """
+    try:
+        moment = datetime.fromtimestamp(milliseconds // 1000, UTC)
+    except (OverflowError, OSError, ValueError):
+        return None
+    rest = f".{milliseconds % 1000:03}" if milliseconds % 1000 else ""
+    return f"{moment:%Y-%m-%d %H:%M:%S}{rest} UTC"

@@ -4,20 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 from pyflinkcep.charts.model import COLOURS, Chart, specification
 from pyflinkcep.charts.rows import Points, check_count, check_text, matches_of, readable
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
+from pyflinkcep.time import is_calendar, moment_text
 
 __all__ = ["timeline_chart"]
 
 _TOP, _WIDTH, _LANE, _MARGIN = 78.0, 560.0, 24.0, 22.0
 _PAINTS = ("blue", "green", "amber", "violet", "red")
-_CALENDAR_MS = 10**11
-"""From when on a number is a moment and not a count: in 1973, as epoch milliseconds."""
 
 
 def timeline_chart(
@@ -64,7 +62,7 @@ def timeline_chart(
 
 
 def _is_calendar(times: Sequence[int]) -> bool:
-    return bool(times) and min(times) >= _CALENDAR_MS
+    return bool(times) and all(map(is_calendar, (min(times), max(times))))
 
 
 def _spec(values: list[dict[str, Any]], title: str) -> dict[str, Any]:
@@ -132,10 +130,5 @@ def _legend(page: Drawing, stages: Sequence[str]) -> float:
 
 
 def _moment(milliseconds: int, times: Sequence[int]) -> str:
-    if not _is_calendar(times):
-        return f"{milliseconds} ms"
-    try:
-        moment = datetime.fromtimestamp(milliseconds / 1000, UTC)
-    except (OverflowError, OSError, ValueError):
-        return f"{milliseconds} ms"
-    return moment.strftime("%Y-%m-%d %H:%M:%S UTC")
+    moment = moment_text(milliseconds) if _is_calendar(times) else None
+    return moment or f"{milliseconds} ms"

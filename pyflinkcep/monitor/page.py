@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from html import escape
 
 from pyflinkcep.monitor.charts import Line, chart, in_words
 from pyflinkcep.monitor.history import History, PatternPoint, Query
+from pyflinkcep.time import moment_text
 
 __all__ = ["SCRIPT", "body", "page"]
 
@@ -133,7 +133,4 @@ def _gauge(own: Sequence[PatternPoint], gauge: str) -> list[float | None]:
 
 def _utc(milliseconds: int) -> str:
     """Return a time as text, also one that Python's calendar does not have."""
-    try:
-        return datetime.fromtimestamp(milliseconds / 1000, UTC).isoformat(" ", "seconds")
-    except (OverflowError, ValueError, OSError):
-        return in_words(milliseconds / 1000, "s")
+    return moment_text(milliseconds) or in_words(milliseconds / 1000, "s")

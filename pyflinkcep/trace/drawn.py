@@ -11,7 +11,7 @@ import attrs
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.trace.model import End, PartialMatch
 from pyflinkcep.trace.record import Record
-from pyflinkcep.trace.words import ending_text, event_text, match_text
+from pyflinkcep.trace.words import ending_text, event_text, match_text, time_text
 
 __all__ = ["trace_svg"]
 
@@ -87,7 +87,7 @@ class _Page:
             x, event = self.places[number], self.trace.events[number]
             self.drawing.line([(x, 66), (x, bottom)], "edge", 1, "2 4")
             self.drawing.circle(x, 42, 4, "line")
-            full = event_text(event.event, 400)
+            full = f"{time_text(event.time)}: {event_text(event.event, 400)}"
             self.drawing.text(x, 18, f"event {number}", "dim", 10.5, "middle", title=full)
             self.drawing.text(x, 32, _short(times[number]), "dim", 10, "middle", title=full)
             compared = dict(value for answer in event.answers for value in answer.values)
@@ -101,7 +101,7 @@ class _Page:
         began = self.places[partial.steps[0][0]]
         if partial.deadline is not None:
             until = min(self._at_time(partial.deadline), end + 40)
-            title = f"window until {partial.deadline}"
+            title = f"window until {time_text(partial.deadline)}"
             page.rect(began, y - 12, max(until - began, 6), 24, "sand", "", 4, title=title)
         stop = self._stop(partial, end)
         shown = _name(self.trace, partial)
@@ -183,7 +183,10 @@ def _name(trace: Record, partial: PartialMatch) -> str:
 
 
 def _short(time: int) -> str:
-    text = str(time)
+    """Return a time in few characters: that of the day, or the end of a number."""
+    text = time_text(time)
+    if text.endswith(" UTC"):
+        return text.split()[1]
     return text if len(text) < 9 else f"…{text[-7:]}"
 
 

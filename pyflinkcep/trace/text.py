@@ -16,6 +16,7 @@ from pyflinkcep.trace.words import (
     match_text,
     miss_lines,
     quoted,
+    time_text,
 )
 
 __all__ = ["beginnings_text", "full_text"]
@@ -180,4 +181,4 @@ def _match_line(match: TracedMatch) -> str:
 
 def _event_line(trace: Record, event: TracedEvent) -> str:
     key = "" if len(trace.keys) < 2 else f" key {event.key!r}"
-    return f"event {event.number} at {event.time}{key}: {event_text(event.event)}"
+    return f"event {event.number} at {time_text(event.time)}{key}: {event_text(event.event)}"

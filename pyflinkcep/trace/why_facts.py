@@ -11,7 +11,7 @@ import attrs
 
 from pyflinkcep.trace.model import End, Miss, PartialMatch
 from pyflinkcep.trace.record import Record
-from pyflinkcep.trace.words import answer_text, ending_text, event_text, miss_lines
+from pyflinkcep.trace.words import answer_text, ending_text, event_text, miss_lines, time_text
 
 __all__ = ["Beginning", "ConditionCount", "Facts", "counted_facts", "most_frequent"]
 
@@ -202,7 +202,7 @@ def _beginning(
     best = max(family, key=lambda partial: (partial.reached, len(partial.steps)))
     event = trace.events[number]
     key = f"key {event.key!r}, " if has_key else ""
-    name = f"{key}event {number} at {event.time}: {event_text(event.event, 60)}"
+    name = f"{key}event {number} at {time_text(event.time)}: {event_text(event.event, 60)}"
     misses = _decisive(best)
     lines = (ending_text(best), *miss_lines(misses, trace.values))
     if not misses:

@@ -4,11 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
+from pyflinkcep.time import is_calendar, moment_text
 from pyflinkcep.trace.model import Answer, End, Miss, PartialMatch
 
-__all__ = ["answer_text", "ending_text", "event_text", "match_text", "miss_lines", "quoted"]
+__all__ = [
+    "answer_text",
+    "ending_text",
+    "event_text",
+    "match_text",
+    "miss_lines",
+    "quoted",
+    "time_text",
+]
 
 _LONGEST = 90
 
@@ -17,11 +28,23 @@ def event_text(event: Any, longest: int = _LONGEST) -> str:
     """Return an event on one line."""
     fields = _fields(event)
     if fields is None:
-        text = repr(event)
+        text = _value_text(event)
     else:
-        text = ", ".join(f"{name}={value!r}" for name, value in fields.items())
+        text = ", ".join(f"{name}={_value_text(value)}" for name, value in fields.items())
     text = " ".join(text.split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _value_text(value: Any) -> str:
+    return str(value) if isinstance(value, date | Decimal | timedelta) else repr(value)
+
+
+def time_text(milliseconds: int | None) -> str:
+    """Return the time of an event, as a number if it looks like a count."""
+    moment = None
+    if milliseconds is not None and is_calendar(milliseconds):
+        moment = moment_text(milliseconds)
+    return moment or str(milliseconds)
 
 
 def _fields(event: Any) -> Mapping[str, Any] | None:
@@ -83,6 +106,7 @@ def ending_text(partial: PartialMatch) -> str:
     ending = partial.ending
     stages = quoted(ending.stages)
     at = "" if ending.event is None else f" by event {ending.event}"
+    time = time_text(ending.time)
     match ending.kind:
         case End.MATCH:
             return f"became match {ending.match}"
@@ -95,9 +119,9 @@ def ending_text(partial: PartialMatch) -> str:
         case End.NOT:
             return f"ended{at}: it is {stages}, which must not come"
         case End.WINDOW:
-            return f"ended: its window was over at {ending.time}, while it waited for {stages}"
+            return f"ended: its window was over at {time}, while it waited for {stages}"
         case End.GAP:
-            return f"ended: the longest gap was over at {ending.time}, while it waited for {stages}"
+            return f"ended: the longest gap was over at {time}, while it waited for {stages}"
         case End.SKIP:
             return f"dropped{at}: match {ending.match} made it superfluous (skip strategy)"
         case End.LIMIT:

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from itertools import zip_longest
 
 import attrs
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
+
+from pyflinkcep.time import moment_text
 
 __all__ = ["Arrivals"]
 
@@ -75,9 +76,8 @@ class Arrivals:
 
     def when(self, batch: int) -> str:
         """Return the name of a micro-batch, and when it was planned."""
-        moment = datetime.fromtimestamp(self.times[batch] // 1000, UTC)
         or_before = " or before" if 0 < batch == self.first else ""
-        return f"micro-batch {batch}{or_before} ({moment:%Y-%m-%d %H:%M:%S} UTC)"
+        return f"micro-batch {batch}{or_before} ({moment_text(self.times[batch])})"
 
     def idle(self) -> str:
         """

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -179,6 +179,19 @@ def test_the_full_text_tells_all() -> None:
     assert "  fail: result = 'fail' is true: result = 'fail'" in lines
     over = lines.index("  #2 ended: its window was over at 13, while it waited for 'fail'")
     assert over < lines.index("event 4 at 30 key 'bob': user='bob', at=30, result='ok', price=5")
+
+
+def test_times_are_shown_as_clocks_show_them() -> None:
+    """Moments and datetimes are readable in the text and in the picture; counts stay numbers."""
+    noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
+    rows = [{"at": noon, "x": "a"}, {"at": noon + timedelta(milliseconds=2500), "x": "c"}]
+    pattern = Pattern.begin("a").where("x = 'a'").followedBy("b").where("x = 'b'")
+    found = trace(pattern.within(timedelta(seconds=10)), rows, timestamp="at")
+
+    text = found.text()
+    assert "event 0 at 2026-01-01 12:00:00 UTC: at=2026-01-01 12:00:00+00:00, x='a'" in text
+    assert "its window was over at 2026-01-01 12:00:10 UTC" in text
+    assert "12:00:02.500" in texts(found.diagram().svg)
 
 
 def test_python_conditions_show_the_event() -> None:
