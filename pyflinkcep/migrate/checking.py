@@ -11,7 +11,7 @@ from types import ModuleType
 
 from pyflinkcep.errors import InputError, counted
 from pyflinkcep.migrate.check.compare import Difference, compare
-from pyflinkcep.migrate.check.flink import CompileError, Event, run_on_flink
+from pyflinkcep.migrate.check.flink import Checked, CompileError, Event, run_on_flink
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.types import discriminator
 from pyflinkcep.migrate.program import Written
@@ -68,21 +68,31 @@ def check(
     found: list[Difference] = []
     for file in files:
         found += _not_compared(file)
-        able = [one for one in file.checked if not one.problem]
-        if not able:
-            continue
-        given = dict.fromkeys([one.name for one in able], events)
-        try:
-            answers = run_on_flink(project, able, given, jars, discriminators(project))
-        except CompileError as error:
-            found += [
-                Difference(one.name, 0, 0, 0, f"not compared: {error.message}") for one in able
-            ]
-            continue
         module = load(file)
-        for one in able:
-            found.append(compare(one, getattr(module, one.name), answers[one.name]))
+        for able in _batches(file):
+            given = dict.fromkeys([one.name for one in able], events)
+            try:
+                answers = run_on_flink(project, able, given, jars, discriminators(project))
+            except CompileError as error:
+                text = f"not compared: {error.message}"
+                found += [Difference(one.name, 0, 0, 0, text) for one in able]
+                continue
+            for one in able:
+                found.append(compare(one, getattr(module, one.name), answers[one.name], module))
     return found
+
+
+def _batches(file: Written) -> list[list[Checked]]:
+    """Return the patterns that can be compared; one that is applied twice is in two batches."""
+    batches: list[list[Checked]] = []
+    for one in file.checked:
+        if not one.problem:
+            free = (b for b in batches if all(other.name != one.name for other in b))
+            batch = next(free, None)
+            if batch is None:
+                batches.append(batch := [])
+            batch.append(one)
+    return batches
 
 
 def _not_compared(file: Written) -> list[Difference]:
@@ -118,9 +128,13 @@ def shown(differences: Iterable[Difference]) -> tuple[list[str], bool]:
     lines, same = [], True
     for one in differences:
         same = same and not one.text
-        what = one.text or (
-            f"the same {counted(one.matches, 'match').replace('matchs', 'matches')} "
-            f"and {counted(one.timeouts, 'timeout')} of {counted(one.events, 'event')}"
-        )
+        numbers = [
+            counted(one.matches, "match").replace("matchs", "matches"),
+            counted(one.timeouts, "timeout"),
+            *([] if one.rows is None else [counted(one.rows, "row")]),
+        ]
+        listed = f"{', '.join(numbers[:-1])} and {numbers[-1]}"
+        what = one.text or f"the same {listed} of {counted(one.events, 'event')}"
+        what += f"; their rows were not compared: {one.unknown}" if one.unknown else ""
         lines.append(f"check {one.pattern}: {what}")
     return lines, same

@@ -31,7 +31,7 @@ def random_events(
         time += chosen.randrange(step)
         row = {name: pools.value(name, type_) for name, type_ in _columns(checked.schema or "")}
         if checked.time in row:
-            row[checked.time] = _time_of(row[checked.time], time)
+            row[checked.time] = _time_of(row[checked.time], time // checked.scale)
         for key in checked.keys:
             if isinstance(row.get(key), str):
                 row[key] = chosen.choice("ab")

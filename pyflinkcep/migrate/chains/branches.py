@@ -107,7 +107,7 @@ class Fork(Watch):
                 self.set(key, values[0])
                 continue
             known = next((v for v in values if isinstance(v, Constant)), None)
-            joined = either(test, *values)
+            joined = walker.joined(test, *values)
             if (
                 joined is None
                 and known is not None
@@ -137,7 +137,7 @@ class Fork(Watch):
             for key, items in added.items():
                 parts = (tuple(items), ()) if is_first else ((), tuple(items))
                 self.link(key).items.append(Branch(test, *parts))
-        return either(test, first, second)
+        return walker.joined(test, first, second)  # type: ignore[no-any-return]
 
     def _unknown(self, old: Value, walker: Any) -> Value:
         if isinstance(old, Unknown | Code):

@@ -19,7 +19,7 @@ from pyflinkcep.migrate.java.literals import literal_of
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.java.types import unboxed
 
-__all__ = ["as_java", "binary", "converted", "duration", "literal", "unary"]
+__all__ = ["as_java", "binary", "converted", "duration", "in_unit", "least", "literal", "unary"]
 
 _UNITS = {
     "milli": timedelta(milliseconds=1),
@@ -213,3 +213,29 @@ def duration(method: str, arguments: list[Any]) -> timedelta | None:
         if unit.startswith(name):
             return size * arguments[0]
     return timedelta(0) if unit == "zero" else None
+
+
+def in_unit(unit: str, method: str, amount: Value) -> Value | None:
+    """
+    Return what a unit of time makes of an amount, such as ``TimeUnit.SECONDS.toMillis(3)``.
+
+    Examples
+    --------
+    >>> in_unit("SECONDS", "toMillis", Constant(3)), in_unit("SECONDS", "toMinutes", Constant(90))
+    (Constant(value=3000, type='long'), Constant(value=1, type='long'))
+    """
+    sizes = [duration("of", [1, name]) for name in (unit, method.removeprefix("to"))]
+    if sizes[0] is None or sizes[1] is None:
+        return None
+    if isinstance(amount, Symbol) and sizes[0] >= sizes[1]:
+        return Symbol(f"({amount.python} * {sizes[0] // sizes[1]})", "long", amount.names)
+    if not isinstance(amount, Constant) or not isinstance(amount.value, int):
+        return None
+    size = abs(amount.value) * sizes[0] // sizes[1]
+    return Constant(size if amount.value > 0 else -size, "long")
+
+
+def least(digits: str) -> Constant:
+    """Return the least int or long, whose digits alone are no literal."""
+    is_long = digits[-1:] in ("l", "L")
+    return Constant(-(1 << 63) if is_long else -(1 << 31), "long" if is_long else "int")

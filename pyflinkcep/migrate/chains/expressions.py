@@ -9,9 +9,9 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.migrate.chains.branches import Watch, either
-from pyflinkcep.migrate.chains.constants import binary, converted, literal, unary
-from pyflinkcep.migrate.chains.lookup import inside, javadoc, simple_name, snake, type_arguments
-from pyflinkcep.migrate.chains.objects import by_field
+from pyflinkcep.migrate.chains.constants import binary, converted, least, literal, unary
+from pyflinkcep.migrate.chains.lookup import javadoc, simple_name, snake, type_arguments
+from pyflinkcep.migrate.chains.objects import by_field, construct, names_reached
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
@@ -78,6 +78,7 @@ class Expressions:
     unsure: int = 0
     last: Node = None
     _fields: dict[tuple[int, str], Value] = attrs.field(factory=dict)
+    _objects: dict[int, tuple[Made, Made]] = attrs.field(factory=dict)
 
     def run(
         self,
@@ -111,7 +112,7 @@ class Expressions:
         seen = scope.snapshot()
         owner = scope.owner
         while owner is not None:
-            names = {text_of(name) for name in inside(node, "identifier")} & set(owner.fields)
+            names = names_reached(node, owner) & set(owner.fields)
             for name in sorted(names - set(seen.values)):
                 field = owner.fields[name]
                 value = None if field.is_constant else self.field(name, scope)
@@ -120,7 +121,7 @@ class Expressions:
             owner = owner.outer
         return Code(node, scope.source, seen)
 
-    def _this(self, node: Node, scope: Scope) -> Value | None:
+    def _this(self, _node: Node, scope: Scope) -> Value | None:
         return scope.object()
 
     def _parenthesized_expression(self, node: Node, scope: Scope) -> Value | None:
@@ -165,8 +166,10 @@ class Expressions:
         if name in made.state:
             return made.state[name]
         declared = self.project.find(simple_name(made.type), made.code.source)
-        given = None if declared is None else by_field(declared, made, self.project)
-        return None if given is None else given.get(name)
+        if declared is None:
+            return None
+        given = by_field(declared, made, self.project) or {}
+        return given.get(name) or self._constructed(declared, name, made, True)
 
     def field(self, name: str, scope: Scope) -> Value | None:
         """Return what a field of the class around, or a constant imported, holds."""
@@ -185,12 +188,8 @@ class Expressions:
                 above = extended.superclass
                 extended = None if above is None else self.project.find(above.name, scope.source)
             owner = owner.outer
-        imported = scope.source.imports.get(name)
-        if imported is not None and "." in imported:
-            declared = self.project.find(imported.rsplit(".", 2)[-2], scope.source)
-            if declared is not None and name in declared.fields:
-                return self.field_of(declared, name)
-        return None
+        constant = self.project.constant_field(name, scope.source, scope.owner)
+        return None if constant is None else self.field_of(constant[1], name)
 
     def field_of(self, owner: JavaClass, name: str) -> Value | None:
         """Return what a field holds at first."""
@@ -214,15 +213,16 @@ class Expressions:
         return self._fields[key]
 
     def _assigned(self, owner: JavaClass, name: str) -> Value | None:
-        """Return what a constructor of a class makes of a field, if that is a pattern."""
-        for constructor in owner.methods.get(owner.name, []):
-            for assignment in inside(constructor.body, "assignment_expression"):
-                left = text_of(assignment.child_by_field_name("left")).removeprefix("this.")
-                if left == name:
-                    scope = Scope(owner.source, owner)
-                    value = self.evaluate(assignment.child_by_field_name("right"), scope)
-                    return value if isinstance(value, Link | Skip | Constant) else None
-        return None
+        """Return what a constructor of a class makes of a field, its arguments unknown."""
+        where = Code(owner.node, owner.source, Scope(owner.source, owner))
+        return self._constructed(owner, name, Made(owner.name, (), where), False)
+
+    def _constructed(self, owner: JavaClass, name: str, made: Made, given: bool) -> Value | None:
+        """Return what a field holds after the constructor, which is followed once."""
+        if id(made) not in self._objects:
+            self._objects[id(made)] = (made, construct(self, owner, made, given=given))
+        value = self._objects[id(made)][1].state.get(name)
+        return value if isinstance(value, Link | Skip | Constant) else None
 
     def declared(self, value: Value, name: str, kind: str, node: Node) -> Value:
         """Return a value with the name and type of the variable that holds it."""
@@ -253,11 +253,10 @@ class Expressions:
         operand = node.child_by_field_name("operand")
         value = self.evaluate(operand, scope)
         if sign == "-" and isinstance(value, Unknown) and operand.type.endswith("integer_literal"):
-            return _least(text_of(operand))
+            return least(text_of(operand))
         if isinstance(value, Symbol):
-            return Symbol(
-                f"{'not ' if sign == '!' else sign}{value.python}", value.type, value.names
-            )
+            written = f"{'not ' if sign == '!' else sign}{value.python}"
+            return Symbol(written, value.type, value.names)
         if not isinstance(value, Constant):
             return None
         return unary(sign, value)
@@ -273,7 +272,14 @@ class Expressions:
             watch = Watch(scope)
             values.append(self.evaluate(side, scope))
             watch.taken()
-        return either(test, *values)
+        return self.joined(test, *values)
+
+    def joined(self, test: Symbol, first: Value, second: Value) -> Value | None:
+        """Return the value that is one of two, as a test at run time decides."""
+        made = either(test, first, second)
+        if isinstance(made, Link) and made is not first:
+            self.links.append(made)
+        return made
 
     def _assignment_expression(self, node: Node, scope: Scope) -> Value | None:
         target = node.child_by_field_name("left")
@@ -369,6 +375,7 @@ class Expressions:
                 )
                 watch.set(place, looped)
                 looped.joined = (value,)
+                self.links.append(looped)
             else:
                 watch.set(place, Unknown(Code(node, scope.source, scope)))
 
@@ -390,9 +397,3 @@ class Expressions:
         stream = Stream(Call("parameter", (), code), (), arguments[0] if arguments else None, name)
         self.streams.append(stream)
         return stream
-
-
-def _least(digits: str) -> Constant:
-    """Return the least int or long, whose digits alone are no literal."""
-    is_long = digits[-1:] in ("l", "L")
-    return Constant(-(1 << 63) if is_long else -(1 << 31), "long" if is_long else "int")

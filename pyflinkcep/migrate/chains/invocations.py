@@ -8,7 +8,7 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.migrate.chains import flow, patterns
-from pyflinkcep.migrate.chains.constants import binary, duration
+from pyflinkcep.migrate.chains.constants import binary, duration, in_unit
 from pyflinkcep.migrate.chains.expressions import Expressions
 from pyflinkcep.migrate.chains.lookup import simple_name, type_arguments
 from pyflinkcep.migrate.chains.values import (
@@ -104,6 +104,8 @@ class Invocations(Expressions):
             return flow.cep_pattern(self, call)
         if kind in ("Duration", "Time"):
             return self._duration(name, arguments, node)
+        if kind.isupper() and name.startswith("to") and len(arguments) == 1:
+            return in_unit(kind, name, arguments[0])
         if kind == "AfterMatchSkipStrategy":
             return Skip(name, arguments[0] if arguments else None)
         if kind in ("Arrays", "List", "Set", "Stream") and name in _LISTS:

@@ -3,14 +3,44 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import attrs
+
 from pyflinkcep.migrate.chains.constants import converted, literal
 from pyflinkcep.migrate.chains.lookup import inside
 from pyflinkcep.migrate.chains.values import Made, Value
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import children, text_of
+from pyflinkcep.migrate.java.source import Node, children, text_of
 
-__all__ = ["by_field"]
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.chains.expressions import Expressions
+
+__all__ = ["by_field", "construct", "names_reached"]
+
+
+def construct(walker: Expressions, declared: JavaClass, made: Made, *, given: bool) -> Made:
+    """
+    Return an object with the fields that its constructor sets, which is followed for that.
+
+    Parameters
+    ----------
+    walker : Expressions
+        Follows it.
+    declared : JavaClass
+        The class.
+    made : Made
+        The object.
+    given : bool
+        Whether its arguments are known; otherwise they become parameters.
+    """
+    empty = attrs.evolve(made, state={})
+    for constructor in declared.methods.get(declared.name, []):
+        if not given or len(constructor.parameters) == len(made.arguments):
+            walker.run(constructor, declared, made.arguments if given else None, empty)
+            break
+    return empty
 
 
 def by_field(declared: JavaClass, made: Made, project: Project) -> dict[str, Value] | None:
@@ -73,3 +103,17 @@ def _kept(
         elif value is None:
             given.pop(left, None)
     return given
+
+
+def names_reached(node: Node, owner: JavaClass) -> set[str]:
+    """Return the names in code, and in the methods of a class that it calls."""
+    names: set[str] = set()
+    seen: set[str] = set()
+    waiting = [node]
+    while waiting:
+        found = {text_of(name) for name in inside(waiting.pop(), "identifier")}
+        names |= found
+        for name in found & set(owner.methods) - seen - {owner.name}:
+            seen.add(name)
+            waiting += [m.body for m in owner.methods[name] if m.body is not None]
+    return names

@@ -57,12 +57,12 @@ public final class Runner {
     for (JsonNode one : plan.get("patterns")) {
       ObjectNode answer = JSON.createObjectNode();
       answer.put("name", one.get("name").asText());
+      boolean wanted = one.get("rows").isObject();
       try {
-        run(one, plan, answer);
+        run(one, plan, answer, wanted);
       } catch (Throwable error) {
-        Throwable cause = error;
-        while (cause.getCause() != null) cause = cause.getCause();
-        answer.put("error", cause.getClass().getSimpleName() + ": " + cause.getMessage());
+        answer.put(wanted ? "noRows" : "error", reason(error));
+        if (wanted) alone(one, plan, answer);
       }
       out.println(JSON.writeValueAsString(answer));
     }
@@ -70,8 +70,25 @@ public final class Runner {
     System.exit(0);
   }
 
+  /** Run a pattern without the functions of its matches. */
+  static void alone(JsonNode one, JsonNode plan, ObjectNode answer) {
+    answer.remove("rows");
+    try {
+      run(one, plan, answer, false);
+    } catch (Throwable error) {
+      answer.put("error", reason(error));
+    }
+  }
+
+  static String reason(Throwable error) {
+    Throwable cause = error;
+    while (cause.getCause() != null) cause = cause.getCause();
+    return cause.getClass().getSimpleName() + ": " + cause.getMessage();
+  }
+
   @SuppressWarnings({"unchecked", "rawtypes"})
-  static void run(JsonNode one, JsonNode plan, ObjectNode answer) throws Exception {
+  static void run(JsonNode one, JsonNode plan, ObjectNode answer, boolean withRows)
+      throws Exception {
     Class<Object> kind = (Class<Object>) Class.forName(one.get("event").asText());
     List<Object> events = new ArrayList<>();
     ArrayNode echoed = answer.putArray("events");
@@ -86,6 +103,7 @@ public final class Runner {
           : own.getName().startsWith("org.apache.flink.api.java.tuple.") ? tuple(given, own, one)
           : bind(given, own);
       events.add(event);
+      KINDS.add(event.getClass());
       ObjectNode shown = row(event);
       if (!column.isEmpty()) shown.put(column, own.getSimpleName());
       echoed.add(shown);
@@ -98,7 +116,7 @@ public final class Runner {
         env.fromCollection(events, type)
             .assignTimestampsAndWatermarks(
                 WatermarkStrategy.forGenerator(context -> new Never<>())
-                    .withTimestampAssigner(new Times(time)));
+                    .withTimestampAssigner(new Times(time, one.path("scale").asLong(1))));
     List<String> keys = new ArrayList<>();
     for (JsonNode key : one.get("keys")) keys.add(key.asText());
     PatternStream<Object> found =
@@ -110,10 +128,24 @@ public final class Runner {
     ArrayNode matches = answer.putArray("matches");
     ArrayNode timeouts = answer.putArray("timeouts");
     DataStream<String> all = rows.union(rows.getSideOutput(Shown.TIMEOUTS));
+    ArrayNode made = withRows ? answer.putArray("rows") : null;
+    if (withRows) {
+      env.getConfig().enableObjectReuse(); // rows of any type are shown as they are
+      String column = one.path("discriminator").asText("");
+      SingleOutputStreamOperator<Object> own =
+          (SingleOutputStreamOperator<Object>) call(one, one.get("rows"), found.inEventTime());
+      TypeInformation<Object> any = new GenericTypeInfo<>(Object.class);
+      all = all.union(own.returns(any).map(new AsText("", column)).returns(Types.STRING));
+      for (JsonNode tag : one.get("tags")) {
+        OutputTag<Object> side = new OutputTag<>(tag.asText(), any);
+        all = all.union(
+            own.getSideOutput(side).map(new AsText(tag.asText(), column)).returns(Types.STRING));
+      }
+    }
     try (CloseableIterator<String> results = all.executeAndCollect()) {
       while (results.hasNext()) {
         JsonNode row = JSON.readTree(results.next());
-        (row.has("timestamp") ? timeouts : matches).add(row);
+        (row.has("row") ? made : row.has("timestamp") ? timeouts : matches).add(row);
       }
     }
   }
@@ -130,28 +162,38 @@ public final class Runner {
 
   @SuppressWarnings("unchecked")
   static Pattern<Object, ?> pattern(JsonNode one) throws Exception {
-    Class<?> owner = Class.forName(one.get("owner").asText());
-    Method method = owner.getDeclaredMethod(one.get("method").asText());
-    method.setAccessible(true);
-    Object on = null;
-    if (!Modifier.isStatic(method.getModifiers())) {
-      on = instance(owner);
-    }
-    return (Pattern<Object, ?>) method.invoke(on);
+    return (Pattern<Object, ?>) call(one, one);
   }
 
-  /** An object without arguments; without a constructor for that, its fields are empty. */
-  static Object instance(Class<?> owner) throws Exception {
-    try {
-      Constructor<?> made = owner.getDeclaredConstructor();
-      made.setAccessible(true);
-      return made.newInstance();
-    } catch (NoSuchMethodException none) {
-      Field field = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe");
-      field.setAccessible(true);
-      Object unsafe = field.get(null);
-      return unsafe.getClass().getMethod("allocateInstance", Class.class).invoke(unsafe, owner);
+  /** Call the method that was added to a class of the program. */
+  static Object call(JsonNode one, JsonNode named, Object... arguments) throws Exception {
+    Class<?> owner = Class.forName(named.get("owner").asText());
+    String name = named.get("method").asText();
+    for (Method method : owner.getDeclaredMethods()) {
+      if (!method.getName().equals(name)) continue;
+      method.setAccessible(true);
+      boolean plain = Modifier.isStatic(method.getModifiers());
+      return method.invoke(plain ? null : instance(owner, one.get("given")), arguments);
     }
+    throw new NoSuchMethodException(name);
+  }
+
+  /** An object of the program; if nothing is known of its arguments, with empty fields. */
+  static Object instance(Class<?> owner, JsonNode given) throws Exception {
+    int count = given.isArray() ? given.size() : 0;
+    for (Constructor<?> made : owner.getDeclaredConstructors()) {
+      if (made.getParameterCount() != count) continue;
+      made.setAccessible(true);
+      Object[] values = new Object[count];
+      for (int i = 0; i < count; i++) {
+        values[i] = bind(given.get(i), made.getGenericParameterTypes()[i]);
+      }
+      return made.newInstance(values);
+    }
+    Field field = Class.forName("sun.misc.Unsafe").getDeclaredField("theUnsafe");
+    field.setAccessible(true);
+    Object unsafe = field.get(null);
+    return unsafe.getClass().getMethod("allocateInstance", Class.class).invoke(unsafe, owner);
   }
 
   /** No watermark before the end of the input: events are sorted by time first. */
@@ -166,9 +208,11 @@ public final class Runner {
   static final class Times
       implements org.apache.flink.api.common.eventtime.TimestampAssignerSupplier<Object> {
     private final String column;
+    private final long scale;
 
-    Times(String column) {
+    Times(String column, long scale) {
       this.column = column;
+      this.scale = scale;
     }
 
     @Override
@@ -176,7 +220,7 @@ public final class Runner {
         Context context) {
       long[] count = {0};
       String name = column;
-      return (event, before) -> name.isEmpty() ? count[0]++ : millis(value(event, name));
+      return (event, before) -> name.isEmpty() ? count[0]++ : scale * millis(value(event, name));
     }
   }
 
@@ -230,6 +274,37 @@ public final class Runner {
       }
       return row;
     }
+  }
+
+  /** A row as a line of JSON; of an event also its class. */
+  static final class AsText
+      implements org.apache.flink.api.common.functions.MapFunction<Object, String> {
+    private final String tag;
+    private final String discriminator;
+
+    AsText(String tag, String discriminator) {
+      this.tag = tag;
+      this.discriminator = discriminator;
+    }
+
+    @Override
+    public String map(Object value) {
+      ObjectNode line = JSON.createObjectNode();
+      ObjectNode shown = Runner.row(value);
+      if (!discriminator.isEmpty() && !shown.isEmpty() && Runner.isKind(value)) {
+        shown.put(discriminator, value.getClass().getSimpleName());
+      }
+      line.set("row", shown);
+      if (!tag.isEmpty()) line.put("tag", tag);
+      return line.toString();
+    }
+  }
+
+  static final Set<Class<?>> KINDS = new HashSet<>();
+
+  /** Whether a value is an event of a class with subclasses. */
+  static boolean isKind(Object value) {
+    return KINDS.contains(value.getClass());
   }
 
   // --- events as JSON, field by field

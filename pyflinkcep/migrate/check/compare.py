@@ -16,6 +16,8 @@ import attrs
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.migrate.check.flink import Answer, Checked
+from pyflinkcep.migrate.check.rows import Selected, translated_rows
+from pyflinkcep.migrate.runtime import millis
 from pyflinkcep.migrate.translation import columns_of
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import Record
@@ -38,6 +40,10 @@ class Difference:
         How many there were.
     text : str
         The first difference; empty if there is none.
+    rows : int or None
+        How many rows the program made of them; None if they were not compared.
+    unknown : str
+        Why the rows were not compared, if there are any.
     """
 
     pattern: str
@@ -45,10 +51,27 @@ class Difference:
     matches: int
     timeouts: int
     text: str = ""
+    rows: int | None = None
+    unknown: str = ""
 
 
-def compare(checked: Checked, make: Callable[[], Pattern], answer: Answer) -> Difference:
-    """Run a translated pattern on the events that Flink had, and compare the answers."""
+def compare(
+    checked: Checked, make: Callable[[], Pattern], answer: Answer, module: Any = None
+) -> Difference:
+    """
+    Run a translated pattern on the events that Flink had, and compare the answers.
+
+    Parameters
+    ----------
+    checked : Checked
+        The pattern.
+    make : callable
+        Returns it.
+    answer : Answer
+        That of Flink.
+    module : module, optional
+        Where the functions of its matches are, to compare their rows too.
+    """
     if answer.error is not None:
         return Difference(checked.name, 0, 0, 0, f"Flink raised {answer.error}")
     try:
@@ -58,9 +81,35 @@ def compare(checked: Checked, make: Callable[[], Pattern], answer: Answer) -> Di
         return Difference(checked.name, len(answer.events), 0, 0, text)
     text = _first("match", [row["match"] for row in answer.matches], matches)
     text = text or _first("timeout", answer.timeouts, timeouts)
-    return Difference(
+    found = Difference(
         checked.name, len(answer.events), len(answer.matches), len(answer.timeouts), text
     )
+    if module is None or checked.selected is None or text:
+        return found
+    return _with_rows(found, checked.selected, module, checked, answer, (matches, timeouts))
+
+
+def _with_rows(
+    found: Difference,
+    selected: Selected,
+    module: Any,
+    checked: Checked,
+    answer: Answer,
+    both: tuple[list[Any], list[Any]],
+) -> Difference:
+    """Return a comparison with that of the rows."""
+    if answer.rows is None:
+        return attrs.evolve(found, unknown=selected.problem or answer.no_rows)
+    matches, timeouts = both
+    times = [max(_time(e, checked) for events in m.values() for e in events) for m in matches]
+    late = [(row["match"], row["timestamp"]) for row in timeouts]
+    try:
+        rows = translated_rows(selected, module, list(zip(matches, times, strict=True)), late)
+    except Exception as error:
+        text = f"the translation of the rows raised {type(error).__name__}: {error}"
+        return attrs.evolve(found, text=text)
+    text = _first("row", answer.rows, rows)
+    return attrs.evolve(found, text=text, rows=len(answer.rows))
 
 
 def answers_of(
@@ -68,7 +117,7 @@ def answers_of(
 ) -> tuple[list[Any], list[Any]]:
     """Return the matches and the timeouts of a translated pattern."""
     rows = typed_events(events, checked.schema)
-    time: Any = None if checked.time is None else lambda event: _path(event, checked.time or "")
+    time: Any = None if checked.time is None else lambda event: _scaled(event, checked)
     key: Any = None
     if checked.keys:
         key = lambda event: tuple(str(_path(event, name)) for name in checked.keys)  # noqa: E731
@@ -77,6 +126,17 @@ def answers_of(
         found = match(pattern, rows, timestamp=time, key=key)
     timeouts = [{"match": t.match, "timestamp": t.timestamp} for t in found.timeouts]
     return list(found), timeouts
+
+
+def _scaled(event: Any, checked: Checked) -> Any:
+    """Return the time of an event: a moment, or epoch milliseconds."""
+    time = _path(event, checked.time or "")
+    return time * checked.scale if isinstance(time, int) else time
+
+
+def _time(event: Any, checked: Checked) -> int:
+    """Return the time of an event in epoch milliseconds; 0 if it is only a place."""
+    return 0 if checked.time is None else millis(_scaled(event, checked))
 
 
 def _path(event: Any, path: str) -> Any:

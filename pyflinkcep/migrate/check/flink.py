@@ -14,7 +14,8 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.migrate.check.slices import Jars, Site, binary_name, sliced
+from pyflinkcep.migrate.check.rows import Selected
+from pyflinkcep.migrate.check.slices import Jars, Rows, Site, Sliced, binary_name, sliced
 from pyflinkcep.migrate.java.declarations import written_type
 from pyflinkcep.migrate.java.project import Project
 
@@ -48,6 +49,10 @@ class Checked:
         The columns of the events as DDL.
     problem : str
         Why it cannot be compared; empty if it can.
+    selected : Selected or None
+        What the program makes of matches.
+    scale : int
+        How many milliseconds one of the column `time` is.
     """
 
     name: str
@@ -57,6 +62,8 @@ class Checked:
     time: str | None = None
     schema: str | None = None
     problem: str = ""
+    selected: Selected | None = None
+    scale: int = 1
 
 
 @attrs.frozen
@@ -72,12 +79,18 @@ class Answer:
         Rows with ``match``, stages with their events; of timeouts also ``timestamp``.
     error : str or None
         What went wrong, in one line.
+    rows : list of dict or None
+        The ``row`` of each match or timeout, with the ``tag`` of a side output; None without any.
+    no_rows : str
+        Why there are none.
     """
 
     events: list[Event] = attrs.field(factory=list)
     matches: list[dict[str, Any]] = attrs.field(factory=list)
     timeouts: list[dict[str, Any]] = attrs.field(factory=list)
     error: str | None = None
+    rows: list[dict[str, Any]] | None = None
+    no_rows: str = ""
 
 
 def run_on_flink(
@@ -115,20 +128,48 @@ def run_on_flink(
             raise InputError(f"--check needs {tool}", "install a JDK and put its bin on PATH")
     if not any(jars.glob("flink-cep*.jar")):
         raise InputError(f"no flink-cep*.jar in {jars}", "pass the folder of Flink's jars")
-    made = sliced(project, [one.site for one in patterns], Jars.of(jars))
+    sites = [_with_rows(one) for one in patterns]
     classpath = ":".join(str(jar.resolve()) for jar in sorted(jars.glob("*.jar")))
     with TemporaryDirectory() as folder:
         here = Path(folder)
-        _compile(here, made.files, classpath)
+        made, reason = _compiled(here, project, sites, Jars.of(jars), classpath)
         plan = {
             "patterns": [
-                _planned(project, one, call, discriminators)
-                for one, call in zip(patterns, made.calls, strict=True)
+                _planned(project, one, made, number, discriminators)
+                for number, one in enumerate(patterns)
             ],
             "events": {name: list(rows) for name, rows in events.items()},
         }
         (here / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
-        return _run(here, classpath)
+        answers = _run(here, classpath)
+    return {
+        name: attrs.evolve(answer, no_rows=answer.no_rows or reason)
+        for name, answer in answers.items()
+    }
+
+
+def _with_rows(one: Checked) -> Site:
+    """Return where a pattern is made, and what is made of its matches if that can be compared."""
+    chosen = one.selected
+    if chosen is None or chosen.problem:
+        return one.site
+    return attrs.evolve(one.site, rows=Rows(chosen.node, chosen.source, one.event_type or "Object"))
+
+
+def _compiled(
+    folder: Path, project: Project, sites: Sequence[Site], jars: Jars, classpath: str
+) -> tuple[Sliced, str]:
+    """Compile the program's parts; without the rows, and with the reason, if those do not."""
+    made = sliced(project, sites, jars)
+    try:
+        _compile(folder, made.files, classpath)
+    except CompileError as error:
+        if not any(made.rows):
+            raise
+        made = sliced(project, [attrs.evolve(site, rows=None) for site in sites], jars)
+        _compile(folder, made.files, classpath)
+        return made, error.message
+    return made, ""
 
 
 def _compile(folder: Path, files: Mapping[str, str], classpath: str) -> None:
@@ -162,8 +203,13 @@ _PLAIN = frozenset(
 
 
 def _planned(
-    project: Project, one: Checked, call: tuple[str, str], discriminators: Mapping[str, str]
+    project: Project,
+    one: Checked,
+    made: Sliced,
+    number: int,
+    discriminators: Mapping[str, str],
 ) -> dict[str, Any]:
+    call, rows = made.calls[number], made.rows[number]
     kinds: dict[str, str] = {}
     event, column = "java.lang.Object", ""
     declared = None
@@ -187,12 +233,16 @@ def _planned(
         "name": one.name,
         "owner": call[0],
         "method": call[1],
+        "given": one.site.given,
+        "rows": None if rows is None else {"owner": rows[0], "method": rows[1]},
+        "tags": [] if one.selected is None else list(one.selected.tags),
         "event": event,
         "arguments": arguments if "tuple" in event else [],
         "kinds": kinds,
         "discriminator": column,
         "keys": list(one.keys),
         "time": one.time or "",
+        "scale": one.scale,
     }
 
 
@@ -216,6 +266,8 @@ def _run(folder: Path, classpath: str) -> dict[str, Answer]:
                 row.get("matches", []),
                 row.get("timeouts", []),
                 row.get("error"),
+                row.get("rows"),
+                row.get("noRows", ""),
             )
     if not found:
         first = (done.stderr.strip().splitlines() or ["no output"])[0]

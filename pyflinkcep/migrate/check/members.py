@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import attrs
 
 from pyflinkcep.migrate.chains.lookup import inside
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
+from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType
 from pyflinkcep.migrate.java.source import Node, children, text_of
 
 __all__ = ["CLASSES", "GENERATED", "Reach", "cut_members"]
@@ -148,4 +148,27 @@ def _generated(declared: JavaClass, annotations: set[str]) -> str:
             parameters = ", ".join(f"{field.type} {field.name}" for field in fields)
             body = " ".join(f"this.{field.name} = {field.name};" for field in fields)
             lines.append(f"public {declared.name}({parameters}) {{ {body} }}")
+    if "Builder" in annotations:
+        lines += _builder(declared.name, fields)
+    if annotations & {"Slf4j", "Log4j2"}:
+        lines.append(
+            "private static final org.slf4j.Logger log = "
+            f'org.slf4j.LoggerFactory.getLogger("{declared.name}");'
+        )
     return "\n".join(lines) + "\n"
+
+
+def _builder(name: str, fields: list[Field]) -> list[str]:
+    """Return the builder that Lombok would write."""
+    kind = f"{name}Builder"
+    held = " ".join(f"private {field.type} {field.name};" for field in fields)
+    setters = " ".join(
+        f"public {kind} {field.name}({field.type} value) {{ {field.name} = value; return this; }}"
+        for field in fields
+    )
+    given = ", ".join(field.name for field in fields)
+    return [
+        f"public static {kind} builder() {{ return new {kind}(); }}",
+        f"public static class {kind} {{ {held} {setters} "
+        f"public {name} build() {{ return new {name}({given}); }} }}",
+    ]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import attrs
@@ -15,7 +15,7 @@ from pyflinkcep.migrate.java.declarations import JavaClass
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, children, parse_java, text_of
 
-__all__ = ["Jars", "Site", "Sliced", "sliced"]
+__all__ = ["Jars", "Rows", "Site", "Sliced", "binary_name", "sliced"]
 
 _STREAMS = frozenset(
     [
@@ -39,6 +39,26 @@ _STREAMS = frozenset(
 
 
 @attrs.frozen(eq=False)
+class Rows:
+    """
+    What a program makes of matches.
+
+    Attributes
+    ----------
+    node : Node
+        The call of ``select``, ``flatSelect`` or ``process``.
+    source : Source
+        Its file.
+    event : str
+        The type of the events.
+    """
+
+    node: Node
+    source: Source
+    event: str
+
+
+@attrs.frozen(eq=False)
 class Site:
     """
     Where a program makes a pattern.
@@ -49,10 +69,16 @@ class Site:
         The expression, such as the second argument of ``CEP.pattern``; or a method or a field.
     source : Source
         Its file.
+    given : tuple or None
+        The arguments of the constructor of the object whose method makes it; None if unknown.
+    rows : Rows or None
+        What is made of its matches.
     """
 
     node: Node
     source: Source
+    given: tuple[object, ...] | None = None
+    rows: Rows | None = None
 
 
 @attrs.define(eq=False)
@@ -66,10 +92,13 @@ class Sliced:
         Their names, with the folders of packages, and their texts.
     calls : list of (str, str)
         For each site the class and the method that returns its pattern.
+    rows : list of (str, str) or None
+        For each site the class and the method that makes rows of matches.
     """
 
     files: dict[str, str] = attrs.field(factory=dict)
     calls: list[tuple[str, str]] = attrs.field(factory=list)
+    rows: list[tuple[str, str] | None] = attrs.field(factory=list)
 
 
 @attrs.define(eq=False)
@@ -104,11 +133,19 @@ def sliced(project: Project, sites: Sequence[Site], jars: Jars) -> Sliced:
     added: dict[str, list[tuple[JavaClass, str]]] = {}
     waiting: list[Source] = []
     for number, site in enumerate(sites):
-        owner = _owner(project, site)
+        owner = _owner(project, site.source, site.node)
         name = f"pyflinkcepPattern{number}"
         added.setdefault(site.source.file, []).append((owner, _method(site, name)))
         made.calls.append((binary_name(owner), name))
         waiting.append(site.source)
+        made.rows.append(None)
+        if site.rows is not None:
+            source = site.rows.source
+            owner = _owner(project, source, site.rows.node)
+            name = f"pyflinkcepRows{number}"
+            added.setdefault(source.file, []).append((owner, _rows_method(site.rows, name)))
+            made.rows[-1] = (binary_name(owner), name)
+            waiting.append(source)
     reach = _reached(project, added)
     done: set[str] = set()
     while waiting:
@@ -140,6 +177,7 @@ def _reached(project: Project, added: dict[str, list[tuple[JavaClass, str]]]) ->
         if id(one) not in owners:
             members.setdefault(one.name, []).append(one.node)
             continue
+        waiting += [text_of(n) for n in _always(one)]
         for name, methods in one.methods.items():
             members.setdefault(name, []).extend(method.node for method in methods)
         for name, field in one.fields.items():
@@ -155,6 +193,14 @@ def _reached(project: Project, added: dict[str, list[tuple[JavaClass, str]]]) ->
     return Reach(names, owners)
 
 
+def _always(declared: JavaClass) -> Iterator[Node]:
+    """Yield the names in what is kept of a class in any case: its header and constructors."""
+    parts = [part for part in declared.node.children if part.type.startswith("super")]
+    parts += [method.node for method in declared.methods.get(declared.name, [])]
+    for part in parts:
+        yield from inside(part, "identifier", "type_identifier")
+
+
 def binary_name(owner: JavaClass) -> str:
     """Return the name of a class as ``Class.forName`` takes it."""
     if owner.outer is not None:
@@ -162,9 +208,9 @@ def binary_name(owner: JavaClass) -> str:
     return f"{owner.source.package}.{owner.name}" if owner.source.package else owner.name
 
 
-def _owner(project: Project, site: Site) -> JavaClass:
-    around = enclosing(site.node, *CLASSES)
-    waiting = list(project.of_file(site.source))
+def _owner(project: Project, source: Source, node: Node) -> JavaClass:
+    around = enclosing(node, *CLASSES)
+    waiting = list(project.of_file(source))
     while waiting:
         found = waiting.pop()
         if around is not None and found.node.start_byte == around.start_byte:
@@ -191,6 +237,26 @@ def _method(site: Site, name: str) -> str:
     return (
         f'@SuppressWarnings("all") public {modifier}'
         f"org.apache.flink.cep.pattern.Pattern<?, ?> {name}() throws Exception {{\n{body}\n}}\n"
+    )
+
+
+def _rows_method(rows: Rows, name: str) -> str:
+    """Return a method that makes rows of a stream of matches."""
+    method = enclosing(rows.node, "method_declaration", "constructor_declaration")
+    modifier = "static " if method is None or _is_static(method) else ""
+    arguments = rows.node.child_by_field_name("arguments")
+    called = text_of(rows.node.child_by_field_name("name"))
+    statements = [] if method is None else _needed(method, arguments)
+    types = rows.node.child_by_field_name("type_arguments")
+    written = "" if types is None else text_of(types)
+    body = "\n".join(
+        [*statements, f"return pyflinkcepFound.{written}{called}{text_of(arguments)};"]
+    )
+    streams = "org.apache.flink.streaming.api.datastream"
+    return (
+        f'@SuppressWarnings("all") public {modifier}{streams}.SingleOutputStreamOperator<?> {name}('
+        f"org.apache.flink.cep.PatternStream<{rows.event}> pyflinkcepFound) throws Exception "
+        f"{{\n{body}\n}}\n"
     )
 
 

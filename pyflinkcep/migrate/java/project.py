@@ -246,7 +246,8 @@ class Project:
             if owner is not None:
                 return owner.fields[name], owner
             around = around.outer
-        places = [full.rsplit(".", 1)[0] for full in source.imports.values() if full.endswith(name)]
+        imported_as = source.imports.get(name, "")
+        places = [imported_as.rpartition(".")[0]] if imported_as else []
         for place in (*places, *source.wildcards):
             imported = self._by_full_name.get(place)
             owner = self.owner_of(imported, name) if imported is not None else None

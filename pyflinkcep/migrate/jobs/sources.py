@@ -51,9 +51,10 @@ def source_of(stream: Stream) -> Source:
     if call.method in ("fromSequence", "generateSequence"):
         return Source("sequence", bounded=True, options=_plain(call, ("from", "to")))
     if call.method == "socketTextStream":
-        return Source("socket", _plain(call, ("host", "port")), lines=True)
+        return _of_settings("socket", call, ("host", "port"), bounded=False)
     if call.method in ("readTextFile", "readFile"):
-        return Source("text", _plain(call, ("path",)), bounded=True, lines=True)
+        names = ("path",) if call.method == "readTextFile" else ("format", "path")
+        return _of_settings("text", call, names, bounded=True)
     given = call.arguments[0] if call.arguments else None
     if isinstance(given, Made):
         return _of_object(given)
@@ -74,6 +75,14 @@ def _plain(call: Call, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
         for name, value in zip(names, call.arguments, strict=False)
         if isinstance(value, Constant)
     )
+
+
+def _of_settings(kind: str, call: Call, names: tuple[str, ...], *, bounded: bool) -> Source:
+    """Return a source of lines with the settings that the code shows."""
+    options = tuple(pair for pair in _plain(call, names) if pair[0] != "format")
+    shown = {name for name, _ in options}
+    missing = tuple(name for name in names if name not in shown | {"format"})
+    return Source(kind, options, bounded=bounded, lines=True, missing=missing)
 
 
 def _of_object(made: Made) -> Source:

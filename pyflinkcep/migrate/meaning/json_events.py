@@ -7,7 +7,7 @@ import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.source import Node, text_of
-from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, STRING, UNKNOWN
+from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, STRING, UNKNOWN, unboxed
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Get, Unary, Var
 
@@ -21,10 +21,12 @@ _BY_NAME = (
     "JsonElement",
     "Row",
     "GenericRecord",
+    "MissingNode",
 )
 _MADE = ("JSONObject", "ObjectNode", "JsonObject")
 _MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap")
-_DOUBLE, _NODE = JavaType("double"), JavaType("JsonNode")
+_NODE_CLASSES = ("JsonNode", "ObjectNode", "JsonObject", "JsonElement", "MissingNode")
+_DOUBLE, _NODE, _MISSING = JavaType("double"), JavaType("JsonNode"), JavaType("MissingNode")
 _TYPED = {
     "String": STRING, "Integer": JavaType("Integer"), "Int": INT, "IntValue": INT,
     "Long": JavaType("Long"), "LongValue": LONG, "Double": JavaType("Double"),
@@ -39,6 +41,14 @@ _NODES = {
     "asBoolean": BOOLEAN, "booleanValue": BOOLEAN, "getAsBoolean": BOOLEAN,
     "getAsJsonObject": _NODE,
 }  # fmt: skip
+_DEFAULTS: dict[JavaType, str | int | float | bool] = {
+    STRING: "",
+    INT: 0,
+    LONG: 0,
+    _DOUBLE: 0.0,
+    BOOLEAN: False,
+}
+"""What a field that is missing is, where that is no error."""
 _FIELDS = ("get", "path", "getField", "getFieldAs", "opt", "with", "at")
 
 
@@ -85,6 +95,8 @@ def json_call(
     if not arguments:
         return None
     keys = [reader.argument(argument) for argument in arguments]
+    if name in _NODES and isinstance(owner, Get) and len(keys) == 1:
+        return _or_else(owner, _NODES[name], reader.cast(keys[0], _NODES[name]))
     key = keys[0].value if isinstance(keys[0], Const) else None
     if not isinstance(key, str):
         return None
@@ -93,14 +105,18 @@ def json_call(
         return None
     value_type = owner.type.args[1] if len(owner.type.args) == 2 else UNKNOWN
     if name in _FIELDS and len(keys) == 1:
-        is_node = owner.type.name in ("JsonNode", "ObjectNode", "JsonObject", "JsonElement")
-        type_ = _NODE if is_node else value_type
+        type_ = _NODE if owner.type.name in _NODE_CLASSES else value_type
+        type_ = _MISSING if name == "path" else type_
         return Get(owner, key, UNKNOWN if type_.name == "Object" else type_)
     if name in ("has", "containsKey", "hasNonNull") and len(keys) == 1:
         reader.note(node, f"a missing {key} and a null one are the same here")
         return Unary("!", Call("is null", (Get(owner, key, UNKNOWN),), BOOLEAN), BOOLEAN)
     for prefix in ("get", "opt"):
         found = _TYPED.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
+        default = _DEFAULTS.get(unboxed(found)) if found is not None else None
+        if found is not None and prefix == "opt" and default is not None:
+            other = Const(default, unboxed(found)) if len(keys) == 1 else keys[1]
+            return _or_else(Get(owner, key, found), unboxed(found), other)
         if found is not None and len(keys) == 1:
             return Get(owner, key, found)
     if name == "getOrDefault" and len(keys) == 2:
@@ -120,9 +136,16 @@ def _made_json(
     return None
 
 
+def _or_else(owner: Get, type_: JavaType, other: Expression) -> Expression:
+    """Return a field as a value of a type, or another value if it is missing."""
+    return Call("or else", (attrs.evolve(owner, type=type_), other), type_)
+
+
 def _converted(owner: Get, name: str) -> Expression | None:
     """Return a node of JSON as a value of a type."""
     type_ = _NODES.get(name)
+    if type_ in _DEFAULTS and owner.type == _MISSING and name.startswith("as"):
+        return _or_else(owner, type_, Const(_DEFAULTS[type_], type_))
     if type_ is not None:
         return Call("not null", (attrs.evolve(owner, type=type_),), type_)
     if name in ("isNull", "isMissingNode"):

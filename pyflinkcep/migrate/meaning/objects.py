@@ -9,6 +9,7 @@ from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, re
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import INT, STRING, column_names, discriminator
 from pyflinkcep.migrate.meaning.reading import Reading
+from pyflinkcep.migrate.meaning.static import STATIC
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make, Untranslatable
 
 __all__ = [
@@ -69,6 +70,10 @@ def read_creation(reader: Reading, node: Node) -> Expression:
         return made(type_, {f"f{place}": value for place, value in enumerate(values)})
     if type_.name == "BigDecimal" and len(values) == 1 and values[0].type == STRING:
         return Call("BigDecimal.of", values, type_)
+    boxed = STATIC.get((type_.name, "valueOf"))  # new Long(text), as before Java 9
+    value = None if boxed is None else boxed(reader, values, node)
+    if value is not None:
+        return value
     raise reader.no(node, f"the class {type_} is not in the sources")
 
 

@@ -28,6 +28,8 @@ POSITION = "position"
 _TABLES = {"toDataStream", "toAppendStream"}
 _TIMED = {"assignTimestamps", "assignTimestampsAndWatermarks"}
 _PASSED = (SAME_EVENTS | _TABLES) - {"filter", "union"} - _TIMED
+_SCALED = re.compile(r"\w+ \* \d+")
+"""A column with seconds, and how many milliseconds one is."""
 _JSON_CLASSES = ("JsonNode", "ObjectNode", "JSONObject", "JsonObject", "Row", "Map")
 _JSON = (
     "readValue",
@@ -61,7 +63,7 @@ class InputWriter:
     times : dict of int to Times
         What is known of the times of each stream.
     columns : dict of int to str
-        For each stream the column with the time in epoch milliseconds.
+        For each stream the column with the time in epoch milliseconds, or ``seconds * 1000``.
     """
 
     module: Module
@@ -359,6 +361,8 @@ class InputWriter:
         if made.sql.strip("`").isidentifier():
             self.columns[id(stream)] = made.sql.strip("`")
             return f"F.timestamp_millis({quoted(made.sql)})"
+        if _SCALED.fullmatch(made.sql):
+            self.columns[id(stream)] = made.sql
         return f"F.expr({quoted(f'timestamp_millis({made.sql})')})"
 
     def _note(self, code: Code, what: str) -> None:

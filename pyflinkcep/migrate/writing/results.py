@@ -10,13 +10,20 @@ import attrs
 from pyflinkcep.migrate.chains.lookup import enclosing, snake
 from pyflinkcep.migrate.chains.values import Call, Code, Made, Stream, Tag, Value
 from pyflinkcep.migrate.check.flink import Checked
+from pyflinkcep.migrate.check.rows import Selected
 from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.jobs.sources import source_of
 from pyflinkcep.migrate.translated import Note, TranslatedFunction
 from pyflinkcep.migrate.translation import Translation, code_of, parameters, place
 from pyflinkcep.migrate.writing.inputs import EVENT_TIME, POSITION, InputWriter
-from pyflinkcep.migrate.writing.matched import function_code, result_before
+from pyflinkcep.migrate.writing.matched import (
+    function_code,
+    plain_values,
+    result_before,
+    selected,
+    split_time,
+)
 from pyflinkcep.migrate.writing.module import Module, python_type
 from pyflinkcep.migrate.writing.patterns import PatternWriter
 from pyflinkcep.migrate.writing.text import WIDTH, call, chain, docstring, indented, literal, quoted
@@ -53,6 +60,7 @@ class ResultWriter:
     _more_columns: str = ""
     _parameters: dict[str, str] = attrs.field(factory=dict)
     _codes: dict[int, Code] = attrs.field(factory=dict)
+    _selected: Selected | None = None
 
     def write(self, stream: Stream) -> Result:
         """Write the function of the rows of matches, once."""
@@ -120,12 +128,16 @@ class ResultWriter:
         kind = applied.event_type
         plain = [key.strip('"`') for key in keys if key.startswith('"') and "TODO" not in key]
         schema = self.translation.schema(kind, applied.call.code)
-        time = self.inputs.columns.get(id(events))
-        site = Site(node, source)
+        column = self.inputs.columns.get(id(events), "")
+        time, scale = split_time(column)
+        this = applied.call.code.scope.object() if source is applied.call.code.source else None
+        site = Site(node, source, None if this is None else plain_values(this.arguments))
         problem = "its key is computed" if len(plain) < len(keys) else ""
         if time is None and self.inputs.times.get(id(events)) is not None:
             problem = "its time is computed"
-        self.checked.append(Checked(pattern, site, kind, tuple(plain), time, schema, problem))
+        self.checked.append(
+            Checked(pattern, site, kind, tuple(plain), time, schema, problem, self._selected, scale)
+        )
 
     def _no_pattern(self, applied: Stream) -> str:
         name = self.module.name("unknown_pattern")
@@ -160,8 +172,8 @@ class ResultWriter:
         made = []
         for value in stream.call.arguments:
             constant = getattr(value, "value", None)
-            if isinstance(constant, str | int):
-                made.append(quoted(str(constant)))
+            if isinstance(constant, str | int):  # a number is the place of a field in a tuple
+                made.append(quoted(constant if isinstance(constant, str) else f"f{constant}"))
                 continue
             code = code_of(value)
             if code is None or (isinstance(value, Made) and code.node is None):
@@ -238,12 +250,14 @@ class ResultWriter:
         if kind == "process" or len(functions) < 2:
             made = self._function(functions[-1] if functions else call.code, kind, events)
             stream.event_type = stream.event_type or (made.result if made.result != "?" else None)
+            self._selected = selected(call, [made], tags, self._tags)
             return self._call(kind, [], made, stream)
         timeout_kind = "flatTimeout" if kind == "flatSelect" else "timeout"
         timeout = self._function(functions[0], timeout_kind, events)
         made = self._function(functions[-1], kind, events)
         stream.event_type = stream.event_type or (made.result if made.result != "?" else None)
         tag = self._timeout_tag(tags, timeout, stream)
+        self._selected = selected(call, [made, timeout], tags, self._tags)
         return self._call(kind, [tag, self._defined(timeout)], made, stream)
 
     def _function(self, code: Code, kind: str, events: str | None) -> TranslatedFunction:
