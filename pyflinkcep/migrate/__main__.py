@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--check",
         metavar="EVENTS.jsonl",
-        help="compile and run the original on Flink with these events, and compare matches and rows",
+        help="compile and run the original on Flink with these events, and compare the answers",
     )
     parser.add_argument("--flink-jars", metavar="DIR", help="the folder of Flink's jars")
     return parser

@@ -79,7 +79,7 @@ def test_patterns_answer_like_the_originals(translated):
         for one in file.checked:
             stored = patterns.pop((file.module, one.name), None)
             if stored is not None:
-                found = compare(one, getattr(module, one.name), restored(stored))
+                found = compare(one, getattr(module, one.name), restored(stored), module)
                 matches += found.matches + found.timeouts
                 if found.text:
                     differences[file.module, one.name] = found.text

@@ -327,6 +327,7 @@ public final class Runner {
     try {
       Object found = event;
       for (String name : path.split("\\.")) {
+        if (isJson(found.getClass())) found = JSON.treeToValue(show(found), Map.class);
         if (found instanceof Map) {
           found = ((Map<?, ?>) found).get(name);
           continue;
@@ -371,6 +372,7 @@ public final class Runner {
       return null;
     }
     if (kind == CharSequence.class) return json.asText();
+    if (isJson(kind)) return parsed(json.toString(), kind);
     if (kind == org.apache.flink.types.Row.class) {
       org.apache.flink.types.Row made = org.apache.flink.types.Row.withNames();
       for (Iterator<String> names = json.fieldNames(); names.hasNext(); ) {
@@ -443,6 +445,20 @@ public final class Runner {
     return made;
   }
 
+  /** Whether a class is a node of JSON of any Jackson, such as the one that Flink brings along. */
+  static boolean isJson(Class<?> kind) {
+    return kind.getName().contains("jackson.databind.");
+  }
+
+  /** A node of JSON, made by the Jackson that its class is of. */
+  static Object parsed(String text, Class<?> kind) throws Exception {
+    String name = kind.getName();
+    String mapper = name.substring(0, name.indexOf("databind.")) + "databind.ObjectMapper";
+    Class<?> made = Class.forName(mapper);
+    return made.getMethod("readTree", String.class)
+        .invoke(made.getDeclaredConstructor().newInstance(), text);
+  }
+
   private static boolean isPlain(Class<?> kind) {
     return kind.isPrimitive() || Number.class.isAssignableFrom(kind) || kind == String.class
         || kind == Boolean.class || kind == Character.class || kind == BigDecimal.class
@@ -464,6 +480,13 @@ public final class Runner {
   static JsonNode show(Object value) {
     if (value == null) return JSON.nullNode();
     Class<?> kind = value.getClass();
+    if (isJson(kind)) {
+      try {
+        return JSON.readTree(value.toString());
+      } catch (java.io.IOException error) {
+        throw new IllegalStateException(error);
+      }
+    }
     if (value instanceof Enum) return JSON.getNodeFactory().textNode(((Enum<?>) value).name());
     if (isPlain(kind)) return JSON.valueToTree(value);
     if (value instanceof java.util.Date) {

@@ -223,6 +223,8 @@ def _planned(
             event = f"org.apache.flink.api.java.tuple.{type_.name}"
         elif type_.name == "Row":
             event = "org.apache.flink.types.Row"
+        elif type_.name in ("JsonNode", "ObjectNode"):
+            event = one.site.source.imports.get(type_.name, event)
     if declared is not None:
         event = binary_name(declared)
         below = project.subclasses(declared)
