@@ -220,7 +220,7 @@ class Expressions:
     def _constructed(self, owner: JavaClass, name: str, made: Made, given: bool) -> Value | None:
         """Return what a field holds after the constructor, which is followed once."""
         if id(made) not in self._objects:
-            self._objects[id(made)] = (made, construct(self, owner, made, given=given))
+            self._objects[id(made)] = (made, construct(self.run, owner, made, given=given))
         value = self._objects[id(made)][1].state.get(name)
         return value if isinstance(value, Link | Skip | Constant) else None
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import Any
 
 import attrs
 
@@ -14,20 +15,17 @@ from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, children, text_of
 
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.chains.expressions import Expressions
-
 __all__ = ["by_field", "construct", "names_reached"]
 
 
-def construct(walker: Expressions, declared: JavaClass, made: Made, *, given: bool) -> Made:
+def construct(follow: Callable[..., Any], declared: JavaClass, made: Made, *, given: bool) -> Made:
     """
     Return an object with the fields that its constructor sets, which is followed for that.
 
     Parameters
     ----------
-    walker : Expressions
-        Follows it.
+    follow : callable
+        Follows a method of a class, with its arguments if they are known, and an object.
     declared : JavaClass
         The class.
     made : Made
@@ -38,7 +36,7 @@ def construct(walker: Expressions, declared: JavaClass, made: Made, *, given: bo
     empty = attrs.evolve(made, state={})
     for constructor in declared.methods.get(declared.name, []):
         if not given or len(constructor.parameters) == len(made.arguments):
-            walker.run(constructor, declared, made.arguments if given else None, empty)
+            follow(constructor, declared, made.arguments if given else None, empty)
             break
     return empty
 
