@@ -8,6 +8,7 @@ import importlib
 import inspect
 import pickle
 import pkgutil
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -239,6 +240,19 @@ def test_private_names_stay_in_their_room(package: list[Source]) -> None:
 def test_files_begin_with_the_licence(files: list[Source]) -> None:
     """The first line of every Python file names the licence."""
     assert [file.path for file in files if file.text.split("\n", 1)[0] != SPDX] == []
+
+
+def test_files_that_code_names_exist() -> None:
+    """A file named by its folder, as "specifies kernel/src/base/…", is where the reader is sent."""
+    sources = [path for path in PACKAGE.rglob("*") if path.suffix in (".py", ".c", ".h")]
+    files = {"/" + path.relative_to(ROOT).as_posix() for path in sources}
+    named = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in sources
+        for name in re.findall(r"[\w.]+(?:/[\w.]+)+\.(?:py|[ch])\b", path.read_text("utf-8"))
+    }
+    assert len(named) > 100
+    assert [x for x in sorted(named) if not any(f.endswith("/" + x[1]) for f in files)] == []
 
 
 def test_modules_are_small(files: list[Source]) -> None:

@@ -2,7 +2,7 @@
 """
 The partial matches of a pattern without a skip strategy, equal ones merged.
 
-Specifies ``kernel/src/pattern_runs.c``; the two must be changed together.
+Specifies ``kernel/src/compressed/pattern_runs.c``; the two must be changed together.
 """
 
 from __future__ import annotations

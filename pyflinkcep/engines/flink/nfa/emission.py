@@ -2,7 +2,7 @@
 """
 From completed matches to emitted ones: their order, and after-match skipping.
 
-Specifies ``kernel/src/emission.c`` and ``results.c``; they must be changed together.
+Specifies ``kernel/src/flink/emission.c`` and ``results.c``; they must be changed together.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """
 Evaluates users' conditions on one event, each at most once if possible.
 
-Specifies ``kernel/src/evaluation.c``, ``context.c`` and ``paths.c``; they must be changed together.
+Specifies ``kernel/src/flink/evaluation.c``, ``context.c`` and ``paths.c``; change them together.
 """
 
 from __future__ import annotations

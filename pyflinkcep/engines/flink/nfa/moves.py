@@ -2,7 +2,7 @@
 """
 The effect of a step on the buffer and the partial matches of a key.
 
-Specifies ``kernel/src/partials.c``; they must be changed together.
+Specifies ``kernel/src/flink/partials.c``; they must be changed together.
 """
 
 from __future__ import annotations

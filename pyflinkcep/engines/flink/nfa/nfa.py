@@ -77,7 +77,7 @@ class NFA:
        :mod:`~pyflinkcep.engines.flink.nfa.emission`), and each prunes what the skip strategy
        makes superfluous.
 
-    This path is the specification; ``kernel/src/nfa.c`` mirrors it and must change with it.
+    This path is the specification; ``kernel/src/flink/nfa.c`` mirrors it and must change with it.
     Differs from Flink: there is no quadratic clean-up after each event, whose result Flink ignores.
 
     References

@@ -2,7 +2,7 @@
 """
 The effect of an event on a partial match, computed once per combination of condition results.
 
-Specifies ``kernel/src/tables.c``; they must be changed together.
+Specifies ``kernel/src/flink/tables.c``; they must be changed together.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """
 When the windows of partial matches end.
 
-Specifies ``kernel/src/deadlines.c``; they must be changed together.
+Specifies ``kernel/src/flink/deadlines.c``; they must be changed together.
 """
 
 from __future__ import annotations

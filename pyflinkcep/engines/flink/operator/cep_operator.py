@@ -2,7 +2,7 @@
 """
 The operator's rules for one key: lateness, order, timers and the emission of results.
 
-Specifies ``kernel/src/operator.c`` and ``runs.c``; they must be changed together.
+Specifies ``kernel/src/flink/operator.c`` and ``runs.c``; they must be changed together.
 """
 
 from __future__ import annotations

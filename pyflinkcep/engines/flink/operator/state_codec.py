@@ -2,7 +2,7 @@
 """
 One key's state as integers, with a separate list of its events.
 
-Specifies ``kernel/src/state_writer.c`` and ``state_reader.c``; they must be changed together.
+Specifies ``kernel/src/flink/state_writer.c`` and ``state_reader.c``; they must be changed together.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """
 The versioned shared buffer: the taken events of all partial matches of one key.
 
-Specifies ``kernel/src/buffer.c``; they must be changed together.
+Specifies ``kernel/src/flink/buffer.c``; they must be changed together.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 """
 Dewey numbers: the versions that distinguish the runs sharing one buffer.
 
-Specifies ``kernel/src/version.c``; they must be changed together.
+Specifies ``kernel/src/flink/version.c``; they must be changed together.
 """
 
 from __future__ import annotations
