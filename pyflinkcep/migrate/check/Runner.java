@@ -327,7 +327,7 @@ public final class Runner {
     try {
       Object found = event;
       for (String name : path.split("\\.")) {
-        if (isJson(found.getClass())) found = JSON.treeToValue(show(found), Map.class);
+        if (isJson(found.getClass())) found = JSON.convertValue(show(found), Map.class);
         if (found instanceof Map) {
           found = ((Map<?, ?>) found).get(name);
           continue;
