@@ -184,11 +184,12 @@ def parts_of(leaf: Leaf) -> tuple[Leaf, ...]:
     """
     Return what a worker takes from the match for a leaf of a measure.
 
-    An average is made of a sum and a count; a fold of the array of the rows that it sees, and the
+    An average is made of a total, which is a sum with whole numbers as doubles, as Spark and DEFINE
+    add them, and a count; a fold of the array of the rows that it sees, and the
     number of the match if it reads that.
     """
     if leaf.function == "avg":
-        return attrs.evolve(leaf, function="sum"), attrs.evolve(leaf, function="count")
+        return attrs.evolve(leaf, function="total"), attrs.evolve(leaf, function="count")
     if leaf.fold is None:
         return (leaf,)
     fields = leaf.fold.fields or ("0",)

@@ -245,9 +245,11 @@ class _Accumulator:
         if value is None:
             return
         self._count += 1
+        if isinstance(value, int) and self._function in ("avg", "total"):
+            value = float(value)
         if self._value is None or self._function == "count":
             self._value = value
-        elif self._function in ("sum", "avg"):
+        elif self._function in ("sum", "avg", "total"):
             is_decimal = isinstance(value, Decimal)
             self._value = _EXACT.add(self._value, value) if is_decimal else self._value + value
         elif self._function == "min":

@@ -234,7 +234,7 @@ class RowConditions:
 
     def _aggregate(self, leaf: Leaf, raw: bool) -> Callable[[int, Known], Any]:
         if leaf.function == "avg":
-            total = self._slot("sum", leaf.variable, leaf.argument, raw, not raw)
+            total = self._slot("sum", leaf.variable, leaf.argument, raw, True)
             count = self._slot("count", leaf.variable, leaf.argument, raw)
             return lambda _row, known: known[total] / known[count] if known[count] else None
         slot = self._slot(leaf.function, leaf.variable, leaf.argument, raw)
@@ -296,7 +296,7 @@ class RowConditions:
             return lambda count, row: count if column[row] is None else count + 1
         combine = (_COMBINE_RAW if is_raw else _COMBINE)[function]
         if is_float:
-            combine = _add_floats
+            combine = _add_raw_floats if is_raw else _add_floats
         add = self._in_range if combine is _add else combine
 
         def step(value: Any, row: int) -> Any:
@@ -330,6 +330,12 @@ def _add(a: Any, b: Any) -> Any:
 
 def _add_floats(a: Any, b: Any) -> float:
     return float(a) + float(b)
+
+
+def _add_raw_floats(a: Any, b: Any) -> Any:
+    """Add whole numbers as doubles, decimals exactly."""
+    a, b = (float(value) if isinstance(value, int) else value for value in (a, b))
+    return _exact_sum(a, b)
 
 
 def _exact_sum(a: Any, b: Any) -> Any:

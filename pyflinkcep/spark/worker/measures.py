@@ -143,7 +143,7 @@ class ValueConsumer:
         counts = stage.sums(valid)
         if leaf.function == "count":
             return pa.array(counts)
-        if leaf.function == "sum":
+        if leaf.function in ("sum", "total"):
             return self._summed(leaf, stage, column, counts)
         best = stage.best(column, valid, leaf.function == "max")
         return column.take(pa.array(best, mask=counts == 0))
@@ -160,6 +160,8 @@ class ValueConsumer:
                 ]
             return pa.array(sums)
         plain = column.fill_null(0).to_numpy(zero_copy_only=False)
+        if leaf.function == "total":
+            plain = plain.astype(np.float64)
         if self.ansi and plain.dtype.kind == "i":
             about = stage.sums(plain.astype(np.float64))
             if (np.abs(about) >= _MOST).any():
@@ -198,11 +200,13 @@ class _Stage:
 
     def sums(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return the sum of each match's values; 0 for none."""
-        kind = np.float64 if values.dtype.kind == "f" else np.int64
-        sums: np.ndarray[Any, Any] = np.zeros(len(self.begins) - 1, kind)
+        if values.dtype.kind == "f":  # one after another, which decides how they are rounded
+            matches = np.repeat(np.arange(len(self.counts)), self.counts)
+            return np.bincount(matches, values.astype(np.float64), len(self.counts))
+        sums: np.ndarray[Any, Any] = np.zeros(len(self.begins) - 1, np.int64)
         filled = np.flatnonzero(self.counts)
         if len(filled):
-            sums[filled] = np.add.reduceat(values.astype(kind), self.begins[filled])
+            sums[filled] = np.add.reduceat(values.astype(np.int64), self.begins[filled])
         return sums
 
     def best(self, column: pa.Array, valid: np.ndarray[Any, Any], greatest: bool) -> Ints:

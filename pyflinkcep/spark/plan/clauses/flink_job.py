@@ -193,8 +193,7 @@ def _argument(arguments: Arguments, leaf: Leaf, value: Value) -> str | None:
     """Return the column of an event that a value is taken from."""
     if leaf.argument is None:
         return None
-    is_sum = leaf.function == "sum"
-    return arguments.column(leaf.argument, value.type if is_sum else None)
+    return arguments.column(leaf.argument, value.summed)
 
 
 def _placed(refused: CepError, read: FlinkClause) -> CepError:

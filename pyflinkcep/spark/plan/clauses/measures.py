@@ -15,6 +15,7 @@ from pyspark.sql.types import (
     AtomicType,
     DataType,
     DecimalType,
+    DoubleType,
     LongType,
     NullType,
     NumericType,
@@ -61,10 +62,13 @@ class Value:
         The leaf, never an ``avg``.
     type : DataType
         Its type.
+    summed : DataType or None
+        The type in which events hold what is summed.
     """
 
     leaf: Leaf
     type: DataType
+    summed: DataType | None = None
 
 
 ROW_COUNT = Value(Leaf.of("count"), LongType())
@@ -177,7 +181,7 @@ def values_of(
     what: str = "measure",
 ) -> dict[Leaf, Value]:
     """
-    Return what workers take from a match; an ``avg`` becomes a ``sum`` and a ``count``.
+    Return what workers take from a match; an ``avg`` becomes a ``total`` and a ``count``.
 
     Parameters
     ----------
@@ -210,7 +214,10 @@ def values_of(
     for leaf, error in errors.items():
         asked = leaf.arguments_for(names.variables)
         type_ = types[asked[0]] if asked else None
-        values[leaf] = Value(leaf, _type(leaf, type_, time, dataframe, error))
+        own = _type(leaf, type_, time, dataframe, error)
+        summed = own if leaf.function in ("sum", "total") else None
+        is_whole = leaf.function == "total" and isinstance(own, LongType)
+        values[leaf] = Value(leaf, DoubleType() if is_whole else own, summed)
     return values
 
 
@@ -356,10 +363,13 @@ def _type(
         raise error(what, f"use a field that is a number, text or time, or write {by}")
     if leaf.function == "array_agg":
         return ArrayType(given)
-    if leaf.function != "sum":
+    if leaf.function not in ("sum", "total"):
         return given
     if not isinstance(given, NumericType):
-        raise error(f"SUM of {leaf.argument}, which is {given.simpleString()}", "sum numbers")
+        function = "SUM" if leaf.function == "sum" else "AVG"
+        raise error(
+            f"{function} of {leaf.argument}, which is {given.simpleString()}", "sum numbers"
+        )
     # Whatever type Spark gives it.
     one = dataframe.sparkSession.createDataFrame([], StructType([StructField("v", given)]))
     return one.select(F.sum("v")).schema.fields[0].dataType

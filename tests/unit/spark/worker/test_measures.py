@@ -76,6 +76,8 @@ def _column(leaf: LeafColumn, type_: str, ansi: bool = False) -> list[Any]:
         (("sum", "A", "n"), "bigint", [6, 1]),
         (("sum", "B", "n"), "bigint", [7, None]),
         (("sum", "B", "f"), "double", [0.5, None]),
+        (("total", "A", "n"), "double", [6.0, 1.0]),
+        (("total", "B", "f"), "double", [0.5, None]),
         (("sum", "A", "d"), "decimal", [Decimal(2469135780246913578024691357802469135), None]),
         (("min", None, "n"), "bigint", [2, 1]),
         (("max", None, "n"), "bigint", [7, 1]),
@@ -136,3 +138,21 @@ def test_the_time_of_a_match(
 
 
 _TIMES = pa.table({"at": [1, 2, 3, 4, 5]})
+
+
+def test_floats_are_added_one_after_another() -> None:
+    """In the order of the events, as DEFINE adds them: 2**53 + 1 + … stays 2**53."""
+    numbers = [2.0**53, *[1.0] * 20, 0.5]
+    found = attrs.evolve(
+        _FOUND,
+        ends=np.asarray([21, 22]),
+        stage_of=np.zeros(22, np.int32),
+        handles=np.arange(22),
+    )
+    store = EventStore(
+        RowReader(StructType().add("f", DoubleType())), pa.schema({"f": pa.float64()})
+    )
+    store.add(pa.table({"f": numbers}))
+    schema = StructType().add("v", DoubleType())
+    consumer = ValueConsumer(schema, [], [LeafColumn("sum", "A", "f")], MatchTimes(None), False)
+    assert consumer.consume(found, store)[MAIN].column("v").to_pylist() == [2.0**53, 0.5]

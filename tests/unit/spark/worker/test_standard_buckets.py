@@ -300,6 +300,28 @@ def test_a_sum_out_of_range_wraps_or_fails() -> None:
         bucket.at_once(rows)
 
 
+def test_averages_are_of_doubles_in_measures_as_in_define() -> None:
+    """Whole numbers are added as doubles, as by Spark: beyond 2**53 not exactly, without overflow."""
+    bucket = Bucket(
+        "SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES AVG(A.id) AS m "
+        f"PATTERN (A+ B) DEFINE B AS AVG(A.id) = {2.0**53 / 3} AND B.name = 'b') AS m",
+        0,
+    )
+    rows = [
+        {"id": n, "k": "x", "ts": t, "name": "a", "v": 1.0} for t, n in enumerate([2**53, 1, 1])
+    ]
+    rows.append({"id": 1, "k": "x", "ts": 3, "name": "b", "v": 1.0})
+
+    assert list(bucket.at_once(rows)) == [("x", 2.0**53 / 3)]
+    large = [{**row, "id": (1 << 63) - 1} for row in rows]
+    bucket = Bucket(
+        "SELECT * FROM events MATCH_RECOGNIZE (PARTITION BY k ORDER BY ts MEASURES AVG(A.id) AS m "
+        "PATTERN (A+ B) DEFINE B AS B.name = 'b') AS m",
+        0,
+    )
+    assert list(bucket.at_once(large)) == [("x", 2.0**63)]
+
+
 def test_damaged_numbers_are_refused() -> None:
     """State of another format, or that leads nowhere, is refused by name."""
     sql = (
