@@ -42,16 +42,16 @@ def nearest_names(name: str, known: Iterable[str], most: int = 1) -> list[str]:
     return by_capitals[:most] or difflib.get_close_matches(name, names, n=most, cutoff=0.5)
 
 
-def counted(number: int, noun: str) -> str:
+def counted(number: int, noun: str, several: str = "") -> str:
     """
     Return a number of things.
 
     Examples
     --------
-    >>> counted(1, "argument"), counted(2, "argument")
-    ('1 argument', '2 arguments')
+    >>> counted(1, "argument"), counted(2, "argument"), counted(3, "match", "matches")
+    ('1 argument', '2 arguments', '3 matches')
     """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{number} {noun}" if number == 1 else f"{number} {several or f'{noun}s'}"
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:

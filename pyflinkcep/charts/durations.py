@@ -54,7 +54,7 @@ def durations_chart(
     lengths = [one.length_ms for one in found]
     size, unit = unit_of(max(lengths, default=0))
     bars = _bars(lengths, bins, size)
-    text = f"{title}: {counted(len(lengths), 'match').replace('matchs', 'matches')}"
+    text = f"{title}: {counted(len(lengths), 'match', 'matches')}"
     text += ", the first ones" if len(lengths) == most else ""
     x = {"field": "from", "type": "quantitative", "title": f"first to last event, {unit}"}
     spec = specification(

@@ -129,7 +129,7 @@ def shown(differences: Iterable[Difference]) -> tuple[list[str], bool]:
     for one in differences:
         same = same and not one.text
         numbers = [
-            counted(one.matches, "match").replace("matchs", "matches"),
+            counted(one.matches, "match", "matches"),
             counted(one.timeouts, "timeout"),
             *([] if one.rows is None else [counted(one.rows, "row")]),
         ]

@@ -14,6 +14,7 @@ __all__ = ["Line", "chart", "in_words"]
 COLOURS = ("blue", "violet", "green", "amber", "red", "dim")
 _WIDTH, _HEIGHT = 404, 198
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 14, 44, 40
+_ROW, _MOST_ROWS = 17, 6
 
 
 @attrs.frozen
@@ -65,8 +66,7 @@ def chart(title: str, times: Sequence[float], lines: Sequence[Line], unit: str =
                 drawing.line(points, colour, 1.8, radius=0)
             else:
                 drawing.circle(*points[0], 2.2, colour)
-    _legend(drawing, lines, unit)
-    return drawing.svg(_WIDTH, _HEIGHT, title)
+    return drawing.svg(_WIDTH, _legend(drawing, lines, unit), title)
 
 
 def in_words(value: float | None, unit: str = "") -> str:
@@ -107,17 +107,20 @@ def _pieces(
     return [piece for piece in pieces if piece]
 
 
-def _legend(drawing: Drawing, lines: Sequence[Line], unit: str) -> None:
-    """Add the names of the lines with their last values, as many as fit."""
-    x: float = 14
+def _legend(drawing: Drawing, lines: Sequence[Line], unit: str) -> float:
+    """Add the names of the lines with their last values; return the height of all its rows."""
+    x, y = 14.0, _HEIGHT - 14.0
     for number, line in enumerate(lines):
         last = in_words(line.values[-1] if line.values else None, unit)
         name = line.name if len(line.name) <= 24 else line.name[:23] + "…"
         text = f"{name} {last}"
         width = text_width(text, 11) + 24
-        if x + width > _WIDTH and number:
-            drawing.text(x, _HEIGHT - 14, "…", "dim", 11)
+        if x + width > _WIDTH and x > 14:
+            x, y = 14.0, y + _ROW
+        if y > _HEIGHT + (_MOST_ROWS - 1) * _ROW:
+            drawing.text(x, y, f"and {len(lines) - number} more", "dim", 11)
             break
-        drawing.circle(x + 4, _HEIGHT - 18, 4, COLOURS[min(number, len(COLOURS) - 1)])
-        drawing.text(x + 13, _HEIGHT - 14, text, "dim", 11, title=line.name)
+        drawing.circle(x + 4, y - 4, 4, COLOURS[min(number, len(COLOURS) - 1)])
+        drawing.text(x + 13, y, text, "dim", 11, title=line.name)
         x += width
+    return y + 14

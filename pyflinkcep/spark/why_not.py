@@ -93,10 +93,10 @@ class ExplainedMatches(PatternSideOutputs):
         -------
         DataFrame
             The key; ``what`` it is; ``after``, the last stage that took an event; ``waitsFor``, the
-            stages that could take the next, or what moves the watermark for a queue, and which
-            inputs bring nothing; the number of ``events``; when it ``began``, when its window
-            ``ends``, and the ``watermark``, which must reach that. Times are timestamps if the
-            events' are, otherwise epoch milliseconds.
+            stages that could take the next, what holds a match back, or what moves the watermark
+            for a queue and which inputs bring nothing; the number of ``events``; when it ``began``,
+            when its window ``ends``, and the ``watermark``, which must reach that. Times are
+            timestamps if the events' are, otherwise epoch milliseconds.
 
         Raises
         ------

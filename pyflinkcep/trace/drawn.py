@@ -82,18 +82,25 @@ class _Page:
         return self.drawing.svg(max(right, 560) + _MARGIN, bottom, title)
 
     def _axis(self, bottom: float) -> None:
-        times = {event.number: event.time for event in self.trace.events}
         for number in self.order:
             x, event = self.places[number], self.trace.events[number]
             self.drawing.line([(x, 66), (x, bottom)], "edge", 1, "2 4")
             self.drawing.circle(x, 42, 4, "line")
             full = f"{time_text(event.time)}: {event_text(event.event, 400)}"
             self.drawing.text(x, 18, f"event {number}", "dim", 10.5, "middle", title=full)
-            self.drawing.text(x, 32, _short(times[number]), "dim", 10, "middle", title=full)
+            self.drawing.text(x, 32, self._short(event.time), "dim", 10, "middle", title=full)
             compared = dict(value for answer in event.answers for value in answer.values)
             values = " ".join(str(value) for value in compared.values())
             shown = wrapped(values, int(self.step / 6.4), 1)[0]
             self.drawing.text(x, 60, shown, "ink", 10, "middle", title=full)
+
+    def _short(self, time: int) -> str:
+        """Return a time as it fits: that of the day, or the end of a number."""
+        text = time_text(time)
+        if text.endswith(" UTC"):
+            text = text.split()[1]
+            return text if text_width(text, 10) < self.step else text.partition(".")[0]
+        return text if len(text) < 9 else f"…{text[-7:]}"
 
     def _lane(self, partial: PartialMatch, y: float, end: float) -> float:
         page, ending = self.drawing, partial.ending
@@ -180,14 +187,6 @@ def _name(trace: Record, partial: PartialMatch) -> str:
     fork = "" if partial.parent is None else f" from #{partial.parent}"
     key = f" {event_text(partial.key, 16)}" if len(trace.keys) > 1 else ""
     return f"#{partial.number}{fork}{key}"
-
-
-def _short(time: int) -> str:
-    """Return a time in few characters: that of the day, or the end of a number."""
-    text = time_text(time)
-    if text.endswith(" UTC"):
-        return text.split()[1]
-    return text if len(text) < 9 else f"…{text[-7:]}"
 
 
 def _ended(partial: PartialMatch) -> str:

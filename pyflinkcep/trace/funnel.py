@@ -196,7 +196,7 @@ class Funnel:
 
     def _line(self, row: Mapping[str, Any]) -> str:
         width = max(len(row["stage"]) for row in self.rows)
-        reached = [counted(row["partialMatches"], "partial match").replace("matchs", "matches")]
+        reached = [counted(row["partialMatches"], "partial match", "partial matches")]
         if self.has_key:
             reached.insert(0, counted(row["keys"], "key"))
         shares = [

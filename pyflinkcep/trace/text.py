@@ -55,8 +55,7 @@ def full_text(trace: Record) -> str:
 def _heading(trace: Record) -> str:
     out = [match for match in trace.found if match.came_out]
     keys = len(trace.keys)
-    matches = "1 match" if len(out) == 1 else f"{len(out)} matches"
-    facts = [counted(len(trace.events), "event"), matches]
+    facts = [counted(len(trace.events), "event"), counted(len(out), "match", "matches")]
     facts += [counted(keys, "key")] if keys > 1 else []
     return f"{trace.pattern}: {', '.join(facts)}"
 

@@ -112,8 +112,8 @@ class WhyNot:
 
 
 def _heading(facts: Facts) -> list[str]:
-    matches = "1 match" if facts.matches == 1 else f"{facts.matches} matches"
-    matches += " in the sample" if facts.sample else ""
+    where = " in the sample" if facts.sample else ""
+    matches = counted(facts.matches, "match", "matches") + where
     return [matches, *(f"{count} {name}" for name, count in facts.input.items() if count)]
 
 

@@ -97,7 +97,7 @@ class WaitingTask:
 
 
 _Facts = tuple[str, str | None, str | None, int, int, int | None]
-"""What it is, the last stage taken, the stages waited for, the number of events, begin and end."""
+"""What it is, the last stage taken, what it waits for, the number of events, begin and end."""
 
 
 def _of_page(nfa: NFA, page: Page) -> Iterator[tuple[int, _Facts]]:
@@ -123,8 +123,8 @@ def _facts(nfa: NFA, what: str, state: ComputationState, events: int) -> _Facts:
     assert node is not None
     assert start is not None
     end = nfa.windows.deadline(state)
-    stages: str | None = None
+    waits_for = "partial matches that began earlier"
     if what == PARTIAL:
         table = state.table
-        stages = f"not {table.state.stage}" if table.is_pending else " or ".join(wanted(table))
-    return what, node.stage, stages, events, start.timestamp, None if end >= NEVER else end
+        waits_for = f"not {table.state.stage}" if table.is_pending else " or ".join(wanted(table))
+    return what, node.stage, waits_for, events, start.timestamp, None if end >= NEVER else end

@@ -19,11 +19,13 @@ from pyspark.sql.streaming.listener import QueryProgressEvent
 
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.monitor.app import DASHBOARD, make_app
+from pyflinkcep.monitor.charts import Line, chart
 from pyflinkcep.monitor.history import History
 from pyflinkcep.monitor.monitor import Monitor, _Server
 from pyflinkcep.monitor.page import body, page
 from pyflinkcep.monitor.prometheus import prometheus_text
 from tests.unit.monitor.support import BAD, progress, told
+from tests.unit.show.support import points, size, texts
 
 
 def get(app: Any, path: str, host: str = "127.0.0.1") -> tuple[int, dict[str, str], str]:
@@ -89,6 +91,18 @@ def test_names_stay_text() -> None:
     for svg in re.findall(r"<svg.*?</svg>", shown, re.DOTALL):
         ElementTree.fromstring(svg)
     assert "No query" in body(History())
+
+
+@pytest.mark.parametrize(("count", "shown"), [(1, 1), (7, 7), (40, 12)])
+def test_a_legend_has_as_many_rows_as_it_needs(count: int, shown: int) -> None:
+    """No line is without its name, unless there are very many; all names are inside the picture."""
+    lines = [Line(f"a stage of the pattern {number}", [1.0, 2.0]) for number in range(count)]
+    svg = chart("title", [1.0, 2.0], lines)
+    width, height = size(svg)
+
+    assert sum(text.startswith("a stage of") for text in texts(svg)) == shown
+    assert (f"and {count - shown} more" in texts(svg)) == (shown < count)
+    assert [p for p in points(svg) if not (0 <= p[0] <= width and 0 <= p[1] <= height)] == []
 
 
 def test_times_that_no_calendar_has() -> None:
