@@ -115,7 +115,8 @@ class Invocations(Expressions):
             return binary("+", Constant(""), arguments[0])
         if declared is not None:
             return None
-        return Made(f"{kind}.{name}", arguments, code)
+        made = Made(f"{kind}.{name}", arguments, code)
+        return flow.consumed(self, made, call) or made
 
     def _duration(self, name: str, arguments: tuple[Value, ...], node: Node) -> Value | None:
         values = [v.value if isinstance(v, Constant) else None for v in arguments]
@@ -135,10 +136,14 @@ class Invocations(Expressions):
     def _own(self, node: Node, name: str, owner: JavaClass | None, scope: Scope) -> Value | None:
         """Follow a method of the program."""
         arguments = self.arguments(node, scope)
+        this = scope.object()
+        own = None if this is None else self.project.find(simple_name(this.type), scope.source)
+        if own is not None and owner is not None and self.project.is_a(own, owner.name):
+            owner = own  # which may override the method
         found = self.method(owner, name, len(arguments), scope)
         if found is None:
             return None
-        this = None if "static" in found[0].modifiers else scope.object()
+        this = None if "static" in found[0].modifiers else this
         value = self.run(found[0], found[1], arguments, this)
         if isinstance(value, Stream) and value.name == name:
             value.name = None

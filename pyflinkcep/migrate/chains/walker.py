@@ -352,6 +352,8 @@ class Walker(Invocations):
     def _switch_expression(self, node: Node, scope: Scope) -> _Returned | None:
         test = self.evaluate(node.child_by_field_name("condition"), scope)
         groups = children(node.child_by_field_name("body"))
+        if isinstance(test, Code) and test.node.type == "field_access":  # a constant of an enum
+            test = Constant(text_of(test.node.child_by_field_name("field")))
         if not isinstance(test, Constant):
             self.doubt(node, scope, "a switch over what is known at run time alone")
             return None

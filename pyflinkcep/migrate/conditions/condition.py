@@ -94,7 +94,7 @@ def translate_condition(
         return _checked(found, node, source, stages)
     except Exception as error:
         why = reason_of(error, node)
-        return stub(node, source, why, findings, name, ("event", "ctx"), "bool")
+        return stub(node, source, why, findings, name, ("event", "ctx"), "bool", project)
 
 
 def _checked(found: Translated, node: Node, source: Source, stages: Sequence[str]) -> Translated:
@@ -272,4 +272,4 @@ def translate_value(
         return Translated(sql=text, notes=tuple(findings.notes), columns=columns)
     except Exception as error:
         why = reason_of(error, node)
-        return stub(node, source, why, findings, name, ("event",), "Any")
+        return stub(node, source, why, findings, name, ("event",), "Any", project)

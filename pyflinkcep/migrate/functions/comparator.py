@@ -54,7 +54,7 @@ def translate_comparator(
         lines = [*helper_lines(reader), *lines]
     except Exception as error:
         why = reason_of(error, node)
-        return stub(node, source, why, findings, name, ("first", "second"), "int")
+        return stub(node, source, why, findings, name, ("first", "second"), "int", project)
     name = snake_case(name)
     doc = "Return a negative number if `first` comes before `second`, a positive one if after."
     head = [f"def {name}(first: Any, second: Any) -> int:", f'    """{doc}"""']

@@ -99,7 +99,7 @@ def translate_function(
         return translator.function(kind, name or snake_case(kind))
     except Exception as error:
         why = reason_of(error, node)
-        made = stub(node, source, why, findings, name or kind, _PARAMETERS[kind], "Any")
+        made = stub(node, source, why, findings, name or kind, _PARAMETERS[kind], "Any", project)
         ddl = translator.declared(kind)
         return TranslatedFunction(**attrs.asdict(made, recurse=False), output_type=ddl)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import attrs
 
@@ -173,11 +174,26 @@ class InputWriter:
         self.times[id(stream)] = self.times.get(id(self._base(stream.inputs[0])))
         return all(part.bounded for part in made)
 
-    def step(self, stream: Stream, before: str) -> str:
-        """Return what a call makes of rows."""
+    def step(self, stream: Stream, before: str, others: Sequence[str] | None = None) -> str:
+        """
+        Return what a call makes of rows.
+
+        Parameters
+        ----------
+        stream : Stream
+            The call.
+        before : str
+            The rows.
+        others : sequence of str, optional
+            The rows of other streams that it is given; by default they are read.
+        """
         method, call = stream.call.method, stream.call
         if method in _PASSED:
             return before
+        if others is None:
+            others = [f"{self.write(one).function}(spark)" for one in stream.inputs[1:]]
+        if method == "union":
+            return "".join([before, *(f".unionByName({other})" for other in others)])
         code = code_of(call.arguments[0]) if call.arguments else None
         kept = [EVENT_TIME] if self._is_timed(stream.inputs[0]) else []
         made: str | None = None
@@ -187,7 +203,7 @@ class InputWriter:
             made = self._from_json(stream, before, 'F.col("value")')
         if made is not None and method != "filter":
             self.columns.pop(id(stream), None)  # the column of the time may be another one
-        return made or self._marked(stream, before)
+        return made or self._marked(stream, before, others)
 
     def _is_timed(self, stream: Stream) -> bool:
         """Whether events have a column with their time already."""
@@ -198,7 +214,7 @@ class InputWriter:
         text = text_of(code.node)
         return any(word in text for word in _JSON)
 
-    def _marked(self, stream: Stream, before: str) -> str:
+    def _marked(self, stream: Stream, before: str, others: Sequence[str]) -> str:
         """Return the call of a function that remains to be written."""
         code = stream.call.code
         where = place(code)
@@ -209,9 +225,10 @@ class InputWriter:
         lines.append(f'raise NotImplementedError("{where} is not translated")')
         self.module.use("from pyspark.sql import DataFrame")
         body = indented("\n".join(lines))
-        self.module.function(f"def {name}(_rows: DataFrame) -> DataFrame:\n{body}")
+        given = "".join(f", _other_{n}: DataFrame" for n in range(1, len(others) + 1))
+        self.module.function(f"def {name}(_rows: DataFrame{given}) -> DataFrame:\n{body}")
         self._note(code, f"{stream.call.method}() of a stream: write {name}()")
-        return f"{name}({before})"
+        return f"{name}({', '.join([before, *others])})"
 
     # --- sources
 

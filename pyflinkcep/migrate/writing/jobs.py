@@ -26,6 +26,8 @@ from pyflinkcep.migrate.writing.text import chain, docstring, indented, quoted
 __all__ = ["JobWriter"]
 
 
+_PLAIN = SAME_EVENTS | {"map", "flatMap", "filter", "pattern", "getSideOutput"}
+"""The calls on streams that have no effect of their own."""
 _AS_JSON = 'F.to_json(F.struct("*")).alias("value")'
 
 
@@ -94,6 +96,7 @@ class JobWriter:
             else:
                 self._variable(stream)
         self._unused()
+        self._left_out({id(stream) for stream in ends}, used)
         if self._lines or written:
             self._main()
         return bool(ends or loose or written or given)
@@ -107,6 +110,18 @@ class JobWriter:
                 self._note(stream, "what becomes of the matches could not be followed: write it")
                 if stream.pattern is not None:
                     self.patterns.write(stream.pattern)
+
+    def _left_out(self, ends: set[int], used: set[int]) -> None:
+        """Note what is done with streams at an end that nothing was written for."""
+        for stream in self.streams:
+            method = stream.call.method
+            if id(stream) in ends | used or not stream.inputs or method in _PLAIN | RESULTS:
+                continue
+            if method in ("print", "printToErr"):
+                self._note(stream, f"{method}() of events without a pattern is left out")
+            elif method not in STATEMENTS or any(self._of_pattern(i) for i in stream.inputs):
+                what = f"{method}() of a stream is left out: write that part of the job"
+                self._note(stream, what)
 
     def _is_given(self, stream: Stream) -> bool:
         """Whether a stream begins with one that the method is given."""
@@ -184,11 +199,11 @@ class JobWriter:
 
     def _after(self, stream: Stream) -> str:
         """Return a stream that is made of results by a call other than a pattern's."""
-        before = self._variable(stream.inputs[0])
+        before, *others = [self._variable(one) for one in stream.inputs]
         self._bounded[id(stream)] = self._bounded.get(id(stream.inputs[0]), False)
         if stream.call.method in SAME_EVENTS:
             stream.event_type = stream.event_type or stream.inputs[0].event_type
-        made = self._inputs.step(stream, before)
+        made = self._inputs.step(stream, before, others)
         if made == before:
             return before
         name = self._local(stream.name or f"{before}_{snake(stream.call.method)}", "rows")

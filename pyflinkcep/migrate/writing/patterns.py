@@ -258,7 +258,8 @@ class PatternWriter:
                 return f"WithinType.{written.rsplit('.', 1)[-1]}"
             return self._unknown(call, written, node)
         code = code_of(value)
-        return self._unknown(call, text_of(call.code.node), code.node if code else call.code.node)
+        node = call.code.node if code is None else code.node
+        return self._unknown(call, text_of(node), node)
 
     def _unknown(self, call: Call, written: str, node: object) -> str:
         """Return a parameter for a value that the source does not say."""

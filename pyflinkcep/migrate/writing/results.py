@@ -334,7 +334,8 @@ class ResultWriter:
         if tags:
             return self.tag(tags[0], made.output_type)
         self._note(
-            stream.call.code, "select() without a tag: timeouts are a side output of its own"
+            stream.call.code,
+            "Either has no counterpart: timeouts are a side output: write that part of the job",
         )
         self.module.use("from pyflinkcep import OutputTag")
         schema = quoted(made.output_type or "value string")

@@ -18,6 +18,8 @@ from pyflinkcep.migrate.writing.tables import TableWriter
 __all__ = ["StatementWriter", "is_match", "sql_literal", "sql_of"]
 
 _MATCH = re.compile(r"\bMATCH_RECOGNIZE\b", re.IGNORECASE)
+_OTHER = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|CREATE\s+(?:TEMPORARY\s+)?VIEW)\b", re.IGNORECASE)
+"""Statements that do something of their own."""
 _INSERT = re.compile(r"INSERT\s+INTO\s+[`\"]?(\w+)[`\"]?\s+(?=SELECT\b|WITH\b)", re.IGNORECASE)
 _CREATE = re.compile(r"\s*CREATE\s+(?:TEMPORARY\s+)?TABLE\b", re.IGNORECASE)
 
@@ -72,9 +74,12 @@ class StatementWriter:
                 found += 1
                 name = stream.name or f"statement_{number}"
                 self.statement(sql, name, _where(stream), lines)
-        for stream, sql in texts if found else ():
-            if sql is None:
+        for stream, sql in texts:
+            if sql is None and found:
                 what = "the text of a statement is not known before the program runs"
+                self.notes.append(Note(*_where(stream), what))
+            elif sql is not None and _OTHER.match(sql) and not is_match(sql):
+                what = "a statement without MATCH_RECOGNIZE is left out: write that part of the job"
                 self.notes.append(Note(*_where(stream), what))
         return found
 
