@@ -294,7 +294,7 @@ class QueryStream(SideOutputs):
         key : object, optional
             The key to look at, a tuple if it has several columns; by default all.
         maxEvents : int
-            The most events to trace: all events of some keys.
+            The most events to trace: all of some keys, and the first of one more.
 
         Raises
         ------

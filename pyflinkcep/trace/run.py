@@ -44,6 +44,9 @@ class Input:
         How far the watermark is behind the latest time; None to sort the events first.
     order : callable, optional
         A sort key for events of equal time; by default they keep their order.
+    cut : tuple of (object, int), optional
+        A key of which later events are left out, and the time of its last one: what is to become
+        of its partial matches after that is not known.
     """
 
     events: Sequence[Any]
@@ -51,6 +54,7 @@ class Input:
     keys: Sequence[Any]
     delay: int | None = None
     order: Callable[[Any], Any] | None = None
+    cut: tuple[Any, int] | None = None
 
 
 def traced(
@@ -134,6 +138,10 @@ def feed(keyed: KeyedCepOperator, given: Input) -> None:
         latest = time if latest is None else max(latest, time)
         if given.delay is not None:
             keyed.advance_watermark(latest - given.delay - 1)
+    if given.cut is not None:
+        key, last = given.cut
+        keyed.advance_watermark(last)
+        keyed.keys.pop(key, None)
     keyed.advance_watermark(MAX_WATERMARK)
 
 

@@ -114,7 +114,9 @@ class WhyNot:
 def _heading(facts: Facts) -> list[str]:
     where = " in the sample" if facts.sample else ""
     matches = counted(facts.matches, "match", "matches") + where
-    return [matches, *(f"{count} {name}" for name, count in facts.input.items() if count)]
+    one = {"events": "event", "keys": "key"}
+    counts = ((name, count) for name, count in facts.input.items() if count)
+    return [matches, *(f"{n} {one.get(name, name) if n == 1 else name}" for name, n in counts)]
 
 
 def _ended(facts: Facts) -> list[str]:

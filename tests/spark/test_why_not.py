@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyflinkcep import CEP, Pattern, keyBy, parse
 from pyflinkcep.errors import CepError
 from pyflinkcep.testing import whyNot
+from pyflinkcep.trace.model import End
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 
 pytestmark = pytest.mark.spark
@@ -62,7 +63,8 @@ def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
     assert (why.facts.matches, why.facts.reached) == (local.matches, local.reached)
     assert {event.key for event in some.trace.events} == {"b"}
     of_b = sum(key == "b" for key, _, _ in ROWS)
-    assert "counted over all, traced for 3 events of 1 key" in some.text()
+    assert "counted over all, traced for 3 events of 1 key, the last not to its end" in some.text()
+    assert {one.ending.kind for one in some.trace.partials} == {End.INPUT}
     assert [one.of for one in some.facts.conditions if one.per_event][:2] == [of_b, of_b]
     lows = [n for key, _, n in ROWS if key == "b" and n < 3]
     assert of_query.facts.reached["l"] == len(lows)

@@ -7,11 +7,14 @@ from cProfile import Profile
 from datetime import timedelta
 from typing import Any
 
+import attrs
 import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, InvalidArgumentError, Pattern, parse
 from pyflinkcep.testing import match, whyNot
+from pyflinkcep.testing.trace import Run, sql_of
 from pyflinkcep.trace.model import End
+from pyflinkcep.trace.run import traced
 from pyflinkcep.trace.why import WhyNot
 from tests.shorthand import parse as pattern_of
 from tests.unit.show.support import points, size, texts
@@ -172,6 +175,28 @@ def test_the_input_is_looked_at_too() -> None:
         "events": 8, "keys": 4, "late": 1, "without a time": 1, "without a key": 1, "out of order": 1
     }  # fmt: skip
     assert "1 event came too late" in " ".join(why.advice)
+
+
+def test_a_key_that_is_cut_still_waits() -> None:
+    """Of a key whose later events are left out nobody knows how its partial matches ended."""
+    events = rows(("k", 1, 1), ("l", 2, 1), ("k", 3, 2), ("m", 20, 5))
+    run = Run.of(RISE, events, "t", "k", None)
+    given = attrs.evolve(run.given, cut=("k", 3))
+    found = traced(run.pattern, run.nfa, given, run.expressions, None, sql_of)
+
+    ends = sorted((one.key, one.ending.kind.value) for one in found.partials)
+    assert ends == [("k", "input"), ("k", "input"), ("l", "window")]
+    idle = attrs.evolve(run.given, cut=("m", 20))
+    assert len(traced(run.pattern, run.nfa, idle, run.expressions, None, sql_of).partials) == 3
+
+
+def test_the_heading_counts_in_words() -> None:
+    """One is one."""
+    assert (
+        whyNot(RISE, SEEN[:1], "t", "k")
+        .text()
+        .startswith("low → high: 0 matches, 1 event, 1 key\n")
+    )
 
 
 def test_matches_dropped_or_waiting_are_told() -> None:

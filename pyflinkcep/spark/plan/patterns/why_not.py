@@ -53,15 +53,19 @@ def why_not(job: PatternJob, key: object, most: int) -> WhyNot:
     Notes
     -----
     Two jobs: one counts over all events; the other fetches the first events by the hash of their
-    key, which are all events of some keys, and they are traced on the driver.
+    key, which are all events of some keys and the beginning of one more, and they are traced on the
+    driver.
     """
     events = _selected(job, key)
     counts = _Counts.of(job, events)
-    rows = _fetched(job, events, most)
-    sample = _Sample.of(job, rows)
+    rows = _fetched(job, events, most + 1)
+    sample = _Sample.of(job, rows, most)
     keys = len(set(sample.given.keys))
     left_out = counts.usable > most
-    text = f"counted over all, traced for {counted(len(rows), 'event')} of {counted(keys, 'key')}"
+    of = f"{counted(len(sample.given.events), 'event')} of {counted(keys, 'key')}"
+    text = f"counted over all, traced for {of}" + (
+        ", the last not to its end" if sample.given.cut else ""
+    )
     limit = job.limit or PartialMatchLimit(_MOST_PARTIAL_MATCHES, "dropOldest")
     numbers = {"events": counts.events, "without a time": counts.without_time}
     if job.source.keys:
@@ -154,7 +158,8 @@ class _Sample:
     given: Input
 
     @classmethod
-    def of(cls, job: PatternJob, rows: Sequence[Row]) -> _Sample:
+    def of(cls, job: PatternJob, rows: Sequence[Row], most: int) -> _Sample:
+        """Make events of rows, at most so many; one row more shows whether their key has others."""
         names = job.source.event_columns
         made = Row(*names)
         events = [made(*(row[name] for name in names)) for row in rows]
@@ -163,6 +168,9 @@ class _Sample:
             grouping_key(tuple(row[column.column] for column in job.source.keys)) for row in rows
         ]
         keys = [key[0] if len(key) == 1 else key or None for key in keys]
+        is_cut = len(rows) > most and keys[most - 1] == keys[most]
+        cut = (keys[most - 1], times[most - 1]) if is_cut else None
+        rows, events, times, keys = rows[:most], events[:most], times[:most], keys[:most]
         answers = {
             id(atom.condition): {
                 id(event): row[_answer(number)] for event, row in zip(events, rows, strict=True)
@@ -178,7 +186,7 @@ class _Sample:
         nfa = NFACompiler.compile(pattern, timeoutHandling=True)
         nfa.open(RuntimeContext())
         order = None if isinstance(job.comparator, OrderColumns) else job.comparator
-        return cls(pattern, nfa, Input(events, times, keys, order=comparator_key(order)))
+        return cls(pattern, nfa, Input(events, times, keys, order=comparator_key(order), cut=cut))
 
 
 # --- counts over all events
