@@ -6,14 +6,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import attrs
+import numpy as np
 
 from pyflinkcep.engines.flink.operator.state_counts import NO_START, StateCounts
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.spark.state.pages import Page
 
-__all__ = ["PageCounts"]
+__all__ = ["PageCounts", "PageNumbers", "counts_from_bytes", "counts_to_bytes"]
 
-_OLDEST, _LEAST = 4, 5
+PageNumbers = Sequence[int]
+"""What one page holds: the fields of :class:`PageCounts`, ``NO_START`` for no time. A bucket may
+have many pages, and reads and writes these with each micro-batch: they are not made objects."""
+
+_LEAST = 5
+_UNKNOWN = -1
+"""The number of keys of a page that was not counted."""
 
 
 @attrs.frozen
@@ -44,47 +51,54 @@ class PageCounts:
     oldest: int | None = None
     by_stage: tuple[int, ...] = ()
 
-    @classmethod
-    def of_page(cls, page: Page, states: StateCounts | None) -> PageCounts:
-        """Return what a page holds, given what its states do."""
+    @staticmethod
+    def of_page(page: Page, states: StateCounts | None) -> PageNumbers:
+        """Return the numbers of a page, given what its states hold."""
         sizes = len(page), page.events.num_rows
         if states is None:
-            return cls(*sizes)
-        oldest = None if states.oldest == NO_START else states.oldest
-        return cls(*sizes, states.held, states.largest, oldest, tuple(states.by_stage))
+            return (*sizes, 0, 0, NO_START)
+        return (*sizes, states.held, states.largest, states.oldest, *states.by_stage)
 
     @classmethod
-    def of_list(cls, numbers: Sequence[int | None]) -> PageCounts:
-        """
-        Read the output of :meth:`as_list`.
-
-        Raises
-        ------
-        StateFormatError
-            If it is anything else.
-        """
-        if len(numbers) < _LEAST or any(
-            type(number) is not int and (at != _OLDEST or number is not None)
-            for at, number in enumerate(numbers)
-        ):
-            raise damaged_state("the counts of a page")
-        keys, events, held, largest, _, *by_stage = (number or 0 for number in numbers)
-        return cls(keys, events, held, largest, numbers[_OLDEST], tuple(by_stage))
-
-    def as_list(self) -> list[int | None]:
-        """Return the counts as numbers for JSON."""
-        return [self.keys, self.events, self.held, self.largest, self.oldest, *self.by_stage]
-
-    @classmethod
-    def sum(cls, parts: Iterable[PageCounts]) -> PageCounts:
+    def sum(cls, pages: Iterable[PageNumbers]) -> PageCounts:
         """Return the counts of several pages together."""
-        parts = list(parts)
-        starts = [part.oldest for part in parts if part.oldest is not None]
+        columns = list(zip(*pages, strict=False))
+        if not columns:
+            return cls()
+        keys, events, held = map(sum, columns[:3])
+        oldest = min(columns[4])
         return cls(
-            sum(part.keys for part in parts),
-            sum(part.events for part in parts),
-            sum(part.held for part in parts),
-            max((part.largest for part in parts), default=0),
-            min(starts, default=None),
-            tuple(map(sum, zip(*(part.by_stage for part in parts), strict=False))),
+            keys,
+            events,
+            held,
+            max(columns[3]),
+            None if oldest == NO_START else oldest,
+            tuple(map(sum, columns[_LEAST:])),
         )
+
+
+def counts_to_bytes(pages: Iterable[PageNumbers | None]) -> bytes:
+    """Return the numbers of pages as bytes; None for a page that was not counted."""
+    rows = list(pages)
+    width = max([_LEAST, *(len(row) for row in rows if row is not None)])
+    filled = [
+        (_UNKNOWN, *[0] * (width - 1)) if row is None else (*row, *[0] * (width - len(row)))
+        for row in rows
+    ]
+    return np.asarray(filled, "<i8").tobytes()
+
+
+def counts_from_bytes(data: bytes, pages: int) -> list[PageNumbers | None]:
+    """
+    Read the output of :func:`counts_to_bytes` for so many pages.
+
+    Raises
+    ------
+    StateFormatError
+        If it is anything else.
+    """
+    size, rest = divmod(len(data), 8 * pages) if pages else (_LEAST, len(data))
+    if rest or size < _LEAST:
+        raise damaged_state("the counts of pages")
+    rows = np.frombuffer(data, "<i8").reshape(pages, size).tolist()
+    return [None if row[0] == _UNKNOWN else row for row in rows]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import attrs
@@ -16,7 +16,7 @@ from pyflinkcep.engines.flink.operator.state_format import (
 )
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.spark.state.fingerprint import KEY_GROUPS, LASTING, changes
-from pyflinkcep.spark.state.held import PageCounts
+from pyflinkcep.spark.state.held import PageNumbers, counts_from_bytes, counts_to_bytes
 from pyflinkcep.spark.state.pages import NO_DEADLINE
 from pyflinkcep.spark.state.sealed import seal, unseal
 from pyflinkcep.spark.state.storage import PageId
@@ -58,8 +58,9 @@ class BucketIndex:
         The watermark that the bucket has reached, if stored.
     common, recent : bytes or None
         The page :data:`COMMON`, if it is kept here, and the segment :data:`RECENT`.
-    counts : dict of (int, int) to PageCounts
-        What pages hold; pages that were last written before there were counts are missing.
+    counts : dict of (int, int) to sequence of int
+        What pages hold, by ``PageCounts.of_page``; pages that were last written before there were
+        counts are missing.
     queued : dict of int to int
         The number of events in each segment; those written before there were counts are missing.
 
@@ -78,7 +79,7 @@ class BucketIndex:
     watermark: int | None = None
     common: bytes | None = None
     recent: bytes | None = None
-    counts: dict[PageId, PageCounts] = attrs.field(factory=dict)
+    counts: dict[PageId, PageNumbers] = attrs.field(factory=dict)
     queued: dict[int, int] = attrs.field(factory=dict)
 
     @classmethod
@@ -127,10 +128,7 @@ class BucketIndex:
             header.get("watermark"),
             held.get("common"),
             held.get("recent"),
-            {
-                (group, page): PageCounts.of_list(own)
-                for group, page, *own in header.get("counts", ())
-            },
+            _counts(held.get("counts"), pages),
             dict(header.get("queued", ())),
         )
         index._check()
@@ -168,7 +166,8 @@ class BucketIndex:
         nothing = self.timer is None and self.watermark is None
         if nothing and not self.pages and not self.segments:
             return None
-        held = {"common": self.common, "recent": self.recent}
+        counts = counts_to_bytes(map(self.counts.get, self.pages)) if self.pages else None
+        held = {"common": self.common, "recent": self.recent, "counts": counts}
         sections = {name: data for name, data in held.items() if data is not None}
         header = {
             "fingerprint": self.fingerprint,
@@ -179,7 +178,6 @@ class BucketIndex:
             "dropped": list(self.dropped.items()),
             "watermark": self.watermark,
             "held": list(sections),
-            "counts": [[*page, *own.as_list()] for page, own in self.counts.items()],
             "queued": list(self.queued.items()),
         }
         return seal(pack(header, list(sections.values())))
@@ -188,6 +186,13 @@ class BucketIndex:
     def deadline(self) -> int:
         """The earliest time at which the bucket must be processed even without events."""
         return min([NO_DEADLINE, *self.pages.values(), *self.segments.values()])
+
+
+def _counts(data: bytes | None, pages: Collection[PageId]) -> dict[PageId, PageNumbers]:
+    if data is None:
+        return {}
+    found = zip(pages, counts_from_bytes(data, len(pages)), strict=True)
+    return {page: own for page, own in found if own is not None}
 
 
 def _check_fingerprint(stored: dict[str, Any], current: dict[str, str], on_change: str) -> None:
