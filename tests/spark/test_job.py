@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyflinkcep import CEP, Pattern, keyBy
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.spark.plan import conditions, expressions
-from pyflinkcep.spark.plan.analysis import analysed
+from pyflinkcep.spark.plan.asked import analysed
 from tests.spark.streams import FileSource
 
 

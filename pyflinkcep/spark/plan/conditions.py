@@ -16,7 +16,9 @@ from pyflinkcep.engines.flink.nfa.atoms import Atom, words
 from pyflinkcep.errors import InputError
 from pyflinkcep.matching.answers import bit_names
 from pyflinkcep.matching.columns import spark_atoms
-from pyflinkcep.spark.plan.analysis import analysed, joined, where
+from pyflinkcep.spark.plan.analysis import joined, where
+from pyflinkcep.spark.plan.asked import analysed
+from pyflinkcep.spark.plan.portable.sql import sql_column
 
 __all__ = ["bit_columns", "check_conditions", "condition_column"]
 
@@ -40,7 +42,8 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
                 "write a condition on a column that distinguishes the kinds of events",
             )
     atoms = spark_atoms(nfa)
-    types = analysed(nfa, [(atom, condition_column(atom)) for atom in atoms], dataframe)
+    asked = [(atom, condition_column(atom, dataframe)) for atom in atoms]
+    types = analysed(nfa, asked, dataframe)
     for atom, type_ in zip(atoms, types, strict=True):
         if not isinstance(type_, BooleanType):
             raise InputError(
@@ -54,7 +57,7 @@ def _text(atom: Atom) -> str:
     return repr(repr(atom.condition))  # an expression's text, in quotes
 
 
-def bit_columns(nfa: NFA) -> dict[str, Column]:
+def bit_columns(nfa: NFA, dataframe: DataFrame) -> dict[str, Column]:
     """
     Return the columns with a bit for each expression that holds; empty without expressions.
 
@@ -66,12 +69,12 @@ def bit_columns(nfa: NFA) -> dict[str, Column]:
     for atom in atoms:
         for part, bit in zip(parts, words(atom.bit, len(names)), strict=True):
             if bit:
-                holds = F.when(condition_column(atom), F.lit(bit)).otherwise(F.lit(0))
+                holds = F.when(condition_column(atom, dataframe), F.lit(bit)).otherwise(F.lit(0))
                 part.append(holds.cast("bigint"))
     return {name: joined(operator.add, part) for name, part in zip(names, parts, strict=True)}
 
 
-def condition_column(atom: Atom) -> Column:
+def condition_column(atom: Atom, dataframe: DataFrame) -> Column:
     """Return a condition that Spark evaluates; its answer may be NULL."""
     expression: Any = atom.condition.expression  # type: ignore[attr-defined]
-    return F.expr(expression) if isinstance(expression, str) else expression
+    return sql_column(expression, dataframe) if isinstance(expression, str) else expression

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DayTimeIntervalType, DecimalType, StringType
 
 from pyflinkcep.engines.flink.nfa import NFA
@@ -14,8 +13,10 @@ from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.program import CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.matching.columns import field_names
-from pyflinkcep.spark.plan.analysis import analysed, is_ansi, where
+from pyflinkcep.spark.plan.analysis import is_ansi, where
+from pyflinkcep.spark.plan.asked import analysed
 from pyflinkcep.spark.plan.kinds import common_kind
+from pyflinkcep.spark.plan.portable.sql import sql_column
 
 __all__ = ["compiled_expressions", "field_columns", "kind_of", "machine_column"]
 
@@ -45,7 +46,7 @@ def compiled_expressions(nfa: NFA, dataframe: DataFrame) -> CompiledExpressions 
     if not expressions:
         return None
     parts = {sql: atom for atom, expression in expressions for sql in expression.event_parts()}
-    asked = [(atom, F.expr(sql)) for sql, atom in parts.items()]
+    asked = [(atom, sql_column(sql, dataframe)) for sql, atom in parts.items()]
     types = analysed(nfa, asked, dataframe)
     kinds = {
         sql: _kind(nfa, atom, sql, type_)
@@ -84,16 +85,18 @@ def kind_of(type_: DataType) -> Kind | None:
     return Kind.INTERVAL if isinstance(type_, DayTimeIntervalType) else common_kind(type_)
 
 
-def field_columns(expressions: CompiledExpressions | None) -> dict[str, Column]:
+def field_columns(
+    expressions: CompiledExpressions | None, dataframe: DataFrame
+) -> dict[str, Column]:
     """Return the columns of the fields, by name."""
     fields = expressions.fields if expressions else ()
     return {
-        name: machine_column(field.sql, field.kind)
+        name: machine_column(field.sql, field.kind, dataframe)
         for name, field in zip(field_names(expressions), fields, strict=True)
     }
 
 
-def machine_column(sql: str, kind: Kind) -> Column:
+def machine_column(sql: str, kind: Kind, dataframe: DataFrame) -> Column:
     """Return the column of an expression in the form that match expressions read."""
-    column, cast = F.expr(sql), _CASTS.get(kind)
+    column, cast = sql_column(sql, dataframe), _CASTS.get(kind)
     return column if cast is None else column.cast(cast)

@@ -15,6 +15,7 @@ from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.plan.arrow_map import ArrowFunction, map_in_arrow
 from pyflinkcep.spark.plan.engine import SPARK, check_engine, engine_of
+from pyflinkcep.spark.plan.portable.sql import sql_column
 from pyflinkcep.spark.plan.progress import watched
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.shuffle import shuffled
@@ -103,7 +104,10 @@ class Job:
 
     def where(self, condition: Column | str) -> Job:
         """Return the job on the events that satisfy a condition."""
-        events = self.source.dataframe.where(condition)
+        events = self.source.dataframe
+        if isinstance(condition, str):
+            condition = sql_column(condition, events)
+        events = events.where(condition)
         return attrs.evolve(self, source=attrs.evolve(self.source, dataframe=events))
 
     def prepared(

@@ -9,10 +9,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType
 
-from pyflinkcep.errors import CepError
+from pyflinkcep.errors import CepError, NotSupportedError
 from pyflinkcep.match_recognize.leaves import NUMBER, Leaf, item, parts_of
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.spark.plan.analysis import first_line, is_about
+from pyflinkcep.spark.plan.engine import SPARK, engine_of
 
 __all__ = ["with_folds"]
 
@@ -24,6 +25,12 @@ _OF_ORDER = (
     "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
 )
 """What Spark says of aggregates that WITHIN GROUP does not fit."""
+
+_ELSEWHERE = (
+    "array_agg", "collect_list", "collect_set", "listagg", "string_agg", "count", "bool_and",
+    "bool_or", "every", "some", "any", "max_by", "min_by",
+)  # fmt: skip
+"""Those that have Spark's values on other engines."""
 
 _Error = Callable[[str, str], CepError]
 
@@ -89,6 +96,12 @@ def _computed(
     def name(piece: int) -> str:
         return f"{_WHOLE}.{number[0]}" if piece == NUMBER else f"{_ITEM}.{item(piece)}"
 
+    engine = engine_of(taken.sparkSession)
+    if engine is not SPARK and fold.name not in _ELSEWHERE:
+        raise NotSupportedError(
+            f"{engine.name} is not known to have Spark's values of {fold.name}",
+            "write ARRAY_AGG, and compute with the array",
+        )
     sql = fold.rendered(name)
     # Without rows it is NULL in the standard, and empty in Spark.
     column = F.expr(f"nullif({sql}, array())" if fold.name == "array_agg" else sql)

@@ -30,8 +30,10 @@ from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.matching.columns import PREFIX, quoted
-from pyflinkcep.spark.plan.analysis import first_line, is_about, types_of
+from pyflinkcep.spark.plan.analysis import first_line, is_about
+from pyflinkcep.spark.plan.asked import types_of
 from pyflinkcep.spark.plan.clauses.folds import with_folds
+from pyflinkcep.spark.plan.portable.sql import sql_column
 
 __all__ = [
     "ROW_COUNT",
@@ -95,6 +97,7 @@ class Arguments:
 
     def __init__(self, dataframe: DataFrame) -> None:
         self._own = {name.lower(): name for name in dataframe.columns}
+        self._dataframe = dataframe
         self.computed: dict[str, Column] = {}
         self.sql: dict[str, str] = {}
         self._names: dict[str, str] = {}
@@ -118,7 +121,7 @@ class Arguments:
         name = f"argument {len(self.computed)}"
         while name in self._own:
             name += "_"
-        column = F.expr(sql)
+        column = sql_column(sql, self._dataframe)
         self.computed[name] = column if cast is None else column.cast(cast)
         self.sql[name] = sql
         return name
@@ -267,7 +270,8 @@ def measured(
         errors.setdefault(sql, _error_over_columns(names, name, measures[name], values))
     argument_types(result, errors)
     columns = [
-        finish(name, measures[name], F.expr(sql)).alias(name) for name, sql in written.items()
+        finish(name, measures[name], sql_column(sql, result)).alias(name)
+        for name, sql in written.items()
     ]
     return result.select(*keys, *columns, *rest)
 

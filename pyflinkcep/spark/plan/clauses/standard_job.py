@@ -204,7 +204,8 @@ class StandardJob:
     def _condition_columns(self) -> dict[str, Column]:
         """Return the columns to add to the input for conditions."""
         return {
-            self.rows.conditions[sql]: machine_column(sql, kind) for sql, kind in self.kinds.items()
+            self.rows.conditions[sql]: machine_column(sql, kind, self.job.source.dataframe)
+            for sql, kind in self.kinds.items()
         }
 
     def output(self, result: DataFrame) -> DataFrame:

@@ -212,8 +212,9 @@ class PatternJob:
         more : mapping of str to Column, optional
             Further columns.
         """
-        bits = bit_columns(self.nfa)
-        added = {**field_columns(self.expressions), **(more or {}), **bits}
+        events = job.source.dataframe
+        bits = bit_columns(self.nfa, events)
+        added = {**field_columns(self.expressions, events), **(more or {}), **bits}
         prepared = job.prepared(added, bits=tuple(bits), expressions=self.expressions)
         return prepared if self.comparator is None else prepared.with_order()
 

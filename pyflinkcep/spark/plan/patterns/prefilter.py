@@ -51,15 +51,17 @@ class EventFilter:
     def of(cls, job: Job, nfa: NFA, droppable: frozenset[int]) -> EventFilter:
         """Decide for a job, given the events that its pattern does not need."""
         atoms = spark_atoms(nfa)
-        conditions = [condition_column(atom) for atom in atoms]
-        early = bool(droppable) and _can_be_asked_twice(job.source.dataframe, conditions)
+        events = job.source.dataframe
+        conditions = [condition_column(atom, events) for atom in atoms]
+        early = bool(droppable) and _can_be_asked_twice(events, conditions)
         return cls(job, atoms, droppable, early)
 
     def before(self) -> Job:
         """Return the job, its source filtered if `early`."""
         if not self.early:
             return self.job
-        wanted = _formula(self.atoms, self.droppable)
+        asked = [(atom, condition_column(atom, self.job.source.dataframe)) for atom in self.atoms]
+        wanted = _formula(asked, self.droppable)
         column = F.lit(wanted) if isinstance(wanted, bool) else wanted
         return self.job.where(column | _no_time(self.job.source))
 
@@ -155,7 +157,7 @@ def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> b
         return False
 
 
-def _formula(atoms: Sequence[Atom], droppable: frozenset[int]) -> Column | bool:
+def _formula(atoms: Sequence[tuple[Atom, Column]], droppable: frozenset[int]) -> Column | bool:
     """
     Return a condition that holds for all events that are not droppable.
 
@@ -163,13 +165,12 @@ def _formula(atoms: Sequence[Atom], droppable: frozenset[int]) -> Column | bool:
     """
     if not atoms or not droppable:
         return not droppable
-    atom, rest = atoms[0], atoms[1:]
+    (atom, holds), rest = atoms[0], atoms[1:]
     halves = partial(_formula, rest)
     without = frozenset(bits for bits in droppable if not bits & atom.bit)
     holding = frozenset(bits & ~atom.bit for bits in droppable if bits & atom.bit)
     if without == holding:
         return halves(without)
-    holds = condition_column(atom)
     if holding < without:  # a condition that holds can only make an event needed
         return _or(_and(holds, halves(holding)), halves(without))
     fails = ~F.coalesce(holds, F.lit(False))

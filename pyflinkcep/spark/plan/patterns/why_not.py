@@ -93,7 +93,7 @@ def _selected(job: PatternJob, key: object) -> DataFrame:
     """Return the events with what is asked of Spark about each."""
     source = attrs.evolve(job.source, dataframe=job.job.given)
     answers = {
-        _answer(number): F.coalesce(condition_column(atom), F.lit(False))
+        _answer(number): F.coalesce(condition_column(atom, job.job.given), F.lit(False))
         for number, atom in enumerate(spark_atoms(job.nfa))
     }
     added = {

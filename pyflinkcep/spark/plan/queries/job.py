@@ -24,6 +24,7 @@ from pyflinkcep.sase.text import stored_text
 from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.job import Job, Prepared
+from pyflinkcep.spark.plan.portable.sql import sql_column
 from pyflinkcep.spark.plan.queries.kinds import attribute_kinds, in_session_zone
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.slices import slice_length, sliced
@@ -220,9 +221,11 @@ class QueryJob:
     def _computed(self) -> dict[str, Column]:
         """Return what Spark computes from events, each value only for the types that need it."""
         types, every = F.col(quoted(self.type_column)), F.lit(True)
+        events = self.job.source.dataframe
         wanted = {sql: types.isin(sorted(set(own))) for sql, own in self.analysed.computed.items()}
         return {
-            name: F.when(wanted.get(sql, every), F.expr(sql)) for sql, name in self._names.items()
+            name: F.when(wanted.get(sql, every), sql_column(sql, events))
+            for sql, name in self._names.items()
         }
 
     def _reach(self, by_end: bool) -> tuple[int, int]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 
 import attrs
 from pyspark.sql import DataFrame
@@ -17,10 +18,13 @@ from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.moments import literal_moments, with_instants
 from pyflinkcep.sase.types import check_types, one_line, output_attributes
-from pyflinkcep.spark.plan.analysis import first_line, types_of
+from pyflinkcep.spark.plan.analysis import first_line
+from pyflinkcep.spark.plan.asked import types_of
 from pyflinkcep.spark.plan.kinds import common_kind
 
 __all__ = ["attribute_kinds", "in_session_zone"]
+
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1), timedelta(microseconds=1)
 
 
 def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dict[str, Kind]:
@@ -51,14 +55,15 @@ def in_session_zone(query: Query, dataframe: DataFrame) -> Query:
     every = list(dict.fromkeys(literal_moments(query)))
     if not every:
         return query
-    epoch = "TIMESTAMP_NTZ '1970-01-01 00:00:00'"
     asked = [
-        f"unix_micros({sql}), timestampdiff(MICROSECOND, {epoch}, cast({sql} AS timestamp_ntz))"
+        f"unix_micros({sql}), cast({sql} AS timestamp_ntz)"
         for sql in (f"cast({literal_sql(moment)} AS timestamp)" for moment in every)
     ]
     row = dataframe.sparkSession.sql(f"SELECT {', '.join(asked)}").collect()[0]
     known = {
-        moment: attrs.evolve(moment, instant=row[2 * n], local=row[2 * n + 1])
+        moment: attrs.evolve(
+            moment, instant=row[2 * n], local=(row[2 * n + 1] - _EPOCH) // _MICROSECOND
+        )
         for n, moment in enumerate(every)
     }
     return with_instants(query, known.__getitem__)

@@ -12,26 +12,41 @@ from pyflinkcep.matching.columns import quoted
 from pyflinkcep.sase.computed import owned_sql
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.tree import FIRST, LAST
+from pyflinkcep.spark.plan.engine import SPARK, engine_of
+from pyflinkcep.spark.plan.portable.sql import setting_of
+from pyflinkcep.spark.plan.queries.deviation import deviation
+from pyflinkcep.spark.plan.queries.portable_returns import PortableMatches
 
 __all__ = ["returned"]
 
 
 def returned(query: Query, matches: DataFrame) -> DataFrame:
     """Return the rows of a query: matches that satisfy HAVING, with the columns of RETURN."""
+    sql, events = _sql, _events
+    if engine_of(matches.sparkSession) is not SPARK:
+        types = {field.name: field.dataType for field in matches.schema}
+        values = PortableMatches(types, setting_of(matches.sparkSession))
+        sql, events = values.sql, values.events
     if query.having is not None:
-        matches = matches.where(_sql(query.having))
+        matches = matches.where(sql(query.having))
     if query.columns is None:
         return matches
-    columns = [F.expr(_column(query, c.value)).alias(c.name) for c in query.columns]
+    columns = [
+        F.expr(events(column) if column is not None else sql(value)).alias(name)
+        for name, value, column in (
+            (c.name, c.value, _listed(query, c.value)) for c in query.columns
+        )
+    ]
     if query.event is not None:
         columns = [F.lit(query.event).alias(EVENT_TYPE), F.col(EVENT_TIME), *columns]
     return matches.select(*columns)
 
 
-def _column(query: Query, value: Tree) -> str:
-    if isinstance(value, Column) and value.index not in (FIRST, LAST):
-        return _events(value) if query.component(value.variable).takes_many else _sql(value)
-    return _sql(value)
+def _listed(query: Query, value: Tree) -> Column | None:
+    """Return a value that there is one of for each event of a variable; None for others."""
+    if not isinstance(value, Column) or value.index in (FIRST, LAST):
+        return None
+    return value if query.component(value.variable).takes_many else None
 
 
 def _events(over: Column) -> str:
@@ -62,7 +77,7 @@ def _aggregate(tree: Aggregate) -> str:
     if function == "count":
         return f"size({known})"
     if function == "stddev":
-        return _deviation(known)
+        return deviation(known)
     if function in ("min", "max"):
         return f"array_{function}({events})"
     # Whole numbers have whole sums; every other number is summed as double, and for an average all.
@@ -72,13 +87,3 @@ def _aggregate(tree: Aggregate) -> str:
     total = f"aggregate({rest}, {first}, (s, v) -> s + v)"
     total = f"IF(size({known}) = 0, NULL, {total})"
     return total if function == "sum" else f"({total} / nullif(size({known}), 0))"
-
-
-def _deviation(numbers: str) -> str:
-    """Return the standard deviation of a sample, number by number as Spark's own aggregate."""
-    far = "(cast(v AS double) - s.mean)"
-    step = f"{far} / (s.n + 1D)"
-    more = f"s.n + 1D AS n, s.mean + {step} AS mean, s.moment + {far} * ({far} - {step}) AS moment"
-    none = "struct(0D AS n, 0D AS mean, 0D AS moment)"
-    result = "s -> IF(s.n > 1D, sqrt(s.moment / (s.n - 1D)), NULL)"
-    return f"aggregate({numbers}, {none}, (s, v) -> struct({more}), {result})"

@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators with Spark's values: comparisons, arithmetic, choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from pyspark.sql.types import (
+    ArrayType,
+    DataType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    IntegralType,
+    LongType,
+    MapType,
+    NullType,
+    NumericType,
+    StringType,
+    StructType,
+)
+
+from pyflinkcep.expressions.tree import Operation
+from pyflinkcep.spark.plan.portable.casts import narrowed, text_of
+from pyflinkcep.spark.plan.portable.times import days_between, distance, is_clock, moved
+from pyflinkcep.spark.plan.portable.values import (
+    BIGINT,
+    BOOLEAN,
+    DOUBLE,
+    MOST_DIGITS,
+    STRING,
+    Setting,
+    Value,
+    common_type,
+    decimal_of,
+    has_floats,
+    is_float,
+)
+
+__all__ = ["compared", "computed"]
+
+_LEAST_SCALE = 6
+_NAN = "cast('NaN' AS double)"
+_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
+_ROUNDED_TO_DOUBLE = "cast(x AS decimal(20, 4)) before rounding, or round in the result"
+
+
+def computed(tree: Operation, operands: Sequence[Value], setting: Setting, by_zero: bool) -> Value:
+    """
+    Return an operation with Spark's value.
+
+    Parameters
+    ----------
+    tree : Operation
+        The operation.
+    operands : sequence of Value
+        Its operands.
+    setting : Setting
+        What values depend on.
+    by_zero : bool
+        Whether division by zero is NULL, whatever the session says.
+
+    Raises
+    ------
+    NotSupportedError
+        If the engine cannot compute it as Spark does.
+    """
+    operator, what = tree.operator, tree.text or tree.operator
+    if operator in _COMPARISONS:
+        sides = compared(operands, setting, what)
+        return Value(f"({f' {operator} '.join(side.sql for side in sides)})", BOOLEAN)
+    if operator in ("+", "-", "*") and any(map(is_clock, operands)):
+        return moved(operator, operands, setting, what)
+    if operator in ("/", "%", "div", "pmod") and (by_zero or not setting.ansi):
+        operands = [operands[0], _not_zero(operands[1])]
+    if operator in _RULES:
+        return _RULES[operator](operands, setting, what)
+    if operator == "timestampdiff":
+        return distance(tree.detail, operands, setting, what)
+    raise setting.refused(what, "it is not known to have the same values", _BEFORE)
+
+
+def _not_zero(value: Value) -> Value:
+    """Return a divisor, NULL for zero; to the engine's own nullif, -0.0 is another number."""
+    if value.is_literal and value.literal:
+        return value
+    return Value(f"(CASE WHEN {value.sql} = 0 THEN NULL ELSE {value.sql} END)", value.type)
+
+
+_BEFORE = "compute it as a column of the events, if this engine's own value will do"
+
+# --- comparisons and choices
+
+
+def compared(values: Sequence[Value], setting: Setting, what: str) -> list[Value]:
+    """Return values that compare as in Spark: of one type, with one form of NaN."""
+    type_ = common_type(values, setting, what)
+    if is_float(type_):
+        return [_one_nan(value.as_type(DOUBLE, setting)) for value in values]
+    if has_floats(type_):
+        raise setting.refused(what, "the parts may be NaN", "compare the parts")
+    if isinstance(type_, DecimalType):
+        return list(values)  # the engine compares whole numbers and decimals exactly
+    return [value.as_type(type_, setting) for value in values]
+
+
+def _one_nan(value: Value) -> Value:
+    if value.is_literal or isinstance(value.type, NullType):
+        return value
+    return Value(f"nanvl({value.sql}, {_NAN})", DOUBLE)
+
+
+def _logic(word: str) -> Callable[[Sequence[Value], Setting, str], Value]:
+    def joined(operands: Sequence[Value], _setting: Setting, _what: str) -> Value:
+        return Value(f"({f' {word} '.join(value.sql for value in operands)})", BOOLEAN)
+
+    return joined
+
+
+def _before(word: str) -> Callable[[Sequence[Value], Setting, str], Value]:
+    return lambda operands, _setting, _what: Value(f"({word} {operands[0].sql})", BOOLEAN)
+
+
+def _after(word: str) -> Callable[[Sequence[Value], Setting, str], Value]:
+    return lambda operands, _setting, _what: Value(f"({operands[0].sql} {word})", BOOLEAN)
+
+
+def _among(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+    value, *others = compared(operands, setting, what)
+    if is_float(value.type):  # among columns, the engine tells -0.0 and 0.0 apart
+        tests = (f"{value.sql} = {other.sql}" for other in others)
+        return Value(f"({' OR '.join(tests)})", BOOLEAN)
+    return Value(f"({value.sql} IN ({', '.join(other.sql for other in others)}))", BOOLEAN)
+
+
+def _first_known(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+    type_ = common_type(operands, setting, what)
+    values = [value.as_type(type_, setting).sql for value in operands]
+    return Value(f"coalesce({', '.join(values)})", type_)
+
+
+def _extreme(function: str) -> Callable[[Sequence[Value], Setting, str], Value]:
+    def chosen(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+        type_ = common_type(operands, setting, what)
+        values = [value.as_type(type_, setting) for value in operands]
+        if is_float(type_):
+            values = [_one_nan(value.as_type(DOUBLE, setting)) for value in operands]
+        found = Value(f"{function}({', '.join(value.sql for value in values)})", DOUBLE)
+        return found if is_float(type_) else Value(found.sql, type_)
+
+    return chosen
+
+
+def _case(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+    has_else = len(operands) % 2
+    pairs = list(operands[: len(operands) - has_else])
+    values = [*pairs[1::2], *operands[len(pairs) :]]
+    type_ = common_type(values, setting, what)
+    typed = [value.as_type(type_, setting).sql for value in values]
+    branches = [
+        f"WHEN {condition.sql} THEN {value}"
+        for condition, value in zip(pairs[::2], typed, strict=False)
+    ]
+    otherwise = [f"ELSE {typed[-1]}"] if has_else else []
+    return Value(" ".join(["(CASE", *branches, *otherwise, "END)"]), type_)
+
+
+# --- arithmetic
+
+
+def _sum(sign: str) -> Callable[[Sequence[Value], Setting, str], Value]:
+    def result(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+        type_ = _number_type(operands, setting, what)
+        if isinstance(type_, IntegralType):
+            return _whole(sign, operands, type_, setting)
+        if is_float(type_):
+            return _infix(sign, [value.as_type(type_, setting) for value in operands], type_)
+        (p, s), (q, t) = map(decimal_of, operands)
+        scale = max(s, t)
+        digits = (p + q + 1, s + t) if sign == "*" else (max(p - s, q - t) + scale + 1, scale)
+        return _decimal(_infix(sign, operands, type_).sql, *digits, setting, what)
+
+    return result
+
+
+def _infix(sign: str, operands: Sequence[Value], type_: DataType) -> Value:
+    return Value(f"({f' {sign} '.join(value.sql for value in operands)})", type_)
+
+
+def _whole(sign: str, operands: Sequence[Value], type_: IntegralType, setting: Setting) -> Value:
+    """Return a whole number, computed in more digits and cast, which fails out of the range."""
+    if not setting.ansi:
+        return _infix(sign, [value.as_type(type_, setting) for value in operands], type_)
+    wide = "bigint"
+    if isinstance(type_, LongType):
+        wide = "decimal(19, 0)"
+    sides = [f"cast({value.sql} AS {wide})" for value in operands]
+    return Value(narrowed(f" {sign} ".join(sides), type_.simpleString()), type_)
+
+
+def _decimal(sql: str, precision: int, scale: int, setting: Setting, what: str) -> Value:
+    if precision > MOST_DIGITS:
+        raise setting.refused(
+            what,
+            f"the result has up to {precision} digits",
+            f"cast to decimals of fewer digits, so that it has at most {MOST_DIGITS}",
+        )
+    return Value(f"cast({sql} AS decimal({precision}, {scale}))", DecimalType(precision, scale))
+
+
+def _number_type(operands: Sequence[Value], setting: Setting, what: str) -> DataType:
+    type_ = common_type(operands, setting, what)
+    if isinstance(type_, NullType):
+        return DOUBLE
+    if not isinstance(type_, NumericType) or any(isinstance(v.type, StringType) for v in operands):
+        raise setting.refused(what, "it computes with values that are no numbers", "cast them")
+    return type_
+
+
+def _quotient(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+    type_ = _number_type(operands, setting, what)
+    if not isinstance(type_, DecimalType):
+        return _infix("/", [value.as_type(DOUBLE, setting) for value in operands], DOUBLE)
+    (p, s), (q, t) = map(decimal_of, operands)
+    scale = max(_LEAST_SCALE, s + q + 1)
+    precision = p - s + t + scale
+    if precision > MOST_DIGITS:  # digits after the point give way to those before it
+        precision, scale = MOST_DIGITS, max(MOST_DIGITS - precision + scale, _LEAST_SCALE)
+    dividend = f"cast({operands[0].sql} AS decimal({MOST_DIGITS}, {scale}))"
+    divisor = f"cast({operands[1].sql} AS decimal({q}, {t}))"
+    return _decimal(f"{dividend} / {divisor}", precision, scale, setting, what)
+
+
+def _remainder(sign: str) -> Callable[[Sequence[Value], Setting, str], Value]:
+    def result(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+        type_ = _number_type(operands, setting, what)
+        if isinstance(type_, DecimalType):
+            (p, s), (q, t) = map(decimal_of, operands)
+            scale = max(s, t)
+            sides = list(operands)
+        else:
+            sides = [value.as_type(type_, setting) for value in operands]
+        a, b = (side.sql for side in sides)
+        if sign == "pmod" and is_float(type_) and setting.ansi:
+            b = f"if({b} = 0, raise_error('pmod: remainder by zero'), {b})"
+        sql = f"pmod({a}, {b})" if sign == "pmod" else f"({a} {sign} {b})"
+        if not isinstance(type_, DecimalType):
+            return Value(sql, type_)
+        whole = min(p - s, q - t) if sign == "%" else max(p - s, q - t)
+        return _decimal(sql, max(whole + scale, 1), scale, setting, what)
+
+    return result
+
+
+def _whole_quotient(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+    if not all(isinstance(value.type, IntegralType) for value in operands):
+        raise setting.refused(what, "it divides numbers that are not whole", "write floor(a / b)")
+    return _infix("div", [value.as_type(BIGINT, setting) for value in operands], BIGINT)
+
+
+def _signed(form: str) -> Callable[[Sequence[Value], Setting, str], Value]:
+    def result(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+        (value,) = operands
+        if not isinstance(value.type, NumericType | DayTimeIntervalType):
+            raise setting.refused(what, "it is of no number", "cast it")
+        return Value(form.format(value.sql), value.type)
+
+    return result
+
+
+def _to_whole(function: str) -> Callable[[Sequence[Value], Setting, str], Value]:
+    def result(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+        (value,) = operands
+        type_ = value.type
+        if isinstance(type_, DecimalType):
+            digits = type_.precision - type_.scale + 1
+            return _decimal(f"{function}({value.sql})", digits, 0, setting, what)
+        if not isinstance(type_, IntegralType):
+            value = value.as_type(DOUBLE, setting)
+        return Value(f"{function}({value.sql})", BIGINT)
+
+    return result
+
+
+def _rounded(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+    value, digits = operands[0], operands[1].literal if len(operands) > 1 else 0
+    if isinstance(value.type, DecimalType) and digits >= 0:
+        whole, scale = value.type.precision - value.type.scale, min(value.type.scale, digits)
+        return _decimal(
+            f"round({value.sql}, {digits})", min(whole + 1 + scale, 38), scale, setting, what
+        )
+    if isinstance(value.type, DoubleType) and digits == 0:
+        return Value(f"(round({value.sql}) + 0D)", DOUBLE)  # no -0.0
+    if isinstance(value.type, IntegralType) and digits >= 0:
+        return value
+    raise setting.refused(what, "it rounds the number's binary value", _ROUNDED_TO_DOUBLE)
+
+
+def _of_double(form: str) -> Callable[[Sequence[Value], Setting, str], Value]:
+    def result(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+        _number_type(operands, setting, what)
+        return Value(form.format(*(v.as_type(DOUBLE, setting).sql for v in operands)), DOUBLE)
+
+    return result
+
+
+# --- texts
+
+
+def _joined(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+    if any(isinstance(value.type, ArrayType | MapType | StructType) for value in operands):
+        raise setting.refused(what, "it joins values that are no texts", _BEFORE)
+    return Value(f"({' || '.join(text_of(v, setting, what).sql for v in operands)})", STRING)
+
+
+def _like(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+    value, pattern = operands
+    return Value(f"({text_of(value, setting, what).sql} LIKE {pattern.sql})", BOOLEAN)
+
+
+def _begins(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+    texts = [text_of(value, setting, what).sql for value in operands]
+    return Value(f"startswith({', '.join(texts)})", BOOLEAN)
+
+
+_RULES: dict[str, Callable[[Sequence[Value], Setting, str], Value]] = {
+    "and": _logic("AND"), "or": _logic("OR"), "not": _before("NOT"),
+    "is null": _after("IS NULL"), "is not null": _after("IS NOT NULL"), "in": _among,
+    "coalesce": _first_known, "greatest": _extreme("greatest"), "least": _extreme("least"),
+    "case": _case, "+": _sum("+"), "-": _sum("-"), "*": _sum("*"), "/": _quotient,
+    "%": _remainder("%"), "pmod": _remainder("pmod"), "div": _whole_quotient,
+    "neg": _signed("(- {0})"), "abs": _signed("abs({0})"), "floor": _to_whole("floor"),
+    "ceil": _to_whole("ceil"), "round": _rounded, "sqrt": _of_double("sqrt({0})"),
+    "sign": _of_double("sign({0})"),
+    "power": _of_double(
+        "(CASE WHEN abs({0}) = 1D AND abs({1}) = double('Infinity') THEN double('NaN') "
+        "WHEN {0} = 0D AND {1} < 0D THEN double('Infinity') ELSE power({0}, {1}) END)"
+    ),
+    "||": _joined, "like": _like, "startswith": _begins, "datediff": days_between,
+}  # fmt: skip

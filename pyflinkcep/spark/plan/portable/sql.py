@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SQL that has on another engine the values that Spark computes, or is refused by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType, YearMonthIntervalType
+
+from pyflinkcep.errors import CepError
+from pyflinkcep.expressions.event_reader import EventReader
+from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.spark_sql import literal_sql
+from pyflinkcep.expressions.text import quoted_name
+from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Moment, Tree
+from pyflinkcep.expressions.tree import Column as Name
+from pyflinkcep.spark.plan.engine import SPARK, engine_of
+from pyflinkcep.spark.plan.portable.casts import cast_value
+from pyflinkcep.spark.plan.portable.functions import CONVERSIONS, PARTS, called, element, member
+from pyflinkcep.spark.plan.portable.operations import computed
+from pyflinkcep.spark.plan.portable.times import INTERVAL, added
+from pyflinkcep.spark.plan.portable.values import DATE, INT, TIMESTAMP, Setting, Value
+
+__all__ = ["UnknownNameError", "names_of", "portable", "setting_of", "sql_column", "sql_text"]
+
+_UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00", "UTC+0")
+_WINDOW = re.compile(
+    r"(?:(?:lag|lead|first_value|last_value)\s*\(\s*(\w+)\s*(?:,\s*\d+\s*)?\)|"
+    r"(?:row_number|rank|dense_rank)\s*\(\s*\))\s*over\s*\([\w\s,]*\)$",
+    re.IGNORECASE,
+)
+"""A window function of a column, over a window of columns."""
+_MONTHS = re.compile(r"interval\b.*\b(month|year)s?\b", re.IGNORECASE | re.DOTALL)
+_BEFORE = "compute it as a column of the events, if this engine's own value will do"
+
+
+class UnknownNameError(CepError):
+    """A column that the events lack, which the engine refuses in its own words."""
+
+
+def sql_column(sql: str, dataframe: DataFrame) -> Column:
+    """Return what SQL computes from one event, with Spark's values whatever runs it."""
+    return F.expr(sql_text(sql, dataframe))
+
+
+def sql_text(sql: str, dataframe: DataFrame) -> str:
+    """
+    Return SQL for the engine of a DataFrame.
+
+    Raises
+    ------
+    NotSupportedError
+        If the engine would compute something else than Spark.
+    """
+    if engine_of(dataframe.sparkSession) is SPARK:
+        return sql
+    setting = setting_of(dataframe.sparkSession)
+    try:
+        tree = EventReader(sql).part(parsed(sql))
+    except CepError:
+        raise setting.refused(sql, "it is not known to have the same values", _BEFORE) from None
+    try:
+        return portable(tree, names_of(dataframe.schema), setting).sql
+    except UnknownNameError:
+        return sql
+
+
+def setting_of(session: SparkSession) -> Setting:
+    """Return what values depend on in a session."""
+    return Setting(
+        engine_of(session).name,
+        session.conf.get("spark.sql.ansi.enabled") == "true",
+        session.conf.get("spark.sql.session.timeZone") in _UTC,
+    )
+
+
+def names_of(schema: StructType) -> Callable[[Leaf], Value]:
+    """Return a function from a column to its value."""
+    types = {field.name: field.dataType for field in schema}
+    folded = {name.casefold(): type_ for name, type_ in types.items()}
+
+    def named(leaf: Leaf) -> Value:
+        assert isinstance(leaf, Name)
+        name = str(leaf.sql)[1:-1].replace("``", "`")
+        type_ = types.get(name, folded.get(name.casefold()))
+        if type_ is None:
+            raise UnknownNameError(name, "")
+        return Value(str(leaf.sql), type_)
+
+    return named
+
+
+def portable(
+    tree: Tree, leaf: Callable[[Leaf], Value], setting: Setting, *, zero_is_null: bool = False
+) -> Value:
+    """
+    Return a tree as SQL that has Spark's values.
+
+    Parameters
+    ----------
+    tree : Tree
+        The tree.
+    leaf : callable
+        Returns the value of a name.
+    setting : Setting
+        What values depend on.
+    zero_is_null : bool
+        Whether division by zero is NULL, whatever the session says.
+
+    Raises
+    ------
+    NotSupportedError
+        If the engine would compute something else than Spark.
+    """
+
+    def value(part: Tree) -> Value:
+        if isinstance(part, Literal):
+            return _literal(part)
+        if isinstance(part, Leaf):
+            return leaf(part)
+        if isinstance(part, Call) and part.function == "extract" and len(part.operands) == 2:
+            name = PARTS.get(part.operands[0].text.upper(), "")
+            return called(name, [value(part.operands[1])], setting, part.text)
+        if isinstance(part, Call) and not part.operands and _WINDOW.match(part.text):
+            return _of_window(part.text, leaf)
+        if isinstance(part, Call):
+            return _call(part, [value(operand) for operand in part.operands], setting)
+        operands = [value(operand) for operand in part.operands]
+        return computed(part, operands, setting, zero_is_null)
+
+    return value(tree)
+
+
+def _of_window(text: str, leaf: Callable[[Leaf], Value]) -> Value:
+    """Return what a window function takes of another event, or an event's rank."""
+    name = _WINDOW.match(text)[1]  # type: ignore[index]
+    return Value(text, leaf(Name(quoted_name(name))).type if name else INT)
+
+
+def _literal(literal: Literal) -> Value:
+    value = literal.value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return Value.with_suffix(value, literal.text[-1:]) or Value.of_literal(value)
+    if isinstance(value, Interval):
+        return Value(literal_sql(value), INTERVAL, value)
+    if isinstance(value, Moment):
+        return Value(literal_sql(value), DATE if value.is_date else TIMESTAMP)
+    return Value.of_literal(value)
+
+
+def _call(tree: Call, operands: list[Value], setting: Setting) -> Value:
+    function, what = tree.function, tree.text
+    if not function:
+        if not operands and _MONTHS.match(tree.text):
+            return Value(tree.text, YearMonthIntervalType())
+        raise setting.refused(what, "it is not known to have the same values", _BEFORE)
+    if function == ".":
+        return member(operands[0], tree.detail, quoted_name(tree.detail), setting, what)
+    if function == "[]":
+        return element(operands[0], operands[1], setting, what)
+    if function in ("cast", "try_cast") and tree.detail:
+        return cast_value(operands[0], tree.detail, function, setting, what)
+    if function in CONVERSIONS and len(operands) == 1 and not tree.detail:
+        return cast_value(operands[0], CONVERSIONS[function], "cast", setting, what)
+    if function in ("timestampadd", "dateadd") and tree.detail and len(operands) == 2:
+        return added(tree.detail, operands, setting, what)
+    if tree.detail:
+        raise setting.refused(what, "it is not known to have the same values", _BEFORE)
+    return called(function, operands, setting, what)
