@@ -28,7 +28,8 @@ _OF_ORDER = (
 
 _ELSEWHERE = (
     "array_agg", "collect_list", "collect_set", "listagg", "string_agg", "count", "bool_and",
-    "bool_or", "every", "some", "any", "max_by", "min_by",
+    "bool_or", "every", "some", "any", "max_by", "min_by", "stddev",
+    "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop",
 )  # fmt: skip
 """Those that have Spark's values on other engines."""
 

@@ -226,6 +226,14 @@ def _struct(operands: Sequence[Value], _setting: Setting, _what: str) -> Value |
     return Value(f"struct({', '.join(value.sql for value in operands)})", StructType(fields))
 
 
+def _named_struct(operands: Sequence[Value], _setting: Setting, _what: str) -> Value | None:
+    names, values = [name.literal for name in operands[::2]], operands[1::2]
+    if len(names) != len(values) or not all(isinstance(name, str) for name in names):
+        return None
+    fields = [StructField(str(name), value.type) for name, value in zip(names, values, strict=True)]
+    return Value(f"named_struct({', '.join(o.sql for o in operands)})", StructType(fields))
+
+
 def _element_at(function: str) -> Callable[[Sequence[Value], Setting, str], Value | None]:
     def found(operands: Sequence[Value], setting: Setting, what: str) -> Value | None:
         if len(operands) != 2:
@@ -257,7 +265,8 @@ def _unix_time(operands: Sequence[Value], setting: Setting, _what: str) -> Value
 
 _SPECIAL: dict[str, Callable[[Sequence[Value], Setting, str], Value | None]] = {
     "isnan": _isnan, "substring": _substring, "substr": _substring, "nvl2": _nvl2, "size": _size,
-    "cardinality": _size, "struct": _struct, "array_contains": _holds, "array": _array,
+    "cardinality": _size, "struct": _struct, "named_struct": _named_struct,
+    "array_contains": _holds, "array": _array,
     "date_trunc": _truncated,
     "element_at": _element_at("element_at"), "try_element_at": _element_at("try_element_at"),
     "unix_timestamp": _unix_time, "to_unix_timestamp": _unix_time,
