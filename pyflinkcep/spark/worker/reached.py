@@ -22,6 +22,8 @@ from pyflinkcep.spark.worker.consumers import MAIN, MatchTimes, Outputs, key_col
 
 __all__ = ["FirstTimes", "ReachedConsumer"]
 
+_MOST = 1 << 62
+
 
 @attrs.define(eq=False)
 class ReachedConsumer:
@@ -119,9 +121,8 @@ class FirstTimes:
         groups = columns[self.key_count :]
         codes = runs
         for column in groups:
-            own = _codes(column)
-            codes = codes * (int(own.max()) + 1) + own
-        flags = _firsts(codes), _firsts(codes * (int(numbers.max()) + 2) + numbers + 1)
+            codes = _paired(codes, _codes(column))
+        flags = _firsts(codes), _firsts(_paired(codes, numbers + 1))
         if not continues:
             self._seen = set()
         for flag, steps in zip(flags, (np.full_like(numbers, -1), numbers), strict=True):
@@ -159,6 +160,14 @@ def _codes(column: pa.ChunkedArray) -> Ints:
     encoded = column.combine_chunks().dictionary_encode().indices
     codes: Ints = pc.add(pc.cast(encoded, pa.int64()), 1).fill_null(0).to_numpy()
     return codes
+
+
+def _paired(left: Ints, right: Ints) -> Ints:
+    """Return numbers that tell pairs of numbers from 0 apart."""
+    width = int(right.max()) + 1
+    if int(left.max()) >= _MOST // width:
+        left = np.unique(left, return_inverse=True)[1]
+    return left * width + right
 
 
 def _firsts(codes: Ints) -> Flags:

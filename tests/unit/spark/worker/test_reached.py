@@ -95,6 +95,16 @@ def test_first_times(rows: list[tuple[Any, ...]]) -> None:
         seen.update(places)
 
 
+def test_first_times_of_many_groups() -> None:
+    """However many values the columns of a group have, rows that differ in one are of two groups."""
+    size = 4095
+    key = pa.chunked_array([np.zeros(size + 1, int)])
+    groups = [pa.chunked_array([np.r_[np.arange(size), at]]) for at in (16, 0, 0, 0, 0, 0)]
+    flags = FirstTimes(1).of([key, *groups], np.zeros(size + 1, int))
+
+    assert all(flag.all() for flag in flags)
+
+
 def _key(row: tuple[Any, ...]) -> str:
     return repr(None if row[0] is None else row[0] + 0.0)
 
