@@ -269,4 +269,5 @@ def chosen_for_pattern(
         return Evaluation(AUTOMATON, "the order of matches can be seen")
     if chain.query.window is None or len(chain.stages) == 1:
         return Evaluation(AUTOMATON, "it has one stage or no window")
-    return Evaluation(EVENT_LISTS, "single stages joined by followedByAny, in a window")
+    candidates = alternatives(chain.query)
+    return Evaluation(EVENT_LISTS, "single stages joined by followedByAny, in a window", candidates)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import numpy as np
@@ -28,19 +28,6 @@ _RARE = 32
 
 _TOO_FEW = 16
 """If fewer are found there, all events of the type are listed."""
-
-
-class Places(Protocol):
-    """Where the events of each variable are."""
-
-    def counts(self) -> dict[str, float]:
-        """Return about how many events there are, by variable."""
-
-    def exactly(self, rare: Sequence[str]) -> dict[str, float]:
-        """Return exactly how many events some variables have if `counts` may be far off."""
-
-    def some(self, variable: str) -> Ints:
-        """Return the places of some events at random, all if there are few."""
 
 
 @attrs.frozen
@@ -70,12 +57,8 @@ class Facts:
 
     @classmethod
     def of(cls, query: Query, table: EventTable) -> Facts:
-        """Return the facts of a table with at least one event; events are told by their types."""
-        return cls.at(query, table, _TypePlaces.of(query, table))
-
-    @classmethod
-    def at(cls, query: Query, table: EventTable, places: Places) -> Facts:
         """Return the facts of a table with at least one event."""
+        places = Places.of(query, table)
         size = len(table.times)
         if table.keys is None:
             partitions = _distinct_tests(query, table)
@@ -104,8 +87,8 @@ class Facts:
 
 
 @attrs.frozen(eq=False, slots=False)
-class _TypePlaces:
-    """Where the events of types are."""
+class Places:
+    """Where the events of variables are, by their types."""
 
     _codes: TypeCodes
     _types: Mapping[str, str]
@@ -114,23 +97,27 @@ class _TypePlaces:
     _sought: list[tuple[Ints, Ints]] = attrs.field(factory=list)
 
     @classmethod
-    def of(cls, query: Query, table: EventTable) -> _TypePlaces:
+    def of(cls, query: Query, table: EventTable) -> Places:
+        """Return where the events of a query's variables are."""
         types = {part.variable: part.type for part in query.positive}
         codes = TypeCodes.of(table.types, types.values())
         return cls(codes, types, codes.sampled())
 
     def counts(self) -> dict[str, float]:
+        """Return about how many events there are, by variable."""
         size = len(self._codes.codes)
         scale = size / len(range(0, size, self._codes.step))
         return {v: max(self._sample[type_], 0.5) * scale for v, type_ in self._types.items()}
 
     def exactly(self, rare: Sequence[str]) -> dict[str, float]:
+        """Return exactly how many events some variables have if `counts` may be far off."""
         if self._codes.step == 1:
             return {}
         own = {v: self._types[v] for v in rare if self._sample[self._types[v]] < _RARE}
         return {v: float(len(self._positions(type_))) for v, type_ in own.items()}
 
     def some(self, variable: str) -> Ints:
+        """Return the places of some events at random, all if there are few."""
         at, types = self._at_random()
         type_ = self._types[variable]
         own: Ints = at[types == self._codes.names.index(type_)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Protocol
 
 from pyflinkcep.engines.by_data import resolved
-from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
+from pyflinkcep.engines.choice import AUTO, BACKTRACKING, EVENT_LISTS
 from pyflinkcep.engines.composed import ComposedSequences, PlainQueries, in_order, whole_matches
 from pyflinkcep.engines.compressed.arrays import MatchArrays
 from pyflinkcep.engines.compressed.counting import Total, added
@@ -39,6 +40,9 @@ __all__ = [
     "match_arrays",
     "query_matches",
 ]
+
+
+_MANY_ROWS = 1 << 14
 
 
 class Compressed(Protocol):
@@ -138,10 +142,41 @@ def _frames(lists: EventLists, output: str) -> Iterator[Frame]:
     return frames if output == "all" else selected(lists, frames, output)
 
 
-def chain_frames(chain: PatternChain, events: ChainEvents) -> Iterator[Frame]:
-    """Yield the matches of a chain, many at a time, as columns of positions by stage."""
-    lists = chain.lists(events)
+def chain_frames(
+    chain: PatternChain, events: ChainEvents, evaluation: str = EVENT_LISTS
+) -> Iterator[Frame]:
+    """
+    Yield the matches of a chain, many at a time, as columns of positions by stage.
+
+    Parameters
+    ----------
+    chain : PatternChain
+        The chain.
+    events : ChainEvents
+        The events.
+    evaluation : str
+        How matches are found; "auto" if the events decide, among the evaluations of its query.
+    """
+    found = chain.on(events)
+    typed = found.typed() if evaluation == AUTO else None
+    if typed is not None:
+        how = resolved(chain.by_runs, typed, AUTO)
+        if how != EVENT_LISTS:
+            return _run_frames(chain, typed, how)
+    lists = found.lists()
     return lists.frames(joined_frames(lists))
+
+
+def _run_frames(chain: PatternChain, table: EventTable, evaluation: str) -> Iterator[Frame]:
+    """Yield the matches of a chain that runs find."""
+    arrays = match_arrays(chain.by_runs, table, evaluation, "all")
+    if arrays is None:
+        every = query_matches(chain.by_runs, table, evaluation, "all")
+        while some := list(islice(every, _MANY_ROWS)):
+            yield Frame.of_rows(chain.stages, [[at for [at] in m.values()] for m in some])
+        return
+    for found in arrays:
+        yield Frame.of_rows(chain.stages, found.positions.reshape(len(found), -1))
 
 
 def _list_matches(query: Query, table: EventTable, output: str) -> Iterator[MatchPositions]:

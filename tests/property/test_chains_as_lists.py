@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -15,6 +17,8 @@ from hypothesis import strategies as st
 
 from pyflinkcep import AfterMatchSkipStrategy, NotSupportedError, Pattern, WithinType
 from pyflinkcep.conditions import BooleanConditions, ExpressionCondition, RichNotCondition
+from pyflinkcep.engines.lists.matching import EventLists
+from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.testing import match
 from tests.shorthand import ms
 
@@ -113,6 +117,36 @@ def test_lists_have_the_matches_of_the_automaton(
     else:
         with without:
             assert matched(pattern, events, "eventLists") == expected
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.sampled_from(JOINING), min_size=2, max_size=2),
+    st.lists(streams(), min_size=2, max_size=2),
+    st.sampled_from(["nfa", "backtracking"]),
+    st.sampled_from("01"),
+)
+def test_runs_of_the_chains_query_have_them_too(
+    joining: list[str], streams: list[Events], evaluation: str, kernel: str
+) -> None:
+    """Where the events choose runs, the matches are those of lists, if stages share no event."""
+    stages = [("begin", "name = 'a'")]
+    for number, condition in enumerate(joining, 1):
+        own = f"name = '{'abc'[number]}'"
+        text = condition.format(own=own, s=f"s{number - 1}")
+        stages.append(("followedByAny", f"{own} AND ({text})"))
+    pattern = Chain(tuple(stages), 30).build()
+    later = [{**event, "ts": event["ts"] + 100} for event in streams[1][:-1]]
+    events = [*streams[0][:-1], *later, streams[0][-1]]
+    expected = matched(pattern, events, "eventLists")
+    freely = partial(chain_frames, evaluation="auto")
+    with (
+        mock.patch.dict(os.environ, PYFLINKCEP_KERNEL=kernel),
+        mock.patch("pyflinkcep.tables.chain_match.chain_frames", freely),
+        mock.patch("pyflinkcep.engines.queries.resolved", return_value=evaluation),
+        mock.patch.object(EventLists, "of_positions", side_effect=AssertionError),
+    ):
+        assert matched(pattern, events, "eventLists") == expected
 
 
 A = Pattern.begin("a").where("n = 1")

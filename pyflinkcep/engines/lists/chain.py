@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -21,16 +22,17 @@ from pyflinkcep.engines.lists.frame import Flags
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.ranges import Ints
 from pyflinkcep.engines.lists.refusals import refused
-from pyflinkcep.engines.table import EventTable
+from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.expressions.program import CompiledExpressions, Kind
-from pyflinkcep.expressions.tree import attribute_of
+from pyflinkcep.expressions.tree import Column, Leaf, attribute_of, rewritten
 from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty
+from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Component, Form, Query
 from pyflinkcep.sase.normal_form import MOST_CLAUSES, clause_count
 from pyflinkcep.sase.tree import references
 
-__all__ = ["ChainEvents", "PatternChain", "check_chain"]
+__all__ = ["ChainEvents", "ChainTable", "PatternChain", "check_chain"]
 
 
 @attrs.frozen(eq=False)
@@ -60,7 +62,7 @@ class ChainEvents:
     ends: Sequence[bool] | Flags | None = None
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class PatternChain:
     """
     A pattern as a query on event lists, with the same matches in the same multiplicity.
@@ -115,13 +117,19 @@ class PatternChain:
         query = Query(Form.SEQ, tuple(components), conditions=tuple(joining), window=window)
         return cls(query, nfa, expressions, conditions)
 
+    @cached_property
+    def by_runs(self) -> Query:
+        """The query as runs evaluate it: with the names of columns in place of their SQL."""
+        conditions = tuple(rewritten(tree, _named) for tree in self.query.conditions)
+        return attrs.evolve(self.query, conditions=conditions)
+
     @property
     def stages(self) -> list[str]:
         """The stages that take events, in pattern order."""
         return self.query.variables
 
-    def lists(self, events: ChainEvents) -> EventLists:
-        """Return the event lists that matches are joined from."""
+    def on(self, events: ChainEvents) -> ChainTable:
+        """Return the chain's query on events."""
         columns = dict(self._columns(events))
         kinds = {name: kind for name, kind in self._kinds() if name in columns}
         shown: Any = (events.keys, events.starts, events.ends)
@@ -134,8 +142,8 @@ class PatternChain:
         }
         for name, absent in self._closed():
             fits[name] &= ~fits[absent]
-        positions = {name: np.flatnonzero(held) for name, held in fits.items()}
-        return EventLists.of_positions(self.query, table, positions)
+        own = {name: np.flatnonzero(held) for name, held in fits.items()}
+        return ChainTable(self.query, table, own)
 
     def _closed(self) -> Iterator[tuple[str, str]]:
         """
@@ -172,6 +180,48 @@ class PatternChain:
             yield attribute_of(field.sql), field.kind
         for atom in self._nfa.atoms:
             yield answer_name(atom), Kind.BOOLEAN
+
+
+@attrs.frozen(eq=False)
+class ChainTable:
+    """
+    A chain's query on events.
+
+    Attributes
+    ----------
+    query : Query
+        The query.
+    table : EventTable
+        The events; they have no types.
+    own : mapping of str to array of int
+        By stage, the positions of the events that fit it.
+    """
+
+    query: Query
+    table: EventTable
+    own: Mapping[str, Ints]
+
+    def lists(self) -> EventLists:
+        """Return the event lists that matches are joined from."""
+        return EventLists.of_positions(self.query, self.table, self.own)
+
+    def typed(self) -> EventTable | None:
+        """Return the events with stages as their types; None if one fits several stages."""
+        size = len(self.table.times)
+        names = list(self.own)
+        codes = np.full(size, len(names), np.int32)
+        for number, positions in enumerate(self.own.values()):
+            codes[positions] = number
+        taken = size - np.count_nonzero(codes == len(names))
+        if taken != sum(map(len, self.own.values())):
+            return None
+        return attrs.evolve(self.table, types=Coded(codes, [*names, None]))
+
+
+def _named(leaf: Leaf) -> Leaf:
+    """Return a value of an event by the name that its column has in a query."""
+    assert isinstance(leaf, Column)  # each stage takes one event
+    return attrs.evolve(leaf, sql=column_sql(str(leaf.attribute)))
 
 
 def check_chain(stages: Sequence[Pattern], nfa: NFA) -> None:

@@ -44,6 +44,12 @@ class Frame:
     closures: Mapping[str, tuple[Ints, Ints]] = attrs.field(factory=dict)
 
     @classmethod
+    def of_rows(cls, names: Sequence[str], rows: Any) -> Frame:
+        """Return rows of single events, given by their positions in the order of `names`."""
+        columns = np.asarray(rows, np.int64).T
+        return cls(len(rows), dict(zip(names, columns, strict=True)))
+
+    @classmethod
     def joined(cls, frames: Sequence[Frame]) -> Frame:
         """Return the rows of several frames with the same elements."""
         first = frames[0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task that matches a chain of stages by event lists: sorts its events, chunk by chunk."""
+"""A task that matches a chain of stages as a query: sorts its events, chunk by chunk."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.engines.choice import EVENT_LISTS
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
@@ -50,12 +51,15 @@ class ChainTask:
         Turns matches into rows.
     sort_bytes : int
         How many bytes of events to sort in memory.
+    evaluation : str
+        How matches are found: by lists, or "auto" if the events decide.
     """
 
     pattern: Pattern
     layout: Layout
     consumer: Consumer
     sort_bytes: int = BUDGET_BYTES
+    evaluation: str = EVENT_LISTS
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; yield its output."""
@@ -80,7 +84,7 @@ class ChainTask:
             return
         store = EventStore.of(events, self.layout, RowReader(self.layout.schema))
         seen = self._seen(events, old)
-        for frame in chain_frames(chain, seen):
+        for frame in chain_frames(chain, seen, self.evaluation):
             columns = [frame.singles[stage] for stage in chain.stages]
             for part in found_of_columns(chain.stages, columns, seen.times).parts(MOST_RESULTS):
                 yield from to_batches(self.consumer, self.consumer.consume(part, store))

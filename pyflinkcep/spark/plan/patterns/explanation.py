@@ -140,6 +140,9 @@ def _evaluated(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
         ways = [way for way, found in evaluations.items() if found == how]
         for_some = f" for {', '.join(ways)}" if len(ways) < len(evaluations) else ""
         yield f"evaluation{for_some}: {how.name} ({how.reason})"
+        others = " or ".join(name for name in how.candidates if name != how.name)
+        if others:
+            yield f"where events say that it costs less: the query that it is, by {others}"
 
 
 def _matched_by(nfa: NFA) -> str:

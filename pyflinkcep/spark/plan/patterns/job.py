@@ -9,7 +9,7 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pyflinkcep.engines.choice import AUTOMATON, EVENT_LISTS
+from pyflinkcep.engines.choice import AUTOMATON, EVENT_LISTS, Evaluation
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.expressions.program import CompiledExpressions
@@ -120,7 +120,8 @@ class PatternJob:
         NotSupportedError
             If lists were requested and could differ from the automaton.
         """
-        uses_lists = self._evaluated_by(consumer) == EVENT_LISTS
+        how = self._evaluated_by(consumer)
+        uses_lists = how.name == EVENT_LISTS
         wanted = EventFilter.of(self.job, self.nfa, self._droppable(consumer.shows_time))
         position = {POSITION: F.monotonically_increasing_id()}
         prepared = wanted.after(self.prepared(wanted.before(), position))
@@ -130,7 +131,7 @@ class PatternJob:
             prepared = bare_if_untaken(prepared, self.nfa, wanted.droppable)
         layout = prepared.layout
         task: ChainTask | BatchTask = (
-            ChainTask(self.pattern, layout, consumer)
+            ChainTask(self.pattern, layout, consumer, evaluation=how.for_tables)
             if uses_lists
             else BatchTask(self.pattern, layout, self.comparator, consumer, self.limit)
         )
@@ -226,15 +227,14 @@ class PatternJob:
         window = self.nfa.window_time
         return None if self.source.keys or window <= 0 else slice_length(window)
 
-    def _evaluated_by(self, consumer: Consumer) -> str:
+    def _evaluated_by(self, consumer: Consumer) -> Evaluation:
         """Return how matches are found."""
         how = PatternEvaluation(
             self.pattern, self.source.dataframe, self.comparator, self.limit, self.evaluation
         )
         sees_order = isinstance(consumer, FunctionConsumer) and consumer.shows_time
         observed = consumer.wants_timeouts or consumer.wants_reached
-        found = how.chosen(self.nfa, self.expressions, observed, sees_order)
-        return found.name
+        return how.chosen(self.nfa, self.expressions, observed, sees_order)
 
     def _droppable(self, shows_time: bool) -> frozenset[int]:
         """Return the events that no match needs, as bits of the conditions Spark evaluates."""
