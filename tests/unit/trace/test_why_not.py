@@ -8,10 +8,11 @@ from datetime import timedelta
 from typing import Any
 
 import attrs
+import pyarrow as pa
 import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, InvalidArgumentError, Pattern, parse
-from pyflinkcep.testing import match, whyNot
+from pyflinkcep.testing import match, trace, whyNot
 from pyflinkcep.testing.trace import Run, sql_of
 from pyflinkcep.trace.model import End
 from pyflinkcep.trace.run import traced
@@ -53,6 +54,14 @@ def test_every_beginning_is_counted_once() -> None:
     assert ended(why) == {("low", End.WINDOW): 1}
     matched = sum(one.matched for one in why.facts.beginnings)
     assert matched + sum(ended(why).values()) == len(why.facts.beginnings)
+
+
+def test_a_table_has_the_answer_of_a_list() -> None:
+    """Events may be rows of a table, as for a match."""
+    table = pa.Table.from_pylist(SEEN)
+
+    for ask in (whyNot, trace, match):
+        assert repr(ask(RISE, table, "t", "k")) == repr(ask(RISE, SEEN, "t", "k"))
 
 
 def test_conditions_are_counted_over_all_events() -> None:
