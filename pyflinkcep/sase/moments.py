@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import attrs
 
@@ -27,7 +28,7 @@ def read_moment(cursor: Cursor, word: Token) -> Literal:
     token = cursor.next()
     written, is_date = text_value(token), word.word == "date"
     try:
-        time = datetime.fromisoformat(written.strip())
+        time = _with_zone(written.strip())
         if is_date and len(written.strip()) != len(date.min.isoformat()):
             raise ValueError(written)
     except ValueError:
@@ -35,11 +36,29 @@ def read_moment(cursor: Cursor, word: Token) -> Literal:
         raise cursor.failure(
             token.at,
             f"expected a {word.word}, got {token.text}",
-            f"write {word.word.upper()} {example}",
+            f"write {word.word.upper()} {example}" + ("" if is_date else "; a zone may follow"),
         ) from None
+    if isinstance(time.tzinfo, ZoneInfo):
+        written = time.astimezone(UTC).isoformat(" ")  # which every evaluation reads
     local = (time.replace(tzinfo=UTC) if time.tzinfo is None else time) - _EPOCH
     moment = Moment(written, is_date, local // timedelta(microseconds=1))
     return Literal(moment, f"{word.word.upper()} {token.text}", cursor.span(word.at))
+
+
+def _with_zone(text: str) -> datetime:
+    """Return a time, whose zone may be an offset or a name."""
+    clock, _, name = text.rpartition(" ")
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.fromisoformat(clock).replace(tzinfo=_zone(name))
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, OSError) as cause:
+        raise ValueError(name) from cause
 
 
 def read_interval(cursor: Cursor, word: Token) -> Literal:

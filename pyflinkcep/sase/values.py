@@ -38,7 +38,7 @@ _MOST_ARGUMENTS = 50
 _FUNCTIONS = {
     **FUNCTIONS, "abs": (1, 1), "coalesce": (1, _MOST_ARGUMENTS), "ifnull": (2, 2), "nvl": (2, 2),
     "greatest": (2, _MOST_ARGUMENTS), "least": (2, _MOST_ARGUMENTS), "if": (3, 3), "nullif": (2, 2),
-    "concat": (1, _MOST_ARGUMENTS),
+    "concat": (1, _MOST_ARGUMENTS), "datediff": (2, 2),
 }  # fmt: skip
 """The functions of values of several events, with the least and most arguments of each."""
 

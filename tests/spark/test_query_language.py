@@ -116,7 +116,8 @@ def test_literal_times_are_those_of_the_session(spark: SparkSession) -> None:
         condition = (
             "b.at - a.at < INTERVAL '75' MINUTE AND b.at > TIMESTAMP '2024-03-10 03:10:00' AND "
             "b.clock < TIMESTAMP '2024-03-10 08:00:00' AND a.at < DATE '2024-03-11' AND "
-            "a.clock >= TIMESTAMP '2024-03-10 05:20:00Z' AND a.day = DATE '2024-03-10'"
+            "a.clock >= TIMESTAMP '2024-03-10 05:20:00Z' AND a.day = DATE '2024-03-10' AND "
+            "datediff(b.day, a.day) = 0 AND b.at > TIMESTAMP '2024-03-10 08:10:00 Europe/Berlin'"
         )
         sql = f"SELECT a.id, b.id FROM {{e}} a JOIN {{e}} b ON a.kind = 'A' AND b.kind = 'B' AND a.id < b.id AND {condition}"
         expected = sorted(map(tuple, spark.sql(sql, e=frame).collect()))

@@ -57,6 +57,16 @@ _RULES: dict[str, Callable[[datetime, datetime], bool]] = {
     "a.t < TIMESTAMP '2030-01-01'": lambda a, b: (
         abs(b - datetime(2024, 2, 29, tzinfo=UTC)) > timedelta(minutes=1)
     ),
+    "b.t >= TIMESTAMP '2024-02-29 00:59:00 Europe/Berlin' AND a.t IS NOT NULL": lambda a, b: (
+        b >= datetime(2024, 2, 28, 23, 59, tzinfo=UTC)
+    ),
+    "b.t < TIMESTAMP '2024-02-28 19:02:00 America/New_York' AND a.t > TIMESTAMP '2024-02-28 23:58:30 "
+    "UTC'": lambda a, b: (
+        b < datetime(2024, 2, 29, 0, 2, tzinfo=UTC) and a > datetime(2024, 2, 28, 23, 58, 30, tzinfo=UTC)
+    ),
+    "datediff(b.d, a.d) = 1 AND a.t IS NOT NULL AND b.t IS NOT NULL": lambda a, b: (
+        b.day - a.day == 1
+    ),
     "b.t < DATE '2024-02-29' AND a.t IS NOT NULL": lambda a, b: (
         b < datetime(2024, 2, 29, tzinfo=UTC)
     ),
@@ -125,6 +135,8 @@ def test_tests_of_literal_times() -> None:
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
+        ("a.t > TIMESTAMP '2024-02-01 10:00 Berlin'", "expected a timestamp"),
+        ("a.t > TIMESTAMP '2024-02-01 10:00 ../UTC'", "expected a timestamp"),
         ("a.t > TIMESTAMP 'noon'", "column 45: expected a timestamp, got 'noon'"),
         ("a.t > DATE '2024-02-30'", "expected a date, got '2024-02-30'"),
         ("a.t > DATE '2024-02-01 10:00'", "expected a date"),
