@@ -17,7 +17,7 @@ from pyflinkcep.sase.parts import part_of
 from pyflinkcep.sase.text import query_text
 from pyflinkcep.sase.tree import references
 
-__all__ = ["check_types", "one_line", "output_attributes"]
+__all__ = ["check_types", "one_line", "output_attributes", "output_types"]
 
 
 def check_types(
@@ -100,6 +100,16 @@ def output_attributes(query: Query) -> list[str]:
     """Return the attributes with which HAVING and RETURN compute."""
     named = (r.attribute for tree in _outputs(query) for r in references(tree))
     return list(dict.fromkeys(name for name in named if name is not None))
+
+
+def output_types(query: Query) -> dict[str, list[str]]:
+    """Return these attributes, each with the event types of the variables that they are of."""
+    found: dict[str, list[str]] = {}
+    for reference in (r for tree in _outputs(query) for r in references(tree)):
+        if reference.attribute is not None:
+            types = found.setdefault(reference.attribute, [])
+            types.append(query.component(reference.variable).type)
+    return found
 
 
 def one_line(query: Query) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
@@ -18,9 +18,9 @@ from pyflinkcep.expressions.local_match import machine_value
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.rules import LEAST, MOST
 from pyflinkcep.expressions.typed import TIMES
-from pyflinkcep.sase.computed import is_computed
+from pyflinkcep.sase.computed import computed_for, is_computed
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.types import check_types, output_attributes
+from pyflinkcep.sase.types import check_types, output_types
 from pyflinkcep.tables.events import Table, events_of
 from pyflinkcep.tables.values import exact_times_of, field_getter, plain
 
@@ -80,19 +80,26 @@ class EventObjects:
             exact = exact_times_of(rows, timestamp)
             order = sorted(range(len(rows)), key=exact.__getitem__)
             rows, times = [rows[at] for at in order], [exact[at] // 1000 for at in order]
-        columns = {name: _values(rows, name) for name in queried_attributes(query)}
+        types = _types(rows, type_)
+        needed = computed_for(query)
+        columns = {
+            name: _values(rows, name, types, needed.get(name)) for name in queried_attributes(query)
+        }
         kinds = _known({name: _kind(name, values) for name, values in columns.items()})
-        outputs = {name: _output_kind(_values(rows, name)) for name in output_attributes(query)}
+        returned = output_types(query)
+        outputs = {
+            name: _output_kind(_values(rows, name, types, returned[name])) for name in returned
+        }
         every = {**_known(outputs), **kinds}
         for cast, kind in check_types(query, every, has_events=bool(rows)).items():
-            columns[cast] = _values(rows, cast)
+            columns[cast] = _values(rows, cast, types)
             kinds[cast] = kind
         added = added_attributes(query)
         for name, kind in kinds.items():
             columns[name] = _machine_numbers(name, columns[name], kind, name in added)
             if kind in TIMES:
                 columns[name] = [machine_value(value, kind) for value in columns[name]]
-        return cls(rows, EventTable(times, _types(rows, type_), columns, kinds), every)
+        return cls(rows, EventTable(times, types, columns, kinds), every)
 
     def match(self, positions: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
         """Return the events of a match."""
@@ -134,12 +141,20 @@ def attribute_of(event: Any, name: str) -> Any:
     return dict.get(event, name) if isinstance(event, dict) else getattr(event, name)
 
 
-def _values(rows: Sequence[Any], attribute: str) -> list[Any]:
-    """Return an attribute of all events, including ones that SQL computes."""
+def _values(
+    rows: Sequence[Any],
+    attribute: str,
+    types: Sequence[str],
+    needed: Collection[str] | None = None,
+) -> list[Any]:
+    """Return an attribute of all events; SQL computes one only for the types that need it."""
     if not is_computed(attribute):
         return _column(rows, attribute)
     computed = event_function(attribute)
-    return [computed(event) for event in rows]
+    return [
+        computed(event) if needed is None or own in needed else None
+        for event, own in zip(rows, types, strict=True)
+    ]
 
 
 def _column(rows: Sequence[Any], name: str) -> list[Any]:

@@ -210,3 +210,16 @@ def test_without_events_nothing_is_known_to_be_boolean() -> None:
     with pytest.raises(InputError, match="expected a comparison or a boolean"):
         matchSase("PATTERN SEQ(A a) WHERE a.flag", [])
     assert matchSase("PATTERN SEQ(A a) WHERE a.flag = TRUE", []) == []
+
+
+def test_sql_sees_the_events_of_the_types_that_need_it() -> None:
+    """As on Spark: an element beyond the end, or a text that is no number, of another type is no error."""
+    events = [
+        {"type": "A", "l": [1], "s": "5"}, {"type": "B", "l": [], "s": "n/a"},
+        {"type": "B", "l": [], "s": None},
+    ]  # fmt: skip
+    text = "PATTERN SEQ(A a, B b) WHERE a.l[0] = 1 AND cast(a.s AS int) = 5"
+    for evaluation in ("nfa", "backtracking", "eventLists"):
+        assert len(matchSase(text, events, evaluation=evaluation)) == 2
+    returned = f"{text} HAVING cast(a.s AS int) > 1 RETURN a.l[0] + 1 AS l"
+    assert matchSase(returned, events) == [{"l": 2}, {"l": 2}]
