@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
 
 from pyflinkcep.errors import NotSupportedError
@@ -85,7 +85,6 @@ class Matches(Sequence[dict[str, list[EventT]]]):
         self._begin = 0
         self._timeouts: list[Timeout[EventT]] | None = []
         self._has_timeouts = True
-        self._table: Callable[[Sequence[dict[str, list[Any]]]], pa.Table] | None = None
         self.late: list[EventT] = []
         self.numPartialMatchesDropped = 0
 

@@ -8,11 +8,10 @@ from typing import Any
 from pyflinkcep.engines.sequences.equalities import Equality, equality_of
 from pyflinkcep.engines.sequences.runs import Run
 from pyflinkcep.engines.sequences.track import Track
-from pyflinkcep.sase.model import Strategy
+from pyflinkcep.sase.model import CONTIGUOUS
 
 __all__ = ["JoinedRuns"]
 
-_RESTLESS = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
 _NAN = float("nan")
 
 _Keyed = dict[Any, Run]
@@ -41,7 +40,7 @@ class JoinedRuns:
         is_last = component + 1 == automaton.size
         begin = None if is_last else equality_of(automaton.begin[component + 1].codes[1])
         take = equality_of(automaton.take[component].codes[1])
-        is_found = not any(strategy in _RESTLESS for strategy in around) and (begin or take)
+        is_found = not any(strategy in CONTIGUOUS for strategy in around) and (begin or take)
         edges: tuple[Equality | None, ...] = (begin, take) if is_found else ()
         self._edges: list[tuple[Equality | None, dict[Any, _Keyed]]] = [(e, {}) for e in edges]
 

@@ -12,11 +12,10 @@ from pyflinkcep.engines.sequences.joined import JoinedRuns
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.sequences.runs import Run, Runs
 from pyflinkcep.engines.sequences.track import Track
-from pyflinkcep.sase.model import Strategy
+from pyflinkcep.sase.model import CONTIGUOUS
 
 __all__ = ["MergedRuns"]
 
-_RESTLESS = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
 _TRIED_RUNS = 1000
 """After this many runs without a merge, runs are no longer compared."""
 
@@ -139,8 +138,8 @@ class MergedRuns:
                 begins >> (component + 1) & 1
                 or takes >> component & 1
                 or component in closing
-                or strategies[component] in _RESTLESS
-                or (component < last and strategies[component + 1] in _RESTLESS)
+                or strategies[component] in CONTIGUOUS
+                or (component < last and strategies[component + 1] in CONTIGUOUS)
             ):
                 yield component
 

@@ -18,7 +18,7 @@ from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.query_table import QueryColumns
 from pyflinkcep.sase.analysed import AnalysedQuery
 from pyflinkcep.sase.computed import is_computed
-from pyflinkcep.sase.model import Form, Query, Strategy
+from pyflinkcep.sase.model import CONTIGUOUS, Form, Query
 from pyflinkcep.sase.sql import all_of
 from pyflinkcep.sase.text import stored_text
 from pyflinkcep.sase.types import one_line
@@ -38,9 +38,6 @@ from pyflinkcep.spark.worker.query_task import QueryTask
 from pyflinkcep.spark.worker.unpack import NULLS, RowsTask
 
 __all__ = ["QueryJob", "query_keys"]
-
-
-_CONTIGUOUS = {Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY}
 
 
 @attrs.frozen(eq=False)
@@ -203,7 +200,7 @@ class QueryJob:
         query = self.query
         strategies = {strategy for _, strategy in query.strategies}
         tests = []
-        if query.most_events is None and not strategies & _CONTIGUOUS:
+        if query.most_events is None and strategies.isdisjoint(CONTIGUOUS):
             tests.append(self.analysed.usable_sql)
         if not query.is_global and (query.form is Form.LIST or query.takes_several):
             # Nothing equals NULL, so such an event can only be a match of one event.
