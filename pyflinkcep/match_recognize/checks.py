@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 
+from pyflinkcep.errors import InputError
 from pyflinkcep.match_recognize.names import Names, nearest
+from pyflinkcep.match_recognize.tokens import Source
 from pyflinkcep.match_recognize.tree import Clause, Exclusion, Part, Rows, Span, Text, parts
 
-__all__ = ["check_clause"]
+__all__ = ["check_clause", "check_columns", "check_time"]
 
 
 def check_clause(clause: Clause, names: Names, case_sensitive: bool) -> None:
@@ -37,6 +39,77 @@ def check_clause(clause: Clause, names: Names, case_sensitive: bool) -> None:
             "{- -} with ALL ROWS PER MATCH WITH UNMATCHED ROWS",
             "leave one of them out: excluded rows are neither matched nor unmatched",
             *clause.pattern_span,
+        )
+
+
+def check_columns(
+    columns: Sequence[str], clause: Clause, source: Source, case_sensitive: bool
+) -> None:
+    """
+    Refuse input with columns of one name, whose use would be ambiguous.
+
+    Raises
+    ------
+    InputError
+        If there are such columns.
+    """
+    names = [name if case_sensitive else name.lower() for name in columns]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise source.error(
+            f"the input of MATCH_RECOGNIZE has two columns named {', '.join(map(repr, repeated))}",
+            "name them apart in a subquery, such as SELECT l.*, r.id AS other_id",
+            *clause.pattern_span,
+            InputError,
+        )
+
+
+def check_time(
+    clause: Clause, names: Names, type_of: Callable[[str], tuple[bool, str]], *, is_stream: bool
+) -> None:
+    """
+    Refuse a clause of Flink's meaning whose rows are not ordered by time.
+
+    Parameters
+    ----------
+    clause : Clause
+        The clause.
+    names : Names
+        Its names.
+    type_of : callable
+        Returns whether a column is a time, and the name of its type.
+    is_stream : bool
+        Whether the rows are a stream.
+
+    Raises
+    ------
+    InputError
+        With Flink's message.
+    """
+    error = names.source.error
+    if not clause.order:
+        what = "either rowtime or proctime for order by" if is_stream else "non-empty order by"
+        raise error(
+            f"You must specify {what}.", "write ORDER BY ts, the event time",
+            *clause.pattern_span, InputError,
+        )  # fmt: skip
+    first = clause.order[0]
+    is_time, shown = type_of(first.name.text)
+    if not is_time:
+        what = "either rowtime or proctime for order by" if is_stream else "time point for order by"
+        raise error(
+            f"You must specify {what} as the first one.",
+            f"put the event time first: {first.name.text} is {shown}",
+            *first.name.span,
+            InputError,
+        )
+    if first.descending:
+        table = "streaming table" if is_stream else "table"
+        raise error(
+            f"Primary sort order of a {table} must be ascending on time.",
+            f"write ORDER BY {first.name.text}",
+            *first.name.span,
+            InputError,
         )
 
 

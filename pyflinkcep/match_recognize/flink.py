@@ -9,7 +9,7 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.conditions import IterativeCondition
-from pyflinkcep.errors import CepError, MalformedPatternException, NotSupportedError
+from pyflinkcep.errors import CepError, InputError, MalformedPatternException, NotSupportedError
 from pyflinkcep.expressions.names import Scope
 from pyflinkcep.match_recognize.expressions import Expression, read_expression
 from pyflinkcep.match_recognize.flink_condition import flink_condition
@@ -56,6 +56,18 @@ class FlinkClause:
     names: Names
     pattern: Pattern
     measures: dict[str, Expression]
+
+    def placed(self, refused: CepError) -> CepError:
+        """Return an error about a stage's condition as one about its DEFINE."""
+        for definition in self.clause.definitions:
+            if definition.variable == refused.stage:
+                return self.names.source.error(
+                    f"DEFINE {refused.stage} is not a condition: {refused.problem}",
+                    f'{refused.hint or "write a condition"}; or use dialect="standard"',
+                    *definition.condition.span,
+                    InputError,
+                )
+        return refused
 
 
 def read_flink_clause(

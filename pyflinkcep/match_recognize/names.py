@@ -117,6 +117,11 @@ class Names:
         """Whether the input has a column of some name, as Spark compares names."""
         return name.lower() in map(str.lower, self.columns)
 
+    def own_column(self, name: str) -> str:
+        """Return the name of a column of the input as the input spells it."""
+        same = (column for column in self.columns if column.lower() == name.lower())
+        return name if name in self.columns else next(same)
+
     def check(self, name: str, what: str, span: Span) -> None:
         """
         Refuse a name that is not a variable.

@@ -10,16 +10,16 @@ import attrs
 
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.codegen import generated
-from pyflinkcep.expressions.compiler import condition_code
+from pyflinkcep.expressions.compiler import condition_code, value_code
 from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Kind, Op
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Aggregate, Column, leaves
 from pyflinkcep.expressions.typed import Typed
 from pyflinkcep.match_recognize.expressions import Expression
-from pyflinkcep.match_recognize.leaves import Leaf
+from pyflinkcep.match_recognize.leaves import LABEL, Leaf
 
-__all__ = ["ConditionProgram", "condition_leaves", "condition_program"]
+__all__ = ["ConditionProgram", "condition_leaves", "condition_program", "value_kind"]
 
 _BEFORE = "compute it in a subquery first"
 
@@ -104,6 +104,16 @@ def condition_program(
     return ConditionProgram(wanted, types, code, _Plain(function))
 
 
+def value_kind(expression: Expression, kinds: Mapping[Leaf, Kind]) -> Kind | None:
+    """Return the type of an expression of leaves; None if it is always NULL, or not known."""
+    if expression.tree is None or isinstance(expression.tree, CepError):
+        return None
+    try:
+        return value_code(expression.tree, _Leaves(kinds), "").kind
+    except CepError:
+        return None
+
+
 class _Leaves(LeafFields):
     """The leaves of a condition as fields."""
 
@@ -117,8 +127,8 @@ class _Leaves(LeafFields):
         self.fields: dict[Leaf, Kind] = {}
 
     def knows(self, sql: str) -> bool:
-        """Whether a leaf has a type, which all have."""
-        return True
+        """Whether the values of a leaf have a type; without one they are always NULL."""
+        return super().knows(sql) or sql == LABEL
 
     def aggregate(self, part: Aggregate) -> Typed:
         """Return the instruction that pushes a leaf."""

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, overload
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyflinkcep.choices import Dialect, OnPatternChange, OnTooManyPartialMatches
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.match_recognize.checks import check_clause
+from pyflinkcep.match_recognize.checks import check_clause, check_columns
 from pyflinkcep.match_recognize.names import Names, spelled_alike
 from pyflinkcep.match_recognize.parameters import with_parameters
 from pyflinkcep.match_recognize.parser import parse_clause
@@ -36,8 +36,14 @@ from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.pipelines import check_analysable, check_not_in_query_function
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
+from pyflinkcep.tables import recognize
+from pyflinkcep.tables.events import Table
+from pyflinkcep.tables.output_table import OutputTable
 
 __all__ = ["SqlOptions", "matchRecognize", "run_clause", "run_statement"]
+
+_OF_JOBS = (128, "fail", None, None, None)
+"""The settings that tables in memory do not have, as they are by default."""
 
 
 @attrs.frozen
@@ -87,6 +93,7 @@ class SqlOptions:
         return cls(dialect, settings, limit, args)
 
 
+@overload
 def matchRecognize(
     df: DataFrame,
     clause: str,
@@ -99,14 +106,38 @@ def matchRecognize(
     maxAhead: timedelta | str | None = None,
     name: str | None = None,
     parallelTasks: int | None = None,
-) -> CepDataFrame:
+) -> CepDataFrame: ...
+@overload
+def matchRecognize(
+    df: Table | Sequence[Mapping[str, Any]],
+    clause: str,
+    dialect: Dialect = "flink",
+    *,
+    maxPartialMatches: int | None = None,
+    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
+) -> OutputTable: ...
+def matchRecognize(
+    df: DataFrame | Table | Sequence[Mapping[str, Any]],
+    clause: str,
+    dialect: Dialect = "flink",
+    keyGroups: int = 128,
+    onPatternChange: OnPatternChange = "fail",
+    maxPartialMatches: int | None = None,
+    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
+    maxAhead: timedelta | str | None = None,
+    name: str | None = None,
+    parallelTasks: int | None = None,
+) -> CepDataFrame | OutputTable:
     """
-    Apply the clause MATCH_RECOGNIZE to a DataFrame.
+    Apply the clause MATCH_RECOGNIZE to a DataFrame, or to a table in memory.
 
     Parameters
     ----------
-    df : DataFrame
-        The rows, bounded or a stream with a watermark.
+    df : DataFrame or table
+        The rows, bounded or a stream with a watermark; or a table in memory, for which see
+        :func:`pyflinkcep.tables.matchRecognize`.
     clause : str
         The text between the parentheses of MATCH_RECOGNIZE.
     dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
@@ -116,13 +147,15 @@ def matchRecognize(
 
     Returns
     -------
-    CepDataFrame
-        The clause's output.
+    CepDataFrame or OutputTable
+        The clause's output; of a table in memory, rows in memory.
 
     Raises
     ------
     CepError
         If the clause is wrong or refused; the message names line and column.
+    InvalidArgumentError
+        If a table in memory is given with a setting of jobs.
 
     Examples
     --------
@@ -134,9 +167,14 @@ def matchRecognize(
     ['user', 'at']
     """
     if not isinstance(df, DataFrame):
-        raise InvalidArgumentError(
-            f"expected a DataFrame, got {type(df).__name__}",
-            "for a table, write matchRecognize(spark.table('events'), clause)",
+        if (keyGroups, onPatternChange, maxAhead, name, parallelTasks) != _OF_JOBS:
+            raise InvalidArgumentError(
+                f"a setting of jobs, and {type(df).__name__}, which is not a DataFrame of Spark",
+                "leave out keyGroups, onPatternChange, maxAhead, name and parallelTasks; for a "
+                "table of Spark, write matchRecognize(spark.table('events'), clause)",
+            )
+        return recognize.matchRecognize(
+            df, clause, dialect, maxPartialMatches, onTooManyPartialMatches, args
         )
     check_analysable(df)
     settings = StreamSettings(
@@ -265,7 +303,7 @@ def _matched(
 ) -> Matched:
     standard = options.dialect == "standard"
     sensitive = is_case_sensitive(frame)
-    _check_columns(frame, clause, source, sensitive)
+    check_columns(frame.columns, clause, source, sensitive)
     if standard and not sensitive:
         clause = spelled_alike(clause)
     names = Names.of(clause, source, frame.columns, alias, standard, sensitive, queries)
@@ -273,19 +311,6 @@ def _matched(
     if standard:
         return Matched.of(StandardJob.analyse(frame, clause, names, options.settings))
     return Matched.of(FlinkJob.analyse(frame, clause, names, options.limit, options.settings))
-
-
-def _check_columns(frame: DataFrame, clause: Clause, source: Source, sensitive: bool) -> None:
-    """Refuse columns of one name, whose use would be ambiguous."""
-    names = [name if sensitive else name.lower() for name in frame.columns]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        raise source.error(
-            f"the input of MATCH_RECOGNIZE has two columns named {', '.join(map(repr, repeated))}",
-            "name them apart in a subquery, such as SELECT l.*, r.id AS other_id",
-            *clause.pattern_span,
-            InputError,
-        )
 
 
 def _result(

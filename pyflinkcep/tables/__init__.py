@@ -2,12 +2,22 @@
 """
 Matches on events in memory: tables of Arrow, pandas and polars, files of Parquet, and lists.
 
-:func:`match` is for patterns, :func:`matchSase` for queries.
+:func:`match` is for patterns, :func:`matchSase` for queries, :func:`matchRecognize` for SQL.
 """
 
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.match import match
 from pyflinkcep.tables.matches import Matches, Timeout
+from pyflinkcep.tables.output_table import OutputTable
+from pyflinkcep.tables.recognize import matchRecognize
 from pyflinkcep.tables.sase import matchSase
 
-__all__ = ["Matches", "Record", "Timeout", "match", "matchSase"]
+__all__ = [
+    "Matches",
+    "OutputTable",
+    "Record",
+    "Timeout",
+    "match",
+    "matchRecognize",
+    "matchSase",
+]

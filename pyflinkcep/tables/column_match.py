@@ -15,14 +15,14 @@ from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.evaluator import event_condition, event_function
+from pyflinkcep.expressions.evaluator import event_condition
 from pyflinkcep.expressions.event_arrays import Program
-from pyflinkcep.expressions.local_match import kind_of_values, machine_value
-from pyflinkcep.expressions.program import CompiledExpressions, Kind
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.bounded import Portion, matched
 from pyflinkcep.matching.choice import make_matcher
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.held_back import waiting_ms
+from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.matching.stretches import Events, Stretches
@@ -30,20 +30,16 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
-from pyflinkcep.tables.order import Field, Keys, Rows, Times, lazily, ordered
+from pyflinkcep.tables.order import Field, Keys, Rows, Times, ordered, with_ties
+from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.sql import Evaluated, evaluated_by, over_stages
 from pyflinkcep.tables.sql_columns import SqlColumns
 from pyflinkcep.tables.stored import FieldSource, TableStore
-from pyflinkcep.tables.typed_columns import NumberColumn
 
 __all__ = ["ColumnMatch"]
 
 _PORTION = 1 << 20
 _TIES = 1 << 12
-
-
-class OnlyByRow(Exception):
-    """Something can only be computed event by event, or by Spark."""
 
 
 @attrs.frozen(eq=False)
@@ -110,13 +106,47 @@ class ColumnMatch:
             If SQL names a column that there is not.
         """
         try:
-            sql = _Conditions(pattern, table)
-            nfa = NFACompiler.compile(evaluated_by(pattern, sql.evaluated), timeoutHandling=True)
-            expressions, fields = _expressions(nfa, table)
+            return cls.analysed(pattern, table, timestamp, key)
         except OnlyByRow:
             return None
+
+    @classmethod
+    def analysed(
+        cls,
+        pattern: Pattern,
+        table: pa.Table,
+        timestamp: Field | None,
+        key: Field | Sequence[str] | None,
+        ties: OrderColumns | None = None,
+    ) -> ColumnMatch:
+        """
+        Analyse a pattern on a table.
+
+        Parameters
+        ----------
+        pattern : Pattern
+            The pattern.
+        table : pyarrow.Table
+            The events.
+        timestamp, key : str or callable, optional
+            Their time and key.
+        ties : OrderColumns, optional
+            The order of events of one key and millisecond.
+
+        Raises
+        ------
+        OnlyByRow
+            If only Spark can evaluate a condition; the cause says why.
+        CepError
+            If an event has no usable time or key, or SQL names a column that there is not.
+        """
+        sql = _Conditions(pattern, table)
+        nfa = NFACompiler.compile(evaluated_by(pattern, sql.evaluated), timeoutHandling=True)
+        expressions, fields = _expressions(nfa, table)
         times, keys = Times.of(table, timestamp), Keys.of(table, key)
         order, firsts = ordered(times, keys.codes)
+        if ties is not None:
+            order = with_ties(order, times, keys.codes, table, ties)
         keys = attrs.evolve(keys, codes=None)  # which the order makes superfluous
         programs = {
             atom.bit: sql.programs[atom.condition.text]
@@ -137,7 +167,6 @@ class ColumnMatch:
             taking_stages(self.pattern, self.nfa),
             self.keys.columns,
             self.times,
-            self.times.type,
             waiting_ms(self.nfa),
         )
         return Matches.of(rows, dropped)
@@ -262,59 +291,8 @@ def _expressions(
     if not named:
         return None, ()
     parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
-    computed = _Parts(table, list(parts))
+    computed = RowSql(table, parts)
     known = {sql: computed.kind(sql) for sql in parts}
     kinds = {sql: kind for sql, kind in known.items() if kind is not None}
     found = compiled(named, kinds, ansi=True)
     return found, [computed.field(field.sql, field.kind) for field in found.fields]
-
-
-class _Parts:
-    """What SQL over stages computes from single events."""
-
-    def __init__(self, table: pa.Table, parts: list[str]) -> None:
-        self._table = table
-        self._columns = SqlColumns(table, parts)
-        self._listed: dict[str, list[Any]] = {}
-
-    def kind(self, sql: str) -> Kind | None:
-        """Return the type of a part; None if it is always NULL."""
-        column = self._columns.plain_kind(sql)
-        if column is not None:
-            return column
-        program = self._columns.program(sql, is_condition=False)
-        if program is not None and program.kind is not Kind.STRING:
-            return program.kind
-        return kind_of_values(sql, self._values(sql))
-
-    def field(self, sql: str, kind: Kind) -> FieldSource:
-        """Return the values of a part."""
-        column = self._columns.plain(sql, kind)
-        if column is not None:
-            return column
-        program = self._columns.program(sql, is_condition=False)
-        if program is not None and program.kind is kind and kind is not Kind.STRING:
-            values = self._columns.values(program)
-            mask = None if values.nulls is False else np.array(values.nulls)
-            data = np.array(values.data, np.int8 if kind is Kind.BOOLEAN else None)
-            numbers = pa.array(data, mask=mask)
-            return NumberColumn(pa.chunked_array([numbers]), numbers.type == pa.float64())
-        listed = [machine_value(value, kind) for value in self._values(sql)]
-        if kind is Kind.STRING:
-            return pa.chunked_array([pa.array(listed, pa.string())])
-        is_float = kind in (Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL)
-        type_ = pa.float64() if is_float else pa.int64()
-        try:
-            return NumberColumn(pa.chunked_array([pa.array(listed, type_)]), is_float)
-        except OverflowError as cause:
-            raise OnlyByRow from cause
-
-    def _values(self, sql: str) -> list[Any]:
-        """Return the values that Python computes."""
-        if sql not in self._listed:
-            try:
-                function = event_function(sql)
-                self._listed[sql] = [function(event) for event in lazily(self._table)]
-            except (CepError, ArithmeticError) as cause:
-                raise OnlyByRow from cause
-        return self._listed[sql]

@@ -17,7 +17,7 @@ from pyflinkcep.tables.matches import Timeout
 from pyflinkcep.tables.order import PER_MS, Times
 from pyflinkcep.tables.records import records
 
-__all__ = ["FoundRows"]
+__all__ = ["FoundRows", "match_times"]
 
 
 @attrs.frozen(eq=False)
@@ -37,8 +37,6 @@ class FoundRows:
         The columns of the key, by name.
     times : Times
         The times of events.
-    time_type : pyarrow.DataType
-        The type of the times of matches.
     window_ms : int or None, milliseconds
         The longest time from the first event of a match to its end; None if no match waits.
     """
@@ -49,7 +47,6 @@ class FoundRows:
     stages: Sequence[str]
     keys: Mapping[str, pa.ChunkedArray]
     times: Times
-    time_type: pa.DataType
     window_ms: int | None
 
     def __len__(self) -> int:
@@ -74,7 +71,7 @@ class FoundRows:
         found = self.found
         first = integers(found.handles[found.firsts])
         columns = [in_one_piece(column.take(first)) for column in self.keys.values()]
-        columns.append(self._match_times())
+        columns.append(match_times(found, self.times, self.window_ms))
         columns += [
             stage_column(found, stage, lambda rows: self.table.take(integers(rows)))
             for stage in self.stages
@@ -86,11 +83,23 @@ class FoundRows:
         ]
         return pa.table(columns, schema=pa.schema(fields))
 
-    def _match_times(self) -> pa.Array:
-        times = self.found.times
-        if self.window_ms is not None and len(times):
-            taken = self.times.ms(self.found.handles)
-            times = times_of_matches(self.found, taken, self.window_ms, is_last=False)
-        if not pa.types.is_timestamp(self.time_type):
-            return integers(times)
-        return known_times(times, PER_MS[self.time_type.unit]).cast(self.time_type)
+
+def match_times(found: Found, times: Times, window_ms: int | None) -> pa.Array:
+    """
+    Return the times of matches, in the type of the times of events.
+
+    Parameters
+    ----------
+    found : Found
+        The matches; handles are rows.
+    times : Times
+        The times of events.
+    window_ms : int or None, milliseconds
+        The longest time from the first event of a match to its end; None if no match waits.
+    """
+    own = found.times
+    if window_ms is not None and len(own):
+        own = times_of_matches(found, times.ms(found.handles), window_ms, is_last=False)
+    if not pa.types.is_timestamp(times.type):
+        return integers(own)
+    return known_times(own, PER_MS[times.type.unit]).cast(times.type)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.ordering import order_by_group, order_by_group_and_time
 from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
 from pyflinkcep.tables.records import Cells, RecordBlock, records
@@ -21,7 +22,7 @@ from pyflinkcep.tables.values import exact_time, exact_times_of, grouping_key, k
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, wrong_unit
 from pyflinkcep.warned import Place, TimeUnitWarning
 
-__all__ = ["PER_MS", "Field", "Keys", "Rows", "Times", "lazily", "ordered"]
+__all__ = ["PER_MS", "Field", "Keys", "Rows", "Times", "lazily", "ordered", "with_ties"]
 
 PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 """How many of a unit of time a millisecond has."""
@@ -265,3 +266,19 @@ def ordered(times: Times, codes: Ints | None) -> tuple[Rows | None, Ints | None]
         order = order_by_group_and_time(codes, ms if times.per_ms == 1 else times.exact())
     firsts = np.r_[0, np.cumsum(np.bincount(codes))[:-1]] if len(codes) else np.zeros(0, np.int64)
     return order.astype(np.int32), firsts
+
+
+def with_ties(
+    order: Rows | None, times: Times, codes: Ints | None, table: pa.Table, ties: OrderColumns
+) -> Rows:
+    """Return the order with events of one key and millisecond ordered by columns."""
+    rows: Any = np.arange(table.num_rows, dtype=np.int32) if order is None else order
+    ms = times.ms(rows)
+    changes = ms[1:] != ms[:-1]
+    if codes is not None:
+        keys = codes[rows]
+        changes |= keys[1:] != keys[:-1]
+    groups = np.r_[np.zeros(min(len(rows), 1), np.int64), np.cumsum(changes)]
+    own = table.select(list(dict.fromkeys(ties.names))).take(integers(rows))
+    ranked: Rows = rows[ties.ranked(groups, own)]
+    return ranked

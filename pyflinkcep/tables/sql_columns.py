@@ -102,6 +102,15 @@ class SqlColumns:
             return decoded(column)
         return numbers(column, kind)
 
+    def own_column(self, text: str) -> pa.ChunkedArray | None:
+        """Return the column that an expression is; None for any other expression."""
+        name = self._column(text)
+        if name is None:
+            return None
+        column = self._table.column(name)
+        is_coded = pa.types.is_dictionary(column.type)
+        return column.cast(column.type.value_type) if is_coded else column
+
     def _column(self, text: str) -> str | None:
         tree = self._trees.get(text)
         if tree is None or not isinstance(tree.tree, Column):

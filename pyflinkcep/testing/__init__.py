@@ -7,7 +7,7 @@ harnesses to feed by hand.
 The pytest fixtures are in :mod:`pyflinkcep.testing.pytest_plugin`.
 """
 
-from pyflinkcep.tables import Matches, Record, Timeout, match, matchSase
+from pyflinkcep.tables import Matches, Record, Timeout, match, matchRecognize, matchSase
 from pyflinkcep.testing.assertions import assertMatches
 from pyflinkcep.testing.funnel import funnel
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
@@ -28,6 +28,7 @@ __all__ = [
     "assertMatches",
     "funnel",
     "match",
+    "matchRecognize",
     "matchSase",
     "trace",
     "whyNot",

@@ -17,7 +17,12 @@ from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.match_recognize.expressions import Expression, read_expression
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled, parts_of
 from pyflinkcep.match_recognize.names import Names
-from pyflinkcep.match_recognize.scalar import ConditionProgram, condition_leaves, condition_program
+from pyflinkcep.match_recognize.scalar import (
+    ConditionProgram,
+    condition_leaves,
+    condition_program,
+    value_kind,
+)
 from pyflinkcep.match_recognize.tree import Clause, Rows, Skip, SkipTo
 
 __all__ = ["Compiled", "StandardClause", "StandardPlan", "read_clause"]
@@ -140,7 +145,7 @@ class StandardPlan:
     conditions : dict of str to Expression
         DEFINE.
     kinds : dict of str to Kind
-        The types of the conditions' arguments.
+        The types of the conditions' arguments; others are NULL in every row.
     ansi : bool
         Whether overflow and division by zero are errors.
     subsets : dict of str to tuple of str
@@ -194,7 +199,7 @@ class StandardPlan:
         program = self._program(variable)
         return Condition(
             variable, expression.text, program.leaves, program.code, program.function,
-            self._is_row(expression),
+            bool(program.leaves) and self._is_row(expression),
         )  # fmt: skip
 
     def with_casts(self) -> StandardPlan:
@@ -213,8 +218,18 @@ class StandardPlan:
 
     def _program(self, variable: str) -> ConditionProgram:
         expression = self.conditions[variable]
-        kinds = {leaf: self._kind(leaf) for leaf in condition_leaves(expression)}
-        return condition_program(expression, kinds, self.ansi)
+        return condition_program(expression, self._leaf_kinds(expression), self.ansi)
+
+    def _leaf_kinds(self, expression: Expression) -> dict[Leaf, Kind]:
+        """Return the types of what an expression takes from the match; others are always NULL."""
+        found = {leaf: self._kind(leaf) for leaf in condition_leaves(expression)}
+        return {leaf: kind for leaf, kind in found.items() if kind is not None}
+
+    def kind_of(self, expression: Expression) -> Kind | None:
+        """Return the type of an expression; None if it is always NULL, or not known."""
+        if any(leaf.function in ("fold", "array_agg") for leaf in condition_leaves(expression)):
+            return None
+        return value_kind(expression, self._leaf_kinds(expression))
 
     def _is_row(self, expression: Expression) -> bool:
         """Whether Spark answers all of a condition, for each row."""
@@ -223,14 +238,18 @@ class StandardPlan:
             return False
         return leaf == Leaf.of("last", None, leaf.argument)
 
-    def _kind(self, leaf: Leaf) -> Kind:
+    def _kind(self, leaf: Leaf) -> Kind | None:
+        """Return the type of a leaf; None if it is always NULL."""
         if leaf.function in ("count", "match_number"):
             return Kind.BIGINT
         if leaf.function in ("fold", "array_agg") or leaf.argument is None:
             raise NotSupportedError(f"{leaf.function} in a program", "evaluate the condition")
         kind = Kind.STRING
         if leaf.argument != LABEL:
-            kind = self.kinds[labelled(leaf.argument, self.program.variables[0])]
+            known = self.kinds.get(labelled(leaf.argument, self.program.variables[0]))
+            if known is None:
+                return None
+            kind = known
         if leaf.function in ("sum", "avg") and kind not in _NUMBERS:
             raise InputError(
                 f"{leaf.function.upper()} of {leaf.argument}, which is {kind.value}", "sum numbers"

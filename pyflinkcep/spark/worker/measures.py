@@ -1,23 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From matches to the values of measures: picked or accumulated, without making Rows."""
+"""From matches to rows with the values of measures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import localcontext
 from typing import Any
 
 import attrs
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.types import StructType
 
-from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.leaf_columns import LeafColumn, LeafColumns
 from pyflinkcep.matching.output import known_times
-from pyflinkcep.matching.pieces import in_one_piece
 from pyflinkcep.matching.results import Found
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.internals import arrow_schema
@@ -28,33 +23,7 @@ from pyflinkcep.spark.worker.consumers import (
     key_columns,
 )
 
-__all__ = ["LeafColumn", "ValueConsumer"]
-
-_MOST = 1 << 63
-
-
-@attrs.frozen
-class LeafColumn:
-    """
-    A column of values, one per match.
-
-    Attributes
-    ----------
-    function : str
-        ``first`` or ``last`` to pick, ``count``, ``sum``, ``min``, ``max`` to accumulate,
-        ``rowtime`` for the time of the match.
-    stage : str or None
-        The stage of the events; None for all events of the match.
-    column : str or None
-        The column of an event; None to count the events themselves, and for ``rowtime``.
-    offset : int
-        For ``first`` and ``last``: how many events to skip.
-    """
-
-    function: str
-    stage: str | None
-    column: str | None
-    offset: int = 0
+__all__ = ["ValueConsumer"]
 
 
 @attrs.define(eq=False)
@@ -102,123 +71,8 @@ class ValueConsumer:
         if not len(found):
             return {MAIN: schema.empty_table()}
         columns: list[Any] = key_columns(found, events, self.key_columns)
-        stages = {leaf.stage: _Stage.of(found, leaf.stage) for leaf in self.leaves}
-        picked = self._picked(stages, events)
-        for number, leaf in enumerate(self.leaves):
-            if number in picked:
-                columns.append(picked[number])
-            elif leaf.function == "rowtime":
-                times = self.times.of(found, events)
-                columns.append(known_times(times, self.times.unit or 1))
-            else:
-                columns.append(self._accumulated(leaf, stages[leaf.stage], events))
+        columns += LeafColumns(self.leaves, self.ansi).of(
+            found, events, lambda: known_times(self.times.of(found, events), self.times.unit or 1)
+        )
         cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
         return {MAIN: pa.table(cast, schema=schema)}
-
-    def _picked(self, stages: dict[str | None, _Stage], events: EventStore) -> dict[int, Any]:
-        """Return the picked columns; all values at the same events are taken at once."""
-        groups: dict[tuple[Any, ...], list[int]] = {}
-        for number, leaf in enumerate(self.leaves):
-            if leaf.function in ("first", "last"):
-                groups.setdefault((leaf.stage, leaf.function, leaf.offset), []).append(number)
-        picked = {}
-        for (stage, function, offset), numbers in groups.items():
-            handles, found = stages[stage].at(function, offset)
-            names = list(dict.fromkeys(str(self.leaves[number].column) for number in numbers))
-            table = events.take(handles, names)
-            if not found.all():
-                places = np.cumsum(found) - 1
-                table = table.take(pa.array(np.where(found, places, 0), mask=~found))
-            for number in numbers:
-                picked[number] = table.column(str(self.leaves[number].column))
-        return picked
-
-    # --- aggregates
-
-    def _accumulated(self, leaf: LeafColumn, stage: _Stage, events: EventStore) -> pa.Array:
-        if leaf.column is None:
-            return pa.array(stage.counts)
-        column = in_one_piece(events.take(stage.handles, [leaf.column]).column(0))
-        valid = np.asarray(column.is_valid())
-        counts = stage.sums(valid)
-        if leaf.function == "count":
-            return pa.array(counts)
-        if leaf.function in ("sum", "total"):
-            return self._summed(leaf, stage, column, counts)
-        best = stage.best(column, valid, leaf.function == "max")
-        return column.take(pa.array(best, mask=counts == 0))
-
-    def _summed(self, leaf: LeafColumn, stage: _Stage, column: pa.Array, counts: Ints) -> pa.Array:
-        if pa.types.is_decimal(column.type):
-            values = column.to_pylist()
-            with localcontext(prec=80):  # Python would round to 28 digits
-                sums = [
-                    sum((v for v in values[start:end] if v is not None), start=0) if count else None
-                    for start, end, count in zip(
-                        stage.begins, stage.begins[1:], counts, strict=False
-                    )
-                ]
-            return pa.array(sums)
-        plain = column.fill_null(0).to_numpy(zero_copy_only=False)
-        if leaf.function == "total":
-            plain = plain.astype(np.float64)
-        if self.ansi and plain.dtype.kind == "i":
-            about = stage.sums(plain.astype(np.float64))
-            if (np.abs(about) >= _MOST).any():
-                raise CepRuntimeError(
-                    f"SUM of {leaf.column} overflows bigint",
-                    "sum a decimal or a double, or set spark.sql.ansi.enabled to false",
-                )
-        return pa.array(stage.sums(plain), mask=counts == 0)
-
-
-@attrs.frozen(eq=False)
-class _Stage:
-    """The events of a stage: where each match's begin, where the last ends, and their handles."""
-
-    begins: Ints
-    handles: Ints
-
-    @classmethod
-    def of(cls, found: Found, stage: str | None) -> _Stage:
-        if stage is None:
-            return cls(np.r_[0, found.ends], found.handles)
-        return cls(*found.of_stage(stage))
-
-    @property
-    def counts(self) -> Ints:
-        """The number of events of each match."""
-        counts: Ints = np.diff(self.begins)
-        return counts
-
-    def at(self, function: str, offset: int) -> tuple[Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
-        """Return the handles of the events at an offset, and which matches have one."""
-        found = self.counts > offset
-        firsts, ends = self.begins[:-1], self.begins[1:]
-        places = firsts + offset if function == "first" else ends - 1 - offset
-        return self.handles[places[found]], found
-
-    def sums(self, values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return the sum of each match's values; 0 for none."""
-        if values.dtype.kind == "f":  # one after another, which decides how they are rounded
-            matches = np.repeat(np.arange(len(self.counts)), self.counts)
-            return np.bincount(matches, values.astype(np.float64), len(self.counts))
-        sums: np.ndarray[Any, Any] = np.zeros(len(self.begins) - 1, np.int64)
-        filled = np.flatnonzero(self.counts)
-        if len(filled):
-            sums[filled] = np.add.reduceat(values.astype(np.int64), self.begins[filled])
-        return sums
-
-    def best(self, column: pa.Array, valid: np.ndarray[Any, Any], greatest: bool) -> Ints:
-        """Return the position of each match's least or greatest value; arbitrary if it has none."""
-        size = len(column)
-        ranks = np.empty(size, np.int64)
-        ranks[pc.sort_indices(column).to_numpy()] = np.arange(size)  # NaN sorts after all numbers
-        ranks[~valid] = -1 if greatest else size
-        best: Ints = np.zeros(len(self.begins) - 1, np.int64)
-        filled = np.flatnonzero(self.counts)
-        if len(filled):
-            places = ranks * (size + 1) + np.arange(size)
-            reduce = np.maximum if greatest else np.minimum
-            best[filled] = reduce.reduceat(places, self.begins[filled]) % (size + 1)
-        return np.minimum(best, max(size - 1, 0))

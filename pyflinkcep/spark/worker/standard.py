@@ -3,151 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import attrs
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import StructType
 
-from pyflinkcep.engines.rows.columns import FieldArray
-from pyflinkcep.engines.rows.matching import Matching, Partitions
-from pyflinkcep.engines.rows.output import OutputRows, is_picked
-from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.engines.rows.successive import Place
-from pyflinkcep.errors import CepRuntimeError, InputError
-from pyflinkcep.expressions.rules import LEAST, MOST, wrapped
+from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.fields import field_array, field_columns
 from pyflinkcep.matching.layout import KeyText, Layout
-from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.spark.worker.sorting import whole_keys
 
-__all__ = ["StandardRows", "StandardTask"]
-
-
-@attrs.frozen(eq=False)
-class StandardRows:
-    """
-    How a key's rows become output.
-
-    Attributes
-    ----------
-    plan : StandardPlan
-        The clause.
-    schema : StructType
-        The output: `shown`, then ``matched`` if there are unmatched rows, then the values.
-    shown : sequence of str
-        The input's columns that are part of the output.
-    conditions : dict of str to str
-        The columns of the conditions' arguments.
-    measures : dict of str to str
-        The columns of the measures' arguments.
-    time_column : str or None
-        The time that WITHIN measures.
-    time_unit : int
-        Units of that column per millisecond.
-    """
-
-    plan: StandardPlan
-    schema: StructType
-    shown: Sequence[str]
-    conditions: dict[str, str]
-    measures: dict[str, str]
-    time_column: str | None
-    time_unit: int
-
-    def matched(
-        self,
-        rows: pa.Table,
-        ends: Ints,
-        compiled: Compiled,
-        places: Sequence[Place],
-        key_of: Callable[[int], Any],
-        watermark: int | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """
-        Match the rows of keys; yield their output.
-
-        Parameters
-        ----------
-        rows : pyarrow.Table
-            The rows, key by key, each key's in order.
-        ends : array of int64
-            Where the rows of each key end.
-        compiled : Compiled
-            The result of ``plan.compiled()``.
-        places : sequence of Place
-            Where to begin, for each key; they are updated.
-        key_of : callable
-            Returns a key by its number, for errors.
-        watermark : int, optional, epoch milliseconds
-            All later rows are after this time; by default no more rows follow.
-        """
-        measured: dict[str, list[Any]] = {}
-
-        def argument(sql: str) -> Sequence[Any]:
-            if sql not in measured:
-                measured[sql] = rows.column(self.measures[sql]).to_pylist()
-            return measured[sql]
-
-        columns = _TableColumns(rows, self.conditions)
-        partitions = Partitions(ends, columns, argument, self.times(rows), watermark)
-        matching = Matching(self.plan, compiled, partitions)
-        for number, place in enumerate(places):
-            try:
-                for output in matching.partition(number, place):
-                    yield from self._output(rows, output).to_batches()
-            except CepRuntimeError as error:
-                raise error.at_key(key_of(number)) from error.__cause__
-        rest = matching.rest()
-        if rest.rows:
-            yield from self._output(rows, rest).to_batches()
-
-    def times(self, rows: pa.Table) -> Ints | None:
-        """Return the times that WITHIN measures, epoch milliseconds; None without it."""
-        if self.time_column is None:
-            return None
-        column = rows.column(self.time_column)
-        if column.null_count:
-            raise InputError(
-                f"null in {self.time_column!r}, the time that WITHIN measures",
-                "filter such rows out, or set their time",
-            )
-        times: Ints = np.floor_divide(column.cast(pa.int64()).to_numpy(), self.time_unit)
-        return times
-
-    def _output(self, rows: pa.Table, output: OutputRows) -> pa.Table:
-        schema = arrow_schema(self.schema)
-        shown = rows.select(list(self.shown)).take(pa.array(output.rows, pa.int64()))
-        columns: list[Any] = list(shown.columns)
-        if "matched" in self.schema.names[len(columns) : len(columns) + 1]:
-            columns.append(pa.array(output.matched))
-        fields = list(schema)[len(columns) :]
-        for leaf, values, field in zip(self.plan.leaves, output.values, fields, strict=True):
-            if is_picked(leaf):
-                places = np.asarray(values, np.int64)
-                indices = pa.array(np.maximum(places, 0), mask=places < 0)
-                columns.append(rows.column(self.measures[leaf.argument or ""]).take(indices))
-            else:
-                if leaf.function == "sum" and pa.types.is_int64(field.type):
-                    values = [self._in_range(value, leaf.argument) for value in values]
-                columns.append(pa.array(values, field.type))
-        cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
-        return pa.table(cast, schema=schema)
-
-    def _in_range(self, total: int | None, argument: str | None) -> int | None:
-        """Return a sum if it fits into 64 bits."""
-        if total is None or LEAST <= total <= MOST:
-            return total
-        if self.plan.ansi:
-            raise CepRuntimeError(
-                f"SUM of {argument} overflows bigint",
-                "sum a decimal or a double, or set spark.sql.ansi.enabled to false",
-            )
-        return wrapped(total)
+__all__ = ["StandardTask"]
 
 
 @attrs.frozen(eq=False)
@@ -205,23 +75,3 @@ class StandardTask:
         if held:
             rows = pa.concat_tables(held)
             yield rows, np.array([rows.num_rows])
-
-
-class _TableColumns:
-    """The columns of a table, by the SQL they were computed from."""
-
-    def __init__(self, table: pa.Table, names: dict[str, str]) -> None:
-        self._table = table
-        self._names = names
-        self._plain: dict[str, list[Any]] = {}
-
-    def plain(self, argument: str) -> Sequence[Any]:
-        """Return the values of an argument."""
-        name = self._names[argument]
-        if name not in self._plain:
-            self._plain |= field_columns(self._table.select([name]))
-        return self._plain[name]
-
-    def array(self, argument: str) -> FieldArray:
-        """Return the same as an array."""
-        return field_array(self._table.column(self._names[argument]))

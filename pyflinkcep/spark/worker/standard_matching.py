@@ -17,11 +17,11 @@ from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.matcher import Items, States, Written
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.matching.stretches import Events
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.state.pages import AT_THE_END, NO_DEADLINE
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
-from pyflinkcep.spark.worker.standard import StandardRows
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = ["ClauseMatching", "ClausePages", "StandardStreamTask"]

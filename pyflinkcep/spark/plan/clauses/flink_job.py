@@ -20,7 +20,8 @@ from pyspark.sql.types import (
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.errors import CepError, InputError
+from pyflinkcep.errors import CepError
+from pyflinkcep.match_recognize.checks import check_time
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
 from pyflinkcep.match_recognize.interval import window_ms
@@ -28,6 +29,7 @@ from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.matching.columns import quoted
+from pyflinkcep.matching.leaf_columns import LeafColumn
 from pyflinkcep.spark.arrow.marks import marks
 from pyflinkcep.spark.plan.analysis import is_ansi
 from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name, partition_keys
@@ -46,7 +48,7 @@ from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
-from pyflinkcep.spark.worker.measures import LeafColumn, ValueConsumer
+from pyflinkcep.spark.worker.measures import ValueConsumer
 
 __all__ = ["FlinkJob"]
 
@@ -134,7 +136,7 @@ class FlinkJob:
         try:
             matched = PatternJob.analyse(job, read.pattern, nfa, order, limit)
         except CepError as refused:
-            raise _placed(refused, read) from refused
+            raise read.placed(refused) from refused
         return cls(read, matched, keys, time, arguments, values, leaves)
 
     @property
@@ -196,19 +198,6 @@ def _argument(arguments: Arguments, leaf: Leaf, value: Value) -> str | None:
     return arguments.column(leaf.argument, value.summed)
 
 
-def _placed(refused: CepError, read: FlinkClause) -> CepError:
-    """Reword an error about a stage's condition as one about its DEFINE."""
-    for definition in read.clause.definitions:
-        if definition.variable == refused.stage:
-            return read.names.source.error(
-                f"DEFINE {refused.stage} is not a condition: {refused.problem}",
-                f'{refused.hint or "write a condition"}; or use dialect="standard"',
-                *definition.condition.span,
-                InputError,
-            )
-    return refused
-
-
 # --- the input
 
 
@@ -222,32 +211,11 @@ def _is_decimal(dataframe: DataFrame, sql: str) -> bool:
 
 def _time_column(dataframe: DataFrame, clause: Clause, names: Names) -> str:
     """Return the column of ORDER BY that is the time; refuse what Flink refuses."""
-    streaming = dataframe.isStreaming
-    error = names.source.error
-    if not clause.order:
-        what = "either rowtime or proctime for order by" if streaming else "non-empty order by"
-        raise error(
-            f"You must specify {what}.", "write ORDER BY ts, the event time",
-            *clause.pattern_span, InputError,
-        )  # fmt: skip
-    first = clause.order[0]
-    name = own_name(dataframe, first.name.text)
-    type_ = dataframe.schema[name].dataType
-    is_time = isinstance(type_, TimestampType | TimestampNTZType | LongType)
-    if not is_time:
-        what = "either rowtime or proctime for order by" if streaming else "time point for order by"
-        raise error(
-            f"You must specify {what} as the first one.",
-            f"put the event time first: {name} is {type_.simpleString()}",
-            *first.name.span,
-            InputError,
-        )
-    if first.descending:
-        table = "streaming table" if streaming else "table"
-        raise error(
-            f"Primary sort order of a {table} must be ascending on time.",
-            f"write ORDER BY {name}",
-            *first.name.span,
-            InputError,
-        )
-    return name
+
+    def type_of(name: str) -> tuple[bool, str]:
+        type_ = dataframe.schema[own_name(dataframe, name)].dataType
+        is_time = isinstance(type_, TimestampType | TimestampNTZType | LongType)
+        return is_time, type_.simpleString()
+
+    check_time(clause, names, type_of, is_stream=dataframe.isStreaming)
+    return own_name(dataframe, clause.order[0].name.text)

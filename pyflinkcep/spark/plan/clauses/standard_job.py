@@ -20,6 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from pyflinkcep.engines.rows.defines import Defines
 from pyflinkcep.engines.rows.plan import StandardClause, StandardPlan, read_clause
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import Kind
@@ -32,9 +33,11 @@ from pyflinkcep.matching.columns import POSITION, RANK, VALUE, quoted
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.order import OrderColumns
+from pyflinkcep.matching.standard_rows import StandardRows
+from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.analysis import is_ansi
 from pyflinkcep.spark.plan.clauses.decidable import check_decidable, stream_time
-from pyflinkcep.spark.plan.clauses.defines import Defines
+from pyflinkcep.spark.plan.clauses.defines import SparkTypes
 from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name
 from pyflinkcep.spark.plan.clauses.measures import (
     ROW_COUNT,
@@ -53,7 +56,7 @@ from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput, watermark_of
 from pyflinkcep.spark.state.fingerprint import layout_facts
-from pyflinkcep.spark.worker.standard import StandardRows, StandardTask
+from pyflinkcep.spark.worker.standard import StandardTask
 from pyflinkcep.spark.worker.standard_matching import ClauseMatching
 from pyflinkcep.spark.worker.unpack import RowsTask
 
@@ -86,6 +89,8 @@ class StandardJob:
         The input's columns in the output, before and after the measures.
     rows : StandardRows
         How a key's rows become output.
+    schema : StructType
+        What workers return.
     values : dict of Leaf to (str, DataType)
         The columns of what workers take from matches.
     order : OrderColumns or None
@@ -100,6 +105,7 @@ class StandardJob:
     shown: list[str]
     rest: list[str]
     rows: StandardRows
+    schema: StructType
     values: dict[Leaf, tuple[str, DataType]]
     order: OrderColumns | None
 
@@ -120,7 +126,8 @@ class StandardJob:
         within = standard_window_ms(clause, names.source)
         time, unit = _time(dataframe, clause, names) if within else (None, 1)
         ansi = is_ansi(dataframe)
-        defines = Defines.of(read, names, *_windowed(dataframe, clause), ansi)
+        numbered, over = _windowed(dataframe, clause)
+        defines = Defines.of(read, names, SparkTypes(numbered, names), over, ansi)
         read, kinds = defines.read, defines.kinds
         shown, rest = _shown(dataframe, clause)
         values = values_of(read.measures, names, dataframe, NullType())
@@ -134,7 +141,9 @@ class StandardJob:
         measures = {sql: arguments.column(sql) for sql in taken}
         conditions = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}
         schema, columns = _schema(dataframe, clause, [*shown, *rest], plan, values)
-        rows = StandardRows(plan, schema, [*shown, *rest], conditions, measures, time, unit)
+        rows = StandardRows(
+            plan, arrow_schema(schema), [*shown, *rest], conditions, measures, time, unit
+        )
         order = order_after_time(dataframe, clause) if dataframe.isStreaming else None
         if dataframe.isStreaming:
             check_decidable(read)
@@ -143,7 +152,7 @@ class StandardJob:
         else:
             source = _bounded_source(dataframe, clause, defines.uses_window)
         job = Job.of(source, settings)
-        return cls(job, read, plan, arguments, kinds, shown, rest, rows, columns, order)
+        return cls(job, read, plan, arguments, kinds, shown, rest, rows, schema, columns, order)
 
     def run(self) -> DataFrame:
         """Return what workers take from the matches of bounded rows."""
@@ -161,7 +170,7 @@ class StandardJob:
             task = StandardTask(self.rows, layout, attrs.evolve(layout, time_column=RANK))
             order, ranked = [], _ranked(prepared.events, clause, key, layout.has_order)
             prepared = attrs.evolve(prepared, events=ranked)
-        return self.job.run(prepared, task.run, self.rows.schema, order)
+        return self.job.run(prepared, task.run, self.schema, order)
 
     def stream(self) -> StreamJob:
         """Return the job on unbounded rows."""
@@ -173,7 +182,7 @@ class StandardJob:
             prepared,
             ClauseMatching(rows=self.rows, order=self.order),
             self._fingerprint(prepared.layout),
-            StreamOutput(RowsTask(), self.rows.schema, HeldBack(bound, None)),
+            StreamOutput(RowsTask(), self.schema, HeldBack(bound, None)),
         )
 
     def explained(self, statement: str) -> str:

@@ -15,10 +15,11 @@ from pyspark.sql.types import DecimalType, DoubleType, LongType, StringType, Str
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.leaf_columns import LeafColumn
 from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.consumers import MAIN, MatchTimes
-from pyflinkcep.spark.worker.measures import LeafColumn, ValueConsumer
+from pyflinkcep.spark.worker.measures import ValueConsumer
 from pyflinkcep.time import MAX_WATERMARK
 
 _WIDE = Decimal("1234567890123456789012345678901234567.5")

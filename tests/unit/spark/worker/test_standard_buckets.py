@@ -24,13 +24,13 @@ from pyflinkcep.match_recognize.tree import Rows
 from pyflinkcep.matching.columns import HASH, VALUE
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.order import OrderColumns
+from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
-from pyflinkcep.spark.worker.standard import StandardRows
 from pyflinkcep.spark.worker.standard_matching import ClauseMatching, ClausePages
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.engines.rows.test_search import patterns
@@ -98,7 +98,7 @@ class Bucket:
         conditions = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}
         rows = StandardRows(
             matching,
-            output,
+            arrow_schema(output),
             shown,
             conditions,
             {"v": "v", "id": "id"},

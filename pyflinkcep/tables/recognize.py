@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MATCH_RECOGNIZE on tables in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pyflinkcep.choices import Dialect, OnTooManyPartialMatches
+from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.match_recognize.checks import check_clause, check_columns
+from pyflinkcep.match_recognize.names import Names, spelled_alike
+from pyflinkcep.match_recognize.parameters import with_parameters
+from pyflinkcep.match_recognize.parser import parse_clause
+from pyflinkcep.match_recognize.tokens import Source, tokenize
+from pyflinkcep.tables.events import Table
+from pyflinkcep.tables.output_table import OutputTable
+
+__all__ = ["matchRecognize"]
+
+
+def matchRecognize(
+    events: Table | Sequence[Mapping[str, Any]],
+    clause: str,
+    dialect: Dialect = "flink",
+    maxPartialMatches: int | None = None,
+    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
+) -> OutputTable:
+    """
+    Apply the clause MATCH_RECOGNIZE to a table in memory.
+
+    Parameters
+    ----------
+    events : table or list of dict
+        A pandas or polars DataFrame, an Arrow table, columns by name, the path of a file or folder
+        of Parquet, or dicts.
+    clause : str
+        The text between the parentheses of MATCH_RECOGNIZE. SQL is evaluated by the rules of
+        Spark's default (ANSI) mode; names are compared without regard to capitals.
+    dialect, maxPartialMatches, onTooManyPartialMatches, args
+        See :meth:`pyflinkcep.CEP.sql`.
+
+    Returns
+    -------
+    OutputTable
+        A sequence of dicts, column to value, with ``toArrow()``, ``toPandas()`` and ``toPolars()``:
+        the columns that :meth:`pyflinkcep.CEP.sql` gives.
+
+    Raises
+    ------
+    CepError
+        If the clause is wrong, or something in it needs Spark; the message names line and column.
+
+    Examples
+    --------
+    >>> prices = {"at": [1, 2, 3, 4], "price": [10, 8, 7, 9]}
+    >>> clause = "ORDER BY at MEASURES FIRST(DOWN.at) AS since, UP.price AS price"
+    >>> clause += " PATTERN (DOWN{2,} UP) DEFINE DOWN AS DOWN.price < LAST(DOWN.price, 1)"
+    >>> clause += " OR LAST(DOWN.price, 1) IS NULL, UP AS UP.price > LAST(DOWN.price)"
+    >>> matchRecognize(prices, clause)
+    [{'since': 1, 'price': 9}, {'since': 2, 'price': 9}]
+    """
+    if not isinstance(clause, str):
+        raise InvalidArgumentError(
+            f"expected the text of a clause, got {type(clause).__name__}",
+            'write matchRecognize(events, "ORDER BY ts MEASURES … PATTERN … DEFINE …")',
+        )
+    if dialect not in ("flink", "standard"):
+        raise InvalidArgumentError(
+            f"dialect={dialect!r}", 'use "flink", or "standard" for SQL:2016'
+        )
+    limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
+    if limit is not None and dialect == "standard":
+        raise InvalidArgumentError(
+            'maxPartialMatches with dialect="standard", which has one partial match per key',
+            "leave it out, and bound the state of a key with WITHIN",
+        )
+    return _output(_table(events), with_parameters(clause, args), dialect, limit)
+
+
+def _table(events: Any) -> Any:
+    if type(events).__module__.split(".", 1)[0] == "pyspark":
+        raise InvalidArgumentError(
+            f"expected events in memory, got a {type(events).__name__} of Spark",
+            "write pyflinkcep.matchRecognize(frame, clause)",
+        )
+    from pyflinkcep.tables.given import table_of  # which loads Arrow
+
+    rows = list(events) if isinstance(events, list | tuple) else None
+    if rows is not None and all(isinstance(row, Mapping) for row in rows):
+        names = dict.fromkeys(name for row in rows for name in row)
+        events = {name: [row.get(name) for row in rows] for name in names}
+    table = table_of(events)
+    if table is None:
+        raise InvalidArgumentError(
+            f"expected a table, got {type(events).__name__}, or a column with values of several "
+            "types",
+            "pass an Arrow table, a pandas or polars DataFrame, columns by name or a list of dicts",
+        )
+    return table
+
+
+def _output(
+    table: Any, text: str, dialect: Dialect, limit: PartialMatchLimit | None
+) -> OutputTable:
+    from pyflinkcep.tables.flink_clause import flink_output
+    from pyflinkcep.tables.standard_clause import standard_output
+
+    is_standard = dialect == "standard"
+    source = Source(text)
+    clause = parse_clause(tokenize(source), source, len(text))
+    check_columns(table.column_names, clause, source, case_sensitive=False)
+    clause = spelled_alike(clause) if is_standard else clause
+    names = Names.of(clause, source, table.column_names, None, is_standard)
+    check_clause(clause, names, case_sensitive=False)
+    if is_standard:
+        return OutputTable(standard_output(table, clause, names))
+    return OutputTable(*flink_output(table, clause, names, limit))

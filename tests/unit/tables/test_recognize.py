@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``matchRecognize`` on tables: types of columns, forms of events, errors, and what needs Spark."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import pyflinkcep
+from pyflinkcep.errors import (
+    CepError,
+    InputError,
+    InvalidArgumentError,
+    NotSupportedError,
+    StateLimitError,
+)
+from pyflinkcep.tables import OutputTable, matchRecognize
+
+_START = datetime(2024, 1, 1, tzinfo=UTC)
+TABLE = pa.table(
+    {
+        "k": ["x", "y", "x", "x", "y", "y"],
+        "ts": pa.array([_START + timedelta(seconds=n) for n in range(6)], pa.timestamp("us", "UTC")),
+        "n": pa.array([1, 5, 2, 4, 6, 3], pa.int32()),
+        "f": pa.array([1.5, 2.5, None, 4.0, 0.5, 1.0], pa.float32()),
+        "m": pa.array([Decimal(n) / 4 for n in range(6)], pa.decimal128(5, 2)),
+        "s": pa.array(["a", "b", "c", None, "e", "f"]).dictionary_encode(),
+    }
+)  # fmt: skip
+FLINK = """PARTITION BY k ORDER BY ts MEASURES A.n AS n, LAST(B.f) AS f, SUM(n) AS total, AVG(n) AS mean,
+    SUM(m) AS m, AVG(m) AS half, COUNT(B.s) AS some, MIN(B.s) AS s, A.n + 1 AS after, B.n / 2 AS part,
+    upper(A.s) AS up, A.n < B.n AS less, B.ts - A.ts AS took, MATCH_ROWTIME() AS at, 1 AS one
+    AFTER MATCH SKIP PAST LAST ROW PATTERN (A B) DEFINE A AS n < 6, B AS B.n > A.n"""
+STANDARD = """PARTITION BY k ORDER BY ts MEASURES MATCH_NUMBER() AS no, CLASSIFIER() AS label, SUM(n) AS
+    total, ARRAY_AGG(B.n) AS ns, MEDIAN(n) AS mid, FINAL LAST(n) * 2 AS twice ALL ROWS PER MATCH WITH
+    UNMATCHED ROWS PATTERN (A B+) DEFINE B AS B.n > PREV(B.n)"""
+
+
+def test_types_of_columns_in_flinks_dialect() -> None:
+    """Columns have the types that Spark gives them."""
+    table = matchRecognize(TABLE, FLINK).toArrow()
+
+    assert {field.name: str(field.type) for field in table.schema} == {
+        "k": "string", "n": "int32", "f": "float", "total": "int64", "mean": "double",
+        "m": "decimal128(15, 2)", "half": "decimal128(9, 6)", "some": "int64", "s": "string",
+        "after": "int32", "part": "double", "up": "string", "less": "bool",
+        "took": "duration[us]", "at": "timestamp[us, tz=UTC]", "one": "int32",
+    }  # fmt: skip
+    first = table.to_pylist()[0]
+    assert (first["half"], first["took"], first["at"]) == (
+        Decimal("0.250000"), timedelta(seconds=2), _START + timedelta(seconds=2),
+    )  # fmt: skip
+
+
+def test_all_rows_in_the_standards_dialect() -> None:
+    """Rows without a match have no measures; folds and arrays are those of the rows so far."""
+    found = matchRecognize(TABLE, STANDARD, "standard")
+
+    assert found.toArrow().column_names == [
+        "k", "ts", "no", "label", "total", "ns", "mid", "twice", "n", "f", "m", "s",
+    ]  # fmt: skip
+    assert [(r["k"], r["label"], r["total"], r["ns"], r["mid"], r["twice"]) for r in found] == [
+        ("x", "A", 1, None, 1.0, 8), ("x", "B", 3, [2], 1.5, 8), ("x", "B", 7, [2, 4], 2.0, 8),
+        ("y", "A", 5, None, 5.0, 12), ("y", "B", 11, [6], 5.5, 12), ("y",) + (None,) * 5,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("clause", "dialect"), [(FLINK, "flink"), (STANDARD, "standard")])
+def test_forms_of_events(clause: str, dialect: Any, tmp_path: Path) -> None:
+    """The rows are those of an Arrow table, whatever the form; so are the columns that users get."""
+    path = str(tmp_path / "events.parquet")
+    pq.write_table(TABLE, path)
+    expected = matchRecognize(TABLE, clause, dialect)
+    rows = TABLE.to_pylist()
+
+    for events in (path, TABLE.to_batches(), pl.from_arrow(TABLE), TABLE.to_pydict(), rows):
+        assert repr(matchRecognize(events, clause, dialect)) == repr(expected)
+    assert len(matchRecognize(TABLE.to_pandas(), clause, dialect)) == len(expected)
+    assert isinstance(expected.toPandas(), pd.DataFrame)
+    assert isinstance(expected.toPolars(), pl.DataFrame)
+
+
+def test_a_sequence_of_rows() -> None:
+    """Rows are dicts when they are looked at, and equal to a list of them."""
+    found = matchRecognize({"n": list(range(3000))}, "ORDER BY n MEASURES A.n AS n PATTERN (A) DEFINE"
+                           " A AS A.n % 2 = 0")  # fmt: skip
+
+    assert isinstance(found, OutputTable)
+    assert len(found) == 1500
+    assert (found[-1], found[1030], found[2:4]) == ({"n": 2998}, {"n": 2060}, [{"n": 4}, {"n": 6}])
+    assert found == [{"n": n} for n in range(0, 3000, 2)]
+    assert found[::-1][0] == {"n": 2998}
+    assert found != [{"n": 0}]
+
+
+@pytest.mark.parametrize("dialect", ["flink", "standard"])
+def test_no_rows_and_no_values(dialect: Any) -> None:
+    """Without rows there is no output; a column without a value has no type to be wrong about."""
+    clause = "ORDER BY n MEASURES B.n AS n, COUNT(B.flag) AS flags PATTERN (A B) DEFINE B AS"
+    texts = ("B.flag AND B.n > A.n", "B.flag OR B.n > A.n", "B.s = A.s OR B.n > A.n")
+    columns = {"n": [1, 2, 3], "flag": [None] * 3, "s": [None] * 3}
+    for text in texts:
+        found = [list(matchRecognize(events, f"{clause} {text}", dialect))
+                 for events in (columns, pa.table(columns), pd.DataFrame(columns),
+                                pl.DataFrame(columns), pa.table(columns).to_pylist())]  # fmt: skip
+        assert found[1:] == found[:-1]
+        assert [row["flags"] for row in found[0]] == [0] * len(found[0])
+        assert bool(found[0]) is ("OR" in text.split())
+    empty = matchRecognize(TABLE.slice(0, 0), FLINK if dialect == "flink" else STANDARD, dialect)
+    assert (len(empty), empty.toArrow().num_columns > 5) == (0, True)
+
+
+_WRONG: list[tuple[str, str, type[CepError], str]] = [
+    ("flink", "ORDER BY ts MEASURES A.x AS x PATTERN (A) DEFINE A AS n > 1", InputError, "measure x"),
+    ("flink", "ORDER BY ts MEASURES A.n AS n PATTERN (A) DEFINE A AS x > 1", CepError, "'x'"),
+    ("flink", "ORDER BY k MEASURES A.n AS n PATTERN (A) DEFINE A AS n > 1", InputError, "time point"),
+    ("flink", "ORDER BY ts MEASURES SUM(A.k) AS n PATTERN (A) DEFINE A AS n > 1", InputError, "SUM"),
+    ("flink", "ORDER BY ts MEASURES soundex(A.k) AS c PATTERN (A) DEFINE A AS n > 1",
+     NotSupportedError, "measure c"),
+    ("flink", "ORDER BY ts MEASURES A.n AS c PATTERN (A) DEFINE A AS soundex(k) = 'x'",
+     NotSupportedError, "soundex"),
+    ("standard", "ORDER BY ts MEASURES A.x AS x PATTERN (A) DEFINE A AS n > 1", CepError, "x"),
+    ("standard", "ORDER BY ts MEASURES A.n AS n PATTERN (A B) DEFINE B AS B.n + A.n", InputError,
+     "DEFINE B"),
+    ("standard", "ORDER BY ts MEASURES kurtosis(A.n) AS n PATTERN (A) DEFINE A AS n > 1",
+     NotSupportedError, "measure n"),
+    ("standard", "ORDER BY ts MEASURES soundex(A.k) AS c PATTERN (A) DEFINE A AS n > 1",
+     NotSupportedError, "measure c"),
+    ("standard", "ORDER BY k MEASURES A.n AS n PATTERN (A) WITHIN INTERVAL '1' SECOND DEFINE A AS"
+     " n > 1", InputError, "WITHIN over k"),
+    ("other", "PATTERN (A)", InvalidArgumentError, "dialect"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dialect", "clause", "kind", "words"), _WRONG)
+def test_errors(dialect: Any, clause: str, kind: type[CepError], words: str) -> None:
+    """Errors name what is wrong, and where."""
+    with pytest.raises(kind, match=words) as raised:
+        matchRecognize(TABLE, clause, dialect)
+    assert raised.value.hint
+
+
+def test_arguments() -> None:
+    """Parameters are filled in, partial matches bounded, and settings of jobs refused."""
+    clause = "ORDER BY n MEASURES A.n AS n PATTERN (A B) DEFINE A AS n > :low, B AS B.n > A.n"
+    columns = {"n": [1, 2, 3, 4]}
+
+    assert matchRecognize(columns, clause, args={"low": 1}) == [{"n": 2}, {"n": 3}]
+    assert pyflinkcep.matchRecognize(columns, clause, args={"low": 2}) == [{"n": 3}]
+    many = "ORDER BY n MEASURES A.n AS n PATTERN (A B+? C) DEFINE C AS n < 0"
+    with pytest.raises(StateLimitError):
+        matchRecognize(columns, many, maxPartialMatches=1)
+    dropping = matchRecognize(
+        columns, many, maxPartialMatches=1, onTooManyPartialMatches="dropOldest"
+    )
+    assert dropping.numPartialMatchesDropped > 0
+    with pytest.raises(InvalidArgumentError, match="standard"):
+        matchRecognize(columns, clause, "standard", maxPartialMatches=1)
+    with pytest.raises(InvalidArgumentError, match="setting of jobs"):
+        pyflinkcep.matchRecognize(columns, clause, name="x")
+    with pytest.raises(InvalidArgumentError, match="table"):
+        matchRecognize([1, 2], clause)
+    with pytest.raises(InvalidArgumentError, match="text of a clause"):
+        matchRecognize(columns, 3)  # type: ignore[arg-type]
+
+
+def test_order_of_rows() -> None:
+    """Rows are ordered by all columns of ORDER BY, with nulls where the clause says."""
+    table = pa.table({"at": [1, 1, 1, 2], "p": [2, None, 1, 0], "id": [0, 1, 2, 3]})
+    flink = "ORDER BY at, p {} MEASURES A.id AS a, B.id AS b PATTERN (A B) DEFINE A AS TRUE"
+    standard = (
+        "ORDER BY at DESC, p {} MEASURES A.id AS a, LAST(B.id) AS b PATTERN (A B+) DEFINE B AS TRUE"
+    )
+
+    for how, ids in (("", [1, 2, 0]), ("DESC", [0, 2, 1]), ("ASC NULLS LAST", [2, 0, 1])):
+        pairs = [(row["a"], row["b"]) for row in matchRecognize(table, flink.format(how))]
+        assert pairs == list(zip(ids, [*ids[1:], 3], strict=True))
+        (row,) = matchRecognize(table, standard.format(how), "standard")
+        assert (row["a"], row["b"]) == (3, ids[-1])
