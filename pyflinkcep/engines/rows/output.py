@@ -155,13 +155,15 @@ class _Leaf:
         columns: Callable[[str], Sequence[Any]],
     ) -> None:
         self._leaf = leaf
+        self._is_picked = is_picked(leaf)
+        self._nothing = NONE if self._is_picked else None
         self._names = variables
         names = None if leaf.variable is None else members.get(leaf.variable, (leaf.variable,))
         self._members = None
         if names is not None:
             self._members = frozenset(variables.index(name) for name in names)
         self._columns: list[Sequence[Any]] = []
-        if leaf.argument not in (None, LABEL) and not is_picked(leaf):
+        if leaf.argument not in (None, LABEL) and not self._is_picked:
             arguments = [labelled(leaf.argument or "", name) for name in variables]
             self._columns = [columns(argument) for argument in arguments]
 
@@ -197,14 +199,13 @@ class _Leaf:
 
     def _at_row(self, match: Match, rows: Sequence[int], count: int, part: range) -> Any:
         leaf = self._leaf
-        nothing = NONE if is_picked(leaf) else None
         if count <= leaf.offset:
-            return nothing
+            return self._nothing
         at = rows[leaf.offset if leaf.function == "first" else count - 1 - leaf.offset]
         at += match.start + leaf.shift
         if at not in part:
-            return nothing
-        return at if is_picked(leaf) else self._value(match, at)
+            return self._nothing
+        return at if self._is_picked else self._value(match, at)
 
     def _value(self, match: Match, at: int) -> Any:
         """Return the argument's value at a row; NULL if it needs a label that is missing."""
