@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import attrs
 
 from pyflinkcep.migrate.chains.constants import as_java
 from pyflinkcep.migrate.chains.lookup import inside, simple_name
-from pyflinkcep.migrate.chains.objects import names_reached
+from pyflinkcep.migrate.chains.objects import names_in, names_reached
 from pyflinkcep.migrate.chains.values import Code, Constant, Link, Made, Symbol, Unknown, Value
 from pyflinkcep.migrate.conditions import joined_columns, translate_condition, translate_value
 from pyflinkcep.migrate.conditions.combined import combined
@@ -229,9 +229,9 @@ def parts_of(code: Code) -> list[Code]:
 
 def known(code: Code, project: Project, *, captures: bool = True) -> dict[str, Any]:
     """Return what is known of the variables that code sees: values, captures and objects."""
-    used = {text_of(name) for name in inside(code.node, "identifier")}
+    used: Collection[str] = names_in(code.node)
     if code.scope.owner is not None:
-        used |= names_reached(code.node, code.scope.owner)
+        used = names_reached(code.node, code.scope.owner)
     found = {}
     for name, value in code.scope.all().items():
         given = _known(name, value, project, captures) if name in used else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -78,6 +79,7 @@ class Pools:
         self.numbers = [n for n in numbers if n < 200_000]
         self.enums: dict[str, list[str]] = {}
         self.kinds: list[str] = []
+        self.near: dict[str, list[str]] = {}
         declared = project.find(checked.event_type or "", checked.site.source)
         if declared is not None:
             kinds = [declared, *project.subclasses(declared)]
@@ -128,10 +130,17 @@ class Pools:
 
     def _text(self, name: str) -> str:
         """Return a text: more often one that stands near the column's name."""
-        near = re.findall(
-            rf'(?i){name}\W[^;\n]{{0,40}}"([^"]*)"|"([^"]*)"[^;\n]{{0,25}}{name}\b', self.java
-        )
-        close = [one or other for one, other in near if one or other]
-        if close and self.chosen.random() < 0.85:
-            return self.chosen.choice(close)
+        if name not in self.near:
+            self.near[name] = sorted(set(_near(self.java, name)))
+        if self.near[name] and self.chosen.random() < 0.85:
+            return self.chosen.choice(self.near[name])
         return self.chosen.choice(self.texts)
+
+
+def _near(java: str, name: str) -> Iterator[str]:
+    """Yield the texts of the lines of a program that stand beside a column's name."""
+    for line in java.splitlines():
+        for found in re.finditer(r'"((?:[^"\\]|\\.)*)"', line):
+            before, after = line[: found.start()][-45:], line[found.end() :][:30]
+            if len(found[1]) < 30 and re.search(rf"(?i){name}\W", f"{before} {after} "):
+                yield found[1]

@@ -148,3 +148,18 @@ def test_boxes_made_of_text(tmp_path):
     text, _ = job(tmp_path, test='e.n > new Long(e.user) && new Integer("3") < e.n')
 
     assert "not_translated" not in text
+
+
+def test_a_window_of_a_parameter(tmp_path):
+    """A duration that is made of a parameter is written with its import."""
+    java = """
+class Job {
+    static class Event { public int n; }
+    static Pattern<Event, ?> slow(int hours) {
+        return Pattern.<Event>begin("a").where(SimpleCondition.of(e -> e.n > 1)).within(Time.hours(hours));
+    }
+}
+"""
+    module = load(translated(tmp_path, Job=java).files[0])
+
+    assert module.slow_pattern(2).getWindowSize() is not None

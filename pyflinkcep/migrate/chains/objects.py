@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -15,7 +16,7 @@ from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, children, text_of
 
-__all__ = ["by_field", "construct", "names_reached"]
+__all__ = ["by_field", "construct", "names_in", "names_reached"]
 
 
 def construct(follow: Callable[..., Any], declared: JavaClass, made: Made, *, given: bool) -> Made:
@@ -103,13 +104,19 @@ def _kept(
     return given
 
 
+@lru_cache(maxsize=4096)
+def names_in(node: Node) -> frozenset[str]:
+    """Return the names in code; it is asked for again by each class around, and each use."""
+    return frozenset(text_of(name) for name in inside(node, "identifier"))
+
+
 def names_reached(node: Node, owner: JavaClass) -> set[str]:
     """Return the names in code, and in the methods of a class that it calls."""
     names: set[str] = set()
     seen: set[str] = set()
     waiting = [node]
     while waiting:
-        found = {text_of(name) for name in inside(waiting.pop(), "identifier")}
+        found = names_in(waiting.pop())
         names |= found
         for name in found & set(owner.methods) - seen - {owner.name}:
             seen.add(name)

@@ -245,6 +245,8 @@ class PatternWriter:
             return self._constant(value.value)
         if isinstance(value, Symbol):
             self._need(value)
+            if "timedelta(" in value.python:
+                self.module.use("from datetime import timedelta")
             return value.python
         if isinstance(value, Skip):
             return self._skip(value)
