@@ -9,7 +9,7 @@ DEFINE that no program can say.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from functools import reduce
 from typing import Any
@@ -42,7 +42,7 @@ from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Moment, Operation, Tree
 from pyflinkcep.expressions.value_kinds import KindOf, alternatives, common_kind
 
-__all__ = ["Function", "aggregated", "function_of"]
+__all__ = ["Function", "TimeText", "aggregated", "function_of"]
 
 _COMPARISONS: dict[str, Callable[[int], bool]] = {
     "=": lambda order: order == 0,
@@ -231,10 +231,29 @@ _WIDER: dict[Kind | None, Callable[[Any], Any]] = {
 """What makes numbers of the wider kinds, by kind."""
 
 
+class TimeText(str):
+    """A literal date or timestamp as text, which fits every kind of time it is compared with."""
+
+    moment: Moment
+
+    def __new__(cls, moment: Moment) -> TimeText:
+        """Return the text of a literal."""
+        made = super().__new__(cls, moment.text)
+        made.moment = moment
+        return made
+
+    @property
+    def time(self) -> date:
+        """The time alone: a date, or a time in UTC."""
+        since = timedelta(microseconds=self.moment.local)
+        time = datetime(1970, 1, 1, tzinfo=UTC) + since
+        return time.date() if self.moment.is_date else time
+
+
 def _python_value(value: Any) -> Any:
     if isinstance(value, Interval):
         return timedelta(microseconds=value.microseconds)
-    return value.text if isinstance(value, Moment) else value  # a text fits every kind of time
+    return TimeText(value) if isinstance(value, Moment) else value
 
 
 def _or_null(divide: Callable[..., Any]) -> Callable[..., Any]:

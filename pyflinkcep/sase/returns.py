@@ -11,7 +11,7 @@ import attrs
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Tree
-from pyflinkcep.expressions.values import Function, aggregated, function_of
+from pyflinkcep.expressions.values import Function, TimeText, aggregated, function_of
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import ALL, FIRST, LAST
@@ -60,7 +60,8 @@ class Returns:
 
     def _column(self, value: Tree, events: _Events) -> Any:
         if not isinstance(value, Column) or value.index in (FIRST, LAST):
-            return self._value(value, events)
+            found = self._value(value, events)
+            return found.time if isinstance(found, TimeText) else found
         is_list = self.query.component(value.variable).takes_many
         return events.all(value) if is_list else self._value(value, events)
 

@@ -151,3 +151,15 @@ def test_literal_times_that_are_none(condition: str, message: str) -> None:
     with pytest.raises((InputError, InvalidArgumentError)) as error:
         matchSase(f"PATTERN SEQ(A a, B b) WHERE {condition}", _moments())
     assert message in str(error.value)
+
+
+def test_literal_times_are_returned_as_times() -> None:
+    """As on Spark, alone and as a result of a function; of a clock in UTC."""
+    noon = datetime(2024, 2, 29, 12, tzinfo=UTC)
+    returned = (
+        "TIMESTAMP '2024-02-29 12:00:00' AS t, DATE '2024-02-29' AS d, "
+        "greatest(a.t, TIMESTAMP '2024-02-29 13:00:00 Europe/Berlin') AS g, "
+        "CASE WHEN a.t < TIMESTAMP '2024-02-29 12:00:00' THEN DATE '2024-03-01' END AS c"
+    )
+    (row,) = matchSase(f"PATTERN SEQ(A a) RETURN {returned}", [{"type": "A", "t": _BEGIN}])
+    assert row == {"t": noon, "d": noon.date(), "g": noon, "c": datetime(2024, 3, 1).date()}
