@@ -103,8 +103,8 @@ class Layout:
             raise InputError(
                 f"pattern {self.pattern}: null event time in column {self.time_column!r} "
                 f"at key {self.key_text(table, row)}",
-                "filter such events out, or set their time, before CEP.pattern; or write "
-                'onNullKey="drop" there',
+                "filter such events out before, or set their time; for a Pattern, "
+                'CEP.pattern(..., onNullKey="drop") drops them',
             )
         times: Ints = column.cast(pa.int64()).to_numpy()
         return times

@@ -57,7 +57,7 @@ def result_of(analysed: AnalysedJob, consumer: Consumer, sides: Mapping[str, str
         return stream_result(stream, schemas, time)
     rows = analysed.run(consumer)
     if NULLS in sides:
-        nulls = job.given.where(job.source.is_null())
+        nulls = job.given.where(job.source.is_null(job.settings.allows_null_keys))
         rows = rows.unionAll(tagged_events(nulls, sides[NULLS], rows.schema))
     return CepDataFrame(Result(tagged=rows, schemas=schemas, description=job.name))
 

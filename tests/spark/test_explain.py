@@ -158,7 +158,7 @@ def test_what_is_dropped_depends_on_the_output(explained: Any) -> None:
         line.split(":")[0]
         for line in explained(absence.within(WINDOW))["Dropped before the shuffle"]
     ] == [
-        "for toDF() and process(), toDF() and process() with timeouts",
+        "for toDF(), process(), funnel() and reached(), toDF() and process() with timeouts",
         "for select() and flatSelect(), select() and flatSelect() with timeouts",
     ]
     assert explained(loop)["Dropped before the shuffle"] == [

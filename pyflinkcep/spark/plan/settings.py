@@ -90,7 +90,8 @@ class StreamSettings:
         """Return the events of a job as these settings say."""
         is_stream = source.dataframe.isStreaming
         if self.drops_nulls and not is_stream:  # the operator of a stream counts them
-            source = attrs.evolve(source, dataframe=source.dataframe.where(~source.is_null()))
+            is_null = source.is_null(self.allows_null_keys)
+            source = attrs.evolve(source, dataframe=source.dataframe.where(~is_null))
         is_guarded = self.max_ahead is not None and is_stream
         return attrs.evolve(source, is_guarded=is_guarded, name=self.name)
 

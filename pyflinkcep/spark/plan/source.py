@@ -186,11 +186,11 @@ class EventSource:
             len(self.keys) == 1 and isinstance(self.keys[0].type, IntegralType)
         )
 
-    def is_null(self) -> Column:
-        """Return whether an event has no time, or a key that is null altogether."""
+    def is_null(self, allows_null_keys: bool) -> Column:
+        """Return whether an event has no time, or a key that is null altogether if none may be."""
         keys = [
             self.key_expressions.get(key.column, F.col(quoted(key.column))).isNull()
-            for key in self.keys
+            for key in (() if allows_null_keys else self.keys)
         ]
         found = reduce(operator.and_, keys) if keys else F.lit(False)
         return (

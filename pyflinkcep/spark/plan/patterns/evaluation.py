@@ -22,7 +22,7 @@ __all__ = ["PatternEvaluation"]
 _WAYS = {
     "toDF(), select() and flatSelect()": (False, False),
     "process()": (False, True),
-    "timeouts": (True, False),
+    "timeouts, funnel() and reached()": (True, False),
 }
 """The ways to use matches, by whether they need timeouts and whether they see their order."""
 

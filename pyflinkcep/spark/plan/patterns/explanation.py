@@ -28,7 +28,7 @@ __all__ = ["explanation"]
 _OBJECT = re.compile(r"<(?:[\w.<>]+\.)?(\w+) object at 0x[0-9a-f]+>")
 _COLUMN = re.compile(r"Column<'(.*)'>")
 _RESULTS = {
-    "toDF() and process()": (False, True),
+    "toDF(), process(), funnel() and reached()": (False, True),
     "select() and flatSelect()": (False, False),
     "toDF() and process() with timeouts": (True, True),
     "select() and flatSelect() with timeouts": (True, False),

@@ -130,8 +130,9 @@ def _fetched(job: PatternJob, events: DataFrame, most: int) -> list[Row]:
     keys = [F.col(quoted(column.signature)) for column in job.source.keys]
     order = [F.col(HASH), *keys, F.col(_TIME), *_ties(job), F.col(POSITION)]
     usable = events.where(F.col(_TIME).isNotNull())
-    if job.job.settings.drops_nulls:
-        usable = usable.where(~job.source.is_null())
+    settings = job.job.settings
+    if settings.drops_nulls:
+        usable = usable.where(~job.source.is_null(settings.allows_null_keys))
     return usable.orderBy(*order).limit(most).collect()
 
 
