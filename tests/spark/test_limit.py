@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pyflinkcep import CEP, NotSupportedError, Pattern, keyBy
+from pyflinkcep import CEP, NotSupportedError, Pattern, keyBy, matchRecognize
 from tests.spark.streams import FileSource, run
 
 _ROWS = [("k", 10, "a"), ("k", 20, "a"), ("k", 30, "a"), ("k", 40, "b")]
@@ -53,6 +53,10 @@ def test_nothing_is_dropped_where_nothing_counts(spark: SparkSession, tmp_path: 
     """Dropping is refused on a bounded DataFrame, before the job starts."""
     with pytest.raises(NotSupportedError, match="onTooManyPartialMatches"):
         job(source(tmp_path).bounded(spark), 2, "dropOldest")
+    clause = "ORDER BY at MEASURES A.n AS n PATTERN (A B) DEFINE A AS A.n > 0"
+    events = spark.sql("SELECT 1 AS n, timestamp_millis(0) AS at")
+    with pytest.raises(NotSupportedError, match="onTooManyPartialMatches='dropOldest' on a bound"):
+        matchRecognize(events, clause, maxPartialMatches=2, onTooManyPartialMatches="dropOldest")
 
 
 @pytest.mark.parametrize("most", [1, 2, 3])

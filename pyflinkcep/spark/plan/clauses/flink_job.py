@@ -32,6 +32,7 @@ from pyflinkcep.matching.columns import quoted
 from pyflinkcep.matching.leaf_columns import LeafColumn
 from pyflinkcep.spark.arrow.marks import marks
 from pyflinkcep.spark.plan.analysis import is_ansi
+from pyflinkcep.spark.plan.arguments import check_bounded
 from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name, partition_keys
 from pyflinkcep.spark.plan.clauses.measures import (
     ROW_COUNT,
@@ -131,6 +132,8 @@ class FlinkJob:
         events = arguments.added_to(dataframe)
         by = partition_keys(dataframe, keys, is_stream=dataframe.isStreaming)
         nfa = NFACompiler.compile(read.pattern)
+        if not dataframe.isStreaming:
+            check_bounded(nfa.description, limit, processing_time=False)
         source = EventSource.of(events, by, time, nfa.description)
         job = Job.of(attrs.evolve(source, kept=tuple(kept)), settings)
         try:
