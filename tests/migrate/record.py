@@ -112,6 +112,7 @@ def recorded(answer: Answer) -> dict[str, Any]:
         "timeouts": [
             {"match": stages(row), "timestamp": row["timestamp"]} for row in answer.timeouts
         ],
+        **({} if answer.rows is None else {"rows": answer.rows}),
     }
 
 

@@ -40,6 +40,8 @@ from pyflinkcep.pattern.coercion import as_condition
 __all__ = ["translate_condition", "translate_value"]
 
 _NOTHING: Mapping[str, Any] = {}
+_NOT_BUILT = re.compile(r"\{[^{}]*\b(?:ctx|event)\b")
+"""Of an f-string of SQL: a part that is known when an event is there, not when it is built."""
 _NAMED = re.compile(r'getEventsForPattern\("([^"]*)"\)')
 
 
@@ -187,6 +189,8 @@ def _sql(
         writer = Sql(note, python=Python(own).write)
         text = writer.condition(streams_folded(written))
         as_condition(sampled(text), "", "")
+        if findings.captured and _NOT_BUILT.search(text):
+            return None
     except (Untranslatable, CepError):
         return None
     findings.imports |= own.imports
