@@ -189,7 +189,7 @@ def _sql(
         writer = Sql(note, python=Python(own).write)
         text = writer.condition(streams_folded(written))
         as_condition(sampled(text), "", "")
-        if findings.captured and _NOT_BUILT.search(text):
+        if (findings.captured or own.captured) and _NOT_BUILT.search(unmarked(text)):
             return None
     except (Untranslatable, CepError):
         return None
