@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     )
     from pyflinkcep.tables import match, matchSase
     from pyflinkcep.time import Time
-    from pyflinkcep.warned import MicroBatchWarning, TimeUnitWarning
+    from pyflinkcep.warned import LongDecimalWarning, MicroBatchWarning, TimeUnitWarning
 
 __all__ = [
     "CEP",
@@ -89,6 +89,7 @@ __all__ = [
     "InvalidArgumentError",
     "IterativeCondition",
     "KeyedDataFrame",
+    "LongDecimalWarning",
     "MalformedPatternException",
     "MicroBatchWarning",
     "MissingConditionError",
@@ -148,6 +149,7 @@ _MODULES = {
     "IterativeCondition": "pattern",
     "KeyedDataFrame": "spark",
     "MalformedPatternException": "errors",
+    "LongDecimalWarning": "warned",
     "MicroBatchWarning": "warned",
     "MissingConditionError": "errors",
     "NotSupportedError": "errors",

@@ -9,7 +9,14 @@ from types import FrameType
 
 import attrs
 
-__all__ = ["MicroBatchWarning", "Place", "TimeUnitWarning", "UnusedResultWarning", "caller"]
+__all__ = [
+    "LongDecimalWarning",
+    "MicroBatchWarning",
+    "Place",
+    "TimeUnitWarning",
+    "UnusedResultWarning",
+    "caller",
+]
 
 
 class UnusedResultWarning(UserWarning):
@@ -27,6 +34,14 @@ class TimeUnitWarning(UserWarning):
 
     Epoch seconds, read as milliseconds, all lie in January 1970, so that a window of five minutes
     spans three and a half days. Convert the column first.
+    """
+
+
+class LongDecimalWarning(UserWarning):
+    """
+    Decimals of a type with more than 15 digits are compared as the nearest doubles.
+
+    Long numbers that differ in their last digits only, such as keys of a database, are then equal.
     """
 
 

@@ -39,6 +39,7 @@ from pyflinkcep.expressions.typed import (
     rescaled,
     said,
 )
+from pyflinkcep.warned import LongDecimalWarning, Place
 
 __all__ = ["compiled", "condition_code", "value_code"]
 
@@ -158,6 +159,8 @@ class _Compiler:
             return self._logic(part, list(map(self.part, operands)))
         if operator in _COMPARISONS:
             (left, right), kind = self._alike(part, operands)
+            if kind.kind is Kind.WIDE_DECIMAL:
+                _warn_of_digits(f"{self._where}: {shown(part)!r}")
             code = [*left.code, *right.code, (OPERATORS[operator], kind.type)]
             return Typed(code, Kind.BOOLEAN)
         if operator == "in":
@@ -347,6 +350,15 @@ class _Compiler:
                 f"needs {names}, got {said(value)}",
                 "cast it, inside the aggregate if it is about one",
             )
+
+
+def _warn_of_digits(what: str) -> None:
+    text = (
+        f"{what} compares decimals of more than 15 digits as doubles: those that differ in later "
+        "digits only are equal. Cast both to string, or to bigint if they have no fraction, inside "
+        "the aggregate if there is one; cast both to double if that is what you want"
+    )
+    Place.here().warn(text, LongDecimalWarning)
 
 
 def _scaled(left: Typed, right: Typed) -> bool:
