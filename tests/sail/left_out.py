@@ -18,6 +18,7 @@ _ZONE = "reads local times of a zone, which is refused"
 _VALUES = "compares with functions of the engine's own, which on Sail differ from Spark's"
 
 _LEFT_OUT = {
+    "test_null_keys.py::test_null_keys_of_queries_and_clauses": _STREAM,
     "test_stream": _STREAM,
     "test_flush": _STREAM,
     "test_handed_on": _STREAM,
