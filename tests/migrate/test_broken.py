@@ -2,10 +2,17 @@
 """Files that are odd, broken or large: a report or a clear error, and in time."""
 
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 
-from pyflinkcep.migrate.migration import migrate
+import pytest
+
+from pyflinkcep.migrate.meaning.names import checked_names
+from pyflinkcep.migrate.meaning.scope import Findings
+from pyflinkcep.migrate.meaning.tree import Untranslatable
+from pyflinkcep.migrate.migration import migrate, write
 
 PROGRAMS = Path(__file__).parent / "programs"
 HARDER = Path(__file__).parent / "harder"
@@ -54,8 +61,15 @@ def mutated(text, chosen):
     return text
 
 
+def undefined(folder):
+    """Return what ruff says of names that nothing defines, and of what is not Python."""
+    options = ["--isolated", "--no-cache", "--quiet", "--select=F821", "--output-format=concise"]
+    command = [sys.executable, "-m", "ruff", "check", *options, str(folder)]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
 def test_broken_files_have_a_report(tmp_path):
-    """200 programs with random changes: each has a module that is Python, or says what is wrong."""
+    """200 programs with random changes: each has a module whose names are defined, or says what is wrong."""
     chosen = random.Random(24)
     programs = sorted([*PROGRAMS.rglob("*.java"), *HARDER.rglob("*.java")])
     for number in range(200):
@@ -64,15 +78,71 @@ def test_broken_files_have_a_report(tmp_path):
         (tmp_path / f"Program{number}.java").write_text(changed, encoding="utf-8")
 
     report = migrate([str(tmp_path)]).report
-    for file in report.files:
-        if file.module is not None:
-            compile(file.text, file.file, "exec")
+    write(report, tmp_path / "out")
 
+    assert undefined(tmp_path / "out") == ""
     assert report.read == 200
     assert [
         note for file in report.files for note in file.errors if "followed (" in note.what
     ] == []
     assert all([report.as_text(), report.as_markdown(), report.as_json()])
+
+
+BROKEN = """
+class Job {
+    static class Ev { public List<Integer> n; Ev(List<Integer> n) { this.n = n; } }
+    static class Of extends IterativeCondition<Ev> {
+        private final Ev ev;
+        Of(Ev ev) { this.ev = ev; }
+        public boolean filter(Ev e, Context<Ev> ctx) throws Exception { return e.n > ev.n; }
+    }
+    static class Own implements PatternSelectFunction<Ev, Integer> {
+        private final Function<Ev, Integer> of = e -> e.n.max;
+        public Integer select(Map<String, List<Ev>> m) { return of.apply(); }
+    }
+    public static void main(String[] args) throws Exception {
+        tEnv.executeSql("CREATE TABLE T (n INT, k AS n + 1, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) "
+            + "WITH ('connector' = 'none')");
+        tEnv.executeSql("SELECT M.a FROM T MATCH_RECOGNIZE (ORDER BY ts MEASURES A.n AS a "
+            + "PATTERN (A) DEFINE A AS A.n > 1) AS M").print();
+        Pattern<Ev, ?> p = Pattern.<Ev>begin("a").where(new Of(1));
+        CEP.pattern(env.fromElements(new Ev(List.of(of(m), 1))), p).select(new Own()).print();
+    }
+}
+"""
+
+
+def test_names_without_a_value_are_not_written(tmp_path):
+    """A function that is called with too little, fields of a number, unknown tables and events: all raise or are marked."""
+    (tmp_path / "Job.java").write_text(BROKEN, encoding="utf-8")
+    report = migrate([str(tmp_path)]).report
+    write(report, tmp_path / "out")
+    text = report.files[0].text
+
+    assert undefined(tmp_path / "out") == ""
+    assert text.count("raise not_translated('") == 2
+    assert "events = t_source(spark)" in text
+    assert 'raise NotImplementedError("Job.java:14: read the table T")' in text
+    assert [what in report.as_text() for what in ("n of 1", "a function of 1 with 0")] == [True] * 2
+    assert "the elements are not constants" in report.as_text()
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [(["return e.n"], "the value of e is not known here"), (["return 0.n"], "it has no meaning")],
+)
+def test_bodies_that_use_unknown_names(lines, why):
+    """What is written is checked: names have to be parameters, imports, tags or given around."""
+    found = Findings(
+        imports={"from pyflinkcep.migrate.runtime import present"},
+        tags={"too-late": None},
+        captured={"least": "(int(low) + 1)"},
+    )
+    good = ["for x in event.xs:", "    ctx.output(TOO_LATE, present(x) + int(low) + 1)"]
+
+    assert checked_names(good, ("event", "ctx"), found) is good
+    with pytest.raises(Untranslatable, match=why):
+        checked_names([*good, *lines], ("event", "ctx"), found)
 
 
 def test_a_large_project_takes_seconds(tmp_path):

@@ -19,6 +19,7 @@ from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.java.types import BOOLEAN, is_boxed, is_numeric, unboxed
 from pyflinkcep.migrate.meaning.bodies import folded_body, has_aggregates, helper_lines
 from pyflinkcep.migrate.meaning.loops import streams_folded
+from pyflinkcep.migrate.meaning.names import checked_names
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.reader import Reader
@@ -42,6 +43,7 @@ __all__ = ["translate_condition", "translate_value"]
 _NOTHING: Mapping[str, Any] = {}
 _NOT_BUILT = re.compile(r"\{[^{}]*\b(?:ctx|event)\b")
 """Of an f-string of SQL: a part that is known when an event is there, not when it is built."""
+_CONTEXT = re.compile(r"(?<!\.)\bctx\b")
 _NAMED = re.compile(r'getEventsForPattern\("([^"]*)"\)')
 
 
@@ -219,8 +221,9 @@ def _function(
         )
         body = Statements(python, "bool").block(statements)
     body = [*helper_lines(reader), *body]
-    uses_context = any("ctx." in line for line in body)
-    arguments = "event: Any, ctx: Any" if uses_context else "event: Any"
+    names = ("event", "ctx") if any(_CONTEXT.search(line) for line in body) else ("event",)
+    body = checked_names(body, names, findings)
+    arguments = ", ".join(f"{one}: Any" for one in names)
     doc = function.doc or "Whether the event satisfies the condition."
     lines = [f"def {name}({arguments}) -> bool:", f'    """{doc}"""']
     findings.imports.add("from typing import Any")

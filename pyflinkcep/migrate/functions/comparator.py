@@ -13,6 +13,7 @@ from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source
 from pyflinkcep.migrate.java.types import INT, UNKNOWN
 from pyflinkcep.migrate.meaning.bodies import helper_lines
+from pyflinkcep.migrate.meaning.names import checked_names
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.scope import Findings, snake_case
@@ -51,7 +52,7 @@ def translate_comparator(
             else (Return(reader.read(function.body)),)
         )
         lines = Statements(Python(findings), "int").block(statements)
-        lines = [*helper_lines(reader), *lines]
+        lines = checked_names([*helper_lines(reader), *lines], ("first", "second"), findings)
     except Exception as error:
         why = reason_of(error, node)
         return stub(node, source, why, findings, name, ("first", "second"), "int", project)

@@ -17,6 +17,7 @@ from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
 from pyflinkcep.migrate.java.types import LONG, UNKNOWN
 from pyflinkcep.migrate.meaning.bodies import helper_lines
+from pyflinkcep.migrate.meaning.names import checked_names, tag_constant
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.reader import Reader
@@ -237,7 +238,8 @@ class _Translator:
         write = self._row_writer(python, result)
         lines = Statements(python, "row", write, self._output_writer(python))
         body = lines.block(statements)
-        return _Body([*helper_lines(reader), *before, *body], result)
+        body = [*helper_lines(reader), *before, *body]
+        return _Body(checked_names(body, ("self", *_PARAMETERS[kind]), self.findings), result)
 
     def _row_writer(self, python: Python, result: JavaType) -> Callable[[Expression], str]:
         return lambda value: row_of(python, value, result, self.project, self.source)
@@ -269,7 +271,7 @@ class _Translator:
             methods.append(self._lines("processTimedOutMatch", "timedOut", handler))
             bases.append("TimedOutPartialMatchHandler")
             stubs = stubs or handler.stub
-        tags = [snake_case(tag).upper().strip("_") for tag in self.findings.tags]
+        tags = [tag_constant(tag) for tag in self.findings.tags]
         listed = [f"    outputTags = ({', '.join(tags)},)", ""] if tags else []
         doc = function.doc if function.class_name else javadoc(self.node)
         head = [f"class {name}({', '.join(bases)}):", f'    """{doc or "Handles matches."}"""', ""]

@@ -68,7 +68,9 @@ def function_called(
 ) -> Expression:
     """Return what a function that is an object returns for some arguments."""
     if isinstance(owner, Lambda):
-        given = dict(zip(owner.parameters, values, strict=False))
+        if len(owner.parameters) != len(values):
+            raise reader.no(node, f"a function of {len(owner.parameters)} with {len(values)}")
+        given = dict(zip(owner.parameters, values, strict=True))
         return rewritten(owner.body, lambda p: given.get(p.name) if isinstance(p, Var) else None)
     number = owner.value if isinstance(owner, Const) else None
     if not isinstance(number, int) or reader.scope.depth > _MOST:

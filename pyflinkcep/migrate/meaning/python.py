@@ -11,9 +11,10 @@ import attrs
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.types import BOOLEAN, STRING, UNKNOWN, is_boxed, is_floating, unboxed
 from pyflinkcep.migrate.meaning.constants import constant
+from pyflinkcep.migrate.meaning.names import tag_constant
 from pyflinkcep.migrate.meaning.nulls import non_null_if
 from pyflinkcep.migrate.meaning.python_calls import CALLS, TYPED_BOOL
-from pyflinkcep.migrate.meaning.scope import Findings, snake_case
+from pyflinkcep.migrate.meaning.scope import Findings
 from pyflinkcep.migrate.meaning.tree import (
     Aggregate,
     Binary,
@@ -117,7 +118,7 @@ class Python:
             case Var(name=name):
                 return name, ATOM
             case Captured(name=name, python=python):
-                self.findings.captured[name] = None
+                self.findings.captured[name] = python
                 return python, ATOM
             case Get():
                 return self._get(of), ATOM
@@ -144,12 +145,14 @@ class Python:
 
     def _const(self, of: Const) -> tuple[str, int]:
         if of.type.name == "OutputTag":
-            return snake_case(str(of.value)).upper().strip("_"), ATOM
+            return tag_constant(str(of.value)), ATOM
         negative = isinstance(of.value, int | float) and str(of.value).startswith("-")
         return constant(of.value), UNARY if negative else ATOM
 
     def _get(self, of: Get) -> str:
         owner = self.write(of.owner, ATOM)
+        if isinstance(of.owner, Const) and isinstance(of.owner.value, int | float):
+            raise Untranslatable(f"{of.name} of {owner}, which has no fields")
         plain = of.name.isidentifier() and not keyword.iskeyword(of.name)
         root = of.owner
         while isinstance(root, Get):

@@ -63,8 +63,8 @@ class Findings:
         Finds the function that an object is, by its node, file and class around.
     objects : list
         The functions found so, which values of the type Function number.
-    captured : dict of str to None
-        The variables around that were read, whose values are known at run time alone.
+    captured : dict of str to str
+        The variables around that were read, whose values are known at run time alone, in Python.
     """
 
     notes: list[Note] = attrs.field(factory=list)
@@ -76,7 +76,7 @@ class Findings:
     aggregates: bool = False
     resolve: Callable[[Node, Source, JavaClass | None], Any] | None = None
     objects: list[Any] = attrs.field(factory=list)
-    captured: dict[str, None] = attrs.field(factory=dict)
+    captured: dict[str, str] = attrs.field(factory=dict)
 
     def note(self, file: str, line: int, what: str) -> None:
         """Add a note, once."""

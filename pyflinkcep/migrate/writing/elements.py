@@ -52,7 +52,7 @@ def _value(translation: Translation, value: Value) -> str | None:
     if not isinstance(value, Constant):
         return _row(translation, value)
     if isinstance(value.value, tuple):
-        held = [part if isinstance(part, Made) else Constant(part) for part in value.value]
+        held = [part if isinstance(part, Value) else Constant(part) for part in value.value]
         parts = [_value(translation, part) for part in held]
         known = [part for part in parts if part is not None]
         return f"[{', '.join(known)}]" if len(known) == len(parts) else None

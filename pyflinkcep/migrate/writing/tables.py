@@ -98,12 +98,14 @@ class TableWriter:
         if connector == "filesystem" and format_ in _READ:
             reader = f"spark.readStream.schema({name}).format({quoted(format_)})"
             return [f"events = {reader}.load({quoted(_path(table))})"]
+        function = self.module.name(f"{snake(table.name)}_source")
         what = f"the connector {connector!r} with {format_!r}"
-        self._note(table, f"{what} has no counterpart: write it")
-        return [
-            f"# TODO: rows of {name}, as {place} reads them from {connector!r}",
-            f'raise NotImplementedError("{place}: read the table {table.name}")',
-        ]
+        self._note(table, f"{what} has no counterpart: write {function}()")
+        todo = docstring(f"TODO: return rows of {name}, as {place} reads them from {connector!r}")
+        message = quoted(f"{place}: read the table {table.name}")
+        body = indented(f"{todo}\nraise NotImplementedError({message})")
+        self.module.function(f"def {function}(_spark: SparkSession) -> DataFrame:\n{body}")
+        return [f"events = {function}(spark)"]
 
     def _kafka(self, table: Table, schema: str, format_: str) -> list[str]:
         options = table.options
