@@ -121,6 +121,44 @@ def test_a_method_that_a_class_overrides(tmp_path):
     assert "not_translated" not in text
 
 
+@pytest.mark.parametrize("most", ["args.length", "Limits.most()"])
+def test_a_pattern_that_is_applied_in_a_loop(tmp_path, most):
+    """Its function has the counter as a parameter, and the report says that the loop is left out."""
+    body = (
+        f"for (int i = 0; i < {most}; i++) {{ final int least = i;"
+        'Pattern<Ev, ?> q = Pattern.<Ev>begin("q" + i).where(SimpleCondition.of(e -> e.n > least));'
+        "CEP.pattern(evs, q).select(m -> least).print(); }"
+    )
+    report, text = job(tmp_path, body)
+    found = match(load(report.files[0]).q_pattern(3), [{"user": "a", "n": n} for n in (3, 4)])
+
+    assert [list(one) for one in found] == [["q3"]]
+    assert "def main(spark: SparkSession, i: int)" in text
+    assert "a pattern is applied in a loop: write the loop" in report.as_text()
+
+
+COUNTED = """
+    static void each(DataStream<Ev> in, int count) {
+        for (int i = 0; i < count; i++) {
+            Pattern<Ev, ?> q = Pattern.<Ev>begin("q" + i).where(SimpleCondition.of(e -> e.n > 1));
+            for (int k = i; k < count; k++) { q = q.next("k" + k); }
+            CEP.pattern(in, q).select(m -> "x").print();
+        }
+    }
+"""
+
+
+def test_a_loop_inside_of_one_that_is_left_out(tmp_path):
+    """Of two loops the inner one, which builds the pattern, is written; both end where Java says."""
+    report, _ = job(tmp_path, "", COUNTED)
+    found = match(
+        load(report.files[0]).q_pattern(i=1, count=3),
+        [{"user": "a", "n": n} for n in (3, 1, 1)],
+    )
+
+    assert [list(one) for one in found] == [["q1", "k1", "k2"]]
+
+
 STATE = """
     static class Holds extends IterativeCondition<Ev> {
         private int seen;

@@ -357,8 +357,10 @@ class Expressions:
         self, node: Node, scope: Scope, header: Symbol | None, follow: Callable[[], object]
     ) -> None:
         """Follow the body of a loop once, and let patterns go through it at run time."""
-        watch = Watch(scope)
+        watch, streams = Watch(scope), len(self.streams)
         follow()
+        if any(stream.call.method == "pattern" for stream in self.streams[streams:]):
+            self.doubt(node, scope, "a pattern is applied in a loop: write the loop around it")
         changed, added = watch.taken()
         touches = [v for v in changed.values() if isinstance(v, Link)] or added
         if header is None and touches:
@@ -369,10 +371,8 @@ class Expressions:
         for place, value in changed.items():
             old = watch.old(place)
             if isinstance(value, Link) and isinstance(old, Link):
-                items = value.flat(old)
-                looped = Link(
-                    old, [Loop(header, tuple(items))], old.begun, old.event_type, old.name
-                )
+                loop = Loop(header, tuple(value.flat(old)))
+                looped = Link(old, [loop], old.begun, old.event_type, old.name)
                 watch.set(place, looped)
                 looped.joined = (value,)
                 self.links.append(looped)

@@ -254,6 +254,11 @@ class Walker(Invocations):
             test = Constant(True) if condition is None else self.evaluate(condition, inner)
             if not isinstance(test, Constant):
                 counted = self._counted(node, inner)
+                if counted is None:  # what it counts is no longer what it began with
+                    for name, held in inner.values.items():
+                        if isinstance(held, Constant) and type(held.value) is int:
+                            counter = snake(name)
+                            inner.set(name, Symbol(counter, "int", ((counter, "int"),)), "int")
                 self.repeated(node, inner, counted, lambda: self._round(node, inner))
                 return None
             if not test.value:
@@ -291,7 +296,7 @@ class Walker(Invocations):
         if start is None or end is None:
             return None
         python = snake(left)
-        scope.set(left, Symbol(python, "int"), "int")
+        scope.set(left, Symbol(python, "int", ((python, "int"),)), "int")
         most = f"{end} + 1" if sign == "<=" else end
         used = [value.names for value in (first, last) if isinstance(value, Symbol)]
         needed = tuple(name for some in used for name in some)
@@ -315,7 +320,7 @@ class Walker(Invocations):
         python = snake(name)
         over = self.python_of(values)
         if over is not None:
-            inner.set(name, Symbol(python, kind), kind)
+            inner.set(name, Symbol(python, kind, ((python, kind),)), kind)
             names = values.names if isinstance(values, Symbol) else ()
             header = Symbol(f"for {python} in {over}:", "loop", names)
         else:

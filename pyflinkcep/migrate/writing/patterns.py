@@ -136,8 +136,11 @@ class PatternWriter:
                 begun = self._branch(item, event_type, indent, begun=begun)
             elif isinstance(item, Loop):
                 self._need(item.header)
-                header = item.header.python
+                header, given = item.header.python, set(self._parameters)
                 self._nested(header, item.body, event_type, indent, begun=begun)
+                counter = header.split()[1]
+                if counter not in given:  # it is a variable of the loop
+                    self._parameters.pop(counter, None)
         return begun
 
     def _branch(self, item: Branch, event_type: str | None, indent: int, *, begun: bool) -> bool:
