@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from pyflinkcep.migrate.chains.values import Constant, Unknown
 from pyflinkcep.migrate.meaning.names import checked_names
 from pyflinkcep.migrate.meaning.scope import Findings
 from pyflinkcep.migrate.meaning.tree import Untranslatable
 from pyflinkcep.migrate.migration import migrate, write
+from pyflinkcep.migrate.writing.elements import rows_of
 
 PROGRAMS = Path(__file__).parent / "programs"
 HARDER = Path(__file__).parent / "harder"
@@ -125,6 +127,13 @@ def test_names_without_a_value_are_not_written(tmp_path):
     assert 'raise NotImplementedError("Job.java:14: read the table T")' in text
     assert [what in report.as_text() for what in ("n of 1", "a function of 1 with 0")] == [True] * 2
     assert "the elements are not constants" in report.as_text()
+
+
+@pytest.mark.parametrize("held", [Unknown(None), (Unknown(None),), (Constant(3),), object()])
+def test_elements_are_constants_or_none_are_written(held):
+    """An element that is not known before the program runs is never written as what stands for it."""
+    assert rows_of(None, (Constant("a"), Constant(held))) is None
+    assert rows_of(None, (Constant('a"b'), Constant(None))) == ["('a\"b',)", "(None,)"]
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def rows_of(translation: Translation, elements: tuple[Value, ...]) -> list[str] 
 
 
 def _row(translation: Translation, element: Value) -> str | None:
-    if isinstance(element, Constant) and not isinstance(element.value, tuple):
+    if isinstance(element, Constant) and isinstance(element.value, _PLAIN):
         return f"({_python(element.value)},)"
     if not isinstance(element, Made):
         return None
@@ -56,7 +56,10 @@ def _value(translation: Translation, value: Value) -> str | None:
         parts = [_value(translation, part) for part in held]
         known = [part for part in parts if part is not None]
         return f"[{', '.join(known)}]" if len(known) == len(parts) else None
-    return _python(value.value)
+    return _python(value.value) if isinstance(value.value, _PLAIN) else None
+
+
+_PLAIN = (str, int, float, type(None))  # others hold what is not known before the program runs
 
 
 def _python(value: object) -> str:
