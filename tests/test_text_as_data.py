@@ -38,6 +38,7 @@ READERS = {
     "spark/worker/wall_clock.py": "names of time zones",
     "spark/plan/patterns/explanation.py": "texts of users' objects and Columns, for explain()",
     "spark/plan/engine.py": "how Sail's plan cuts files, which it tells nowhere else",
+    "spark/plan/portable/sql.py": "window functions and intervals in SQL that users wrote",
     "spark/failures.py": "tracebacks: of a worker's error Spark has nothing but that text",
     "local.py": "the version that Java prints",
 }

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -81,11 +80,20 @@ class _Checks:
         check(self.query, self.failure)
         self._clauses()
         for plain in alternatives(self.query):
-            check(plain, self._without_iterations)
+            check(plain, self._failure_of_word(plain))
 
-    def _without_iterations(self, at: int, what: str, hint: str) -> InvalidArgumentError:
-        """Return the error for a problem of a word, which numbers iterations."""
-        return self.failure(at, *(re.sub(r"(\t|\\t)[\d.]+", "", text) for text in (what, hint)))
+    def _failure_of_word(self, plain: Query) -> Failure:
+        """Return what makes errors about a word, whose names have the numbers of iterations."""
+        names = sorted((part.variable for part in plain.components), key=len, reverse=True)
+
+        def failure(at: int, what: str, hint: str) -> InvalidArgumentError:
+            for name in names:
+                for shown in (name, repr(name)[1:-1]):
+                    what = what.replace(shown, variable_of(name))
+                    hint = hint.replace(shown, variable_of(name))
+            return self.failure(at, what, hint)
+
+        return failure
 
     @property
     def _at(self) -> int:
