@@ -98,6 +98,7 @@ class Job {
         Of(Ev ev) { this.ev = ev; }
         public boolean filter(Ev e, Context<Ev> ctx) throws Exception { return e.n > ev.n; }
     }
+    static final Duration WINDOW = Duration.ofMinion { of(1) };
     static class Own implements PatternSelectFunction<Ev, Integer> {
         private final Function<Ev, Integer> of = e -> e.n.max;
         public Integer select(Map<String, List<Ev>> m) { return of.apply(); }
@@ -107,7 +108,7 @@ class Job {
             + "WITH ('connector' = 'none')");
         tEnv.executeSql("SELECT M.a FROM T MATCH_RECOGNIZE (ORDER BY ts MEASURES A.n AS a "
             + "PATTERN (A) DEFINE A AS A.n > 1) AS M").print();
-        Pattern<Ev, ?> p = Pattern.<Ev>begin("a").where(new Of(1));
+        Pattern<Ev, ?> p = Pattern.<Ev>begin("a").where(new Of(1)).within(WINDOW);
         CEP.pattern(env.fromElements(new Ev(List.of(of(m), 1))), p).select(new Own()).print();
     }
 }
@@ -124,7 +125,8 @@ def test_names_without_a_value_are_not_written(tmp_path):
     assert undefined(tmp_path / "out") == ""
     assert text.count("raise not_translated('") == 2
     assert "events = t_source(spark)" in text
-    assert 'raise NotImplementedError("Job.java:14: read the table T")' in text
+    assert ".within(within_window)" in text
+    assert 'raise NotImplementedError("Job.java:15: read the table T")' in text
     assert [what in report.as_text() for what in ("n of 1", "a function of 1 with 0")] == [True] * 2
     assert "the elements are not constants" in report.as_text()
 

@@ -154,7 +154,7 @@ def _names(value: Value) -> dict[str, str]:
 def _operand(value: Value) -> str | None:
     if isinstance(value, Symbol):
         return value.python
-    if isinstance(value, Constant):
+    if isinstance(value, Constant) and not isinstance(value.value, tuple):
         return quoted(value.value) if isinstance(value.value, str) else repr(value.value)
     return None
 

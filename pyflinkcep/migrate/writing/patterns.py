@@ -244,7 +244,7 @@ class PatternWriter:
         return ("where", [quoted(sql)]), kind
 
     def _argument(self, call: Call, value: Value, indent: int) -> str:
-        if isinstance(value, Constant):
+        if isinstance(value, Constant) and not isinstance(value.value, tuple):
             return self._constant(value.value)
         if isinstance(value, Symbol):
             self._need(value)
