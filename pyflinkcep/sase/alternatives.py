@@ -22,7 +22,7 @@ from pyflinkcep.sase.iterations import Iterations, untitled
 from pyflinkcep.sase.model import Component, Query, Strategy
 from pyflinkcep.sase.normal_form import clauses
 from pyflinkcep.sase.placement import clause_edges
-from pyflinkcep.sase.shapes import Word
+from pyflinkcep.sase.shapes import Word, variable_of
 from pyflinkcep.sase.tree import ALL, BEFORE, references
 
 __all__ = ["alternatives"]
@@ -77,13 +77,22 @@ class _Writer:
         return Query(
             query.form,
             tuple(components),
-            tuple((name, query.strategy_of(name)) for name in before if query.strategies),
+            self._strategies(before),
             query.equal,
             query.constants,
             tuple(conditions),
             query.window,
             most_events=query.most_events,
         )
+
+    def _strategies(self, word: Word) -> tuple[tuple[str, Strategy], ...]:
+        """Return the strategies of a word, and all that make the query see the whole stream."""
+        query = self.query
+        own = tuple((name, query.strategy_of(name)) for name in word if query.strategies)
+        present = {variable_of(name) for name in word}
+        # Without them [attr] would be a partition of this word, and a condition in the others.
+        absent = [(name, how) for name, how in query.strategies if name not in present]
+        return *own, *(each for each in absent if each[1] is Strategy.STRICT_CONTIGUITY)
 
     # --- what else may come next
 

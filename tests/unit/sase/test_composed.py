@@ -216,6 +216,22 @@ def test_several_strategies() -> None:
         assert len(matches(parse(text), events(letters))) == len(expected)
 
 
+def test_a_test_of_equality_holds_in_the_words_without_a_strict_component() -> None:
+    """Where [attr] is a condition and no partition, it is one in every word: k has no key here."""
+    text = """PATTERN SEQ(A? a, B? b, A c)
+        WHERE strict_contiguity(a) { } AND skip_till_next_match(b, c) { [k] } WITHIN 6"""
+    rows = [
+        {"ts": at, "type": kind, "k": k}
+        for at, (kind, k) in enumerate([("A", 0), ("B", None), ("A", None), ("B", 1), ("A", 0)])
+    ]
+    listed = [match for match in matchSase(text, rows, "ts") if "b" in match]
+    assert all(word.is_global for word in alternatives(parse(text)))
+    assert listed == []
+
+    (whole,) = matchSase(f"{text} SLIDE 6 RETURN count(*) AS n", rows, "ts")
+    assert whole["n"] == len(matchSase(text, rows, "ts"))
+
+
 @pytest.mark.parametrize("evaluation", ["backtracking", "eventLists"])
 def test_the_first_match_of_a_start(evaluation: str) -> None:
     """That which takes where others skip, earlier components first, the shorter of two."""
