@@ -23,7 +23,7 @@ from tests.spark.stream_job import RISES, SCHEMA, WINDOW
 from tests.spark.streams import FileSource
 
 ROOT = Path(__file__).parents[2]
-KILLS = int(os.environ.get("KILLS", "3"))  # each costs the start of a JVM
+KILLS = int(os.environ.get("KILLS", "2"))  # each costs the start of a JVM
 FILES = max(40, 10 * KILLS)  # more than that many short runs can read
 
 
