@@ -123,7 +123,7 @@ def run_both(frames: list[DataFrame], folder: Path) -> list[Finished]:
 
 def test_recorded_cases_in_two_queries(spark: SparkSession, tmp_path: Path) -> None:
     """Patterns of Flink's cases, many in a query, give the operator's answers in its order."""
-    cases = chosen_cases(12)
+    cases = chosen_cases(18)
     batches: list[list[dict[str, Any]]] = [[], []]
     for case in cases:
         rows = [
