@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 
 import attrs
@@ -15,6 +17,7 @@ __all__ = [
     "Place",
     "TimeUnitWarning",
     "UnusedResultWarning",
+    "already_said",
     "caller",
 ]
 
@@ -52,6 +55,14 @@ class MicroBatchWarning(UserWarning):
     It finds no match that spans two micro-batches. Apply the pattern to the stream, and use
     ``foreachBatch`` on its result.
     """
+
+
+@contextmanager
+def already_said(category: type[Warning]) -> Iterator[None]:
+    """Leave out warnings of a category: a worker does again what the driver has warned of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category)
+        yield
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ from typing import Any
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.evaluator import event_function
-from pyflinkcep.expressions.program import CompiledExpressions, Kind
+from pyflinkcep.expressions.program import EXACT_DIGITS, CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import MatchExpression
 
 __all__ = ["kind_of_values", "local_expressions", "machine_value"]
@@ -76,6 +76,8 @@ def kind_of_values(sql: str, values: Iterable[Any]) -> Kind | None:
     found = dict.fromkeys(_kind_of(sql, value) for value in values if value is not None)
     if set(found) == {Kind.BIGINT, Kind.DOUBLE}:
         return Kind.DOUBLE
+    if set(found) == {Kind.DECIMAL, Kind.WIDE_DECIMAL}:
+        return Kind.WIDE_DECIMAL
     if len(found) > 1:
         names = " and ".join(kind.value for kind in found)
         raise InputError(f"{sql!r}: expected values of one type, got {names}", "cast it")
@@ -85,6 +87,8 @@ def kind_of_values(sql: str, values: Iterable[Any]) -> Kind | None:
 def _kind_of(sql: str, value: Any) -> Kind:
     if isinstance(value, datetime):
         return Kind.TIMESTAMP_NTZ if value.tzinfo is None else Kind.TIMESTAMP
+    if isinstance(value, Decimal) and len(value.as_tuple().digits) > EXACT_DIGITS:
+        return Kind.WIDE_DECIMAL
     for type_ in type(value).__mro__:
         if type_ in _KINDS:
             return _KINDS[type_]

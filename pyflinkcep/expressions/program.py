@@ -123,6 +123,7 @@ import attrs
 
 __all__ = [
     "ALL",
+    "EXACT_DIGITS",
     "Code",
     "CompiledExpressions",
     "Field",
@@ -146,6 +147,10 @@ class Type(IntEnum):
     TEXT = 2
 
 
+EXACT_DIGITS = 15
+"""Decimals of up to this many digits have distinct nearest doubles."""
+
+
 class Kind(Enum):
     """The type of a value in SQL."""
 
@@ -158,7 +163,7 @@ class Kind(Enum):
     DATE = "date"
     INTERVAL = "interval day to second"
     DECIMAL = "decimal"
-    """Of at most 15 digits, so that comparing the nearest doubles is exact."""
+    """Of at most `EXACT_DIGITS` digits, so that comparing the nearest doubles is exact."""
     WIDE_DECIMAL = "decimal of more than 15 digits"
 
     @property

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from pyflinkcep.expressions.arrays import Array, TextRanks, Values
 from pyflinkcep.expressions.event_arrays import Range
-from pyflinkcep.expressions.program import Kind, Type
+from pyflinkcep.expressions.program import EXACT_DIGITS, Kind, Type
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
 
@@ -40,7 +40,9 @@ def kind_of(type_: pa.DataType) -> Kind | None:
         return Kind.DATE
     if pa.types.is_duration(type_) and type_.unit in _US:
         return Kind.INTERVAL
-    return Kind.DECIMAL if pa.types.is_decimal(type_) else None
+    if pa.types.is_decimal(type_):
+        return Kind.DECIMAL if type_.precision <= EXACT_DIGITS else Kind.WIDE_DECIMAL
+    return None
 
 
 def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:

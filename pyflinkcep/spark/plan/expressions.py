@@ -15,7 +15,7 @@ from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.matching.columns import field_names
 from pyflinkcep.spark.plan.analysis import is_ansi, where
 from pyflinkcep.spark.plan.asked import analysed
-from pyflinkcep.spark.plan.kinds import common_kind
+from pyflinkcep.spark.plan.kinds import common_kind, is_long_decimal
 from pyflinkcep.spark.plan.portable.sql import sql_column
 
 __all__ = ["compiled_expressions", "field_columns", "kind_of", "machine_column"]
@@ -27,8 +27,6 @@ _CASTS = {
     Kind.DECIMAL: "double",
     Kind.WIDE_DECIMAL: "double",
 }
-_MOST_EXACT_DIGITS = 15
-"""Decimals of up to this many digits have distinct nearest doubles."""
 
 
 def compiled_expressions(nfa: NFA, dataframe: DataFrame) -> CompiledExpressions | None:
@@ -79,7 +77,7 @@ def _kind(nfa: NFA, atom: Atom, sql: str, type_: DataType) -> Kind:
 def kind_of(type_: DataType) -> Kind | None:
     """Return the kind of a type in match expressions; None if they cannot use it."""
     if isinstance(type_, DecimalType):
-        return Kind.DECIMAL if type_.precision <= _MOST_EXACT_DIGITS else Kind.WIDE_DECIMAL
+        return Kind.WIDE_DECIMAL if is_long_decimal(type_) else Kind.DECIMAL
     if isinstance(type_, StringType) and type_.collation != "UTF8_BINARY":
         return None
     return Kind.INTERVAL if isinstance(type_, DayTimeIntervalType) else common_kind(type_)

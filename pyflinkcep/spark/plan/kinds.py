@@ -7,6 +7,7 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     DateType,
+    DecimalType,
     FractionalType,
     IntegralType,
     StringType,
@@ -14,9 +15,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.program import EXACT_DIGITS, Kind
 
-__all__ = ["common_kind"]
+__all__ = ["common_kind", "is_long_decimal"]
 
 _KINDS: dict[type[DataType], Kind] = {
     IntegralType: Kind.BIGINT,
@@ -32,3 +33,8 @@ _KINDS: dict[type[DataType], Kind] = {
 def common_kind(type_: DataType) -> Kind | None:
     """Return the kind of a type in match expressions and queries alike; None if it has none."""
     return next((kind for known, kind in _KINDS.items() if isinstance(type_, known)), None)
+
+
+def is_long_decimal(type_: DataType) -> bool:
+    """Whether a type is a decimal of which different values have one nearest double."""
+    return isinstance(type_, DecimalType) and type_.precision > EXACT_DIGITS

@@ -16,6 +16,7 @@ from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.layout import KeyText, Layout
 from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.spark.worker.sorting import whole_keys
+from pyflinkcep.warned import LongDecimalWarning, already_said
 
 __all__ = ["StandardTask"]
 
@@ -41,7 +42,8 @@ class StandardTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the rows of a partition; yield its output."""
-        compiled = self.rows.plan.compiled()
+        with already_said(LongDecimalWarning):
+            compiled = self.rows.plan.compiled()
         if self.order is not None:
             tables = whole_keys(batches, self.order)
             batches = (batch for table in tables for batch in table.combine_chunks().to_batches())

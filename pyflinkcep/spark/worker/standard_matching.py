@@ -23,6 +23,7 @@ from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.state.pages import AT_THE_END, NO_DEADLINE
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.time import MAX_WATERMARK
+from pyflinkcep.warned import LongDecimalWarning, already_said
 
 __all__ = ["ClauseMatching", "ClausePages", "StandardStreamTask"]
 
@@ -85,7 +86,8 @@ class ClausePages:
 
     def __init__(self, rows: StandardRows) -> None:
         self._rows = rows
-        self._compiled = rows.plan.compiled()
+        with already_said(LongDecimalWarning):
+            self._compiled = rows.plan.compiled()
         self._looks_back = rows.plan.looks_back
         self._counts_rows = rows.plan.counts_rows
         self._found: list[pa.RecordBatch] = []

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pandas as pd
@@ -11,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pyflinkcep import Pattern, match, matchSase
+from pyflinkcep import LongDecimalWarning, Pattern, match, matchSase
 from pyflinkcep.testing import trace
 
 
@@ -82,3 +84,17 @@ def test_order_to_the_microsecond() -> None:
         ]  # fmt: skip
     arrived = match(pattern, rows, timestamp="at", delayThreshold=timedelta(seconds=1))
     assert arrived[0]["a"][0]["n"] == 0  # as they arrived, as on a stream
+
+
+def test_long_decimals_are_compared_with_a_warning() -> None:
+    """Decimals of more than 15 digits are compared as doubles, which a warning says."""
+    pattern = Pattern.begin("a").next("b").where("d > last(a.d)")
+    for whole, is_long in (("1234567890123456789", True), ("12345", False)):
+        values = [Decimal(f"{whole}.{n}") for n in range(2)]
+        columns = {"n": [0, 1], "d": values}
+        for events in (pa.table(columns).to_pylist(), columns, pa.table(columns)):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                found = match(pattern, events)
+            assert len(found) == (0 if is_long else 1)
+            assert [w.category for w in caught] == [LongDecimalWarning] * is_long

@@ -20,7 +20,8 @@ from pyflinkcep.sase.moments import literal_moments, with_instants
 from pyflinkcep.sase.types import check_types, one_line, output_attributes
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.asked import types_of
-from pyflinkcep.spark.plan.kinds import common_kind
+from pyflinkcep.spark.plan.kinds import common_kind, is_long_decimal
+from pyflinkcep.warned import LongDecimalWarning, Place
 
 __all__ = ["attribute_kinds", "in_session_zone"]
 
@@ -47,7 +48,23 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
     outputs = {**_output_kinds(query, dataframe), **_known(types, given_out)}
     types |= {a: _column_type(dataframe, a, name) for a in asked if a not in types}
     kinds = {a: _kind_of(types[a], a, name) for a in asked}
+    _warn_of_digits(query, [a for a in asked if is_long_decimal(types[a])])
     return {**kinds, **check_types(query, {**outputs, **kinds})}
+
+
+def _warn_of_digits(query: Query, attributes: Iterable[str]) -> None:
+    """Warn of decimals that conditions compare; ``[attr]`` compares them digit by digit."""
+    by_key = () if query.is_global else query.equal
+    beside = set(queried_attributes(attrs.evolve(query, equal=())))
+    compared = [name for name in attributes if name in beside or name not in by_key]
+    if compared:
+        text = (
+            f"query {one_line(query)}: compares {' and '.join(compared)}, of more than 15 digits, "
+            "as doubles: decimals that differ in later digits only are equal. Write [attr] for equal "
+            "keys, or cast both to string, or to bigint if they have no fraction; cast both to "
+            "double if that is what you want"
+        )
+        Place.here().warn(text, LongDecimalWarning)
 
 
 def in_session_zone(query: Query, dataframe: DataFrame) -> Query:
