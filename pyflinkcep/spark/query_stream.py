@@ -32,6 +32,7 @@ from pyflinkcep.spark.plan.source import time_name
 from pyflinkcep.spark.shown import stream_facts
 from pyflinkcep.spark.side_outputs import SideOutputs
 from pyflinkcep.trace.why import WhyNot
+from pyflinkcep.warned import LongDecimalWarning, already_said
 
 __all__ = ["QueryStream"]
 
@@ -176,7 +177,8 @@ class QueryStream(SideOutputs):
             return self._totalled(self._query.totals, how)
         pattern = self._as_pattern(how)
         if pattern is not None:
-            return self._returned(pattern.toDF())
+            with already_said(LongDecimalWarning):
+                return self._returned(pattern.toDF())
         job = self._job(how)
         result = self._result(job, match_rows(job.source, self._query.variables))
         return self._returned(result)
@@ -261,7 +263,8 @@ class QueryStream(SideOutputs):
         how = self._how()
         pattern = self._as_pattern(how)
         if pattern is not None:
-            return pattern.process(function, schema)
+            with already_said(LongDecimalWarning):
+                return pattern.process(function, schema)
         return self._applied(self._job(how), function, schema)
 
     def compressed(self) -> CompressedStream:

@@ -60,7 +60,7 @@ def _warn_of_digits(query: Query, attributes: Iterable[str]) -> None:
     if compared:
         text = (
             f"query {one_line(query)}: compares {' and '.join(compared)}, of more than 15 digits, "
-            "as doubles: decimals that differ in later digits only are equal. Write [attr] for equal "
+            "as doubles: those that differ in later digits only are equal. Write [attr] for equal "
             "keys, or cast both to string, or to bigint if they have no fraction; cast both to "
             "double if that is what you want"
         )
