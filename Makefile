@@ -25,7 +25,8 @@ check: ## format, lint, types, import contracts and the tests without Java: unde
 	ruff format --check .
 	mypy
 	lint-imports
-	pytest -q -m "not spark" --ignore tests/test_tooling.py
+	pytest -q -m "not spark" -n logical --maxprocesses 4 --dist loadgroup \
+		--ignore tests/test_tooling.py --deselect tests/test_architecture.py::test_imports_point_one_way
 
 test: ## everything
 	pytest

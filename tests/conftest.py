@@ -24,7 +24,6 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 
 _SPARK_TESTS = Path(__file__).parent / "spark"
 _ON_SAIL = os.environ.get("PYFLINKCEP_TEST_ENGINE") == "sail"
-_OWN_JVM = ("test_stream_crash.py", "test_stream_cluster.py")
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at its options
@@ -38,8 +37,19 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
         option.numprocesses, option.dist = 2, "loadgroup"
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let ``--dist loadgroup`` go by the groups of this suite."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from tests.distribution import Distribution
+
+    config.option.loadscopereorder = False  # what is collected first begins first
+    return Distribution(config, log)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark tests that need a JVM, and keep those of a kind in one process: each starts a JVM."""
+    """Mark tests that need a JVM; several processes begin with what takes long."""
     if _ON_SAIL:
         from tests.sail.left_out import leave_out
 
@@ -47,11 +57,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if _SPARK_TESTS in item.path.parents:
             item.add_marker(pytest.mark.spark)
-        if item.path.name in _OWN_JVM:
-            continue  # their jobs run elsewhere: whichever process is free may wait for them
-        if item.get_closest_marker("spark") and config.pluginmanager.hasplugin("xdist"):
-            name = "streams" if item.path.name.startswith("test_stream") else "batch"
-            item.add_marker(pytest.mark.xdist_group(name))
+    if hasattr(config, "workerinput"):
+        from tests.distribution import place
+
+        items.sort(key=lambda item: place(item.nodeid))
 
 
 def pytest_collection_finish() -> None:

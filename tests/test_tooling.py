@@ -18,7 +18,7 @@ FOLDERS = ["--no-cache", "pyflinkcep", "tests", "samples"]
     [
         ("ruff", ["check", *FOLDERS]),
         ("ruff", ["format", "--check", *FOLDERS]),
-        pytest.param("mypy", [], marks=pytest.mark.xdist_group("mypy")),
+        ("mypy", []),
     ],
     ids=["lint", "format", "types"],
 )

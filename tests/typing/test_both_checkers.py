@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Type checkers accept what users write, and refuse what they mistype: the marked lines."""
+"""
+Type checkers accept what users write, and refuse what they mistype: the marked lines.
+
+mypy does so with the package, in ``tests/test_tooling.py``.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +21,6 @@ def _output(*command: str) -> tuple[int, str]:
         [sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True, check=False
     )
     return done.returncode, done.stdout[-3000:] + done.stderr[-3000:] if done.returncode else ""
-
-
-@pytest.mark.xdist_group("mypy")  # in one process with the other run: they share a cache
-def test_mypy() -> None:
-    """mypy reports no unmarked line, and no mark on a line that it accepts."""
-    pytest.importorskip("mypy")
-
-    assert _output("mypy", "--strict", "tests/typing") == (0, "")
 
 
 def test_pyright() -> None:

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tests run in one process when the suite runs in two."""
+
+from __future__ import annotations
+
+from xdist.scheduler import LoadScopeScheduling
+
+__all__ = ["ALSO_ON_SPARK", "Distribution", "group", "place"]
+
+ALSO_ON_SPARK = ("tests/migrate/test_runs.py", "tests/test_docs.py", "tests/test_samples.py")
+"""The files that are not in ``tests/spark``, and have tests that need its session."""
+
+_OWN_JVM = ("tests/spark/test_stream_cluster.py", "tests/spark/test_stream_crash.py")
+_LONG = (*_OWN_JVM, "tests/unit/kernel/test_sanitized.py", "tests/test_tooling.py")
+
+
+def group(test: str) -> str:
+    """Return what a test runs in one process with: all of its group, and by default of its file."""
+    file = test.partition("::")[0]
+    if file in _OWN_JVM:
+        return file  # whichever process is free may wait for them
+    if file.startswith("tests/spark/test_stream"):
+        return "streams"
+    return "batch" if file.startswith("tests/spark/") or file in ALSO_ON_SPARK else file
+
+
+def place(test: str) -> int:
+    """Return when a test begins: what takes long does so early, so that no core idles at the end."""
+    kind = group(test)
+    return 0 if kind in ("streams", "batch") else 1 if kind in _LONG else 2
+
+
+class Distribution(LoadScopeScheduling):
+    """
+    Gives each process one kind of tests on Spark, whose JVM is soon quick at it, then files.
+
+    It goes by the names of tests: what xdist makes of the markers of groups is lost in pytest 9.2.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group(nodeid)
