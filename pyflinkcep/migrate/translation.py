@@ -234,7 +234,8 @@ def known(code: Code, project: Project, *, captures: bool = True) -> dict[str, A
         used = names_reached(code.node, code.scope.owner)
     found = {}
     for name, value in code.scope.all().items():
-        given = _known(name, value, project, captures) if name in used else None
+        seen = name.removeprefix("this.") in used
+        given = _known(name, value, project, captures) if seen else None
         if given is not None:
             found[name] = given
     return found

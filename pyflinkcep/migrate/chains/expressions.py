@@ -11,7 +11,7 @@ import attrs
 from pyflinkcep.migrate.chains.branches import Watch, either
 from pyflinkcep.migrate.chains.constants import binary, converted, least, literal, unary
 from pyflinkcep.migrate.chains.lookup import javadoc, simple_name, snake, type_arguments
-from pyflinkcep.migrate.chains.objects import by_field, construct, names_reached
+from pyflinkcep.migrate.chains.objects import by_field, changes, construct, names_reached
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
@@ -34,18 +34,10 @@ from pyflinkcep.migrate.translated import Note
 
 __all__ = ["Expressions"]
 
-_LITERALS = frozenset(
-    [
-        "string_literal",
-        "character_literal",
-        "true",
-        "false",
-        "null_literal",
-        "decimal_integer_literal",
-        "hex_integer_literal",
-        "decimal_floating_point_literal",
-    ]
-)
+_LITERALS = frozenset({
+    "string_literal", "character_literal", "true", "false", "null_literal",
+    "decimal_integer_literal", "hex_integer_literal", "decimal_floating_point_literal",
+})  # fmt: skip
 _CODE = frozenset(["lambda_expression", "method_reference", "class_literal"])
 
 
@@ -108,16 +100,17 @@ class Expressions:
         return Unknown(Code(node, scope.source, scope.snapshot())) if value is None else value
 
     def captured(self, node: Node, scope: Scope) -> Code:
-        """Return code to be translated later, with the variables and fields that it sees now."""
+        """Return code to be translated later, with what it sees now; ``this.x`` if x is hidden."""
         seen = scope.snapshot()
         owner = scope.owner
         while owner is not None:
             names = names_reached(node, owner) & set(owner.fields)
-            for name in sorted(names - set(seen.values)):
+            for name in sorted(names):
                 field = owner.fields[name]
+                key = f"this.{name}" if name in seen.values else name
                 value = None if field.is_constant else self.field(name, scope)
                 if isinstance(value, Symbol | Constant):
-                    seen.values[name] = value
+                    seen.values.setdefault(key, value)
             owner = owner.outer
         return Code(node, scope.source, seen)
 
@@ -203,6 +196,11 @@ class Expressions:
                 value = converted(self.evaluate(found.value, scope), str(found.type))
                 node = found.value.parent.parent
                 self._fields[key] = self.declared(value, name, str(found.type), node)
+                if isinstance(value, Constant) and changes(owner, name, value, self.project):
+                    self.doubt(node, scope, f"{name} is a parameter: Java assigns it while it runs")
+                    python = snake(name)
+                    names = ((python, str(found.type)),)
+                    self._fields[key] = Symbol(python, str(found.type), names, value.value)
             elif (assigned := self._assigned(owner, name)) is not None:
                 self._fields[key] = self.declared(assigned, name, str(found.type), owner.node)
             elif self.is_stream_type(str(found.type)):

@@ -11,12 +11,13 @@ import attrs
 
 from pyflinkcep.migrate.chains.constants import converted, literal
 from pyflinkcep.migrate.chains.lookup import inside
-from pyflinkcep.migrate.chains.values import Made, Value
+from pyflinkcep.migrate.chains.values import Constant, Made, Value
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, children, text_of
+from pyflinkcep.migrate.java.written import is_assigned
 
-__all__ = ["by_field", "construct", "names_in", "names_reached"]
+__all__ = ["by_field", "changes", "construct", "names_in", "names_reached"]
 
 
 def construct(follow: Callable[..., Any], declared: JavaClass, made: Made, *, given: bool) -> Made:
@@ -102,6 +103,14 @@ def _kept(
         elif value is None:
             given.pop(left, None)
     return given
+
+
+def changes(owner: JavaClass, name: str, value: Constant, project: Project) -> bool:
+    """Whether a static field that is known at first is assigned later."""
+    modifiers = owner.fields[name].modifiers
+    kept = "static" not in modifiers or "final" in modifiers
+    plain = isinstance(value.value, int | float | str)
+    return not kept and plain and is_assigned(name, owner, project)
 
 
 @lru_cache(maxsize=4096)

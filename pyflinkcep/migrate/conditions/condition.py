@@ -18,6 +18,7 @@ from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.java.types import BOOLEAN, is_boxed, is_numeric, unboxed
 from pyflinkcep.migrate.meaning.bodies import folded_body, has_aggregates, helper_lines
+from pyflinkcep.migrate.meaning.changes import checked_changes
 from pyflinkcep.migrate.meaning.loops import streams_folded
 from pyflinkcep.migrate.meaning.names import checked_names
 from pyflinkcep.migrate.meaning.python import Python
@@ -212,6 +213,7 @@ def _function(
     name = snake_case(name)
     findings.aggregates = False
     if written is not None and not _is_long(written) and not has_aggregates(written):
+        checked_changes(written)
         body = [f"return {python.condition(written)}"]
     else:
         statements = (
@@ -219,6 +221,7 @@ def _function(
             if function.is_block
             else (Return(reader.read(function.body)),)
         )
+        checked_changes(statements)
         body = Statements(python, "bool").block(statements)
     body = [*helper_lines(reader), *body]
     names = ("event", "ctx") if any(_CONTEXT.search(line) for line in body) else ("event",)

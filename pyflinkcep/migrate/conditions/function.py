@@ -11,15 +11,15 @@ from typing import Any
 import attrs
 
 from pyflinkcep.migrate.conditions.known import expression_of
+from pyflinkcep.migrate.conditions.state import fields_of_body, fields_of_object, locals_around
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of, read_type
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, children, line_of, parse_java, text_of
 from pyflinkcep.migrate.java.types import UNKNOWN
 from pyflinkcep.migrate.meaning.lambdas import parameters_of
-from pyflinkcep.migrate.meaning.objects import assigned, initial, opened
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.scope import Findings, Scope
-from pyflinkcep.migrate.meaning.tree import Call, Expression, Untranslatable
+from pyflinkcep.migrate.meaning.tree import Expression, Untranslatable
 
 __all__ = ["Function", "function_of", "javadoc", "reader_of"]
 
@@ -54,6 +54,14 @@ class Function:
         The type arguments of the class that it extends.
     class_name : str
         The name of the class; empty for anonymous ones.
+    dynamic : JavaClass or None
+        The class of the object, whose methods may override those that the class around has.
+    hidden : frozenset of str
+        The names around that the function does not see, such as those of its own fields.
+    around : frozenset of str
+        The variables around the function.
+    anonymous : bool
+        Whether it is a method of an anonymous class.
     """
 
     parameters: tuple[tuple[str, JavaType], ...]
@@ -68,6 +76,10 @@ class Function:
     doc: str = ""
     type_arguments: tuple[JavaType, ...] = ()
     class_name: str = ""
+    dynamic: JavaClass | None = None
+    hidden: frozenset[str] = frozenset()
+    around: frozenset[str] = frozenset()
+    anonymous: bool = False
 
     @property
     def is_block(self) -> bool:
@@ -77,10 +89,18 @@ class Function:
 
 def reader_of(function: Function, findings: Findings, known: Mapping[str, Any]) -> Reader:
     """Return a reader of the body of a function."""
-    scope = Scope(function.source, function.within, function.project, fields=dict(function.fields))
+    scope = Scope(
+        function.source,
+        function.within,
+        function.project,
+        fields=dict(function.fields),
+        dynamic=function.dynamic,
+        around=function.around,
+        anonymous=function.anonymous,
+    )
     for name, value in known.items():
         known_value = expression_of(value, function.project)
-        if known_value is not None:
+        if known_value is not None and name not in function.hidden:
             scope.fields.setdefault(name, known_value)
     return Reader(scope, findings, local_methods=function.methods)
 
@@ -134,7 +154,10 @@ class _Finder:
             case "lambda_expression":
                 body = node.child_by_field_name("body")
                 parameters = tuple(parameters_of(node))
-                return Function(parameters, body, self.project, source, within, doc=javadoc(node))
+                doc, around = javadoc(node), locals_around(node)
+                return Function(
+                    parameters, body, self.project, source, within, doc=doc, around=around
+                )
             case "method_reference":
                 return self._reference(node, source, within)
             case "object_creation_expression":
@@ -165,45 +188,28 @@ class _Finder:
         type_ = read_type(node.child_by_field_name("type"))
         body = next((part for part in children(node) if part.type == "class_body"), None)
         of = self.project.find(type_.name, source, within)
+        arguments = children(node.child_by_field_name("arguments"))
         if body is not None:
             own = [part for part in children(body) if part.type == "method_declaration"]
             declared = {(m.name, len(m.parameters)): m for m in (method_of(part) for part in own)}
-            fields = self._fields_of_body(body, source, within)
             found = next((m for m in declared.values() if m.name in self.methods), None)
-            opening = next((m for m in declared.values() if m.name == "open"), None)
-            if opening is not None:
-                inner = self._reader(source, within)
-                inner.scope.fields.update(fields)
-                fields.update(opened(inner, opening))
+            fields, names = fields_of_body(
+                self._reader(source, within), body, declared, self.methods
+            )
+            if of is not None:
+                reader = self._reader(source, within)
+                fields = {**fields_of_object(reader, of, arguments, node, self.methods), **fields}
+                names |= set(self.project.all_fields(of))
             if found is not None:
-                return self._method(found, source, within, type_, fields, declared)
+                made = self._method(found, source, within, type_, fields, declared)
+                around = locals_around(node) - names
+                return attrs.evolve(
+                    made, dynamic=of, hidden=frozenset(names), around=around, anonymous=True
+                )
         if of is None:
             raise Untranslatable(f"the class {type_} is not in the sources", line_of(node))
-        arguments = children(node.child_by_field_name("arguments"))
-        return self.of_class(of, arguments, node, source, within, type_)
-
-    def _fields_of_body(
-        self, body: Node, source: Source, within: JavaClass | None
-    ) -> dict[str, Expression]:
-        fields: dict[str, Expression] = {}
-        for part in children(body):
-            if part.type != "field_declaration":
-                continue
-            for declarator in part.children_by_field_name("declarator"):
-                value = declarator.child_by_field_name("value")
-                if value is None:
-                    continue
-                name, type_ = (
-                    declarator.child_by_field_name("name"),
-                    part.child_by_field_name("type"),
-                )
-                reader = self._reader(source, within)
-                reader.scope.fields.update(fields)
-                with suppress(Untranslatable):
-                    held = reader.assigned(reader.argument(value), read_type(type_))
-                    if not (isinstance(held, Call) and not held.operands):
-                        fields[text_of(name)] = held
-        return fields
+        made = self.of_class(of, arguments, node, source, within, type_)
+        return made if body is None else attrs.evolve(made, fields=fields, methods=declared)
 
     def of_class(
         self,
@@ -228,20 +234,15 @@ class _Finder:
         )
         if method is None:
             raise Untranslatable(f"{of.name} has no {self.methods[0]}()", line_of(node))
-        fields = initial(reader, of)
-        constructor = next(
-            (m for m in of.methods.get(of.name, []) if len(m.parameters) == len(arguments)), None
-        )
-        if constructor is not None:
-            values = [reader.argument(argument) for argument in arguments]
-            fields.update(assigned(reader, of, constructor, values))
-        elif arguments:
-            fields.update(zip(of.fields, map(reader.argument, arguments), strict=False))
-        fields.update(self._opened(of, fields, reader))
+        fields = fields_of_object(reader, of, arguments, node, self.methods)
+        own = set(self.project.all_fields(of))
+        hidden = frozenset(own | locals_around(node))
         parents = [one for one in (of.superclass, *of.interfaces) if one is not None and one.args]
         above = parents[0] if parents else type_
-        found = self._method(method, of.source, of, above, fields, {})
-        return attrs.evolve(found, class_name=of.name, doc=found.doc or javadoc(of.node))
+        owner = method.owner or of
+        found = self._method(method, owner.source, owner, above, fields, {})
+        doc = found.doc or javadoc(of.node)
+        return attrs.evolve(found, class_name=of.name, doc=doc, dynamic=of, hidden=hidden)
 
     def _reader(self, source: Source, within: JavaClass | None) -> Reader:
         """Return a reader of what is given to a constructor or method."""
@@ -251,16 +252,6 @@ class _Finder:
             if expression is not None:
                 reader.scope.values[name] = expression
         return reader
-
-    def _opened(
-        self, of: JavaClass, fields: dict[str, Expression], reader: Reader
-    ) -> dict[str, Expression]:
-        """Return what ``open()`` assigns to fields, as far as the values are known."""
-        for owner in self.project.lineage(of):
-            for method in owner.methods.get("open", []):
-                inner = reader.at(owner.source, owner, fields=dict(fields))
-                return opened(inner, method)
-        return {}
 
     def _method(
         self,
@@ -300,9 +291,12 @@ class _Finder:
         if of is None:
             raise Untranslatable(f"the class {owner} is not in the sources", line_of(node))
         for count in (1, 2):
-            method = self.project.method(of, name, count)
-            if method is not None:
-                return self._method(method, of.source, of, JavaType("?"), {}, {})
+            methods = self.project.overloads(of, name, count)
+            if len(methods) > 1:
+                raise Untranslatable(f"which of several {name}() is meant", line_of(node))
+            for method in methods:
+                around = method.owner or of
+                return self._method(method, around.source, around, JavaType("?"), {}, {})
         text = f"(({owner} it) -> it.{name}())"
         inner = parse_java(f"class X {{ Object x = {text}; }}", source.file)
         lambda_node = _first(inner.root, "lambda_expression")
@@ -319,9 +313,11 @@ class _Finder:
         of = self.project.find(owner_name, source, within) if owner_name else within
         around = of
         while around is not None:
-            method = self.project.method(around, name, len(arguments))
+            method = self._reader(source, within).method(around, name, arguments)
             if method is not None and method.body is not None:
-                return self._factory(method, around, arguments, source, within, depth)
+                return self._factory(
+                    method, method.owner or around, arguments, source, within, depth
+                )
             around = around.outer
         if name in _WRAPPERS and len(arguments) == 1:
             return self.find(arguments[0], source, within, depth + 1)
@@ -356,7 +352,10 @@ class _Finder:
                 raise Untranslatable(f"{method.name}() does more than return", line_of(statement))
             given.update(inner._declared(statement, of))
         found = inner.find(children(returned)[0], of.source, of, depth + 1)
-        return attrs.evolve(found, fields={**given, **found.fields})
+        if found.class_name:
+            return found
+        seen = {name: value for name, value in given.items() if name not in found.hidden}
+        return attrs.evolve(found, fields={**seen, **found.fields})
 
     def _declared(self, statement: Node, of: JavaClass) -> dict[str, Expression]:
         """Return the variables of a declaration whose values are known."""

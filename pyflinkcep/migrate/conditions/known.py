@@ -11,7 +11,7 @@ from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.literals import Constant
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of
-from pyflinkcep.migrate.meaning.objects import constructed
+from pyflinkcep.migrate.meaning.construction import constructed
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.scope import Findings, Scope
 from pyflinkcep.migrate.meaning.tree import Call, Captured, Const, Expression, Untranslatable

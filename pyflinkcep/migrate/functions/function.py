@@ -17,6 +17,7 @@ from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
 from pyflinkcep.migrate.java.types import LONG, UNKNOWN
 from pyflinkcep.migrate.meaning.bodies import helper_lines
+from pyflinkcep.migrate.meaning.changes import checked_changes
 from pyflinkcep.migrate.meaning.names import checked_names, tag_constant
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
@@ -228,6 +229,7 @@ class _Translator:
             statements = (Return(reader.assigned(value, result)),)
         else:
             statements = (Do(reader.read(function.body)),)
+        checked_changes(statements)
         if result == UNKNOWN or result.name == "Row":
             result = _inferred(statements, returns)
         python = Python(self.findings)

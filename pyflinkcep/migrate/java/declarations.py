@@ -124,7 +124,14 @@ class Field:
 
 @attrs.frozen(eq=False)
 class Method:
-    """A method or constructor."""
+    """
+    A method or constructor.
+
+    Attributes
+    ----------
+    owner : JavaClass or None
+        The class that declares it; None for that of an anonymous class.
+    """
 
     name: str
     type: JavaType
@@ -132,6 +139,7 @@ class Method:
     modifiers: frozenset[str]
     body: Node | None
     node: Node
+    owner: JavaClass | None = attrs.field(default=None, repr=False)
 
     @property
     def spreads(self) -> bool:
@@ -157,6 +165,7 @@ class JavaClass:
     _fields: dict[str, Field] | None = None
     _methods: dict[str, list[Method]] | None = None
     _constants: list[str] = attrs.field(factory=list)
+    _blocks: list[Node] = attrs.field(factory=list)
     _inner: list[JavaClass] = attrs.field(factory=list)
 
     @property
@@ -184,6 +193,12 @@ class JavaClass:
         """The constants of an enum, in order."""
         self._read()
         return self._constants
+
+    @property
+    def blocks(self) -> list[Node]:
+        """The blocks that run when an object is made."""
+        self._read()
+        return self._blocks
 
     @property
     def annotations(self) -> frozenset[str]:
@@ -234,8 +249,10 @@ class JavaClass:
                     for field in _fields_of(node, self.kind):
                         self._fields[field.name] = field
                 case "method_declaration" | "constructor_declaration":
-                    method = _method(node)
+                    method = _method(node, self)
                     self._methods.setdefault(method.name, []).append(method)
+                case "block":
+                    self._blocks.append(node)
                 case "enum_constant":
                     self._constants.append(text_of(node.child_by_field_name("name")))
 
@@ -314,7 +331,7 @@ def _parameters(node: Node) -> Iterator[tuple[str, JavaType]]:
             yield text_of(named), attrs.evolve(held, dims=held.dims + 1)
 
 
-def _method(node: Node) -> Method:
+def _method(node: Node, owner: JavaClass | None = None) -> Method:
     return Method(
         text_of(node.child_by_field_name("name")),
         read_type(node.child_by_field_name("type")),
@@ -322,6 +339,7 @@ def _method(node: Node) -> Method:
         _modifiers(node),
         node.child_by_field_name("body"),
         node,
+        owner,
     )
 
 

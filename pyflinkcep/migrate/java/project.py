@@ -37,6 +37,7 @@ class Project:
     _by_name: dict[str, list[JavaClass]] = attrs.field(init=False, factory=dict)
     _by_full_name: dict[str, JavaClass] = attrs.field(init=False, factory=dict)
     _top_of: dict[str, list[JavaClass]] = attrs.field(init=False, factory=dict)
+    _all: list[Source] = attrs.field(init=False, factory=list)
 
     _found: dict[tuple[str, str, int], JavaClass | None] = attrs.field(init=False, factory=dict)
     _lower: dict[int, list[JavaClass]] | None = attrs.field(init=False, default=None)
@@ -47,6 +48,7 @@ class Project:
 
     def add(self, source: Source) -> None:
         """Add a file."""
+        self._all.append(source)
         for node in source.root.named_children:
             found = class_of(node, source)
             self._lower = None
@@ -60,6 +62,11 @@ class Project:
         self._by_full_name[found.full_name] = found
         for inner in found.inner:
             self._add_class(inner)
+
+    @property
+    def sources(self) -> list[Source]:
+        """The files."""
+        return list(self._all)
 
     @property
     def classes(self) -> Iterator[JavaClass]:
@@ -225,16 +232,27 @@ class Project:
         return next((one for one in self.lineage(of) if name in one.fields), None)
 
     def method(self, of: JavaClass, name: str, arguments: int) -> Method | None:
-        """Return a method by its name and number of arguments."""
-        for one in self.lineage(of):
-            for method in one.methods.get(name, []):
-                if len(method.parameters) == arguments and not method.spreads:
-                    return method
-        for one in self.lineage(of):
-            for method in one.methods.get(name, []):
-                if method.takes(arguments):
-                    return method
-        return None
+        """Return a method by its name and number of arguments: the first, if there are several."""
+        found = self.overloads(of, name, arguments)
+        return found[0] if found else None
+
+    def overloads(self, of: JavaClass, name: str, arguments: int) -> list[Method]:
+        """Return the methods that a call may mean, by name and number, without overridden ones."""
+        declared = [m for one in self.lineage(of) for m in one.methods.get(name, [])]
+        exact = [m for m in declared if len(m.parameters) == arguments and not m.spreads]
+        found: dict[tuple[str, ...], Method] = {}
+        for method in exact or [m for m in declared if m.takes(arguments)]:
+            types = tuple(type_.name + "[]" * type_.dims for _, type_ in method.parameters)
+            if types not in found or found[types].body is None:
+                found[types] = method
+        own = [m for m in found.values() if not self._is_generic(m)]
+        return own or list(found.values())
+
+    @staticmethod
+    def _is_generic(method: Method) -> bool:
+        """Whether a method takes values of a parameter of its class, as what overrides it names."""
+        owner = method.owner
+        return owner is not None and any(t.name in owner.variables for _, t in method.parameters)
 
     def constant_field(
         self, name: str, source: Source, within: JavaClass | None

@@ -20,6 +20,7 @@ __all__ = [
     "is_floating",
     "is_numeric",
     "is_whole",
+    "never_equal",
     "quoted",
     "schema_of",
     "spark_type",
@@ -70,6 +71,11 @@ def is_floating(type_: JavaType) -> bool:
 def is_numeric(type_: JavaType) -> bool:
     """Whether Java computes with the values."""
     return is_whole(type_) or is_floating(type_) or unboxed(type_) == JavaType("char")
+
+
+def never_equal(a: JavaType, b: JavaType) -> bool:
+    """Whether ``equals`` is false for all values, since they are of other classes of numbers."""
+    return is_numeric(a) and is_numeric(b) and unboxed(a) != unboxed(b)
 
 
 def is_enum(type_: JavaType, project: Project, source: Source | None = None) -> bool:

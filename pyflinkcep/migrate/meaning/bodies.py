@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pyflinkcep.migrate.java.declarations import JavaType, Method
 from pyflinkcep.migrate.java.source import Node
+from pyflinkcep.migrate.meaning.changes import checked_changes
 from pyflinkcep.migrate.meaning.folding import folded
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
@@ -105,7 +106,9 @@ def _helper(inner: Reading, method: Method) -> str:
     for java, type_ in method.parameters:
         parameters.append(inner.scope.declare(java, type_).name)
     try:
-        body = Statements(Python(findings)).block(read_block(inner, method.body))
+        statements = read_block(inner, method.body)
+        checked_changes(statements)
+        body = Statements(Python(findings)).block(statements)
     except Untranslatable:
         findings.helper_names.pop(method.node.id)
         raise

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import attrs
-
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
-from pyflinkcep.migrate.java.project import property_of
+from pyflinkcep.migrate.java.project import Project, property_of
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import (
     BOOLEAN,
@@ -18,10 +16,10 @@ from pyflinkcep.migrate.java.types import (
 )
 from pyflinkcep.migrate.meaning.bodies import function_called, value_of_body
 from pyflinkcep.migrate.meaning.collectors import of_collections
-from pyflinkcep.migrate.meaning.enums import enum_value
+from pyflinkcep.migrate.meaning.enums import enum_static, enum_value
 from pyflinkcep.migrate.meaning.json_events import parsed_json
 from pyflinkcep.migrate.meaning.library import by_name, library_call
-from pyflinkcep.migrate.meaning.objects import built, constructed, known_function
+from pyflinkcep.migrate.meaning.objects import built, known_function
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.static import STATIC
 from pyflinkcep.migrate.meaning.texts import object_text
@@ -38,7 +36,7 @@ from pyflinkcep.migrate.meaning.tree import (
 )
 from pyflinkcep.migrate.meaning.utilities import CONSTANTS, UTILITIES
 
-__all__ = ["method_call", "on_value", "reference"]
+__all__ = ["is_value", "method_call", "on_value"]
 
 _LIBRARY = frozenset({
     "String", "List", "Map", "Iterable", "Set", "Collection", "Optional", "BigDecimal", "Instant",
@@ -56,7 +54,9 @@ def method_call(reader: Reading, node: Node) -> Expression:
     name = text_of(node.child_by_field_name("name"))
     owner = node.child_by_field_name("object")
     arguments = children(node.child_by_field_name("arguments"))
-    if owner is None or owner.type == "super":
+    if owner is not None and owner.type == "super":
+        return _above(reader, name, arguments, node)
+    if owner is None:
         return _own(reader, name, arguments, node)
     if owner.type == "this" and reader.scope.this is None:
         return _own(reader, name, arguments, node)
@@ -69,12 +69,13 @@ def method_call(reader: Reading, node: Node) -> Expression:
         return Call("json", (reader.argument(arguments[0]),), STRING)
     if name == "createObjectNode":
         return Call("Map.of", (), JavaType("JSONObject"))
-    if owner.type in ("identifier", "field_access") and not _is_value(reader, owner):
+    if owner.type in ("identifier", "field_access") and not is_value(reader, owner):
         return _static(reader, text_of(owner), name, arguments, node)
     return on_value(reader, reader.read(owner), name, arguments, node)
 
 
-def _is_value(reader: Reading, owner: Node) -> bool:
+def is_value(reader: Reading, owner: Node) -> bool:
+    """Whether what stands before a dot is a value rather than a class."""
     first = owner
     while first.type == "field_access":
         first = first.child_by_field_name("object")
@@ -96,13 +97,20 @@ def _own(reader: Reading, name: str, arguments: list[Node], node: Node) -> Expre
     scope = reader.scope
     if scope.this is not None:
         of = reader.class_of(scope.this.type)
-        if of is not None and scope.project.method(of, name, len(arguments)) is not None:
+        if of is not None and scope.project.overloads(of, name, len(arguments)):
             return on_value(reader, scope.this, name, arguments, node)
         if of is not None and not arguments and scope.project.getter(of, name) is not None:
             return on_value(reader, scope.this, name, arguments, node)
+    local = reader.local_method(name, len(arguments))
+    if local is not None:
+        return _followed(reader, local, scope.within, None, arguments, node)
+    if scope.dynamic is not None:
+        method = reader.method(scope.dynamic, name, arguments)
+        if method is not None:
+            return _followed(reader, method, scope.dynamic, None, arguments, node)
     around = scope.within
     while around is not None:
-        method = scope.project.method(around, name, len(arguments))
+        method = reader.method(around, name, arguments)
         if method is not None:
             return _followed(reader, method, around, None, arguments, node)
         around = around.outer
@@ -110,10 +118,27 @@ def _own(reader: Reading, name: str, arguments: list[Node], node: Node) -> Expre
         if full.endswith("." + name):
             owner = full.removesuffix("." + name).rsplit(".", 1)[-1]
             return _static(reader, owner, name, arguments, node)
-    local = reader.local_method(name, len(arguments))
-    if local is not None:
-        return _followed(reader, local, scope.within, None, arguments, node)
+    of = scope.within
+    while of is not None and of.kind != "enum":
+        of = of.outer
+    found = None if of is None else enum_static(reader, of, name, arguments)
+    if found is not None:
+        return found
     raise reader.no(node, f"the method {name}() is not in the sources")
+
+
+def _above(reader: Reading, name: str, arguments: list[Node], node: Node) -> Expression:
+    """Return a call of ``super.name()``: of the first class above that has the method."""
+    scope = reader.scope
+    of = scope.dynamic if scope.anonymous else scope.within
+    above = [] if of is None else list(scope.project.lineage(of))
+    for one in above if scope.anonymous else above[1:]:
+        if any(m.takes(len(arguments)) for m in one.methods.get(name, [])):
+            method = reader.method(one, name, arguments)
+            if method is not None:
+                dynamic = scope.dynamic or one
+                return _followed(reader, method, dynamic, scope.this, arguments, node)
+    raise reader.no(node, f"the method {name}() of a superclass is not in the sources")
 
 
 def _static(
@@ -122,13 +147,14 @@ def _static(
     of = reader.class_named(owner)
     simple = owner.rsplit(".", 1)[-1]
     if of is not None:
-        method = reader.scope.project.method(of, name, len(arguments))
+        method = reader.method(of, name, arguments)
         if method is not None:
             return _followed(reader, method, of, None, arguments, node)
         if name == "builder" and not arguments and "@Builder" in of.annotations:
             return Make(of.name, (), JavaType(f"builder of {of.name}"))
-        if of.kind == "enum" and name == "valueOf" and len(arguments) == 1:
-            return attrs.evolve(reader.read(arguments[0]), type=JavaType(of.name))
+        made = enum_static(reader, of, name, arguments) if of.kind == "enum" else None
+        if made is not None:
+            return made
     sorted_ = of_collections(reader, simple, name, arguments)
     if sorted_ is not None:
         return sorted_
@@ -197,7 +223,7 @@ def _of_project(
         found = enum_value(reader, owner, of, name)
         if found is not None:
             return found
-    method = project.method(of, name, len(arguments))
+    method = reader.method(of, name, arguments)
     if method is not None and method.body is None and not arguments:
         held = _same_field(reader, owner, of, name)
         if held is not None:
@@ -280,9 +306,37 @@ def _followed(
         for argument, type_ in zip(arguments, types, strict=False)
     ]
     values = reader.packed(method, values)
-    source = of.source if of is not None else reader.source
-    inner = reader.at(source, of, this=owner, fields=reader.scope.fields if owner is None else {})
+    scope = reader.scope
+    within = method.owner or of
+    inner = reader.at(
+        within.source if within is not None else reader.source,
+        within,
+        this=owner,
+        fields=_fields_seen(reader, method) if owner is None else {},
+        dynamic=of if scope.dynamic is not None and "static" not in method.modifiers else None,
+    )
+    if method.owner is None:
+        inner.scope.around, inner.scope.anonymous = scope.around, True
+    inner.local_methods = reader.local_methods if owner is None else {}
     return value_of_body(inner, method, values, reader)
+
+
+def _fields_seen(reader: Reading, method: Method) -> dict[str, Expression]:
+    """Return the fields whose values are known, of those that a method sees: no variables."""
+    scope = reader.scope
+    owner = method.owner
+    if owner is None:
+        return scope.fields
+    hidden = {n[5:]: value for n, value in scope.fields.items() if n.startswith("this.")}
+    known = {n: value for n, value in scope.fields.items() if n not in scope.around} | hidden
+    if "static" not in method.modifiers:
+        return known
+    found = {name: scope.project.field(owner, name) for name in known}
+    return {
+        name: known[name]
+        for name, field in found.items()
+        if field is not None and "static" in field.modifiers
+    }
 
 
 def by_class(
@@ -295,20 +349,26 @@ def by_class(
 ) -> Expression | None:
     """Return the method of the class that an event is of; None if no subclass overrides it."""
     project = reader.scope.project
-    count = len(method.parameters)
     kinds = [one for one in (of, *project.subclasses(of)) if "abstract" not in one.annotations]
     kinds = [one for one in kinds if one.kind != "interface"]
-    found = [(one, project.method(one, method.name, count)) for one in kinds]
+    found = [(one, _overriding(project, one, method)) for one in kinds]
     bodies = {other.node.id for _, other in found if other is not None}
     is_only = method.body is None and len(found) == 1 and found[0][1] is not None
-    if len(bodies) < 2 and not is_only:
+    held = any(other is not None and other.body is None for _, other in found)
+    if len(bodies) < 2 and not is_only and not held:
         return None
     values: list[tuple[JavaClass, Expression]] = []
     for one, other in found:
-        if other is None or other.body is None:
-            raise reader.no(node, f"{method.name}() of {one.name} is not in the sources")
         typed = reader.cast(owner, JavaType(one.name))
-        values.append((one, _followed(reader, other, one, typed, arguments, node)))
+        field = None if arguments else project.getter(one, method.name)
+        if other is not None and other.body is not None:
+            values.append((one, _followed(reader, other, one, typed, arguments, node)))
+        elif field is not None:
+            values.append((one, field_of(typed, field.name, field.type)))
+        else:
+            raise reader.no(node, f"{method.name}() of {one.name} is not in the sources")
+    if not values:
+        return None
     column = discriminator(of, project)
     result = values.pop()[1]
     for one, value in reversed(values):
@@ -316,75 +376,9 @@ def by_class(
     return result
 
 
-def reference(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lambda:
-    """Return what ``Type::method`` means for a value of a type."""
-    owner, name = text_of(node.children[0]), text_of(node.children[-1])
-    type_ = types[0] if types else UNKNOWN
-    if name == "new":
-        return _constructor(reader, owner, type_, node)
-    if len(types) == 2:
-        return _of_two(reader, owner, name, types, node)
-    parameter = Var("each", type_)
-    if name == "equals" and _is_value(reader, node.children[0]):
-        same = Call("equals", (reader.read(node.children[0]), parameter), BOOLEAN)
-        return Lambda(("each",), same, BOOLEAN)
-    of = reader.class_named(owner)
-    if of is not None:
-        method = reader.scope.project.method(of, name, 1)
-        if method is not None and "static" in method.modifiers:
-            body = _applied(reader, method, of, parameter)
-            return Lambda(("each",), body, body.type)
-        typed = Var("each", JavaType(of.name)) if type_ == UNKNOWN else parameter
-        body = on_value(reader, typed, name, [], node)
-        return Lambda(("each",), body, body.type)
-    if reader.is_variable(owner) or owner == "this":
-        raise reader.no(node, f"{text_of(node)} as a function")
-    static = STATIC.get((owner, name)) or UTILITIES.get((owner, name))
-    if static is not None and name not in ("toString", "intValue", "doubleValue", "longValue"):
-        body_ = static(reader, (parameter,), node)
-        if body_ is not None:
-            return Lambda(("each",), body_, body_.type)
-    typed = Var("each", JavaType(owner)) if type_ == UNKNOWN else parameter
-    body = on_value(reader, typed, name, [], node)
-    return Lambda(("each",), body, body.type)
-
-
-def _constructor(reader: Reading, owner: str, type_: JavaType, node: Node) -> Lambda:
-    of = reader.class_named(owner)
-    if of is None or type_ == UNKNOWN:
-        raise reader.no(node, f"{text_of(node)} as a function")
-    made = constructed(reader, of, [Var("each", type_)], node)
-    return Lambda(("each",), made, made.type)
-
-
-def _of_two(
-    reader: Reading, owner: str, name: str, types: tuple[JavaType, ...], node: Node
-) -> Lambda:
-    """Return what ``Math::max`` or ``Type::method`` means for two values."""
-    values = [Var(one, type_) for one, type_ in zip("ab", types, strict=True)]
-    of = reader.class_named(owner)
-    method = reader.scope.project.method(of, name, 2) if of is not None else None
-    static = STATIC.get((owner, name))
-    found: Expression | None = None
-    if of is not None and method is not None and "static" in method.modifiers:
-        found = value_of_body(reader.at(of.source, of, this=None), method, [*values], reader)
-    elif static is not None:
-        found = static(reader, tuple(values), node)
-    elif name == "compareTo" and types[0] in (STRING, UNKNOWN):
-        found = Call("compareTo", tuple(values), INT)
-    elif name == "compareTo":
-        found = Call("compare", tuple(values), INT)
-    elif types[0].name == "BigDecimal" and name in ("add", "multiply", "subtract"):
-        found = Call(f"BigDecimal.{name}", tuple(values), types[0])
-    elif name == "concat":
-        found = Call("concat", tuple(values), STRING)
-    elif name == "addAll":
-        raise reader.no(node, f"{text_of(node)} as a function")
-    if found is None:
-        raise reader.no(node, f"{text_of(node)} as a function")
-    return Lambda(("a", "b"), found, found.type)
-
-
-def _applied(reader: Reading, method: Method, of: JavaClass, value: Expression) -> Expression:
-    inner = reader.at(of.source, of, this=None)
-    return value_of_body(inner, method, [value], reader)
+def _overriding(project: Project, of: JavaClass, method: Method) -> Method | None:
+    """Return what a method is in a class that may override it."""
+    found = project.overloads(of, method.name, len(method.parameters))
+    types = [type_ for _, type_ in method.parameters]
+    same = [m for m in found if [type_ for _, type_ in m.parameters] == types]
+    return next(iter(same or found), None)

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from pyflinkcep.migrate.java.declarations import read_type
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN
 from pyflinkcep.migrate.meaning.reading import Reading
@@ -15,32 +14,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Untranslatable,
 )
 
-__all__ = ["case_labels", "is_case", "of_kind"]
-
-
-def of_kind(reader: Reading, label: Node, tested: Expression) -> Expression | None:
-    """
-    Return the test of ``case Type name``, whose variable the reader knows then; None for others.
-
-    Parameters
-    ----------
-    reader : Reading
-        Reads the body of the case.
-    label : Node
-        What stands behind ``case``.
-    tested : Expression
-        The value of the switch.
-    """
-    parts = children(label)
-    found = parts[0] if len(parts) == 1 else None
-    while found is not None and found.type == "pattern":
-        found = children(found)[0]
-    if found is None or found.type != "type_pattern":
-        return None
-    type_node, name = children(found)
-    type_ = read_type(type_node)
-    reader.scope.values[text_of(name)] = reader.cast(tested, type_)
-    return reader.is_a(tested, type_, label)
+__all__ = ["case_labels", "is_case"]
 
 
 def case_labels(reader: Reading, label: Node, tested: Expression) -> list[Expression] | None:

@@ -7,12 +7,13 @@ from pyflinkcep.migrate.java.declarations import JavaType, read_type
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import UNKNOWN
 from pyflinkcep.migrate.meaning.bodies import folded_body
-from pyflinkcep.migrate.meaning.cases import case_labels, is_case, of_kind
+from pyflinkcep.migrate.meaning.cases import case_labels, is_case
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import (
     Expression,
     Lambda,
 )
+from pyflinkcep.migrate.meaning.type_patterns import of_case
 
 __all__ = ["parameters_of", "read_lambda", "read_switch"]
 
@@ -59,7 +60,7 @@ def read_switch(reader: Reading, node: Node) -> Expression:
             raise reader.no(node, "a switch expression with ':'")
         label, body = children(rule)[0], children(rule)[-1]
         inner = reader.within_block()
-        is_kind = of_kind(inner, label, tested)
+        is_kind = of_case(inner, label, tested)
         if body.type == "expression_statement":
             value = inner.read(children(body)[0])
         elif body.type == "block":

@@ -36,6 +36,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Unary,
     Var,
 )
+from pyflinkcep.migrate.meaning.type_patterns import of_pattern
 
 __all__ = ["Operators"]
 
@@ -50,8 +51,6 @@ class Operators(Reading):
     def _binary_expression(self, node: Node) -> Expression:
         operator = text_of(node.child_by_field_name("operator"))
         left = self.read(node.child_by_field_name("left"))
-        if operator == "&&" and isinstance(left, Is | Binary):
-            self.bind_patterns(node.child_by_field_name("left"))
         right = self.read(node.child_by_field_name("right"))
         return self.operation(operator, left, right, node)
 
@@ -208,7 +207,10 @@ class Operators(Reading):
         value = self.read(node.child_by_field_name("left"))
         right = node.child_by_field_name("right")
         if right is None:
-            raise self.no(node, f"a pattern in {text_of(node)[:60]}")
+            return of_pattern(self, node.child_by_field_name("pattern"), value)
+        name = node.child_by_field_name("name")
+        if name is not None:
+            self.scope.values[text_of(name)] = self.cast(value, read_type(right))
         return self.is_a(value, read_type(right), node)
 
     def is_a(self, value: Expression, type_: JavaType, node: Node) -> Expression:
@@ -222,14 +224,3 @@ class Operators(Reading):
         kinds = (of, *self.scope.project.subclasses(of))
         names = tuple(one.name for one in kinds if "abstract" not in one.annotations)
         return Is(value, discriminator(of, self.scope.project), names or (of.name,))
-
-    def bind_patterns(self, node: Node) -> None:
-        """Let the variables of ``x instanceof T t`` stand for x."""
-        if node.type == "instanceof_expression" and node.child_by_field_name("name") is not None:
-            name = text_of(node.child_by_field_name("name"))
-            value = self.read(node.child_by_field_name("left"))
-            type_ = read_type(node.child_by_field_name("right"))
-            self.scope.values[name] = self.cast(value, type_)
-        elif node.type in ("binary_expression", "parenthesized_expression"):
-            for part in children(node):
-                self.bind_patterns(part)

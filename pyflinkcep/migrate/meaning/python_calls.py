@@ -285,6 +285,18 @@ def _stepped(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return written, ATOM
 
 
+def _in_unit(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
+    """Write a duration in a unit: Java rounds its seconds down, and larger units towards zero."""
+    of, unit = operands
+    size = unit.value if isinstance(unit, Const) and isinstance(unit.value, int) else 1
+    millis = f"{writer.use('millis')}({writer.write(of)})"
+    if size == 1:
+        return millis, ATOM
+    if size == 1000:
+        return f"{millis} // 1000", 7
+    return f"{writer.use('div_int')}({millis} // 1000, {size // 1000})", ATOM
+
+
 def _output(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     raise Untranslatable("ctx.output() in an expression")
 
@@ -306,6 +318,7 @@ CALLS: dict[str, Writer] = {
     "isNaN": _math("isnan"), "isInfinite": _math("isinf"), "parse int": _parsed("parse_int", 32),
     "parse long": _parsed("parse_int", 64), "parse double": _parsed("parse_double", 0),
     "parse boolean": helper("parse_boolean"), "ordinal": helper("ordinal"),
+    "enum of": helper("enum_of"),
     "StringUtils.isEmpty": lambda w, o: (f"not {w.write(o[0], 4)}", 4),
     "StringUtils.isBlank": helper("is_blank_or_null"), "String.format": _formatted,
     "Math.abs": _absolute, "Math.max": helper("java_max"), "Math.min": helper("java_min"),
@@ -320,8 +333,7 @@ CALLS: dict[str, Writer] = {
     "Duration.of": lambda w, o: (
         f"{w.use('of_millis')}({w.write(o[0], 7)} * {w.write(o[1])})", ATOM),
     "Duration.between": lambda w, o: (f"{w.write(o[1], PLUS)} - {w.write(o[0], 7)}", PLUS),
-    "Duration.to": lambda w, o: (
-        f"{w.use('div_int')}({w.use('millis')}({w.write(o[0])}), {w.write(o[1])})", ATOM),
+    "Duration.to": _in_unit,
     "after": lambda w, o: (f"{w.write(o[0], PLUS)} > {w.write(o[1], PLUS)}", COMPARED),
     "before": lambda w, o: (f"{w.write(o[0], PLUS)} < {w.write(o[1], PLUS)}", COMPARED),
     **{f"time.{name}": _part(name) for name in (

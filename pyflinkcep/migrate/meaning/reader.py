@@ -13,12 +13,15 @@ from pyflinkcep.migrate.java.types import (
     INT,
     UNKNOWN,
 )
-from pyflinkcep.migrate.meaning.calls import method_call, on_value, reference
+from pyflinkcep.migrate.java.written import is_assigned
+from pyflinkcep.migrate.meaning.calls import method_call, on_value
 from pyflinkcep.migrate.meaning.collectors import comparator
+from pyflinkcep.migrate.meaning.enums import enum_field
 from pyflinkcep.migrate.meaning.lambdas import read_lambda, read_switch
 from pyflinkcep.migrate.meaning.objects import read_creation
 from pyflinkcep.migrate.meaning.operators import Operators
 from pyflinkcep.migrate.meaning.reading import as_type
+from pyflinkcep.migrate.meaning.references import reference
 from pyflinkcep.migrate.meaning.statements import read_statements
 from pyflinkcep.migrate.meaning.tags import declared_tag, field_tag
 from pyflinkcep.migrate.meaning.texts import object_text
@@ -40,6 +43,15 @@ __all__ = ["Reader"]
 _ZEROS: dict[str, int | float | bool] = {
     "int": 0, "long": 0, "short": 0, "byte": 0, "double": 0.0, "float": 0.0, "boolean": False,
 }  # fmt: skip
+
+
+_OF_JAVA = frozenset({
+    "Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double", "Math", "String",
+    "BigDecimal", "BigInteger", "Collections", "Comparator", "Duration", "Instant", "LocalDate",
+    "LocalDateTime", "LocalTime", "RoundingMode", "StandardCharsets", "TimeZone",
+    "ZoneOffset", "System",
+})  # fmt: skip
+"""Classes of Java's library, whose constants are no names of an enum of the program."""
 
 
 @attrs.define(eq=False)
@@ -79,7 +91,7 @@ class Reader(Operators):
             of = self.class_of(scope.this.type)
             field = scope.project.field(of, name) if of is not None else None
             if field is not None and "static" not in field.modifiers:
-                return field_of(scope.this, name, field.type)
+                return self.member(scope.this, name, node)
         constant = self._constant(node)
         if constant is not None:
             return constant
@@ -118,10 +130,8 @@ class Reader(Operators):
                 value = attrs.evolve(value, type=field.type)
         if isinstance(value, Call) and not value.operands:
             return None  # filled elsewhere
-        if "final" not in field.modifiers:
-            line = line_of(field.value)
-            what = f"{name} is not final: its first value is taken as the only one"
-            self.findings.note(owner.source.file, line, what)
+        if "final" not in field.modifiers and is_assigned(name, owner, scope.project):
+            raise Untranslatable(f"{name} is assigned while the program runs")
         return value
 
     def _filled(self, name: str, value: Call, owner: JavaClass) -> Call:
@@ -161,6 +171,8 @@ class Reader(Operators):
     def _field_access(self, node: Node) -> Expression:
         owner, name = node.child_by_field_name("object"), text_of(node.child_by_field_name("field"))
         if owner.type == "this":
+            if f"this.{name}" in self.scope.fields:
+                return self.scope.fields[f"this.{name}"]
             if name in self.scope.fields:
                 return self.scope.fields[name]
             if self.scope.this is None:
@@ -181,6 +193,8 @@ class Reader(Operators):
                 return tag
             if of is not None and of.kind == "enum" and name in of.constants:
                 return Const(name, JavaType(of.name))
+            if text_of(owner) in _OF_JAVA:
+                raise self.no(node, f"{text_of(node)} has no translation")
             if text_of(owner)[:1].isupper() and of is None and name.isupper():
                 self.note(node, f"{text_of(node)} is not in the sources: taken as an enum's name")
                 return Const(name, JavaType(text_of(owner).rsplit(".", 1)[-1]))
@@ -193,6 +207,11 @@ class Reader(Operators):
         """Return a field of an object."""
         of = self.class_of(value.type)
         field = self.scope.project.field(of, name) if of is not None else None
+        if field is not None and of is not None and of.kind == "enum":
+            held = enum_field(self, value, of, name)
+            if held is None:
+                raise self.no(node, f"the field {name} of the enum {of.name}")
+            return held
         if field is not None:
             return field_of(value, name, field.type)
         if value.type.name.startswith("Tuple") and name[:1] == "f" and name[1:].isdecimal():

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self
 
 import attrs
@@ -11,6 +12,7 @@ import attrs
 from pyflinkcep.migrate.java.constants import converted, promoted
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.literals import Constant
+from pyflinkcep.migrate.java.overloads import chosen
 from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.java.types import (
     BOOLEAN,
@@ -142,10 +144,6 @@ class Reading(ABC):
     def is_a(self, value: Expression, type_: JavaType, node: Node) -> Expression:
         """Return whether an object is of a class, as its column of classes says."""
 
-    @abstractmethod
-    def bind_patterns(self, node: Node) -> None:
-        """Let the variables of ``x instanceof T t`` stand for x."""
-
     # --- places and names
 
     def is_variable(self, name: str) -> bool:
@@ -168,6 +166,36 @@ class Reading(ABC):
     def within_block(self) -> Self:
         """Return a reader of a block inside."""
         return attrs.evolve(self, scope=self.scope.inside())
+
+    def method(
+        self, of: JavaClass, name: str, arguments: Sequence[Node | Expression]
+    ) -> Method | None:
+        """Return the method that a call means; raise Untranslatable if it may be one of several."""
+        return self.one_of(self.scope.project.overloads(of, name, len(arguments)), name, arguments)
+
+    def constructor(self, of: JavaClass, arguments: Sequence[Node | Expression]) -> Method | None:
+        """Return the constructor that a call means; None if the class has none such."""
+        declared = [m for m in of.methods.get(of.name, []) if m.takes(len(arguments))]
+        exact = [m for m in declared if len(m.parameters) == len(arguments)]
+        return self.one_of(exact or declared, of.name, arguments)
+
+    def one_of(
+        self, methods: Sequence[Method], name: str, arguments: Sequence[Node | Expression]
+    ) -> Method | None:
+        """Return the method that Java calls with some arguments; None if there is none."""
+        if len(methods) < 2:
+            return methods[0] if methods else None
+        types = [one.type if isinstance(one, Expression) else self._type(one) for one in arguments]
+        found = chosen(methods, types, self.scope.project)
+        if found is None:
+            raise Untranslatable(f"which of several {name}() is called")
+        return found
+
+    def _type(self, argument: Node) -> JavaType:
+        try:
+            return self.within_block().argument(argument).type
+        except Untranslatable:
+            return UNKNOWN
 
     def local_method(self, name: str, count: int) -> Method | None:
         """Return a method of the anonymous class around."""

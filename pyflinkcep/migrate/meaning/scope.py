@@ -106,6 +106,12 @@ class Scope:
         The values of fields of the class around.
     depth : int
         How many calls have been followed.
+    dynamic : JavaClass or None
+        The class of the object whose method this is, which may override what `within` declares.
+    around : frozenset of str
+        The fields that are local variables around a function, which only the function sees.
+    anonymous : bool
+        Whether this is a method of an anonymous class, above which `dynamic` is.
     """
 
     source: Source
@@ -115,6 +121,9 @@ class Scope:
     this: Expression | None = None
     fields: dict[str, Expression] = attrs.field(factory=dict)
     depth: int = 0
+    dynamic: JavaClass | None = None
+    around: frozenset[str] = frozenset()
+    anonymous: bool = False
 
     def declare(self, name: str, type_: JavaType) -> Var:
         """Add a variable; its name in Python is free."""

@@ -254,6 +254,13 @@ class SqlValues:
             case "name of", (inner,):
                 self._may_be_null(inner)
                 return self._value(inner)
+            case "enum of", (inner, *_) if isinstance(inner, Get):
+                self._may_be_null(inner)
+                self.note(
+                    f"where {inner.name} names no constant of {of.type.name}, the Java job fails; "
+                    "here it is a value like others"
+                )
+                return self._value(inner)
             case "toString", (inner,) if inner.type.name in _TEXTS:
                 self._may_be_null(inner)
                 return self._value(inner)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import attrs
 
@@ -12,9 +12,9 @@ from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN, INT, STRING, UNKNOWN, unboxed
 from pyflinkcep.migrate.meaning.cases import case_labels, is_case
 from pyflinkcep.migrate.meaning.collectors import element_of
+from pyflinkcep.migrate.meaning.construction import as_row
 from pyflinkcep.migrate.meaning.each import for_each_call, if_present
 from pyflinkcep.migrate.meaning.logging import logged, measured
-from pyflinkcep.migrate.meaning.objects import as_row
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import (
     Break,
@@ -38,6 +38,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     While,
 )
+from pyflinkcep.migrate.meaning.type_patterns import of_case
 from pyflinkcep.migrate.meaning.walked import all_statements
 
 __all__ = ["read_block", "read_statements"]
@@ -199,17 +200,13 @@ def _setter(reader: Reading, node: Node) -> Statement | None:
 
 
 def _if(reader: Reading, node: Node) -> list[Statement]:
-    condition_node = node.child_by_field_name("condition")
-    condition = reader.read(condition_node)
+    condition = reader.read(node.child_by_field_name("condition"))
     then_reader = reader.within_block()
-    then_reader.bind_patterns(condition_node)
     consequence = node.child_by_field_name("consequence")
     nodes = children(consequence) if consequence.type == "block" else [consequence]
     then = read_statements(then_reader, nodes)
     alternative = node.child_by_field_name("alternative")
     otherwise = read_block(reader, alternative) if alternative is not None else ()
-    if text_of(condition_node).startswith("(!("):
-        reader.bind_patterns(condition_node)
     return [If(condition, then, otherwise)]
 
 
@@ -290,46 +287,73 @@ def _try(reader: Reading, node: Node) -> list[Statement]:
 def _switch(reader: Reading, node: Node) -> list[Statement]:
     tested = reader.read(node.child_by_field_name("condition"))
     groups = children(node.child_by_field_name("body"))
-    cases: list[tuple[list[Expression] | None, tuple[Statement, ...]]] = []
-    labels: list[Expression] = []
-    has_default = False
-    for group in groups:
+    cases: list[tuple[list[Expression], bool, tuple[Statement, ...]]] = []
+    following: tuple[Statement, ...] = ()
+    for group in reversed(groups):
         parts = children(group)
-        found = [part for part in parts if part.type == "switch_label"]
-        body = [part for part in parts if part.type != "switch_label"]
-        for label in found:
+        labels: list[Expression] = []
+        is_default = False
+        kinds: list[Expression] = []
+        inner = reader.within_block()
+        for label in (part for part in parts if part.type == "switch_label"):
+            kind = of_case(inner, label, tested)
+            if kind is not None:
+                kinds.append(kind)
+                continue
             given = case_labels(reader, label, tested)
-            has_default = has_default or given is None
+            is_default = is_default or given is None
             labels += given or []
-        if not body and group is not groups[-1]:
-            continue
-        statements = _of_case(reader, group, body, group is groups[-1])
-        cases.append((None if has_default else labels, statements))
-        if has_default and group is not groups[-1]:
-            raise reader.no(group, "default before other cases")
-        labels, has_default = [], False
-    otherwise: tuple[Statement, ...] = ()
-    for values, statements in reversed(cases):
-        if values is None:
-            otherwise = statements
-        else:
-            otherwise = (If(is_case(tested, values), statements, otherwise),)
+        body = [part for part in parts if part.type != "switch_label"]
+        following = _of_case(inner, group, body, following)
+        tests = [*kinds, *([is_case(tested, labels)] if labels else [])]
+        cases.insert(0, (tests, is_default, following))
+    otherwise = next((statements for _, is_default, statements in cases if is_default), ())
+    for tests, is_default, statements in reversed(cases):
+        for test in () if is_default else tests:
+            otherwise = (If(test, statements, otherwise),)
     return list(otherwise)
 
 
 def _of_case(
-    reader: Reading, group: Node, body: list[Node], is_last: bool
+    reader: Reading, group: Node, body: list[Node], following: tuple[Statement, ...]
 ) -> tuple[Statement, ...]:
-    inner = reader.within_block()
+    """Return the statements of a case, with those of the next one if it falls through."""
     nodes = children(body[0]) if len(body) == 1 and body[0].type == "block" else body
-    statements = list(read_statements(inner, nodes))
-    if group.type == "switch_rule":
-        return tuple(statements)
-    if statements and isinstance(statements[-1], Break):
-        return tuple(statements[:-1])
-    if is_last or (statements and isinstance(statements[-1], Return | Raise | Continue)):
-        return tuple(statements)
-    raise reader.no(group, "a case that falls through to the next")
+    statements = read_statements(reader, nodes)
+    ended = bool(statements) and isinstance(statements[-1], Break | Return | Raise | Continue)
+    if not ended and group.type != "switch_rule":
+        statements += following
+    found = _without_breaks(statements)
+    if _leaves(found):
+        raise reader.no(group, "break inside of a case")
+    return found
+
+
+def _without_breaks(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """Return the statements of a case, with what a ``break`` skips in the other branch."""
+    for place, one in enumerate(statements):
+        if isinstance(one, Break):
+            return statements[:place]
+        if isinstance(one, If) and _leaves((one,)):
+            rest = statements[place + 1 :]
+            then, otherwise = (
+                _without_breaks((*side, *rest)) for side in (one.then, one.otherwise)
+            )
+            return (*statements[:place], If(one.condition, then, otherwise))
+    return statements
+
+
+def _leaves(statements: Iterable[Statement]) -> bool:
+    """Whether statements have a ``break`` that leaves the switch around them."""
+    for one in statements:
+        inner: tuple[Statement, ...] = ()
+        if isinstance(one, If):
+            inner = (*one.then, *one.otherwise)
+        elif isinstance(one, Try):
+            inner = (*one.body, *one.handler)
+        if isinstance(one, Break) or _leaves(inner):
+            return True
+    return False
 
 
 def _labeled(reader: Reading, node: Node) -> list[Statement]:

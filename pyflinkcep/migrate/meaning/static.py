@@ -157,8 +157,15 @@ def _tuple(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Exp
 
 def _listed(kind: str) -> Static:
     def made(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-        element = (operands[0].type,) if operands else ()
-        return Call("List.of", operands, JavaType(kind, element))
+        if len(operands) == 1 and operands[0].type.dims:
+            element = element_of(operands[0].type)
+            if unboxed(element) == element and (is_numeric(element) or element == BOOLEAN):
+                return None  # a list of one array
+            return Call("copy of", operands, JavaType(kind, (element,)))
+        common = operands[0].type if operands else UNKNOWN
+        given = (common,) if operands and all(o.type == common for o in operands) else ()
+        mixed = (UNKNOWN,) if operands and not given else given
+        return Call("List.of", operands, JavaType(kind, mixed))
 
     return made
 
@@ -253,6 +260,7 @@ STATIC: dict[tuple[str, str], Static] = {
     ("Integer", "toString"): _call("text", STRING, 1),
     ("Long", "toString"): _call("text", STRING, 1),
     ("Double", "toString"): _call("text", STRING, 1),
+    **{(owner, "toString"): _call("text", STRING, 1) for owner in ("Float", "Short", "Byte")},
     ("Objects", "toString"): _call("text", STRING, 1),
     ("String", "format"): formatted,
     ("Double", "isNaN"): _call("isNaN", BOOLEAN, 1),
@@ -271,11 +279,15 @@ STATIC: dict[tuple[str, str], Static] = {
         (owner, f"parse{name}"): _parsed("parse", type_)
         for owner, name, type_ in (
             ("Integer", "Int", "int"), ("Long", "Long", "long"), ("Double", "Double", "double"),
+            ("Float", "Float", "float"), ("Short", "Short", "short"), ("Byte", "Byte", "byte"),
         )
     },
     **{
         (owner, "valueOf"): _boxed(type_)
-        for owner, type_ in (("Integer", "int"), ("Long", "long"), ("Double", "double"))
+        for owner, type_ in (
+            ("Integer", "int"), ("Long", "long"), ("Double", "double"), ("Float", "float"),
+            ("Short", "short"), ("Byte", "byte"),
+        )
     },
     **{
         (owner, "compare"): _compare(type_)
@@ -288,9 +300,9 @@ STATIC: dict[tuple[str, str], Static] = {
     },
     **{
         (owner, name): _math(name)
-        for owner in ("Integer", "Long", "Double") for name in ("max", "min")
+        for owner in ("Integer", "Long", "Double", "Float") for name in ("max", "min")
     },
-    **{(owner, "sum"): _added for owner in ("Integer", "Long", "Double")},
+    **{(owner, "sum"): _added for owner in ("Integer", "Long", "Double", "Float")},
     **{(f"Tuple{count}", "of"): _tuple for count in range(1, 26)},
     ("StreamSupport", "stream"): _streamed,
     ("Arrays", "stream"): _streamed,

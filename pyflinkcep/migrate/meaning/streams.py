@@ -7,7 +7,7 @@ import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.source import Node
-from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, UNKNOWN, unboxed
+from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, UNKNOWN, never_equal, unboxed
 from pyflinkcep.migrate.meaning.collectors import collected, comparator, element_of
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Lambda
@@ -55,6 +55,9 @@ def list_call(
     operands = tuple(reader.argument(argument) for argument in arguments)
     if name in ("get", "elementAt") and count == 1:
         return Call("List.get", (owner, *operands), element)
+    if name in ("contains", "indexOf") and count == 1 and never_equal(element, operands[0].type):
+        reader.note(node, f"no {element} equals {operands[0].type}: it is never found")
+        return Const(False, BOOLEAN) if name == "contains" else Const(-1, INT)
     if name == "contains" and count == 1:
         return Call("List.contains", (owner, *operands), BOOLEAN)
     if name in ("add", "addLast") and count == 1:
@@ -99,6 +102,8 @@ def map_call(
     args = owner.type.args if len(owner.type.args) == 2 else (UNKNOWN, UNKNOWN)
     plain = arguments[: {"merge": 2, "computeIfAbsent": 1}.get(name, len(arguments))]
     operands = tuple(reader.argument(argument) for argument in plain)
+    if name in ("get", "getOrDefault", "containsKey") and never_equal(args[0], operands[0].type):
+        raise reader.no(node, f"a key {operands[0].type} of a map of {args[0]}, which has none")
     match name, len(arguments):
         case "get", 1:
             return Call("Map.get", (owner, *operands), args[1])

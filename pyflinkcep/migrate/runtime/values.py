@@ -16,7 +16,7 @@ from pyflinkcep.migrate.runtime.numbers import int64, java_max, java_min
 from pyflinkcep.migrate.runtime.strings import text
 
 __all__ = [
-    "Iterator", "collected", "compare", "current_millis", "distinct", "equal_floats",
+    "Iterator", "collected", "compare", "current_millis", "distinct", "enum_of", "equal_floats",
     "fields_of", "first_of", "item", "joined", "json_object", "json_text", "log", "millis",
     "of_millis", "ordinal", "row_of", "rows_of", "same_boxed", "stream_average", "stream_max",
     "stream_min", "stream_sum", "time_of",
@@ -174,6 +174,13 @@ def rows_of(values: Iterable[Any] | None, *names: str) -> list[Any] | None:
 def current_millis() -> int:
     """Return the wall clock in milliseconds."""
     return time.time_ns() // 1_000_000
+
+
+def enum_of(name: str | None, *names: str) -> str:
+    """Return the constant of an enum that has a name."""
+    if present(name) not in names:
+        raise ValueError(f"no constant is named {name!r}, but {', '.join(names)}")
+    return present(name)
 
 
 def ordinal(value: str | None, *names: str) -> int:

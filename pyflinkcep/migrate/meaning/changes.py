@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Refuses code that changes lists and maps which outlive it: of events, or from around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pyflinkcep.migrate.meaning.tree import (
+    Call,
+    Cast,
+    Const,
+    Do,
+    Expression,
+    ForEach,
+    Get,
+    Let,
+    Make,
+    Set,
+    Statement,
+    Untranslatable,
+    Var,
+    parts,
+)
+from pyflinkcep.migrate.meaning.walked import all_statements, expressions_of
+
+__all__ = ["checked_changes"]
+
+_CHANGING = frozenset({
+    "List.add", "List.addAll", "List.clear", "List.sort", "List.removeIf", "Set.add",
+    "Set.addAll", "Map.put", "Map.putIfAbsent", "Map.merge", "Map.computeIfAbsent",
+})  # fmt: skip
+_PARTS = frozenset({"List.get", "List.getFirst", "List.getLast", "Map.get", "Map.getOrDefault",
+                    "Map.computeIfAbsent", "Map.values", "Map.entrySet", "Entry.getValue",
+                    "not null", "copy"})  # fmt: skip
+"""Calls that return a part of their first operand, not a copy."""
+
+
+def checked_changes(of: Expression | Iterable[Statement]) -> None:
+    """Raise Untranslatable if code changes a list or map, or an array, that it did not make."""
+    statements = (Do(of),) if isinstance(of, Expression) else tuple(of)
+    own = _own(statements)
+    for value in expressions_of(statements):
+        for part in parts(value):
+            if isinstance(part, Call) and part.name in _CHANGING:
+                _check(part.operands[0], own)
+    for one in all_statements(statements):
+        if isinstance(one, Set) and isinstance(one.target, Call):
+            _check(one.target.operands[0], own)
+
+
+def _check(changed: Expression, own: set[str]) -> None:
+    root, _ = _root(changed)
+    if not (isinstance(root, Var) and root.name in own):
+        raise Untranslatable("a list or map is changed that is kept from call to call")
+
+
+def _root(of: Expression) -> tuple[Expression, bool]:
+    """Return what holds a value, and whether a field of an object is on the way."""
+    field = False
+    while True:
+        match of:
+            case Get(owner=owner):
+                of, field = owner, True
+            case Cast(operand=operand):
+                of = operand
+            case Call(name=name, operands=operands) if name in _PARTS:
+                of = operands[0]
+            case _:
+                return of, field
+
+
+def _own(statements: tuple[Statement, ...]) -> set[str]:
+    """Return the variables that hold nothing but what the code makes itself."""
+    held: dict[str, list[Expression]] = {}
+    for one in all_statements(statements):
+        if isinstance(one, Let) and one.value is not None:
+            held.setdefault(one.name, []).append(one.value)
+        elif isinstance(one, Set) and isinstance(one.target, Var):
+            held.setdefault(one.target.name, []).append(one.value)
+        elif isinstance(one, ForEach):
+            held.setdefault(one.name, []).append(one.iterable)
+    own = set(held)
+    while True:
+        kept = {name for name in own if all(_is_own(value, own) for value in held[name])}
+        if kept == own:
+            return own
+        own = kept
+
+
+def _is_own(value: Expression, own: set[str]) -> bool:
+    root, field = _root(value)
+    if isinstance(root, Var):
+        return root.name in own and not field
+    if field:
+        return isinstance(root, Make)
+    return isinstance(root, Make | Const) or (isinstance(root, Call) and root.name != "events")
