@@ -64,6 +64,8 @@ def why_no_pattern(query: Query, placement: Placement) -> str | None:
 
 
 def _about_negation(query: Query, placement: Placement, strategies: set[Strategy]) -> str | None:
+    if any(len(parts) > 1 for parts in query.negations):
+        return "a sequence of events is negated"
     seen = set()
     for number, part in enumerate(query.components):
         if not part.negated:

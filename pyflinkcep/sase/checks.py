@@ -178,12 +178,7 @@ class _Checks:
         read = list(leaves(clause))
         found = [leaf.over for leaf in read]
         negated = list(dict.fromkeys(r.variable for r in found if self._part(r).negated))
-        if len(negated) > 1:
-            raise self.failure(
-                found[0].at,
-                f"a condition names two negated components, {negated[0]!r} and {negated[1]!r}",
-                "each negated component is checked alone",
-            )
+        self._one_negation(negated, found)
         positive = [r for r in found if r.variable not in negated]
         last = max((self.query.place(r.variable) for r in positive), default=-1)
         plain = [leaf for leaf in read if isinstance(leaf, Column)]
@@ -196,6 +191,19 @@ class _Checks:
             self._moving(reference, last, bool(negated))
         if last >= 0 and self.query.form is Form.SEQ:
             self._together(plain, over, self.query.components[last])
+
+    def _one_negation(self, negated: list[str], found: list[Column]) -> None:
+        """Refuse conditions on negated components that are not of one sequence."""
+        for parts in self.query.negations:
+            own = [part.variable for part in parts]
+            others = [name for name in negated if name not in own]
+            if others and len(others) < len(negated):
+                first = next(name for name in negated if name in own)
+                raise self.failure(
+                    found[0].at,
+                    f"a condition names two negated components, {first!r} and {others[0]!r}",
+                    "each is checked alone, unless they are one sequence: ~(SEQ(B b, C c))",
+                )
 
     def _plain(self, reference: Column) -> None:
         part, variable = self._part(reference), reference.variable

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import pairwise
 
 import attrs
@@ -17,14 +16,14 @@ from pyflinkcep.sase.model import MOST_WORDS, OUTSIDE, Component, Query, Totals
 from pyflinkcep.sase.normal_form import clauses
 from pyflinkcep.sase.shapes import (
     AnyOrder,
-    Choice,
     One,
-    Optional,
     Repeated,
     Sequence,
     Shape,
     TooManyWordsError,
     Word,
+    inner,
+    ones,
     variable_of,
 )
 from pyflinkcep.sase.tree import CURRENT, PREVIOUS, references
@@ -127,36 +126,40 @@ class _Checks:
                     f"two alternatives are both {', '.join(positive)}",
                     "let them differ in a component that takes an event",
                 )
+        named = {variable_of(name) for word in every for name in word}
+        for part in self.query.components:
+            if part.negated and part.variable not in named:
+                raise self._no_gap(part, "in AND without two components around it")
 
     def _negations(self, shape: Shape | None) -> None:
         """Refuse negated components where they stand in no gap of their own."""
         if shape is None or isinstance(shape, One):
             return
-        inner = _inner(shape)
-        for part in inner:
+        for part in inner(shape):
             self._negations(part)
-        alone = isinstance(shape, Optional | Choice | Repeated)
-        found = [part for part in inner if isinstance(part, One)] if alone else []
-        if isinstance(shape, AnyOrder):
-            found = list(_ones(shape))
-        for one in found:
-            component: Component = self.query.component(one.variable)
-            if component.negated:
-                where = "in AND" if isinstance(shape, AnyOrder) else "alone in an alternative"
-                raise self.failure(
-                    component.at,
-                    f"{component.variable!r} is negated {where}",
-                    "negate a component between others: SEQ(A a, ~(N n), B b)",
-                )
+            every = [self.query.component(one.variable) for one in ones(part)]
+            absent = [one for one in every if one.negated]
+            if isinstance(shape, AnyOrder):
+                if absent and not isinstance(part, One):
+                    raise self._no_gap(absent[0], "in a part of AND")
+            elif not isinstance(shape, Sequence) and len(absent) == len(every):
+                raise self._no_gap(absent[0], "alone in an alternative")
+
+    def _no_gap(self, part: Component, where: str) -> InvalidArgumentError:
+        return self.failure(
+            part.at,
+            f"{part.variable!r} is negated {where}",
+            "negate a component between others: SEQ(A a, ~(N n), B b), AND(A a, ~(N n), B b)",
+        )
 
     def _repetitions(self, shape: Shape | None) -> None:
         """Refuse groups that repeat without a bound."""
         if shape is None or isinstance(shape, One):
             return
-        for part in _inner(shape):
+        for part in inner(shape):
             self._repetitions(part)
         if isinstance(shape, Repeated) and shape.most is None and self.query.most_events is None:
-            first = self.query.component(next(_ones(shape)).variable)
+            first = self.query.component(next(ones(shape)).variable)
             raise self.failure(
                 first.at,
                 f"nothing bounds how often the group of {first.variable!r} repeats",
@@ -233,15 +236,3 @@ class _Checks:
                         f"no match has all of {', '.join(map(repr, sorted(names)))}",
                         "a condition is about components of one alternative",
                     )
-
-
-def _ones(shape: Shape) -> Iterator[One]:
-    if isinstance(shape, One):
-        yield shape
-        return
-    for part in _inner(shape):
-        yield from _ones(part)
-
-
-def _inner(shape: Optional | Repeated | Sequence | Choice | AnyOrder) -> tuple[Shape, ...]:
-    return (shape.part,) if isinstance(shape, Optional | Repeated) else shape.parts

@@ -53,9 +53,18 @@ def query_diagram(query: Query) -> Diagram:
 
 def _row(shape: shapes.Shape, query: Query, boxes: Mapping[str, Box]) -> Row:
     """Return a shape as a row: of its parts if they follow each other, otherwise of itself."""
-    parts = shape.parts if isinstance(shape, shapes.Sequence) else (shape,)
-    links = [_link(query, query.component(_first(part))) for part in parts[1:]]
-    return Row(tuple(_part(part, query, boxes) for part in parts), tuple(links))
+    parts = query.together(shape.parts if isinstance(shape, shapes.Sequence) else (shape,))
+    links = [_link(query, query.component(_first(part))) for part, *_ in parts[1:]]
+    return Row(tuple(_together(part, query, boxes) for part in parts), tuple(links))
+
+
+def _together(parts: tuple[shapes.Shape, ...], query: Query, boxes: Mapping[str, Box]) -> Part:
+    """Return a part, or a negated sequence in a frame."""
+    drawn = [_part(part, query, boxes) for part in parts]
+    if len(drawn) == 1:
+        return drawn[0]
+    links = (Link("any", "later") for _ in drawn[1:])
+    return Frame(Row(tuple(drawn), tuple(links)), "no such sequence")
 
 
 def _part(shape: shapes.Shape, query: Query, boxes: Mapping[str, Box]) -> Part:

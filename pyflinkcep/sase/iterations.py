@@ -41,7 +41,8 @@ class Iterations:
     @classmethod
     def of(cls, query: Query) -> Iterations:
         """Return the groups of a query."""
-        groups = {} if query.shape is None else enclosing(query.shape)
+        negated = {part.variable for part in query.components if part.negated}
+        groups = {} if query.shape is None else enclosing(query.shape, negated)
         singles = (part for part in query.components if part.in_group and not part.repeats)
         return cls(groups, frozenset(part.variable for part in singles))
 

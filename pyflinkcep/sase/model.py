@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from enum import Enum
 
 import attrs
 
 from pyflinkcep.expressions.tree import Literal, Tree
-from pyflinkcep.sase.shapes import Shape, Word, variable_of, words
+from pyflinkcep.sase.shapes import One, Shape, Word, variable_of, words
 
 __all__ = [
     "CONTIGUOUS",
@@ -79,6 +80,9 @@ class Component:
         The greatest number of them, in SEQ.
     in_group : bool
         Whether it is in a group that repeats, which takes it once in each iteration.
+    goes_on : bool
+        Whether it is negated after the negated component before it, as one sequence:
+        ``~(SEQ(B b, C c))``.
     at : int
         Its place in the text.
     """
@@ -90,6 +94,7 @@ class Component:
     least: int = 1
     most: int | None = None
     in_group: bool = False
+    goes_on: bool = False
     at: int = attrs.field(default=0, eq=False)
 
     @property
@@ -202,6 +207,27 @@ class Query:
     def positive(self) -> tuple[Component, ...]:
         """The components that take events."""
         return tuple(part for part in self.components if not part.negated)
+
+    def together(self, parts: Iterable[Shape]) -> list[tuple[Shape, ...]]:
+        """Return parts of a shape one by one, but those of a negated sequence together."""
+        found: list[tuple[Shape, ...]] = []
+        for part in parts:
+            if isinstance(part, One) and self.component(part.variable).goes_on:
+                found[-1] = (*found[-1], part)
+            else:
+                found.append((part,))
+        return found
+
+    @property
+    def negations(self) -> tuple[tuple[Component, ...], ...]:
+        """The negated components, those of a negated sequence together."""
+        found: list[tuple[Component, ...]] = []
+        for part in self.components:
+            if part.goes_on:
+                found[-1] = (*found[-1], part)
+            elif part.negated:
+                found.append((part,))
+        return tuple(found)
 
     @property
     def variables(self) -> list[str]:

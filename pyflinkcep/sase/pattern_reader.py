@@ -7,13 +7,23 @@ import attrs
 
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component, Form, default_variable
-from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Repeated, Sequence, Shape
+from pyflinkcep.sase.shapes import (
+    AnyOrder,
+    Choice,
+    One,
+    Optional,
+    Repeated,
+    Sequence,
+    Shape,
+    ones,
+)
 from pyflinkcep.sase.tokens import KEYWORDS, NAME
 
 __all__ = ["SHAPE", "PatternReader"]
 
 SHAPE = "write PATTERN SEQ(A a, B+ b[]) or PATTERN A;B^2;C, then WHERE, WITHIN, HAVING, RETURN"
 _COMPONENT = "a component is a type and a variable: Stock a"
+_NEGATED = "negate a component, ~(B b), or a sequence of single ones, ~(SEQ(B b, C c))"
 _COUNTS = "write {2}, {2,} or {2,5}"
 _MOST_DEPTH = 50
 _MOST_DIGITS = 9
@@ -105,8 +115,13 @@ class PatternReader:
         at = cursor.here.at
         negated = cursor.take("~", "!") is not None
         in_brackets = cursor.take("(") is not None
-        if negated and (self._at_group("seq", "and") or cursor.here.text == "("):
-            raise cursor.unexpected("one component after ~", "negate single components: ~(B b)")
+        if negated and self._at_group("seq"):
+            shape = self._negated_sequence()
+            if in_brackets:
+                cursor.need(")", "close the parenthesis")
+            return shape
+        if negated and (self._at_group("and") or cursor.here.text == "("):
+            raise cursor.unexpected("a component or SEQ after ~", _NEGATED)
         type_ = cursor.type(_COMPONENT)
         repeats, least, most = self._repetition()
         optional = least == 0
@@ -120,13 +135,30 @@ class PatternReader:
                     f"write {type_}+ {variable.text}[]",
                 )
         if in_brackets:
-            cursor.need(")", "close the parenthesis")
+            neither = ", or negate each by itself: ~(B b), ~(C c)" if negated else ""
+            cursor.need(")", f"close the parenthesis{neither}")
         self._refuse_negated_loop(negated and (repeats or optional), variable.name, at)
         part = Component(
             type_, variable.name, repeats, negated, least=max(1, least), most=most, at=at
         )
         self.components.append(part)
         return Optional(One(part.variable)) if optional else One(part.variable)
+
+    def _negated_sequence(self) -> Shape:
+        """Read SEQ after ~: events which must not come one after another."""
+        begin = len(self.components)
+        shape = _sequence(self._parts("separate components by commas: SEQ(B b, C c)"))
+        inside = self.components[begin:]
+        for part in shape.parts if isinstance(shape, Sequence) else (shape,):
+            own = next(c for c in inside if c.variable == next(ones(part)).variable)
+            if own.negated or own.repeats or not isinstance(part, One):
+                what = "negated" if own.negated else "not a single component"
+                raise self._cursor.failure(own.at, f"{own.variable!r} is {what} in ~SEQ", _NEGATED)
+        self.components[begin:] = [
+            attrs.evolve(part, negated=True, goes_on=number > 0)
+            for number, part in enumerate(inside)
+        ]
+        return shape
 
     def _repetition(self) -> tuple[bool, int, int | None]:
         """Read whether a component's type repeats, how often at least and at most."""

@@ -78,7 +78,7 @@ def placed(query: Query) -> Placement:
     """
     Return where the clauses of a SEQ query are evaluated.
 
-    Each clause belongs to the last component that it names, or to the negated one.
+    Each clause belongs to the last component that it names, or to the last negated one.
     """
     found: dict[str, dict[str, list[PlacedClause]]] = {
         part.variable: {"begin": [], "take": [], "leave": [], "absent": []}
@@ -100,9 +100,9 @@ def clause_edges(clause: Tree, query: Query) -> tuple[str, tuple[str, ...]]:
     if is_constant(clause):
         return query.positive[0].variable, ("begin",)
     named = [reference.variable for reference in references(clause)]
-    for variable in named:
-        if query.component(variable).negated:
-            return variable, ("absent",)
+    negated = [variable for variable in named if query.component(variable).negated]
+    if negated:
+        return max(negated, key=query.place), ("absent",)
     owner = max(named, key=query.place)
     if not query.component(owner).repeats:
         return owner, ("begin",)

@@ -9,7 +9,7 @@ repeats a component is taken once in each iteration, and its name in a word tell
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 import attrs
 
@@ -24,14 +24,17 @@ __all__ = [
     "TooManyWordsError",
     "Word",
     "enclosing",
+    "inner",
     "iteration_of",
+    "ones",
     "variable_of",
     "words",
 ]
 
 Word = tuple[str, ...]
 """Variables in the order of their events; negated ones stand in their gaps. A variable of a group
-that repeats is followed by the numbers of the iterations, the outermost first: ``a\\t2``."""
+that repeats is followed by the numbers of the iterations, the outermost first: ``a\\t2``. A negated
+one in AND stands in each gap of the group, and is numbered in the same way."""
 
 _ITERATION = "\t"
 
@@ -98,14 +101,41 @@ class Repeated:
 Shape = One | Sequence | Choice | AnyOrder | Optional | Repeated
 
 
-def enclosing(shape: Shape, groups: tuple[int, ...] = ()) -> dict[str, tuple[int, ...]]:
-    """Return for each variable the groups around it that repeat, the outermost first."""
+def inner(shape: Optional | Repeated | Sequence | Choice | AnyOrder) -> tuple[Shape, ...]:
+    """Return the parts of a shape."""
+    return (shape.part,) if isinstance(shape, Optional | Repeated) else shape.parts
+
+
+def ones(shape: Shape) -> Iterator[One]:
+    """Yield the components of a shape, in the order of the text."""
+    if isinstance(shape, One):
+        yield shape
+        return
+    for part in inner(shape):
+        yield from ones(part)
+
+
+def enclosing(
+    shape: Shape, negated: Collection[str], groups: tuple[int, ...] = ()
+) -> dict[str, tuple[int, ...]]:
+    """
+    Return for each variable the groups around it that repeat, the outermost first.
+
+    A negated one in AND, which stands in several gaps, is a group of its own.
+    """
     if isinstance(shape, One):
         return {shape.variable: groups}
-    if isinstance(shape, Optional | Repeated):
-        own = (*groups, id(shape)) if isinstance(shape, Repeated) else groups
-        return enclosing(shape.part, own)
-    return {name: own for part in shape.parts for name, own in enclosing(part, groups).items()}
+    found: dict[str, tuple[int, ...]] = {}
+    for part in inner(shape):
+        is_numbered = isinstance(shape, Repeated) or _stands_in_gaps(shape, part, negated)
+        own = (*groups, id(part)) if is_numbered else groups
+        found |= enclosing(part, negated, own)
+    return found
+
+
+def _stands_in_gaps(shape: Shape, part: Shape, negated: Collection[str]) -> bool:
+    """Whether a part of a shape is a negated component in AND."""
+    return isinstance(shape, AnyOrder) and isinstance(part, One) and part.variable in negated
 
 
 def words(
@@ -147,6 +177,9 @@ def _limited(found: Iterable[Word], most: int) -> Iterator[Word]:
     yield from known
 
 
+_Join = Callable[[Word, Word], Iterator[Word]]
+
+
 @attrs.frozen
 class _Words:
     most: int
@@ -167,15 +200,26 @@ class _Words:
                 yield from self.all(part)
         elif isinstance(shape, Repeated):
             yield from self.iterations(shape)
+        elif isinstance(shape, AnyOrder):
+            yield from self.in_any_order(shape)
         else:
-            join = _interleaved if isinstance(shape, AnyOrder) else _joined
-            found: list[Word] = [()]
-            for part in shape.parts:
-                own = self.all(part)
-                found = list(
-                    _limited((w for a in found for b in own for w in join(a, b)), self.most)
-                )
-            yield from found
+            yield from self.joined(shape.parts, _joined)
+
+    def in_any_order(self, shape: AnyOrder) -> Iterator[Word]:
+        """Yield the orders of parts, with the negated components in each gap."""
+        absent = [part for part in shape.parts if _stands_in_gaps(shape, part, self.negated)]
+        names = [one.variable for part in absent for one in ones(part)]
+        taken = (part for part in shape.parts if part not in absent)
+        for word in self.joined(taken, _interleaved):
+            yield tuple(_with_gaps(word, names))
+
+    def joined(self, parts: Iterable[Shape], join: _Join) -> list[Word]:
+        """Return the words of parts, joined."""
+        found: list[Word] = [()]
+        for part in parts:
+            own = self.all(part)
+            found = list(_limited((w for a in found for b in own for w in join(a, b)), self.most))
+        return found
 
     def iterations(self, shape: Repeated) -> Iterator[Word]:
         """Yield the words of a group that repeats; an iteration without an event is none."""
@@ -206,6 +250,13 @@ def _iterated(name: str, number: int) -> str:
     """Return a name in an iteration of a group around it."""
     variable, _, inner = name.partition(_ITERATION)
     return f"{variable}{_ITERATION}{number}" + (f".{inner}" if inner else "")
+
+
+def _with_gaps(word: Word, absent: Iterable[str]) -> Iterator[str]:
+    """Yield a word with negated components between any two of its own."""
+    for number, name in enumerate(word):
+        yield from (_iterated(other, number) for other in absent if number)
+        yield name
 
 
 def _joined(one: Word, other: Word) -> Iterator[Word]:

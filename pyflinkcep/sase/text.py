@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import attrs
 
@@ -18,7 +18,16 @@ from pyflinkcep.sase.model import (
     Totals,
     default_variable,
 )
-from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Repeated, Sequence, Shape
+from pyflinkcep.sase.shapes import (
+    AnyOrder,
+    Choice,
+    One,
+    Optional,
+    Repeated,
+    Sequence,
+    Shape,
+    ones,
+)
 from pyflinkcep.sase.tokens import KEYWORDS, text_literal
 
 __all__ = ["query_text", "stored_text"]
@@ -69,39 +78,54 @@ def stored_text(query: Query) -> str:
 def _pattern(query: Query) -> str:
     if query.form is Form.SEQ:
         if query.shape is None:
-            return f"SEQ({', '.join(map(_component, query.components))})"
-        parts = {part.variable: part for part in query.components}
-        return _shape(query.shape, parts, is_whole=True)
+            return f"SEQ({_parts([One(part.variable) for part in query.components], query)})"
+        return _shape(query.shape, query, is_whole=True)
     return "; ".join(map(_element, query.components))
 
 
-def _shape(shape: Shape, parts: Mapping[str, Component], *, is_whole: bool = False) -> str:
+def _parts(shapes: Iterable[Shape], query: Query) -> str:
+    """Return the text of the parts of SEQ or AND."""
+    texts = []
+    for one, *others in query.together(shapes):
+        if others:
+            inside = (query.component(each.variable) for each in ones(Sequence((one, *others))))
+            texts.append(f"~(SEQ({', '.join(map(_unit, inside))}))")
+        else:
+            texts.append(_shape(one, query))
+    return ", ".join(texts)
+
+
+def _shape(shape: Shape, query: Query, *, is_whole: bool = False) -> str:
     """Return the text of a shape; that of a whole pattern begins with SEQ or AND."""
     if isinstance(shape, Choice):
-        joined = " | ".join(_shape(part, parts, is_whole=is_whole) for part in shape.parts)
+        joined = " | ".join(_shape(part, query, is_whole=is_whole) for part in shape.parts)
         return joined if is_whole else f"({joined})"
     if isinstance(shape, Sequence | AnyOrder):
         name = "SEQ" if isinstance(shape, Sequence) else "AND"
-        return f"{name}({', '.join(_shape(part, parts) for part in shape.parts)})"
+        return f"{name}({_parts(shape.parts, query)})"
     if isinstance(shape, One):
-        text = _component(parts[shape.variable])
+        text = _component(query.component(shape.variable))
     elif isinstance(shape, Repeated):
-        inner = _shape(shape.part, parts)
+        inner = _shape(shape.part, query)
         is_bare = isinstance(shape.part, One | Optional | Repeated)
         text = f"({inner})" if is_bare else inner
         text += _times(shape.least, shape.most)
-    elif isinstance(shape.part, One) and parts[shape.part.variable].least == 1:
-        text = _component(parts[shape.part.variable], is_optional=True)
+    elif isinstance(shape.part, One) and query.component(shape.part.variable).least == 1:
+        text = _component(query.component(shape.part.variable), is_optional=True)
     elif isinstance(shape.part, One | Optional | Repeated):
-        text = f"({_shape(shape.part, parts)})?"
+        text = f"({_shape(shape.part, query)})?"
     else:
-        text = f"{_shape(shape.part, parts)}?"
+        text = f"{_shape(shape.part, query)}?"
     return f"SEQ({text})" if is_whole else text
 
 
 def _component(part: Component, *, is_optional: bool = False) -> str:
-    unit = f"{_type(part.type)}{_count(part, is_optional)} {_name(part)}"
+    unit = _unit(part, is_optional=is_optional)
     return f"~({unit})" if part.negated else unit
+
+
+def _unit(part: Component, *, is_optional: bool = False) -> str:
+    return f"{_type(part.type)}{_count(part, is_optional)} {_name(part)}"
 
 
 def _count(part: Component, is_optional: bool) -> str:

@@ -22,6 +22,14 @@ class Iteration:
 
 
 @attrs.frozen
+class Begun:
+    """What is left of parts in any order; `absent` must not come before the next event of one."""
+
+    parts: tuple[Any, ...]
+    absent: tuple[str, ...]
+
+
+@attrs.frozen
 class Further:
     """The iterations of a group from a number on."""
 

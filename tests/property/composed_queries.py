@@ -39,6 +39,7 @@ class Writer:
         self.loops: list[str] = []
         self.singles: list[str] = []
         self.negated: list[str] = []
+        self.sequences: list[list[str]] = []
         self.grouped: list[str] = []
         self.depth = 0
 
@@ -75,9 +76,8 @@ class Writer:
         kind = self.chance.random()
         if kind < 0.55 or not depth:
             return self.component()
-        if kind < 0.62:
-            variable = self.name(self.negated)
-            return f"~({self.type()} {variable})"
+        if kind < 0.65:
+            return self.negation()
         if kind < 0.8:
             inner = " | ".join(self.part(depth - 1) for _ in range(self.chance.randrange(2, 4)))
             return f"({inner}){self.chance.choice(['', '?'])}"
@@ -90,6 +90,13 @@ class Writer:
         self.depth -= 1
         self.grouped += self.singles[known:]
         return f"{inner}{self.chance.choice(['+', '*', '{2}', '{1,2}', '{0,3}', '{2,3}'])}"
+
+    def negation(self) -> str:
+        """Return a negated component or sequence."""
+        size = self.chance.choice([1, 1, 1, 2, 2, 3])
+        parts = [f"{self.type()} {self.name(self.negated)}" for _ in range(size)]
+        self.sequences += [self.negated[-size:]] if size > 1 else []
+        return f"~({parts[0]})" if size == 1 else f"~(SEQ({', '.join(parts)}))"
 
     def component(self) -> str:
         """Return a component, which may be optional or a loop."""
@@ -145,6 +152,22 @@ class Writer:
             is_before = variable in self.grouped and self.chance.random() < 0.3
             return f"{variable}[i-1]" if is_before else variable
         return f"{variable}{self.chance.choice(['[1]', '[i]', '[i-1]', '[LEN]', '[]'])}"
+
+
+class ManyNegations(Writer):
+    """Writes queries most of which have negated components, and conditions about these."""
+
+    def part(self, depth: int) -> str:
+        """Return a part of a sequence."""
+        return self.negation() if self.chance.random() < 0.3 else super().part(depth)
+
+    def condition(self) -> str:
+        """Return a condition."""
+        if self.chance.random() < 0.5 and self.sequences:
+            one, other, *_ = self.chance.sample(self.chance.choice(self.sequences), 2)
+            third = self.chance.choice(["0", "1", "0", self.value()])
+            return f"{one}.x {self.chance.choice(['<', '=', '>'])} {other}.x + {third}"
+        return super().condition()
 
 
 class SinglesOnly(Writer):
@@ -285,11 +308,11 @@ def check_firsts(query: SaseQuery, rows: list[dict[str, Any]], expected: set[Tak
 def main(seed: int, count: int) -> None:
     """Check many queries, in the kernel and without it by turns."""
     chance = random.Random(seed)
-    every = queries(chance)
+    writers = [queries(chance), queries(chance, ManyNegations)]
     answered = composed = 0
     for number in range(count):
         os.environ["PYFLINKCEP_KERNEL"] = str(number % 2)
-        query = next(every)
+        query = next(writers[number // 2 % 2])
         composed += query.is_composed
         answered += check(query, events(chance, chance.randrange(4, 10))) > 0
     print(f"{count} queries agree, {composed} of them composed, {answered} with matches")

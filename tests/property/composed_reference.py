@@ -11,7 +11,7 @@ named with its iterations, as in ``a@2`` and ``a@2.1``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import attrs
@@ -22,6 +22,7 @@ from pyflinkcep.sase.model import Component, Query, Strategy
 from pyflinkcep.sase.normal_form import clauses
 from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Repeated, Sequence, Shape
 from tests.property.composed_iterations import (
+    Begun,
     Further,
     Iteration,
     Taken,
@@ -84,10 +85,13 @@ class _Machine:
             for part in shape.parts:
                 yield from self.following(part)
         elif isinstance(shape, AnyOrder):
+            yield from self.following(Begun(shape.parts, ()))
+        elif isinstance(shape, Begun):
+            everywhere = tuple(n for part in shape.parts for n in self.absent_in(part))
             for number, part in enumerate(shape.parts):
                 others = shape.parts[:number] + shape.parts[number + 1 :]
                 for variable, absent, rest in self.following(part):
-                    yield variable, absent, AnyOrder((rest, *others))
+                    yield variable, shape.absent + absent, Begun((rest, *others), everywhere)
         elif shape.parts:
             first, rest = shape.parts[0], Sequence(shape.parts[1:])
             for variable, absent, left in self.following(first):
@@ -141,7 +145,11 @@ class _Machine:
         last = taken[-1][0]
         if self.may_end(rest) and self.leaves(taken):
             whole = {**gaps, len(taken): self.absent_in(rest)}
-            if not any(self.forbidden(taken, n, name) for n in whole for name in whole[n]):
+            if not any(
+                self.forbidden(taken, gap, names)
+                for gap, absent in whole.items()
+                for names in self.negations(absent)
+            ):
                 yield taken
         alive = frozenset(variable for variable, _, _ in self.following(rest))
         yield from self.walk(taken, gaps, rest, place + 1, alive, looping=self.part(last).repeats)
@@ -235,31 +243,51 @@ class _Machine:
         enough = len(positions) >= self.part(variable).least
         return enough and self.hold("leave", taken, variable, positions[-1])
 
-    def forbidden(self, taken: Taken, gap: int, variable: str) -> bool:
-        """Whether an event of a negated component stands in the gap before a part of a match."""
+    def negations(self, absent: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Return the negated components of a gap, those of a negated sequence together."""
+        found: list[tuple[str, ...]] = []
+        for name in absent:
+            if self.part(name).goes_on:
+                found[-1] = (*found[-1], name)
+            else:
+                found.append((name,))
+        return found
+
+    def forbidden(self, taken: Taken, gap: int, names: tuple[str, ...]) -> bool:
+        """Whether events of negated components stand one after another in a gap of a match."""
         first, last = taken[0][1][0], taken[-1][1][-1]
         low = taken[gap - 1][1][-1] if gap else -1
         high = taken[gap][1][0] if gap < len(taken) else len(self.events)
-        for at in self.own:
-            near = self.in_window(at, last) if not gap else self.in_window(first, at)
-            if low < at < high and near and self.fits(taken, variable, at):
-                found = self.hold("absent", taken, variable, at)
-                if found:
-                    return True
-        return False
+        free = [
+            at
+            for at in self.own
+            if low < at < high and (self.in_window(first, at) if gap else self.in_window(at, last))
+        ]
+        return any(self.stand(taken, names, chosen) for chosen in combinations(free, len(names)))
+
+    def stand(self, taken: Taken, names: tuple[str, ...], chosen: tuple[int, ...]) -> bool:
+        """Whether events are ones that negated components forbid."""
+        before = taken
+        for name, at in zip(names, chosen, strict=True):
+            if not (self.fits(before, name, at) and self.hold("absent", before, name, at)):
+                return False
+            before = (*before, (name, (at,)))
+        return True
 
     # --- conditions
 
     def hold(self, edge: str, taken: Taken, variable: str, at: int) -> bool:
         """Whether the clauses of an edge hold; those that name an absent component are void."""
         present = {name for name, _ in taken} | {variable}
+        known = set(map(base, present))
         for condition in self.query.conditions:
             for clause in clauses(condition):
                 found = [leaf for leaf in leaves(clause) if not self.is_before(leaf)]
                 named = {leaf.over.variable for leaf in found}
                 mine = [leaf for leaf in found if leaf.over.variable == base(variable)]
-                negated = any(self.part(name).negated for name in named - {base(variable)})
-                if not mine or negated or edge not in self.edges(variable, mine):
+                # A clause with negated components is about these, and asked at the last.
+                waits = any(self.part(n).negated and n not in known for n in named)
+                if not mine or waits or edge not in self.edges(variable, mine):
                     continue
                 for names in self.iterations(named, present, variable):
                     if not all(

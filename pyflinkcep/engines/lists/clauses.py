@@ -30,7 +30,8 @@ class Clauses:
     associations : tuple of Tree
         The clauses that join events of several variables, or all events of a closure.
     absent : dict of str to list of Tree
-        By negated variable, the clauses that join its events to others.
+        By negated variable, the clauses that join its events to others; of a negated sequence, to
+        earlier events of it too.
     """
 
     query: Query
@@ -53,7 +54,7 @@ class Clauses:
                 elif len(names) == 1 and _is_constant(clause):
                     constant.setdefault(names[0], []).append(clause)
                 elif negated:
-                    absent.setdefault(negated[0], []).append(clause)
+                    absent.setdefault(max(negated, key=query.place), []).append(clause)
                 else:
                     associations.append(clause)
         return cls(query, constant, tuple(associations), absent)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import attrs
@@ -18,7 +19,6 @@ from pyflinkcep.engines.lists.order import join_order
 from pyflinkcep.engines.lists.ranges import Ints, expanded
 from pyflinkcep.engines.lists.type_codes import Split, TypeCodes
 from pyflinkcep.engines.table import EventTable
-from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.sase.model import Component, Query
 
 __all__ = ["EventLists"]
@@ -131,7 +131,7 @@ class EventLists:
 
     def _after_join(self, frame: Frame) -> Frame:
         for part in self.at_end:
-            frame = self._allowed(frame, part)
+            frame = self._allowed(frame, (part,))
         return frame
 
     def _joins(self) -> Iterator[Frame]:
@@ -207,10 +207,10 @@ class EventLists:
             names = set(named(clause))
             if newest in names and names <= known:
                 frame = frame.rows(self.conditions.holding(clause, frame))
-        for part in self._negated():
+        for part in self._constant():
             neighbours = self._neighbours(part)
-            if newest in neighbours and neighbours <= known and self._is_constant(part):
-                frame = self._allowed(frame, part)
+            if newest in neighbours and neighbours <= known:
+                frame = self._allowed(frame, (part,))
         return frame
 
     def _finished(self, frame: Frame) -> Frame:
@@ -228,9 +228,10 @@ class EventLists:
         for clause in self.clauses.associations:
             if not set(named(clause)) <= singles:
                 frame = frame.rows(self.conditions.holding(clause, frame))
-        for part in self._negated():
-            if not (self._is_constant(part) and self._is_single(part)):
-                frame = self._allowed(frame, part)
+        decided = [part for part in self._constant() if self._is_single(part)]
+        for parts in self.query.negations:
+            if parts[0] not in decided:
+                frame = self._allowed(frame, parts)
         return frame
 
     def _in_window(self, frame: Frame) -> Frame:
@@ -243,30 +244,26 @@ class EventLists:
 
     # --- negation
 
-    def _negated(self) -> Iterator[Component]:
-        return (part for part in self.query.components if part.negated)
+    def _constant(self) -> Iterator[Component]:
+        """Yield the negated elements, outside of sequences, whose conditions read only these."""
+        for part, *others in self.query.negations:
+            if not others and part.variable not in self.clauses.absent:
+                yield part
 
     @property
     def between(self) -> list[Component]:
         """The negated elements between two single ones whose conditions read only these."""
-        return [
-            part
-            for part in self._negated()
-            if self._is_constant(part) and len(self.bounds(part)) == 2 and self._is_single(part)
-        ]
+        return [p for p in self._constant() if len(self.bounds(p)) == 2 and self._is_single(p)]
 
     @property
     def at_end(self) -> list[Component]:
         """The other negated elements that depend on single elements only."""
-        alone = [p for p in self._negated() if self._is_constant(p) and self._is_single(p)]
+        alone = [part for part in self._constant() if self._is_single(part)]
         return [part for part in alone if part not in self.between]
 
     def _is_single(self, part: Component) -> bool:
         """Whether a negated element depends on single elements only."""
         return self._neighbours(part) <= {p.variable for p in self.query.positive if not p.repeats}
-
-    def _is_constant(self, part: Component) -> bool:
-        return part.variable not in self.clauses.absent
 
     def bounds(self, part: Component) -> tuple[str, ...]:
         """Return the neighbours of a negated element: two, or one at an end."""
@@ -280,19 +277,31 @@ class EventLists:
         bounds = self.bounds(part)
         return set(bounds) if len(bounds) == 2 else {p.variable for p in self.query.positive}
 
-    def _allowed(self, frame: Frame, part: Component) -> Frame:
-        """Drop the rows that an event of a negated element forbids."""
-        low, high = self._range(part.variable, frame)
-        clauses: Sequence[Tree] = self.clauses.absent.get(part.variable, ())
-        if not clauses:
+    def _allowed(self, frame: Frame, parts: Sequence[Component]) -> Frame:
+        """Drop the rows that an event of a negated element forbids, or a sequence of several."""
+        asked = [self.clauses.absent.get(part.variable, ()) for part in parts]
+        ranges = [self._range(part.variable, frame) for part in parts]
+        if len(parts) == 1 and not asked[0]:
+            low, high = ranges[0]
             return frame.rows(high <= low)
-        rows, numbers = expanded(low, high)
-        positions = self.lists[part.variable].positions[numbers]
-        pairs = frame.rows(rows).with_single(part.variable, positions)
-        stands = np.ones(pairs.size, bool)
-        for clause in clauses:
-            stands &= self.conditions.holding(clause, pairs)
-        return frame.rows(np.bincount(rows[stands], minlength=frame.size) == 0)
+        counts = (np.asarray(high - low, float) for low, high in ranges)
+        if frame.size > 1 and reduce(np.multiply, counts).sum() > _MOST_ROWS:
+            half = np.arange(frame.size) < frame.size // 2
+            halves = (self._allowed(frame.rows(own), parts) for own in (half, ~half))
+            return Frame.joined(list(halves))
+        found, rows = frame, np.arange(frame.size)
+        read = {name for clauses in asked for clause in clauses for name in named(clause)}
+        for part, clauses in zip(parts, asked, strict=True):
+            low, high = self._range(part.variable, found)
+            if part.variable not in read:  # any of its events is as good as the first
+                high = np.minimum(high, low + 1)
+            again, numbers = expanded(low, high)
+            positions = self.lists[part.variable].positions[numbers]
+            found, rows = found.rows(again).with_single(part.variable, positions), rows[again]
+            for clause in clauses:
+                held = self.conditions.holding(clause, found)
+                found, rows = found.rows(held), rows[held]
+        return frame.rows(np.bincount(rows, minlength=frame.size) == 0)
 
     # --- matches
 

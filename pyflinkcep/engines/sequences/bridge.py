@@ -19,7 +19,7 @@ from pyflinkcep.expressions.program import Code, Type
 from pyflinkcep.kernel.programs import instruction, slot_spec
 from pyflinkcep.sase.model import Strategy
 
-__all__ = ["SequenceEvents", "Stream", "has_bits", "query_spec"]
+__all__ = ["SequenceEvents", "Stream", "is_native", "query_spec"]
 
 Stream = tuple[Any, Any, Any, Any, Any, Any, Any]
 """Times, handles, codes and starts of a partition's events, and the three masks."""
@@ -36,16 +36,18 @@ _NO_WINDOW = -1
 _MOST_BITS = 62
 
 
-def has_bits(automaton: SaseAutomaton) -> bool:
-    """Whether there is a bit for each component, and for each negated one."""
-    return max(automaton.size, len(automaton.negatives)) <= _MOST_BITS
+def is_native(automaton: SaseAutomaton) -> bool:
+    """Whether the kernel runs a query: one without negated sequences, with a bit for each part."""
+    negatives = automaton.negatives
+    has_bits = max(automaton.size, len(negatives)) <= _MOST_BITS
+    return has_bits and not any(part.is_sequence for part in negatives)
 
 
 def query_spec(automaton: SaseAutomaton) -> tuple[Any, ...]:
     """Return a query as the arguments of the kernel's ``automaton_read``."""
     return (
         tuple(_components(automaton)),
-        tuple((part.gap, part.needs, *_codes(part.conditions)) for part in automaton.negatives),
+        tuple((n.gap, n.needs, *_codes(n.events[0].conditions)) for n in automaton.negatives),
         _codes(automaton.partition),
         tuple(_slots(automaton)),
         _NO_WINDOW if automaton.query.window is None else automaton.query.window,
@@ -190,7 +192,7 @@ def _fields(automaton: SaseAutomaton, table: EventTable) -> Iterator[tuple[Any, 
 
 def _types(automaton: SaseAutomaton) -> list[str]:
     """Return the types that the query names, each once."""
-    return list(dict.fromkeys([*automaton.types, *(part.type for part in automaton.negatives)]))
+    return list(dict.fromkeys([*automaton.types, *(n.events[0].type for n in automaton.negatives)]))
 
 
 def _numbered(types: Sequence[Any], numbers: dict[str, int]) -> Any:
@@ -207,6 +209,6 @@ def _masks(automaton: SaseAutomaton) -> tuple[Any, Any, Any]:
         own = [n for n, component in enumerate(automaton.types) if component == type_]
         begins.append(sum(1 << n for n in own))
         takes.append(sum(1 << n for n in own if automaton.loops[n]))
-        negated = (n for n, part in enumerate(automaton.negatives) if part.type == type_)
+        negated = (n for n, part in enumerate(automaton.negatives) if part.events[0].type == type_)
         absents.append(sum(1 << n for n in negated))
     return np.array(begins, np.int64), np.array(takes, np.int64), np.array(absents, np.int64)

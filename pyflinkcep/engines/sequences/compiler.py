@@ -24,11 +24,12 @@ from pyflinkcep.expressions.tree import (
     leaves,
 )
 from pyflinkcep.sase.computed import column_sql
-from pyflinkcep.sase.model import Query, Strategy
+from pyflinkcep.sase.model import Component, Query, Strategy
 from pyflinkcep.sase.parts import joined
 from pyflinkcep.sase.placement import PlacedClause, placed
 
 __all__ = [
+    "Absent",
     "EdgeConditions",
     "Fields",
     "Negative",
@@ -68,28 +69,62 @@ class EdgeConditions:
     codes: tuple[Code, Code] = ((), ())
 
 
+Update = Callable[[Slots, Fields], Slots]
+"""Returns the slots after an event."""
+
+
 @attrs.frozen(eq=False)
-class Negative:
+class Absent:
     """
-    A negated component.
+    An event that must not come.
 
     Attributes
     ----------
     type : str
-        The type of its events.
+        Its type.
     conditions : EdgeConditions
-        The conditions under which such an event forbids a match.
-    gap : int
-        How many components come before it: 0 at the beginning.
-    needs : int
-        The component whose beginning makes `conditions` decidable; the number of components if
-        only the whole match does.
+        The conditions under which it forbids a match, or goes on with a sequence that does.
+    update : callable or None
+        How the slots change with it, for what comes after it in the sequence; None if they do not.
     """
 
     type: str
     conditions: EdgeConditions
+    update: Update | None = None
+
+
+@attrs.frozen(eq=False)
+class Negative:
+    """
+    A negated component, or a negated sequence.
+
+    Attributes
+    ----------
+    events : tuple of Absent
+        Its event, or those of the sequence.
+    gap : int
+        How many components come before it: 0 at the beginning.
+    needs : int
+        The component whose beginning makes the conditions decidable; the number of components if
+        only the whole match does.
+    reads : frozenset of int
+        The slots of a run that the conditions read.
+    """
+
+    events: tuple[Absent, ...]
     gap: int
     needs: int
+    reads: frozenset[int]
+
+    @property
+    def is_sequence(self) -> bool:
+        """Whether several events forbid a match, one after another."""
+        return len(self.events) > 1
+
+    @property
+    def judges(self) -> bool:
+        """Whether it depends on more than its candidates between two events of a run."""
+        return self.is_sequence or self.events[0].conditions.joint is not None
 
 
 @attrs.frozen(eq=False)
@@ -112,7 +147,7 @@ class SaseAutomaton:
     partition : EdgeConditions
         The condition that an event is in a run's partition.
     negatives : tuple of Negative
-        The negated components.
+        The negated components and sequences.
     fields : tuple of str
         The attributes that :data:`Fields` hold, in order.
     expressions : CompiledExpressions
@@ -135,7 +170,7 @@ class SaseAutomaton:
     fields: tuple[str, ...]
     expressions: CompiledExpressions
     functions: MatchFunctions
-    updates: tuple[Callable[[Slots, Fields], Slots] | None, ...]
+    updates: tuple[Update | None, ...]
 
     @property
     def size(self) -> int:
@@ -214,11 +249,14 @@ class _Compiler:
             tuple(edge(texts[1]) for texts in own),
             tuple(edge(texts[2]) for texts in own),
             edge(partition),
-            tuple(self._negative(name, edge(texts)) for name, texts in absent.items()),
+            tuple(
+                self._negative(parts, [edge(absent[p.variable]) for p in parts], edge)
+                for parts in query.negations
+            ),
             tuple(attribute_of(field.sql) for field in expressions.fields),
             expressions,
             functions,
-            tuple(functions.updates.get(name, functions.other) for name in self._names),
+            tuple(map(edge.update, self._names)),
         )
 
     def _texts(self, name: str, number: int) -> list[tuple[str | None, str | None]]:
@@ -256,18 +294,28 @@ class _Compiler:
         self._expressions[text] = MatchExpression(text, tree, ())
         return text
 
-    def _negative(self, name: str, conditions: EdgeConditions) -> Negative:
-        components = self._query.components
-        place = self._query.place(name)
-        gap = sum(not part.negated for part in components[:place])
-        reads = {v for clause in self._edges[name].absent for v in clause.reads}
-        needs = gap
-        for variable in reads:
+    def _negative(
+        self, parts: Sequence[Component], conditions: Sequence[EdgeConditions], edge: _Handout
+    ) -> Negative:
+        own = [part.variable for part in parts]
+        gap = needs = sum(
+            not part.negated for part in self._query.components[: self._query.place(own[0])]
+        )
+        reads = {v for name in own for clause in self._edges[name].absent for v in clause.reads}
+        for variable in reads.difference(own):
             number = self._names.index(variable)
             needs = max(needs, number + 1 if self._query.component(variable).repeats else number)
         at_end = gap in (0, len(self._names))
+        slots = edge.expressions.slots
+        taken = (n for asked in conditions for n in asked.reads if slots[n].stage not in own)
         return Negative(
-            self._query.component(name).type, conditions, gap, len(self._names) if at_end else needs
+            tuple(
+                Absent(part.type, asked, edge.update(part.variable))
+                for part, asked in zip(parts, conditions, strict=True)
+            ),
+            gap,
+            len(self._names) if at_end else needs,
+            frozenset(taken),
         )
 
 
@@ -285,6 +333,10 @@ class _Handout:
 
     expressions: CompiledExpressions
     functions: MatchFunctions
+
+    def update(self, name: str) -> Update | None:
+        """Return how the slots change with an event of a component."""
+        return self.functions.updates.get(name, self.functions.other)
 
     def __call__(self, texts: tuple[str | None, str | None]) -> EdgeConditions:
         alone, joint = (None if text is None else self.functions.conditions[text] for text in texts)

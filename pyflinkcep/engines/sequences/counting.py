@@ -11,7 +11,7 @@ import numpy as np
 
 from pyflinkcep.engines.compressed.payloads import NO_WEIGHTS, Weighing
 from pyflinkcep.engines.lists.columns import column_of
-from pyflinkcep.engines.sequences.bridge import SequenceEvents, has_bits, query_spec
+from pyflinkcep.engines.sequences.bridge import SequenceEvents, is_native, query_spec
 from pyflinkcep.engines.sequences.compiler import EdgeConditions, SaseAutomaton
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.program import Code, Function, Op, Slot, Type
@@ -136,8 +136,8 @@ class PartitionCounts:
 def _can_count(automaton: SaseAutomaton) -> bool:
     """Whether runs may be counted by start: no negated component at an end reads others."""
     between = range(1, automaton.size)
-    return has_bits(automaton) and all(
-        part.gap in between or part.conditions.joint is None for part in automaton.negatives
+    return is_native(automaton) and all(
+        part.gap in between or not part.judges for part in automaton.negatives
     )
 
 
@@ -184,10 +184,7 @@ def rise_of(automaton: SaseAutomaton, component: int) -> Rise | None:
         return None
     if automaton.leave[component].joint is not None:
         return None
-    negatives = automaton.negatives
-    if any(
-        part.conditions.joint is not None or part.gap == component + 1 <= last for part in negatives
-    ):
+    if any(part.judges or part.gap == component + 1 <= last for part in automaton.negatives):
         return None
     rise = _inequality(automaton.take[component].codes[1])
     if rise is None:

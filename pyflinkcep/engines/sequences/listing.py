@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.compressed.arrays import MatchArrays
-from pyflinkcep.engines.sequences.bridge import SequenceEvents, has_bits, query_spec
+from pyflinkcep.engines.sequences.bridge import SequenceEvents, is_native, query_spec
 from pyflinkcep.engines.sequences.compiler import SaseAutomaton
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
@@ -57,7 +57,7 @@ class KernelQuery:
     def of(cls, automaton: SaseAutomaton, table: EventTable, doing: str) -> KernelQuery | None:
         """Return a query; None if only the plain path can run it. `doing` is for errors."""
         module = compiled_module()
-        if module is None or not has_bits(automaton):
+        if module is None or not is_native(automaton):
             return None
         try:
             with naming_memory_errors(doing):

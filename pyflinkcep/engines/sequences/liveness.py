@@ -54,7 +54,7 @@ def _entering(automaton: SaseAutomaton, component: int) -> frozenset[int]:
 
 def _negated(automaton: SaseAutomaton, component: int) -> frozenset[int]:
     """Return what deciding negated components reads from runs at a component."""
-    return _union(part.conditions.reads for part in automaton.negatives if component < part.needs)
+    return _union(part.reads for part in automaton.negatives if component < part.needs)
 
 
 def _union(sets: Iterable[frozenset[int]]) -> frozenset[int]:

@@ -95,13 +95,13 @@ class Runs:
         closing: dict[int, set[int]] = {}
         for component, numbers in enumerate(self._gaps):
             for number in filter(self._decides_alone, numbers):
-                for at in self.track.absent[number]:
+                for at in self.track.absent[number][0]:
                     closing.setdefault(at, set()).add(component)
         return closing
 
     def _decides_alone(self, number: int) -> bool:
         part = self._automaton.negatives[number]
-        return part.conditions.joint is None and part.needs == part.gap
+        return not part.judges and part.needs == part.gap
 
     def key(self, run: Run) -> Any:
         """Return what distinguishes a run from those at its component that continue otherwise."""
@@ -149,8 +149,8 @@ class Runs:
         negatives = self._automaton.negatives
         pending = list(run.pending)
         for number, low in zip(self._gaps[run.component], run.gaps, strict=True):
-            high = self.track.candidates_to(number, at)
-            if low < high:
+            high = self.track.candidates_before(number, at)
+            if self.track.may_forbid(number, low, high):
                 pending.append((number, low, high))
         payload = self._payloads.taken(run.payload, component, at)
         begun = self._after(component, run.slots, run.start, at, (), payload)
@@ -168,7 +168,7 @@ class Runs:
         update = self._automaton.updates[component]
         if update is not None:
             slots = update(slots, self.track.fields[at])
-        gaps = tuple(self.track.candidates_to(n, at + 1) for n in self._gaps[component])
+        gaps = tuple(self.track.candidates_to(n, at) for n in self._gaps[component])
         mode = LOOPING if self._automaton.loops[component] else WAITING
         return Run(component, mode, slots, start, gaps, pending, payload)
 

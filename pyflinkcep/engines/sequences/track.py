@@ -44,8 +44,9 @@ class Track:
         For each event a bit for each component whose begin or take edge it passes by itself.
     mine : list of bool
         For each event whether it passes the tests of the partition by itself.
-    absent : tuple of list of int
-        For each negated component the positions of events that pass its conditions by themselves.
+    absent : tuple of tuple of list of int
+        For each negated component the positions of events that pass its conditions by themselves;
+        of a negated sequence those of each of its events.
     """
 
     automaton: SaseAutomaton
@@ -54,7 +55,7 @@ class Track:
     begins: list[int]
     takes: list[int]
     mine: list[bool]
-    absent: tuple[list[int], ...]
+    absent: tuple[tuple[list[int], ...], ...]
 
     @classmethod
     def of(
@@ -85,7 +86,10 @@ class Track:
             if starts is not None and not starts[at]:
                 begins[at] &= ~1
         absent = tuple(
-            [at for at, t in enumerate(types) if t == part.type and passes(part.conditions, at)]
+            tuple(
+                [at for at, t in enumerate(types) if t == own.type and passes(own.conditions, at)]
+                for own in part.events
+            )
             for part in automaton.negatives
         )
         mine = [True] * len(times)
@@ -163,32 +167,73 @@ class Track:
     # --- negation
 
     def forbidden(self, negative: int, low: int, high: int, slots: Slots) -> bool:
-        """Whether one of the candidates low to high of a negated component forbids a match."""
+        """
+        Whether candidates of a negated component forbid a match.
+
+        Parameters
+        ----------
+        negative : int
+            The number of the component, or of the sequence.
+        low, high : int
+            The first candidate, and the one after the last: of the first and the last event of a
+            sequence.
+        slots : tuple
+            What the match has taken.
+        """
         part: Negative = self.automaton.negatives[negative]
-        joint = part.conditions.joint
-        if joint is None:
-            return low < high
-        candidates = self.absent[negative][low:high]
+        if not part.judges or not self.may_forbid(negative, low, high):
+            return self.may_forbid(negative, low, high)
+        if part.is_sequence:
+            return self._follow(negative, low, high, slots)
+        joint = part.events[0].conditions.joint
+        assert joint is not None
+        candidates = self.absent[negative][0][low:high]
         return any(joint(self.fields[at], slots) for at in candidates)
 
-    def candidates_to(self, negative: int, at: int) -> int:
+    def may_forbid(self, negative: int, low: int, high: int) -> bool:
+        """Whether there are such candidates, whatever conditions on the match say."""
+        first, last = self.absent[negative][0], self.absent[negative][-1]
+        if first is last:
+            return low < high
+        return low < len(first) and high > 0 and first[low] < last[high - 1]
+
+    def _follow(self, negative: int, low: int, high: int, slots: Slots) -> bool:
+        """Whether candidates of a negated sequence come one after another."""
+        part, candidates = self.automaton.negatives[negative], self.absent[negative]
+        end = candidates[-1][high - 1]
+        reached = {slots: candidates[0][low] - 1}  # by slots, the earliest last event
+        for own, event in zip(candidates, part.events, strict=True):
+            before, reached = reached, {}
+            for known, since in before.items():
+                for at in own[bisect_right(own, since) : bisect_right(own, end)]:
+                    joint = event.conditions.joint
+                    if joint is None or joint(self.fields[at], known):
+                        after = event.update(known, self.fields[at]) if event.update else known
+                        reached[after] = min(at, reached.get(after, at))
+                        if event.update is None:
+                            break
+        return bool(reached)
+
+    def candidates_before(self, negative: int, at: int) -> int:
         """Return how many candidates of a negated component come before a position."""
-        return bisect_left(self.absent[negative], at)
+        return bisect_left(self.absent[negative][-1], at)
+
+    def candidates_to(self, negative: int, at: int) -> int:
+        """Return how many come up to a position; of a sequence, how many that may begin it."""
+        return bisect_right(self.absent[negative][0], at)
 
     def before_first(self, negative: int, start: int, last: int) -> tuple[int, int]:
         """Return the candidates before a match that are in the window of its last event."""
         window = self.automaton.query.window
         assert window is not None
-        positions, times = self.absent[negative], self.times
-        high = bisect_left(positions, start)
-        low = bisect_left(positions, times[last] - window, key=times.__getitem__)
-        return min(low, high), high
+        first, times = self.absent[negative][0], self.times
+        low = bisect_left(first, times[last] - window, key=times.__getitem__)
+        return low, self.candidates_before(negative, start)
 
     def after_last(self, negative: int, start: int, last: int) -> tuple[int, int]:
         """Return the candidates after a match that are in the window of its first event."""
         window = self.automaton.query.window
         assert window is not None
-        positions, times = self.absent[negative], self.times
-        low = bisect_right(positions, last)
-        high = bisect_right(positions, times[start] + window, key=times.__getitem__)
-        return low, max(low, high)
+        final, times = self.absent[negative][-1], self.times
+        high = bisect_right(final, times[start] + window, key=times.__getitem__)
+        return self.candidates_to(negative, last), high
