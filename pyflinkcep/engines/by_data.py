@@ -106,7 +106,7 @@ def chosen_by_data(query: Query, table: EventTable, output: str = "all") -> Eval
     candidates, size = usual.candidates, len(table.times)
     if not candidates or not size or (size < _FEW and EVENT_LISTS not in candidates):
         return usual
-    has_kernel = compiled_module() is not None
+    has_kernel = _is_native(query)
     runs = AUTOMATON if AUTOMATON in candidates else BACKTRACKING
     if size < _FEW and is_tiny(size, len(query.components), runs, has_kernel):
         return Evaluation(runs, "there are few events")
@@ -195,9 +195,13 @@ class _Plain:
 
     def costs(self, candidates: Sequence[str], output: str) -> Costs:
         """Return what evaluations would cost."""
-        has_kernel, is_all = compiled_module() is not None, output == "all"
-        edges = self.sample.edges
-        return estimated(self.query, self.counted, edges, candidates, has_kernel, is_all)
+        native, edges = _is_native(self.query), self.sample.edges
+        return estimated(self.query, self.counted, edges, candidates, native, output == "all")
+
+
+def _is_native(query: Query) -> bool:
+    """Whether the kernel has all evaluations of a query: those of negated sequences are plain."""
+    return compiled_module() is not None and all(len(parts) == 1 for parts in query.negations)
 
 
 def _is_joined_quickly(facts: Facts) -> bool:
@@ -210,11 +214,11 @@ def _runs_quickly(known: Sequence[tuple[Query, Facts]], evaluation: str, output:
     """Whether an automaton is quick even if all conditions hold and no runs are merged."""
     if all(sum(facts.counts.values()) < _FEW for _, facts in known):
         return True
-    has_kernel, is_all = compiled_module() is not None, output == "all"
     least = 0.0
     for query, facts in known:
         edges = [Edges(alike=inf, distinct=inf)] * len(query.positive)
-        costs = estimated(query, facts, edges, (evaluation,), has_kernel, is_all)
+        native = _is_native(query)
+        costs = estimated(query, facts, edges, (evaluation,), native, output == "all")
         least += costs.milliseconds[evaluation]
     return least < _QUICK
 

@@ -16,7 +16,6 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.tree import Aggregate, Column, Literal, Operation, Tree, leaves
 from pyflinkcep.sase.model import Component, Query, Strategy
 from pyflinkcep.sase.normal_form import clauses
@@ -32,8 +31,8 @@ from tests.property.composed_iterations import (
     merged,
     path,
 )
+from tests.property.composed_values import Event, attribute, computed
 
-Event = dict[str, Any]
 NOTHING: Shape = Sequence(())
 
 
@@ -386,33 +385,3 @@ class _Machine:
             return attribute(self.events[at], str(leaf.attribute))
         which = positions[-1] if is_before or leaf.index in ("i-1", "LEN") else positions[0]
         return attribute(self.events[which], str(leaf.attribute))
-
-
-def attribute(event: Event, name: str) -> Any:
-    """Return an attribute of an event, or what SQL computes from it."""
-    return event_function(name)(event) if name.startswith("(") else event[name]
-
-
-def computed(operator: str, values: list[Any]) -> Any:
-    """Return an operation on values, by the rules of SQL."""
-    if operator == "case":
-        pairs = zip(values[::2], values[1::2], strict=False)
-        otherwise = values[-1] if len(values) % 2 else None
-        return next((then for condition, then in pairs if condition is True), otherwise)
-    if operator == "coalesce":
-        return next((value for value in values if value is not None), None)
-    if operator in ("is null", "is not null"):
-        return (values[0] is None) is (operator == "is null")
-    if operator == "or":
-        return True if True in values else None if None in values else False
-    if operator == "and":
-        return False if False in values else None if None in values else True
-    if None in values:
-        return None
-    if operator in ("not", "abs"):
-        return not values[0] if operator == "not" else abs(values[0])
-    a, b = values
-    return {
-        "=": lambda: a == b, "<>": lambda: a != b, "<": lambda: a < b, "<=": lambda: a <= b,
-        ">": lambda: a > b, ">=": lambda: a >= b, "+": lambda: a + b, "-": lambda: a - b,
-    }[operator]()  # fmt: skip

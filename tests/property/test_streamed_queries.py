@@ -8,7 +8,6 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import islice
 from typing import Any
 
 import attrs
@@ -24,6 +23,7 @@ from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.model import Form
 from pyflinkcep.tables.event_list import EventObjects
 from pyflinkcep.time import MAX_WATERMARK
+from tests.property.composed_queries import ManyNegations, Writer
 from tests.property.composed_queries import queries as composed_queries
 from tests.property.test_sase_properties import events, has_their_attributes, texts
 
@@ -177,11 +177,10 @@ def test_portions_of_composed_queries() -> None:
     """Alternatives, any order, optional and counted components: listed, and counted by event."""
     chance = random.Random(8)
     own = {"x", "y", "s", "k"}
-    every = (
-        query for query in composed_queries(chance) if own.issuperset(queried_attributes(query))
-    )
     several = 0
-    for query in islice(every, 25):
+    for number in range(26):
+        queries = composed_queries(chance, ManyNegations if number % 2 else Writer)
+        query = next(q for q in queries if own.issuperset(queried_attributes(q)))
         groups, cuts = (
             grouped(query, chance.randrange(10**6)),
             sorted(chance.choices(range(17), k=4)),

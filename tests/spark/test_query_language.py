@@ -61,8 +61,8 @@ def test_composed_patterns(spark: SparkSession, capsys: pytest.CaptureFixture[st
     ]
     frame = spark.createDataFrame([tuple(event.values()) for event in events], schema)
     text = (
-        "PATTERN SEQ(A a, (B b | SEQ(C{{1,2}} c[], ~(A n)))?, AND(D d, B e)) WHERE {} AND e.x > a.x "
-        "AND b.x > 4 WITHIN 40"
+        "PATTERN SEQ(A a, (B b | SEQ(C{{1,2}} c[], ~(SEQ(A n, C o))))?, AND(D d, ~(A m), B e)) "
+        "WHERE {} AND e.x > a.x AND b.x > 4 AND o.x > n.x AND m.x > d.x WITHIN 40"
     )
     for where in ("skip_till_next_match AND [k]", "skip_till_any_match"):
         query = parse(text.format(where))

@@ -31,10 +31,10 @@ QUERIES = [
     ("PATTERN SEQ(~(D d), A a, B b) WHERE [k] AND abs(b.x) > abs(a.x) WITHIN 50 ms", "nonOverlapping"),
     # take and begin overlap, so that no pattern has the matches
     ("PATTERN SEQ(A+ a[], A b) WHERE skip_till_next_match(a[], b) { [k] and a[i].x > a[i-1].x } WITHIN 45 ms", "all"),
-    # alternatives, any order, and counts, whose last component may wait for its window
-    ("PATTERN SEQ(A a, (B b | SEQ(C{1,2} c[], ~(D n)))?, AND(D d, B e)) WHERE skip_till_next_match AND [k] AND e.x > a.x WITHIN 60 ms", "all"),
+    # alternatives, any order, and counts, whose last component may wait for its window; negations
+    ("PATTERN SEQ(A a, (B b | SEQ(C{1,2} c[], ~(SEQ(D n, A o))))?, AND(D d, ~(A m), B e)) WHERE skip_till_next_match AND [k] AND e.x > a.x WITHIN 60 ms", "all"),
     # a window that counts events of any type, at whose end a negated component is decided
-    ("PATTERN SEQ(SEQ(A a, (B b | C c)){1,2}, ~(D d)) WHERE skip_till_any_match AND [k] WITHIN 5 EVENTS", "all"),
+    ("PATTERN SEQ(SEQ(A a, (B b | C c)){1,2}, ~(SEQ(D d, D e))) WHERE skip_till_any_match AND [k] WITHIN 5 EVENTS", "all"),
 ]  # fmt: skip
 
 
