@@ -10,6 +10,7 @@ __all__ = [
     "Dialect",
     "EvaluationOfPattern",
     "EvaluationOfQuery",
+    "OnNullKey",
     "OnPatternChange",
     "OnTooManyPartialMatches",
     "Output",
@@ -27,8 +28,10 @@ EvaluationOfPattern = Literal["auto", "nfa", "eventLists"]
 EvaluationOfQuery = Literal["auto", "nfa", "backtracking", "eventLists"]
 """How the matches of a query are found."""
 
-OnPatternChange = Literal["fail", "restart"]
 OnNullKey = Literal["fail", "drop"]
+"""What becomes of an event whose key or time is null."""
+
+OnPatternChange = Literal["fail", "restart"]
 """What becomes of a checkpoint of another pattern."""
 
 OnTooManyPartialMatches = Literal["fail", "dropOldest"]

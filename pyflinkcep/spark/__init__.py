@@ -8,6 +8,7 @@ new worker imports anew.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.plan.source import KeyedDataFrame
     from pyflinkcep.spark.progress import Progress
     from pyflinkcep.spark.query_stream import QueryStream
-    from pyflinkcep.spark.statements import matchRecognize
+    from pyflinkcep.spark.recognize import matchRecognize
 
 __all__ = [
     "CEP",
@@ -46,12 +47,17 @@ _MODULES = {
     "QueryStream": "query_stream",
     "cepError": "failures",
     "keyBy": "key_by",
-    "matchRecognize": "statements",
+    "matchRecognize": "recognize",
 }
+
+
+_FOR_TABLES_TOO = frozenset({"matchRecognize"})
+"""What tables in memory have as well, for which PySpark is not loaded."""
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        import_module("pyflinkcep.spark.plan.interpreter").prepare_sessions()
+        if name not in _FOR_TABLES_TOO or "pyspark" in sys.modules:
+            import_module("pyflinkcep.spark.plan.interpreter").prepare_sessions()
         return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
 from functools import partial
-from typing import Any, overload
+from typing import Any
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
-from pyflinkcep.choices import Dialect, OnPatternChange, OnTooManyPartialMatches
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.match_recognize.checks import check_clause, check_columns
@@ -36,14 +34,8 @@ from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.pipelines import check_analysable, check_not_in_query_function
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
-from pyflinkcep.tables import recognize
-from pyflinkcep.tables.events import Table
-from pyflinkcep.tables.output_table import OutputTable
 
-__all__ = ["SqlOptions", "matchRecognize", "run_clause", "run_statement"]
-
-_OF_JOBS = (128, "fail", None, None, None)
-"""The settings that tables in memory do not have, as they are by default."""
+__all__ = ["SqlOptions", "run_clause", "run_statement"]
 
 
 @attrs.frozen
@@ -91,98 +83,6 @@ class SqlOptions:
                 "leave it out, and bound the state of a key with WITHIN",
             )
         return cls(dialect, settings, limit, args)
-
-
-@overload
-def matchRecognize(
-    df: DataFrame,
-    clause: str,
-    dialect: Dialect = "flink",
-    keyGroups: int = 128,
-    onPatternChange: OnPatternChange = "fail",
-    maxPartialMatches: int | None = None,
-    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
-    args: Mapping[str, Any] | Sequence[Any] | None = None,
-    maxAhead: timedelta | str | None = None,
-    name: str | None = None,
-    parallelTasks: int | None = None,
-) -> CepDataFrame: ...
-@overload
-def matchRecognize(
-    df: Table | Sequence[Mapping[str, Any]],
-    clause: str,
-    dialect: Dialect = "flink",
-    *,
-    maxPartialMatches: int | None = None,
-    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
-    args: Mapping[str, Any] | Sequence[Any] | None = None,
-) -> OutputTable: ...
-def matchRecognize(
-    df: DataFrame | Table | Sequence[Mapping[str, Any]],
-    clause: str,
-    dialect: Dialect = "flink",
-    keyGroups: int = 128,
-    onPatternChange: OnPatternChange = "fail",
-    maxPartialMatches: int | None = None,
-    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
-    args: Mapping[str, Any] | Sequence[Any] | None = None,
-    maxAhead: timedelta | str | None = None,
-    name: str | None = None,
-    parallelTasks: int | None = None,
-) -> CepDataFrame | OutputTable:
-    """
-    Apply the clause MATCH_RECOGNIZE to a DataFrame, or to a table in memory.
-
-    Parameters
-    ----------
-    df : DataFrame or table
-        The rows, bounded or a stream with a watermark; or a table in memory, for which see
-        :func:`pyflinkcep.tables.matchRecognize`.
-    clause : str
-        The text between the parentheses of MATCH_RECOGNIZE.
-    dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
-        See :meth:`CEP.sql`.
-    args, maxAhead, name, parallelTasks
-        See :meth:`CEP.sql`.
-
-    Returns
-    -------
-    CepDataFrame or OutputTable
-        The clause's output; of a table in memory, rows in memory.
-
-    Raises
-    ------
-    CepError
-        If the clause is wrong or refused; the message names line and column.
-    InvalidArgumentError
-        If a table in memory is given with a setting of jobs.
-
-    Examples
-    --------
-    With `events` as in :func:`pyflinkcep.keyBy`:
-
-    >>> clause = "PARTITION BY user ORDER BY ts MEASURES O.ts AS at PATTERN (F O)"
-    >>> clause += " DEFINE F AS F.result = 'fail', O AS O.result = 'ok'"
-    >>> matchRecognize(events, clause).columns
-    ['user', 'at']
-    """
-    if not isinstance(df, DataFrame):
-        if (keyGroups, onPatternChange, maxAhead, name, parallelTasks) != _OF_JOBS:
-            raise InvalidArgumentError(
-                f"a setting of jobs, and {type(df).__name__}, which is not a DataFrame of Spark",
-                "leave out keyGroups, onPatternChange, maxAhead, name and parallelTasks; for a "
-                "table of Spark, write matchRecognize(spark.table('events'), clause)",
-            )
-        return recognize.matchRecognize(
-            df, clause, dialect, maxPartialMatches, onTooManyPartialMatches, args
-        )
-    check_analysable(df)
-    settings = StreamSettings(
-        keyGroups, onPatternChange, max_ahead=maxAhead, name=name, parallel_tasks=parallelTasks
-    )
-    options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
-    plain = df.toDF() if isinstance(df, CepDataFrame) else df
-    return run_clause(plain, clause, options)
 
 
 def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDataFrame:
@@ -285,7 +185,10 @@ def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataF
     CepError
         If it cannot be read, or means nothing.
     """
+    check_analysable(dataframe)
     check_text(text)
+    if isinstance(dataframe, CepDataFrame):
+        dataframe = dataframe.toDF()
     text = with_parameters(text, options.args)
     source = Source(with_names(text) if has_quoted_names(dataframe.sparkSession) else text)
     clause = parse_clause(tokenize(source), source, len(text))

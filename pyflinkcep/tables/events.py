@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import repeat
 from os import PathLike
 from typing import Any, Protocol
 
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.runtime import no_such_column
 
-__all__ = ["MISSING", "Record", "Table", "as_event", "events_of", "is_objects"]
+__all__ = ["MISSING", "Record", "Table", "as_event", "events_of", "is_objects", "objects_of"]
 
 
 MISSING = ("NaTType", "NAType")
@@ -93,7 +94,8 @@ def events_of(source: Any) -> Iterator[Any]:
         )
     if kind == "pandas" and hasattr(source, "itertuples"):
         names = [str(name) for name in source.columns]
-        rows = source.astype(object).itertuples(index=False, name=None)
+        columns = [objects_of(source.iloc[:, place]) for place in range(len(names))]
+        rows = zip(*columns, strict=True) if columns else repeat((), len(source))
         return (_record(zip(names, row, strict=True)) for row in rows)
     if kind == "polars" and hasattr(source, "iter_rows"):
         return (Record(row) for row in source.iter_rows(named=True))
@@ -107,6 +109,21 @@ def events_of(source: Any) -> Iterator[Any]:
             "pass a list, columns by name, a pandas or polars DataFrame, or an Arrow table",
         )
     return map(as_event, source)
+
+
+def objects_of(column: Any) -> list[Any]:
+    """
+    Return the values of a column of pandas.
+
+    NaN stays, but is None where pandas writes it for a missing value: among texts, and for no
+    category.
+    """
+    values: list[Any] = column.astype(object).tolist()
+    if column.dtype.kind != "O":
+        return values
+    known = [None if type(value) is float and value != value else value for value in values]
+    is_missing = type(column.dtype).__name__ == "CategoricalDtype"
+    return known if is_missing or set(map(type, known)) == {str, type(None)} else values
 
 
 def is_objects(source: Any) -> bool:
@@ -131,7 +148,7 @@ def _record(fields: Iterable[tuple[Any, Any]]) -> Record:
 
 
 def _rows(columns: Mapping[str, Any]) -> Iterator[Record]:
-    lists = {name: list(values) for name, values in columns.items()}
+    lists = {name: _listed(values) for name, values in columns.items()}
     if len({len(values) for values in lists.values()}) > 1:
         lengths = {name: len(values) for name, values in lists.items()}
         raise InvalidArgumentError(
@@ -139,3 +156,8 @@ def _rows(columns: Mapping[str, Any]) -> Iterator[Record]:
             "pass one value per event",
         )
     return (_record(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True))
+
+
+def _listed(values: Any) -> list[Any]:
+    of_pandas = type(values).__module__.split(".", 1)[0] == "pandas" and hasattr(values, "dtype")
+    return objects_of(values) if of_pandas else list(values)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.errors import InputError, InvalidArgumentError
-from pyflinkcep.tables.events import MISSING
+from pyflinkcep.tables.events import MISSING, objects_of
 
 __all__ = ["table_of"]
 
@@ -169,12 +169,8 @@ def _array(column: Any) -> Any:
 
 def _of_pandas(column: Any) -> Any:
     dtype = column.dtype
-    if dtype.kind == "O" and isinstance(
-        dtype, np.dtype
-    ):  # in which pandas writes NaN for a missing text
-        values = column.tolist()
-        known = [None if type(value) is float and value != value else value for value in values]
-        return _of_values(known if set(map(type, known)) == {str, type(None)} else values)
+    if dtype.kind == "O" and isinstance(dtype, np.dtype):
+        return _of_values(objects_of(column))
     if isinstance(dtype, np.dtype):
         return _of_numpy(column.to_numpy())
     if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype", "SparseDtype"):

@@ -14,8 +14,9 @@ from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.arrival import arrived
 from pyflinkcep.tables.chain_match import chain_matches
-from pyflinkcep.tables.events import Record, Table, events_of, is_objects
+from pyflinkcep.tables.events import Record, Table, events_of
 from pyflinkcep.tables.matches import Matches, Timeout
+from pyflinkcep.tables.rows import table_or_none
 from pyflinkcep.tables.values import (
     delay_ms,
     exact_times_of,
@@ -137,7 +138,7 @@ def match(
             'maxPartialMatches with evaluation="eventLists", which keeps no partial matches',
             'leave it out, or write evaluation="nfa"',
         )
-    table = None if is_objects(events) else _table(events)
+    table = table_or_none(events)
     if table is not None and delay is None and evaluation != EVENT_LISTS:
         columns = _by_columns(pattern, table, timestamp, key, limit)
         if columns is not None:
@@ -164,12 +165,6 @@ def _exact_times(
     if timestamp is None:
         return range(0, 1000 * len(given), 1000)
     return exact_times_of(given, timestamp)
-
-
-def _table(events: Any) -> Any:
-    from pyflinkcep.tables.given import table_of  # which loads Arrow
-
-    return table_of(events)
 
 
 def _by_columns(

@@ -36,8 +36,9 @@ from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.tables.event_list import EventObjects, attribute_of
-from pyflinkcep.tables.events import Table, is_objects
+from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.match_windows import window_totals
+from pyflinkcep.tables.rows import table_or_none
 
 __all__ = ["matchSase"]
 
@@ -168,7 +169,7 @@ def matchSase(
         else chosen(asked, evaluation, output, limit is not None)
     )
     runs = None if limit is None else RunLimit(limit.most)
-    table = None if is_objects(events) else _table(events)
+    table = table_or_none(events)
     if table is not None and not compressed:
         is_sorted = _hides_choice(how, asked, evaluation, output)
         found = _by_columns(asked, table, timestamp, type, how, output, runs, is_sorted)
@@ -204,12 +205,6 @@ def _compressed(query: Query, objects: EventObjects) -> CompressedMatches | list
 def _hides_choice(how: Evaluation, query: Query, evaluation: str, output: str) -> bool:
     """Whether matches are sorted, so that their order does not tell how they were found."""
     return bool(how.candidates) or (evaluation == AUTO and bool(alternatives(query, output)))
-
-
-def _table(events: Any) -> Any:
-    from pyflinkcep.tables.given import table_of  # which loads Arrow
-
-    return table_of(events)
 
 
 def _by_columns(

@@ -13,7 +13,8 @@ from pyflinkcep.engines.flink.nfa import EventMatch
 from pyflinkcep.engines.flink.nfa.reached import Reaching
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.tables.events import Table, events_of
+from pyflinkcep.tables.events import Table
+from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.values import field_getter, grouping_key
 from pyflinkcep.testing.trace import Run, checked
 from pyflinkcep.trace.funnel import Funnel, FunnelSettings, Reach, counted_funnel, funnel_steps
@@ -66,7 +67,7 @@ def funnel(
       buy   1 key, 1 partial match, 50% of the first, 50% of the one before, p50 60 ms, p90 60 ms
     """
     settings = FunnelSettings.of("funnel", by, quantiles)
-    given = list(events_of(checked("funnel", pattern, events)))
+    given = rows_of(checked("funnel", pattern, events))
     run = Run.of(pattern, given, timestamp, key, delayThreshold)
     steps = funnel_steps(pattern)
     output = _Output(run.given.times, {step.stage: step.number for step in steps})

@@ -23,7 +23,8 @@ from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.tables.events import as_event, events_of
+from pyflinkcep.tables.events import as_event
+from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages
 from pyflinkcep.tables.values import epoch_milliseconds, grouping_key, watermark
 from pyflinkcep.time import MAX_WATERMARK
@@ -61,7 +62,7 @@ class NFATestHarness:
     def __init__(
         self, pattern: Pattern, timeoutHandling: bool = False, examples: Sequence[Any] = ()
     ) -> None:
-        given = list(events_of(examples))
+        given = rows_of(examples)
         self._nfa = NFACompiler.compile(evaluated_here(pattern, given), timeoutHandling)
         self._expressions = expressions_over_stages(self._nfa, given)
         self._nfa.open(RuntimeContext())
@@ -191,7 +192,7 @@ class OperatorTestHarness:
         self.lateData: list[tuple[Any, Any]] = []
         self.numPartialMatchesDropped = 0
         self._lateDataOutput, self._closed = lateDataOutput, False
-        given = list(events_of(examples))
+        given = rows_of(examples)
         nfa = NFACompiler.compile(evaluated_here(pattern, given), timeoutHandling)
         nfa.open(RuntimeContext())
         order = comparator_key(comparator)

@@ -18,7 +18,8 @@ from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
-from pyflinkcep.tables.events import Table, events_of
+from pyflinkcep.tables.events import Table
+from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.sql import Evaluated, evaluated_here, expressions_over_stages
 from pyflinkcep.tables.values import (
     delay_ms,
@@ -91,7 +92,7 @@ def trace(
     2 events could not begin a match
       low: n < 3 was false 2 times, last for event 3: n = 9
     """
-    given = list(events_of(checked("trace", pattern, events)))
+    given = rows_of(checked("trace", pattern, events))
     run = Run.of(pattern, given, timestamp, key, delayThreshold)
     limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
     return traced(run.pattern, run.nfa, run.given, run.expressions, limit, sql_of)
@@ -155,12 +156,12 @@ def whyNot(
       high: n > 70: true for 0 of 4 events  (never)
     ...
     """
-    given = list(events_of(checked("whyNot", pattern, events)))
+    given = rows_of(checked("whyNot", pattern, events))
     timed = given if timestamp is None else [e for e in given if has_time(e, timestamp)]
     run = Run.of(pattern, timed, timestamp, key, delayThreshold)
     more = {
         "without a time": len(given) - len(timed),
-        "without a key": sum(one is None for one in run.given.keys) if key is not None else 0,
+        "without a key": sum(map(_is_missing, run.given.keys)) if key is not None else 0,
         "out of order": sum(later < time for time, later in itertools.pairwise(run.given.times)),
     }
     return explained(
@@ -173,6 +174,11 @@ def whyNot(
         more,
         has_key=key is not None,
     )
+
+
+def _is_missing(key: Any) -> bool:
+    """Whether a key is null, or null in all of its columns."""
+    return key is None or (isinstance(key, tuple) and set(key) == {None})
 
 
 def sql_of(condition: IterativeCondition) -> str | None:

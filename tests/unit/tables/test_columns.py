@@ -17,10 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.dataset import dataset
 
 from pyflinkcep import Pattern, match
 from pyflinkcep.errors import ConditionError, InputError, InvalidArgumentError, StateLimitError
 from pyflinkcep.tables.column_match import ColumnMatch
+from pyflinkcep.testing import funnel, trace, whyNot
 
 NAN = float("nan")
 TABLE = pa.table(
@@ -152,6 +154,24 @@ def test_forms_of_events(events: Any) -> None:
     assert match(LOW_HIGH, events, key="k") == FOUND
 
 
+@pytest.mark.parametrize("look", [trace, whyNot, funnel], ids=lambda look: look.__name__)
+def test_what_looks_at_matches_sees_the_same_events(look: Any, tmp_path: Path) -> None:
+    """Tables, files and batches have the rows that ``match`` finds in them, with their values."""
+    pq.write_table(ARROW, tmp_path / "events.parquet")
+    forms = [
+        str(tmp_path),
+        tmp_path / "events.parquet",
+        dataset(tmp_path),
+        ARROW.to_reader(2),
+        ARROW.to_batches(2),
+        {"n": np.array([1, 9, 2, 8, 5], np.int8), "k": ARROW["k"]},
+        _categorical(),
+    ]
+
+    expected = str(look(LOW_HIGH, EVENTS, key="k"))
+    assert [str(look(LOW_HIGH, events, key="k")) for events in forms] == [expected] * len(forms)
+
+
 def test_views_inside_of_columns() -> None:
     """Texts and bytes in Arrow's newest layout are taken out of lists and structs, too."""
     inside = pa.struct([("texts", pa.list_(pa.string_view())), ("data", pa.binary_view())])
@@ -170,6 +190,19 @@ def test_missing_texts_of_pandas() -> None:
 
     assert found["a"][0].s is None
     assert found["a"][0].x != found["a"][0].x
+
+
+@pytest.mark.parametrize("kind", [object, "category"])
+@pytest.mark.parametrize("form", [pd.DataFrame, dict])
+def test_missing_texts_beside_any_values(kind: Any, form: Any) -> None:
+    """They are NULL as well if another column has values of several types, read row by row."""
+    frame = pd.DataFrame({"s": ["u", NAN, "v"], "x": [1.0, NAN, 2.0], "other": [1, "a", None]})
+    events = form(frame.astype({"s": kind}))
+    (found,) = match(Pattern.begin("a").where("s is null").next("b").where("s = 'v'"), events)
+
+    assert (found["a"][0].s, found["a"][0].other) == (None, "a")
+    assert found["a"][0].x != found["a"][0].x
+    assert "1 match" in str(trace(Pattern.begin("a").where("s is null"), events))
 
 
 def test_files(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -185,3 +187,21 @@ def test_order_of_rows() -> None:
         assert pairs == list(zip(ids, [*ids[1:], 3], strict=True))
         (row,) = matchRecognize(table, standard.format(how), "standard")
         assert (row["a"], row["b"]) == (3, ids[-1])
+
+
+_WITHOUT_SPARK = """
+import sys
+import pyflinkcep
+clause = "ORDER BY at MEASURES A.at AS since PATTERN (A B) DEFINE B AS n > 1"
+for dialect in ("flink", "standard"):
+    print(pyflinkcep.matchRecognize({"at": [1, 2], "n": [1, 2]}, clause, dialect)[0]["since"])
+print("pyspark" in sys.modules)
+"""
+
+
+def test_a_table_needs_no_spark() -> None:
+    """The package's own ``matchRecognize`` loads PySpark for DataFrames of Spark alone."""
+    command = [sys.executable, "-c", _WITHOUT_SPARK]
+    outcome = subprocess.run(command, capture_output=True, text=True, check=True)
+
+    assert outcome.stdout.split() == ["1", "1", "False"]

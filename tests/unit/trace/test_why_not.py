@@ -186,6 +186,15 @@ def test_the_input_is_looked_at_too() -> None:
     assert "1 event came too late" in " ".join(why.advice)
 
 
+@pytest.mark.parametrize(("key", "missing"), [("k", 2), (["k"], 2), (["k", "n"], 1)])
+def test_a_key_is_missing_if_all_of_it_is(key: Any, missing: int) -> None:
+    """A key of several columns is missing if all are null, as on Spark."""
+    events = [{"k": None, "n": None}, {"k": None, "n": 1}, {"k": "a", "n": None}]
+    why = whyNot(Pattern.begin("a").where("n = 1"), events, key=key)
+
+    assert why.facts.input["without a key"] == missing
+
+
 def test_a_key_that_is_cut_still_waits() -> None:
     """Of a key whose later events are left out nobody knows how its partial matches ended."""
     events = rows(("k", 1, 1), ("l", 2, 1), ("k", 3, 2), ("m", 20, 5))

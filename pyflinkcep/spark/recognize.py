@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``matchRecognize``, for tables in memory without loading PySpark."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, TypeGuard, cast, overload
+
+from pyflinkcep.choices import Dialect, OnPatternChange, OnTooManyPartialMatches
+from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.tables import recognize
+from pyflinkcep.tables.events import Table
+from pyflinkcep.tables.output_table import OutputTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from pyflinkcep.spark.cep_dataframe import CepDataFrame
+
+__all__ = ["matchRecognize"]
+
+_OF_JOBS = (128, "fail", None, None, None)
+"""The settings that tables in memory do not have, as they are by default."""
+
+
+@overload
+def matchRecognize(
+    df: DataFrame,
+    clause: str,
+    dialect: Dialect = "flink",
+    keyGroups: int = 128,
+    onPatternChange: OnPatternChange = "fail",
+    maxPartialMatches: int | None = None,
+    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
+    maxAhead: timedelta | str | None = None,
+    name: str | None = None,
+    parallelTasks: int | None = None,
+) -> CepDataFrame: ...
+@overload
+def matchRecognize(
+    df: Table | Sequence[Mapping[str, Any]],
+    clause: str,
+    dialect: Dialect = "flink",
+    *,
+    maxPartialMatches: int | None = None,
+    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
+) -> OutputTable: ...
+def matchRecognize(
+    df: DataFrame | Table | Sequence[Mapping[str, Any]],
+    clause: str,
+    dialect: Dialect = "flink",
+    keyGroups: int = 128,
+    onPatternChange: OnPatternChange = "fail",
+    maxPartialMatches: int | None = None,
+    onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
+    args: Mapping[str, Any] | Sequence[Any] | None = None,
+    maxAhead: timedelta | str | None = None,
+    name: str | None = None,
+    parallelTasks: int | None = None,
+) -> CepDataFrame | OutputTable:
+    """
+    Apply the clause MATCH_RECOGNIZE to a DataFrame, or to a table in memory.
+
+    Parameters
+    ----------
+    df : DataFrame or table
+        The rows, bounded or a stream with a watermark; or a table in memory, for which see
+        :func:`pyflinkcep.tables.matchRecognize`.
+    clause : str
+        The text between the parentheses of MATCH_RECOGNIZE.
+    dialect, keyGroups, onPatternChange, maxPartialMatches, onTooManyPartialMatches
+        See :meth:`CEP.sql`.
+    args, maxAhead, name, parallelTasks
+        See :meth:`CEP.sql`.
+
+    Returns
+    -------
+    CepDataFrame or OutputTable
+        The clause's output; of a table in memory, rows in memory.
+
+    Raises
+    ------
+    CepError
+        If the clause is wrong or refused; the message names line and column.
+    InvalidArgumentError
+        If a table in memory is given with a setting of jobs.
+
+    Examples
+    --------
+    With `events` as in :func:`pyflinkcep.keyBy`:
+
+    >>> clause = "PARTITION BY user ORDER BY ts MEASURES O.ts AS at PATTERN (F O)"
+    >>> clause += " DEFINE F AS F.result = 'fail', O AS O.result = 'ok'"
+    >>> matchRecognize(events, clause).columns
+    ['user', 'at']
+    """
+    if _is_of_spark(df):
+        from pyflinkcep.spark.plan.interpreter import prepare_sessions
+        from pyflinkcep.spark.plan.settings import StreamSettings
+        from pyflinkcep.spark.statements import SqlOptions, run_clause
+
+        prepare_sessions()
+        settings = StreamSettings(
+            keyGroups, onPatternChange, max_ahead=maxAhead, name=name, parallel_tasks=parallelTasks
+        )
+        options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
+        return run_clause(df, clause, options)
+    if (keyGroups, onPatternChange, maxAhead, name, parallelTasks) != _OF_JOBS:
+        raise InvalidArgumentError(
+            f"a setting of jobs, and {type(df).__name__}, which is not a DataFrame of Spark",
+            "leave out keyGroups, onPatternChange, maxAhead, name and parallelTasks; for a "
+            "table of Spark, write matchRecognize(spark.table('events'), clause)",
+        )
+    rows = cast("Table | Sequence[Mapping[str, Any]]", df)
+    return recognize.matchRecognize(
+        rows, clause, dialect, maxPartialMatches, onTooManyPartialMatches, args
+    )
+
+
+def _is_of_spark(rows: Any) -> TypeGuard[DataFrame]:
+    """Whether rows are a DataFrame of Spark, which there is none of before PySpark is loaded."""
+    sql = sys.modules.get("pyspark.sql")
+    return sql is not None and isinstance(rows, sql.DataFrame)

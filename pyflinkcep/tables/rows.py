@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events in any form as a table if they are columns, and as single events, the same in both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pyflinkcep.tables.events import events_of, is_objects
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["rows_of", "table_or_none"]
+
+
+def table_or_none(source: Any) -> pa.Table | None:
+    """Return events as a table; None for objects, and for columns that Arrow has no type for."""
+    if is_objects(source):
+        return None
+    from pyflinkcep.tables.given import table_of  # which loads Arrow
+
+    return table_of(source)
+
+
+def rows_of(source: Any) -> list[Any]:
+    """
+    Return events one by one, with the values that they have as a table.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If they are neither events nor a table.
+    """
+    table = table_or_none(source)
+    return list(events_of(source if table is None else table))
