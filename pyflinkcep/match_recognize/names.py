@@ -16,7 +16,8 @@ __all__ = ["Names", "nearest", "spelled_alike"]
 
 def nearest(name: str, known: Sequence[str], what: str = "variables") -> str:
     """Return a hint with the closest name."""
-    listed = f"the {what} are {', '.join(known)}" if known else "PATTERN has no variables"
+    nothing = "PATTERN has no variables" if what == "variables" else f"there are no {what}"
+    listed = f"the {what} are {', '.join(known)}" if known else nothing
     return did_you_mean(name, known, listed)
 
 

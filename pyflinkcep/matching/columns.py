@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ import numpy as np
 from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom
+from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import CompiledExpressions
 
 __all__ = [
     "BITS",
     "HASH",
+    "MATCHED",
     "OWN",
     "POSITION",
     "PREFIX",
@@ -27,6 +30,7 @@ __all__ = [
     "Ints",
     "field_names",
     "quoted",
+    "refuse_reserved",
     "spark_atoms",
 ]
 
@@ -40,6 +44,9 @@ with a number after the name, have the bits that do not fit.
 
 HASH = f"{PREFIX}hash"
 """The column with the key's hash."""
+
+MATCHED = f"{PREFIX}matched"
+"""The column that tells whether a row is of a match, if the output has others as well."""
 
 POSITION = f"{PREFIX}position"
 """The column with an event's position in the source, which orders equal times."""
@@ -78,6 +85,30 @@ def quoted(name: str) -> str:
     '`a.b`'
     """
     return "`" + name.replace("`", "``") + "`"
+
+
+def refuse_reserved(names: Iterable[str], where: str) -> None:
+    """
+    Refuse columns of the user's with names of our own.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The columns.
+    where : str
+        The pattern or clause.
+
+    Raises
+    ------
+    InputError
+        If a name begins with :data:`PREFIX`.
+    """
+    reserved = [name for name in names if name.startswith(PREFIX)]
+    if reserved:
+        raise InputError(
+            f"{where}: the column names {reserved} begin with {PREFIX!r}",
+            "rename them: names like that are used inside the job",
+        )
 
 
 def field_names(expressions: CompiledExpressions | None) -> tuple[str, ...]:

@@ -13,13 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.expressions.rules import LEAST, MOST
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.pieces import in_one_piece
 from pyflinkcep.matching.results import Found
 
 __all__ = ["LeafColumn", "LeafColumns"]
 
-_MOST = 1 << 63
+_LARGE = 1 << 62
+"""From where on a sum of floats does not tell whether that of whole numbers fits 64 bits."""
 
 
 @attrs.frozen
@@ -38,12 +40,15 @@ class LeafColumn:
         The column of an event; None to count the events themselves, and for ``rowtime``.
     offset : int
         For ``first`` and ``last``: how many events to skip.
+    shown : str
+        The SQL of what is accumulated, for errors.
     """
 
     function: str
     stage: str | None
     column: str | None
     offset: int = 0
+    shown: str = ""
 
 
 class _Events(Protocol):
@@ -139,13 +144,11 @@ class LeafColumns:
         plain = column.fill_null(0).to_numpy(zero_copy_only=False)
         if leaf.function == "total":
             plain = plain.astype(np.float64)
-        if self.ansi and plain.dtype.kind == "i":
-            about = stage.sums(plain.astype(np.float64))
-            if (np.abs(about) >= _MOST).any():
-                raise CepRuntimeError(
-                    f"SUM of {leaf.column} overflows bigint",
-                    "sum a decimal or a double, or set spark.sql.ansi.enabled to false",
-                )
+        if self.ansi and plain.dtype.kind in "iu" and stage.overflows(plain):
+            raise CepRuntimeError(
+                f"SUM of {leaf.shown or leaf.column} overflows bigint",
+                "sum a decimal or a double, or set spark.sql.ansi.enabled to false",
+            )
         return pa.array(stage.sums(plain), mask=counts == 0)
 
 
@@ -185,6 +188,15 @@ class _Stage:
         if len(filled):
             sums[filled] = np.add.reduceat(values.astype(np.int64), self.begins[filled])
         return sums
+
+    def overflows(self, values: np.ndarray[Any, Any]) -> bool:
+        """Whether the sum of a match's whole numbers does not fit 64 bits."""
+        about = np.abs(self.sums(values.astype(np.float64)))
+        for match in np.flatnonzero(about >= _LARGE).tolist():
+            total = sum(values[self.begins[match] : self.begins[match + 1]].tolist())
+            if not LEAST <= total <= MOST:
+                return True
+        return False
 
     def best(self, column: pa.Array, valid: np.ndarray[Any, Any], greatest: bool) -> Ints:
         """Return the position of each match's least or greatest value; arbitrary if it has none."""

@@ -17,7 +17,7 @@ from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.engines.rows.successive import Place
 from pyflinkcep.errors import CepRuntimeError, InputError
 from pyflinkcep.expressions.rules import LEAST, MOST, wrapped
-from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.columns import MATCHED, Ints
 from pyflinkcep.matching.fields import field_array, field_columns
 
 __all__ = ["StandardRows"]
@@ -33,7 +33,7 @@ class StandardRows:
     plan : StandardPlan
         The clause.
     schema : pyarrow.Schema
-        The output: `shown`, then ``matched`` if there are unmatched rows, then the values.
+        The output: `shown`, then :data:`MATCHED` if there are unmatched rows, then the values.
     shown : sequence of str
         The input's columns that are part of the output.
     conditions : dict of str to str
@@ -118,7 +118,7 @@ class StandardRows:
         schema = self.schema
         shown = rows.select(list(self.shown)).take(pa.array(output.rows, pa.int64()))
         columns: list[Any] = list(shown.columns)
-        if "matched" in self.schema.names[len(columns) : len(columns) + 1]:
+        if MATCHED in self.schema.names[len(columns) : len(columns) + 1]:
             columns.append(pa.array(output.matched))
         fields = list(schema)[len(columns) :]
         for leaf, values, field in zip(self.plan.leaves, output.values, fields, strict=True):

@@ -87,7 +87,8 @@ def arrived(
     nfa = NFACompiler.compile(evaluated_here(pattern, events), timeoutHandling=True)
     nfa.open(RuntimeContext())
     found = Arrived()
-    rules = CepOperator(nfa, limit=limit, expressions=expressions_over_stages(nfa, events))
+    expressions = expressions_over_stages(nfa, events) if events else None
+    rules = CepOperator(nfa, limit=limit, expressions=expressions)
     operator = KeyedCepOperator(rules, found, order)
     latest: int | None = None
     for event, time, key in zip(events, times, keys, strict=True):

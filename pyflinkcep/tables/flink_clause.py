@@ -102,12 +102,12 @@ class _Output:
                 if leaf.argument is not None:
                     columns[leaf] = events.column(leaf.argument)
                 types[leaf] = self._type(leaf, events)
-                if leaf.function == "sum":
-                    columns[leaf] = events.column(leaf.argument or "", types[leaf])
             except (OnlyByRow, CepError) as cause:
                 raise measure_error(read.names, name, read.measures[name])(cause) from cause
         leaves = [
-            LeafColumn(leaf.function, leaf.variable, columns.get(leaf), leaf.offset)
+            LeafColumn(
+                leaf.function, leaf.variable, columns.get(leaf), leaf.offset, leaf.argument or ""
+            )
             for leaf in wanted
         ]
         values: list[pa.Array] = [pa.array([], type_) for type_ in types.values()]
@@ -140,13 +140,11 @@ class _Matched:
         self._sql = RowSql(self._rows)
         self._columns: dict[str, pa.ChunkedArray] = {}
 
-    def column(self, sql: str, type_: pa.DataType | None = None) -> str:
+    def column(self, sql: str) -> str:
         """Return the name of a column of values."""
-        name = sql if type_ is None else f"{sql} as {type_}"
-        if name not in self._columns:
-            values = self._sql.column(sql)
-            self._columns[name] = values if type_ is None else values.cast(type_)
-        return name
+        if sql not in self._columns:
+            self._columns[sql] = self._sql.column(sql)
+        return sql
 
     def type(self, sql: str) -> pa.DataType:
         """Return the type of values."""

@@ -105,6 +105,7 @@ def _table(events: Any) -> Any:
 def _output(
     table: Any, text: str, dialect: Dialect, limit: PartialMatchLimit | None
 ) -> OutputTable:
+    from pyflinkcep.matching.columns import refuse_reserved
     from pyflinkcep.tables.flink_clause import flink_output
     from pyflinkcep.tables.standard_clause import standard_output
 
@@ -112,6 +113,7 @@ def _output(
     source = Source(text)
     clause = parse_clause(tokenize(source), source, len(text))
     check_columns(table.column_names, clause, source, case_sensitive=False)
+    refuse_reserved(table.column_names, "MATCH_RECOGNIZE")
     clause = spelled_alike(clause) if is_standard else clause
     names = Names.of(clause, source, table.column_names, None, is_standard)
     check_clause(clause, names, case_sensitive=False)

@@ -22,7 +22,7 @@ from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.scalar import condition_leaves
 from pyflinkcep.match_recognize.tree import Clause, Rows
-from pyflinkcep.matching.columns import VALUE, Ints
+from pyflinkcep.matching.columns import MATCHED, VALUE, Ints
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.ordering import order_by_group_and_time
 from pyflinkcep.matching.pieces import integers, plain_numbers
@@ -34,7 +34,6 @@ from pyflinkcep.tables.typed_columns import NumberColumn
 
 __all__ = ["standard_output"]
 
-_MATCHED = "matched"
 _PORTION = 1 << 20
 _ARGUMENT = "__cep_argument"
 _TIME = "__cep_time"
@@ -75,7 +74,7 @@ def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
         columns.added[_TIME] = time[0]
     taken = _matched(rows, columns.table([*first, *rest]), _order(table, clause, names))
     of_values = {leaf: f"{LEAF}{number}" for number, leaf in enumerate(values)}
-    is_matched = taken.column(_MATCHED) if clause.rows is Rows.WITH_UNMATCHED else None
+    is_matched = taken.column(MATCHED) if clause.rows is Rows.WITH_UNMATCHED else None
     made = measured(taken, of_values, read.measures, names, is_matched)
     shown = {name: taken.column(name) for name in first}
     return pa.table({**shown, **made, **{name: taken.column(name) for name in rest}})
@@ -211,7 +210,7 @@ class _Columns:
         """Return the schema of what is taken from matches."""
         fields = [self._table.schema.field(name) for name in shown]
         if self._plan.rows is Rows.WITH_UNMATCHED:
-            fields.append(pa.field(_MATCHED, pa.bool_()))
+            fields.append(pa.field(MATCHED, pa.bool_()))
         for number, (leaf, name) in enumerate(self._values.items()):
             asked = leaf.arguments_for(self._read.names.variables)
             type_ = self.added[self._names[asked[0]]].type if asked else None

@@ -321,6 +321,37 @@ def test_columns_order_events_of_equal_time_for_the_fluent_api(spark: SparkSessi
         pairs(orderBy=["price"])
 
 
+def test_columns_whose_names_differ_in_capitals(spark: SparkSession) -> None:
+    """Where the session tells them apart, each name is its own column: in measures and orders."""
+    clause = """ORDER BY at MEASURES A.v AS small, A.V AS great, SUM(B.v) AS v, SUM(B.V) AS V
+        PATTERN (A B) DEFINE A AS v = 1, B AS B.v > LAST(A.v)"""
+    with configured(spark, {"spark.sql.caseSensitive": "true"}):
+        rows = [(1, 1, 40), (2, 2, 30), (2, 3, 20), (3, 4, 10)]
+        events = spark.createDataFrame(rows, "at bigint, v bigint, V bigint").coalesce(1)
+        found = [
+            matchRecognize(events, clause, dialect).toDF("a", "b", "c", "d")
+            for dialect in ("flink", "standard")
+        ]
+        pattern = Pattern.begin("a").where("at = 1").next("b")
+        first = CEP.pattern(events, pattern, orderBy=["V"]).inEventTime("at").toDF()
+        union = found[0].unionAll(found[1]).unionAll(first.selectExpr("0L", "b[0].v", "0L", "0L"))
+        answers = {tuple(row) for row in union.collect()}
+
+    assert answers == {(1, 40, 2, 30), (0, 3, 0, 0)}
+
+
+def test_columns_with_names_of_our_own(spark: SparkSession) -> None:
+    """A column may have any name but those that begin as ours do, which are refused."""
+    clause = """ORDER BY at MEASURES CLASSIFIER() AS is_a ALL ROWS PER MATCH WITH UNMATCHED ROWS
+        PATTERN (A) DEFINE A AS Matched = 5"""
+    rows = spark.createDataFrame([(1, 5, 7), (2, 6, 8)], "at bigint, Matched int, `argument 0` int")
+    found = matchRecognize(rows, clause, "standard").collect()
+
+    assert [tuple(row) for row in sorted(found)] == [(1, "A", 5, 7), (2, None, 6, 8)]
+    with pytest.raises(CepError, match=r"'__cep_leaf0'.* begin with"):
+        matchRecognize(rows.withColumnRenamed("argument 0", "__cep_leaf0"), clause, "standard")
+
+
 def test_explain_tells_how_the_pattern_runs(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import attrs
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy, parse
 from pyflinkcep.errors import CepError
@@ -45,6 +46,11 @@ def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
         nulls = CEP.pattern(keyBy(partial, "k"), PATTERN, onNullKey="drop").inEventTime("t")
         without = nulls.whyNot().facts.input
         query = parse(QUERY)
+        inside = [(t * 100, t) for t in (5, 3, 9, 1, 7, 2)]  # of one millisecond
+        close = spark.createDataFrame(inside, "t bigint, n int")
+        close = close.select(F.timestamp_micros("t").alias("t"), "n")
+        grows = Pattern.begin("a").next("b").where("n > last(a.n)")
+        in_order = CEP.pattern(close, grows).inEventTime("t").whyNot()
         typed = events.selectExpr("k", "t", "IF(n < 3, 'low', 'high') AS type")
         of_query = CEP.pattern(keyBy(typed, "k"), query).inEventTime("t").whyNot(key="b")
         counted = CEP.pattern(
@@ -53,6 +59,7 @@ def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
         with pytest.raises(CepError, match=r"whyNot\(\) of a query that is no pattern"):
             counted.whyNot()
 
+    assert (in_order.facts.matches, in_order.facts.reached) == (5, {"a": 6, "b": 5})
     lists = [{"k": k, "t": t * 1000, "n": n} for k, t, n in ROWS]
     local = whyNot(PATTERN, lists, timestamp="t", key="k").facts
     assert [attrs.asdict(one) for one in why.facts.conditions] == [

@@ -19,6 +19,7 @@ __all__ = [
     "is_ansi",
     "is_case_sensitive",
     "joined",
+    "own_name",
     "where",
 ]
 
@@ -69,3 +70,16 @@ def has_quoted_names(spark: SparkSession) -> bool:
 def is_case_sensitive(dataframe: DataFrame) -> bool:
     """Whether the DataFrame's session distinguishes names by their capitals."""
     return dataframe.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+
+
+def own_name(dataframe: DataFrame, name: str) -> str:
+    """
+    Return a column's name as the DataFrame spells it.
+
+    Raises
+    ------
+    StopIteration
+        If there is no such column.
+    """
+    columns = dataframe.columns
+    return name if name in columns else next(c for c in columns if c.lower() == name.lower())

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.matching.order import OrderColumns
+from pyflinkcep.spark.plan.analysis import own_name
 from pyflinkcep.spark.plan.keys import check_exists
 
 __all__ = ["order_columns"]
@@ -49,7 +50,7 @@ def order_columns(dataframe: DataFrame, columns: Sequence[str], pattern: str) ->
         found = _COLUMN.fullmatch(column.strip())
         name = column if found is None else found[1].strip("`")
         check_exists(dataframe, name, "order", pattern)
-        own = next(c for c in dataframe.columns if c.lower() == name.lower())
+        own = own_name(dataframe, name)
         nulls = None if found is None or found[3] is None else found[3].upper() == "FIRST"
         descending = found is not None and (found[2] or "").upper() == "DESC"
         chosen.append((own, descending, nulls))

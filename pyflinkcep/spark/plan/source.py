@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.matching.columns import HASH, PREFIX, field_names, quoted
+from pyflinkcep.matching.columns import HASH, field_names, quoted, refuse_reserved
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
 from pyflinkcep.spark.plan.analysis import is_case_sensitive
@@ -242,12 +242,7 @@ def _check_columns(dataframe: DataFrame, pattern: str) -> None:
             f"pattern {pattern}: the columns {repeated} appear twice",
             "rename or drop them first: an event's fields are found by name",
         )
-    reserved = [name for name in columns if name.startswith(PREFIX)]
-    if reserved:
-        raise InputError(
-            f"pattern {pattern}: the column names {reserved} begin with {PREFIX!r}",
-            "rename them: names like that are used inside the job",
-        )
+    refuse_reserved(columns, f"pattern {pattern}")
     if "__fields__" in columns:
         raise InputError(
             f"pattern {pattern}: a column is named '__fields__'",

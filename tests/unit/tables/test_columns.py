@@ -226,6 +226,7 @@ def test_no_rows() -> None:
 
     assert (list(found), found.timeouts, found.toArrow().num_rows) == ([], [], 0)
     assert found.toArrow().column_names == ["k", "matchTimestamp", "low", "high", "more"]
+    assert match(grows, [], "at", "k", timedelta(0)) == match(grows, iter(())) == []
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,38 @@ def test_order_of_rows() -> None:
         assert (row["a"], row["b"]) == (3, ids[-1])
 
 
+@pytest.mark.parametrize("dialect", ["flink", "standard"])
+def test_sums_at_the_end_of_64_bits(dialect: Any) -> None:
+    """A sum that fits is exact, and one that does not is an error, of unsigned numbers as well."""
+    clause = "ORDER BY at MEASURES SUM(B.n) AS n PATTERN (A B C) DEFINE B AS n > 1, C AS n = 0"
+    clause = clause.replace("(A B C)", "(A B{2} C)")
+
+    def total(*numbers: int, type_: Any = None) -> Any:
+        values = pa.array([0, *numbers, 0], type_ or pa.int64())
+        return matchRecognize({"at": [1, 2, 3, 4], "n": values}, clause, dialect)[0]["n"]
+
+    assert total(2**62, 2**62 - 1) == 2**63 - 1
+    assert total(2**32 - 1, 2**32 - 1, type_=pa.uint32()) == 2**33 - 2
+    for numbers, type_ in [((2**62, 2**62), None), ((2**64 - 1, 2), pa.uint64())]:
+        with pytest.raises(CepError, match="SUM of n overflows bigint"):
+            total(*numbers, type_=type_)
+
+
+def test_columns_with_names_of_our_own() -> None:
+    """A column may have any name but those that begin as ours do, which are refused, as on Spark."""
+    rows = {"at": [1, 2], "matched": [5, 6], "key": ["k", "k"], "argument 0": [7, 8]}
+    clause = """PARTITION BY key ORDER BY at MEASURES CLASSIFIER() AS is_a
+        ALL ROWS PER MATCH WITH UNMATCHED ROWS PATTERN (A) DEFINE A AS matched = 5"""
+
+    assert matchRecognize(rows, clause, "standard") == [
+        {"key": "k", "at": 1, "is_a": "A", "matched": 5, "argument 0": 7},
+        {"key": "k", "at": 2, "is_a": None, "matched": 6, "argument 0": 8},
+    ]
+    for name in ("__cep_argument0", "__cep_time"):
+        with pytest.raises(InputError, match=f"'{name}'.* begin with '__cep_'"):
+            matchRecognize({**rows, name: [1, 1]}, clause, "standard")
+
+
 _WITHOUT_SPARK = """
 import sys
 import pyflinkcep

@@ -12,7 +12,7 @@ from pyflinkcep.engines.rows.plan import StandardClause
 from pyflinkcep.engines.rows.program import Op
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.match_recognize.expressions import Expression
-from pyflinkcep.spark.plan.clauses.input import own_name
+from pyflinkcep.spark.plan.analysis import own_name
 
 __all__ = ["check_decidable", "stream_time"]
 

@@ -31,9 +31,9 @@ from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.matching.leaf_columns import LeafColumn
 from pyflinkcep.spark.arrow.marks import marks
-from pyflinkcep.spark.plan.analysis import is_ansi
+from pyflinkcep.spark.plan.analysis import is_ansi, own_name
 from pyflinkcep.spark.plan.arguments import check_bounded
-from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name, partition_keys
+from pyflinkcep.spark.plan.clauses.input import order_after_time, partition_keys
 from pyflinkcep.spark.plan.clauses.measures import (
     ROW_COUNT,
     Arguments,
@@ -123,7 +123,13 @@ class FlinkJob:
             values = {ROW_COUNT.leaf: ROW_COUNT}
         arguments = Arguments(dataframe)
         leaves = tuple(
-            LeafColumn(leaf.function, leaf.variable, _argument(arguments, leaf, value), leaf.offset)
+            LeafColumn(
+                leaf.function,
+                leaf.variable,
+                _argument(arguments, leaf, value),
+                leaf.offset,
+                leaf.argument or "",
+            )
             for leaf, value in values.items()
         )
         own = [leaf.column for leaf in leaves if leaf.column and leaf.column in dataframe.columns]

@@ -20,8 +20,9 @@ from pyspark.sql.types import (
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.matching.order import OrderColumns
+from pyflinkcep.spark.plan.analysis import own_name
 
-__all__ = ["order_after_time", "own_name", "partition_keys"]
+__all__ = ["order_after_time", "partition_keys"]
 
 _DEFAULTS: dict[type[DataType], Callable[[], Column]] = {
     StringType: lambda: F.lit(""),
@@ -32,13 +33,6 @@ _DEFAULTS: dict[type[DataType], Callable[[], Column]] = {
     BooleanType: lambda: F.lit(False),
 }
 """Stands for NULL in a key, next to the flag that it is NULL; a struct for other types."""
-
-
-def own_name(dataframe: DataFrame, name: str) -> str:
-    """Return a column's name as the input spells it."""
-    if name in dataframe.columns:
-        return name
-    return next(column for column in dataframe.columns if column.lower() == name.lower())
 
 
 def order_after_time(dataframe: DataFrame, clause: Clause) -> OrderColumns | None:

@@ -30,7 +30,7 @@ from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.matching.columns import PREFIX, quoted
-from pyflinkcep.spark.plan.analysis import first_line, is_about
+from pyflinkcep.spark.plan.analysis import first_line, is_about, is_case_sensitive
 from pyflinkcep.spark.plan.asked import types_of
 from pyflinkcep.spark.plan.clauses.folds import with_folds
 from pyflinkcep.spark.plan.portable.sql import sql_column
@@ -96,7 +96,8 @@ class Arguments:
     """
 
     def __init__(self, dataframe: DataFrame) -> None:
-        self._own = {name.lower(): name for name in dataframe.columns}
+        self._spelled: Callable[[str], str] = str if is_case_sensitive(dataframe) else str.lower
+        self._own = {self._spelled(name): name for name in dataframe.columns}
         self._dataframe = dataframe
         self.computed: dict[str, Column] = {}
         self.sql: dict[str, str] = {}
@@ -115,7 +116,7 @@ class Arguments:
         return dataframe.select("*", *columns)
 
     def _added(self, sql: str, cast: DataType | None) -> str:
-        own = self._own.get(_name_of(sql)) if cast is None else None
+        own = self._own.get(self._spelled(_name_of(sql))) if cast is None else None
         if own is not None:
             return own
         name = f"argument {len(self.computed)}"
@@ -128,10 +129,10 @@ class Arguments:
 
 
 def _name_of(sql: str) -> str:
-    """Return the name that SQL consists of, in lower case; empty for anything else."""
+    """Return the name that SQL consists of; empty for anything else."""
     name, *others = tokenized(sql)
     is_name = name.kind is TokenKind.NAME and others[0].kind is TokenKind.END
-    return name.text.lower() if is_name else ""
+    return name.text if is_name else ""
 
 
 def argument_types(

@@ -29,16 +29,16 @@ from pyflinkcep.match_recognize.interval import standard_window_ms
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause, OrderColumn, Rows
-from pyflinkcep.matching.columns import POSITION, RANK, VALUE, quoted
+from pyflinkcep.matching.columns import MATCHED, POSITION, RANK, VALUE, quoted, refuse_reserved
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.plan.analysis import is_ansi
+from pyflinkcep.spark.plan.analysis import is_ansi, own_name
 from pyflinkcep.spark.plan.clauses.decidable import check_decidable, stream_time
 from pyflinkcep.spark.plan.clauses.defines import SparkTypes
-from pyflinkcep.spark.plan.clauses.input import order_after_time, own_name
+from pyflinkcep.spark.plan.clauses.input import order_after_time
 from pyflinkcep.spark.plan.clauses.measures import (
     ROW_COUNT,
     Arguments,
@@ -64,8 +64,6 @@ __all__ = ["StandardJob"]
 
 LANGUAGE = "MATCH_RECOGNIZE"
 """What jobs without a name are named by."""
-
-_MATCHED = "matched"
 
 
 @attrs.frozen(eq=False)
@@ -232,7 +230,7 @@ class StandardJob:
     def _finish(self, _name: str, _expression: Expression, column: Column) -> Column:
         if self.plan.rows is not Rows.WITH_UNMATCHED:
             return column
-        return F.when(F.col(_MATCHED), column)
+        return F.when(F.col(MATCHED), column)
 
 
 # --- types
@@ -248,7 +246,7 @@ def _schema(
     """Return the schema of the task's output, and the columns of the values in it."""
     fields = [StructField(name, dataframe.schema[name].dataType) for name in shown]
     if clause.rows is Rows.WITH_UNMATCHED:
-        fields.append(StructField(_MATCHED, BooleanType()))
+        fields.append(StructField(MATCHED, BooleanType()))
     columns = {}
     for number, leaf in enumerate(plan.leaves):
         columns[leaf] = (f"{LEAF}{number}", values[leaf].type)
@@ -279,6 +277,7 @@ def _bounded_source(dataframe: DataFrame, clause: Clause, uses_window: bool) -> 
     """Return bounded rows, which need no time; with positions if conditions read these."""
     pattern = str(clause.pattern)
     check_micro_batch(dataframe, pattern)
+    refuse_reserved(dataframe.columns, LANGUAGE)
     names = [own_name(dataframe, key.text) for key in clause.partition]
     check_types([dataframe.schema[name] for name in names], "key column", LANGUAGE)
     keys, expressions = resolve_keys(dataframe, names, LANGUAGE)

@@ -128,7 +128,8 @@ def _key_values(job: PatternJob, key: object) -> Sequence[Any]:
 def _fetched(job: PatternJob, events: DataFrame, most: int) -> list[Row]:
     """Return the first events by the hash of their key, each key's in the order of the job."""
     keys = [F.col(quoted(column.signature)) for column in job.source.keys]
-    order = [F.col(HASH), *keys, F.col(_TIME), *_ties(job), F.col(POSITION)]
+    exact = F.col(quoted(job.source.time_column or _TIME))  # to the microsecond
+    order = [F.col(HASH), *keys, F.col(_TIME), *_ties(job), exact, F.col(POSITION)]
     usable = events.where(F.col(_TIME).isNotNull())
     settings = job.job.settings
     if settings.drops_nulls:

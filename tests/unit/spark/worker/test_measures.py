@@ -114,7 +114,7 @@ def test_a_sum_that_overflows_is_an_error_in_ansi_mode_only() -> None:
         MAIN
     ]
     assert wrapped.column(0).to_pylist() == [-most - 1, 1]
-    with pytest.raises(CepRuntimeError, match="overflows bigint"):
+    with pytest.raises(CepRuntimeError, match="SUM of n overflows bigint"):
         ValueConsumer(schema, [], leaves, MatchTimes(None), True).consume(_FOUND, store)
 
 

@@ -21,7 +21,7 @@ from pyflinkcep.engines.rows.plan import StandardClause
 from pyflinkcep.engines.rows.successive import Place
 from pyflinkcep.errors import CepRuntimeError, SkipError, StateFormatError
 from pyflinkcep.match_recognize.tree import Rows
-from pyflinkcep.matching.columns import HASH, VALUE
+from pyflinkcep.matching.columns import HASH, MATCHED, VALUE
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.standard_rows import StandardRows
@@ -90,7 +90,7 @@ class Bucket:
         shown = ["k"] if one else ["k", "ts", "id", "name", "v"]
         output = StructType([SCHEMA[name] for name in shown])
         if matching.rows is Rows.WITH_UNMATCHED:
-            output = output.add("matched", LongType())
+            output = output.add(MATCHED, LongType())
         for number, leaf in enumerate(matching.leaves):
             is_label = not leaf.argument or leaf.has_label
             plain = StringType() if is_label else DoubleType()
