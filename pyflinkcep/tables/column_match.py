@@ -157,8 +157,10 @@ class ColumnMatch:
         firsts = np.zeros(1, np.int64) if firsts is None else firsts
         return cls(pattern, nfa, table, times, keys, order, firsts, answers, expressions, fields)
 
-    def matches(self, limit: PartialMatchLimit | None) -> Matches[Any]:
-        """Return what ``match`` returns."""
+    def matches(
+        self, limit: PartialMatchLimit | None, events: Sequence[dict[str, Any]] | None = None
+    ) -> Matches[Any]:
+        """Return what ``match`` returns, for dicts of which the table was made if there are any."""
         found, timed_out, dropped = self.run(limit)
         rows = FoundRows(
             self.table,
@@ -168,8 +170,9 @@ class ColumnMatch:
             self.keys.columns,
             self.times,
             waiting_ms(self.nfa),
+            events,
         )
-        return Matches.of(rows, dropped)
+        return Matches.of(rows, dropped) if events is None else Matches.listed(rows, dropped)
 
     def run(self, limit: PartialMatchLimit | None) -> tuple[Found, Found, int]:
         """Return matches and timeouts, by rows of the table, and how many partials were dropped."""

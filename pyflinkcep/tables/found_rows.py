@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyflinkcep.matching.output import MATCH_TIME, known_times, stage_column, times_of_matches
 from pyflinkcep.matching.pieces import in_one_piece, integers
 from pyflinkcep.matching.results import Found, Result
+from pyflinkcep.tables.events import as_event
 from pyflinkcep.tables.matches import Timeout
 from pyflinkcep.tables.order import PER_MS, Times
 from pyflinkcep.tables.records import records
@@ -39,6 +40,8 @@ class FoundRows:
         The times of events.
     window_ms : int or None, milliseconds
         The longest time from the first event of a match to its end; None if no match waits.
+    given : sequence of dict or None
+        The events, if the table was made of them; what was found consists of their values.
     """
 
     table: pa.Table
@@ -48,6 +51,7 @@ class FoundRows:
     keys: Mapping[str, pa.ChunkedArray]
     times: Times
     window_ms: int | None
+    given: Sequence[dict[str, Any]] | None = None
 
     def __len__(self) -> int:
         """Return the number of matches."""
@@ -63,7 +67,11 @@ class FoundRows:
 
     def _results(self, found: Found) -> Iterator[Result]:
         rows, places = np.unique(found.handles, return_inverse=True)
-        events = records(self.table, rows)
+        given = self.given
+        if given is None:
+            events: list[Any] = records(self.table, rows)
+        else:
+            events = [as_event(given[row]) for row in rows.tolist()]
         return found.results([events[place] for place in places.tolist()])
 
     def arrow(self) -> pa.Table:

@@ -16,7 +16,7 @@ from pyflinkcep.tables.arrival import arrived
 from pyflinkcep.tables.chain_match import chain_matches
 from pyflinkcep.tables.events import Record, Table, events_of
 from pyflinkcep.tables.matches import Matches, Timeout
-from pyflinkcep.tables.rows import table_or_none
+from pyflinkcep.tables.rows import table_of_dicts, table_or_none
 from pyflinkcep.tables.values import (
     delay_ms,
     exact_times_of,
@@ -139,8 +139,8 @@ def match(
             'leave it out, or write evaluation="nfa"',
         )
     table = table_or_none(events)
-    if table is not None and delay is None and evaluation != EVENT_LISTS:
-        columns = _by_columns(pattern, table, timestamp, key, limit)
+    if delay is None and evaluation != EVENT_LISTS:
+        columns = _by_columns(pattern, events, table, timestamp, key, limit)
         if columns is not None:
             return columns
     given = list(events_of(events if table is None else table))
@@ -169,15 +169,20 @@ def _exact_times(
 
 def _by_columns(
     pattern: Pattern,
+    events: Any,
     table: Any,
     timestamp: str | Callable[[Any], Any] | None,
     key: str | Sequence[str] | Callable[[Any], Any] | None,
     limit: PartialMatchLimit | None,
 ) -> Matches[Any] | None:
+    """Return the matches of events in columns, or of dicts that can be; None for other events."""
+    columns = table_of_dicts(events) if table is None else table
+    if columns is None:
+        return None
     from pyflinkcep.tables.column_match import ColumnMatch
 
-    analysed = ColumnMatch.of(pattern, table, timestamp, key)
-    return None if analysed is None else analysed.matches(limit)
+    analysed = ColumnMatch.of(pattern, columns, timestamp, key)
+    return None if analysed is None else analysed.matches(limit, events if table is None else None)
 
 
 def _by_lists(

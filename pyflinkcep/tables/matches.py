@@ -97,6 +97,14 @@ class Matches(Sequence[dict[str, list[EventT]]]):
         found.numPartialMatchesDropped = dropped
         return found
 
+    @classmethod
+    def listed(cls, lookup: Lookup, dropped: int = 0) -> Matches[Any]:
+        """Return matches that are made now."""
+        found = cls(lookup.made(0, len(lookup)))
+        found._timeouts = lookup.timeouts()
+        found.numPartialMatchesDropped = dropped
+        return found
+
     @property
     def timeouts(self) -> list[Timeout[EventT]]:
         """The partial matches that timed out."""

@@ -59,9 +59,9 @@ def explained(
         sample = f"{sample}, {stopped}" if sample else stopped
     answered = Answered(nfa, given.events, sql_of)
     stages = list(single_stages(pattern))
-    order = [stage.name for stage in stages]
-    conditions = sorted(
-        counts(answered.counts(recorder)), key=lambda count: order.index(count.stage)
+    order = {stage.name: place for place, stage in enumerate(stages)}
+    conditions = sorted(  # those of until() of a group last
+        counts(answered.counts(recorder)), key=lambda count: order.get(count.stage, len(order))
     )
     facts = counted_facts(trace, conditions, more, has_key=has_key, sample=sample)
     longer = answered.longer_windows(trace, facts.beginnings, stages)

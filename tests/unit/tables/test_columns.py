@@ -21,7 +21,9 @@ from pyarrow.dataset import dataset
 
 from pyflinkcep import Pattern, match
 from pyflinkcep.errors import ConditionError, InputError, InvalidArgumentError, StateLimitError
+from pyflinkcep.tables import Record
 from pyflinkcep.tables.column_match import ColumnMatch
+from pyflinkcep.tables.rows import table_of_dicts
 from pyflinkcep.testing import funnel, trace, whyNot
 
 NAN = float("nan")
@@ -180,6 +182,34 @@ def test_views_inside_of_columns() -> None:
     (found,) = match(LOW_HIGH, table)
 
     assert [found[stage][0].inside for stage in ("low", "high")] == values
+
+
+_AS_COLUMNS = [{}, {"n": None}, {"n": -1, "x": NAN, "s": None}, {"d": Decimal("1.50")}]
+_ROW_BY_ROW = [
+    {"n": 2**70}, {"n": True}, {"n": 2.0}, {"s": b"v"}, {"d": 1}, {"more": 1}, {"s": ["u"]},
+    {"n": np.int64(2)}, {"at": datetime(2024, 1, 1, tzinfo=UTC)}, {"s": "\ud800"}, Record(n=2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [*_AS_COLUMNS, *_ROW_BY_ROW], ids=repr)
+def test_dicts_as_columns(change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many dicts are matched in columns if these hold all they do; what is found are their values."""
+    one = {"n": 1, "s": "u", "x": NAN, "d": Decimal("2.5"), "at": datetime(2024, 1, 1)}
+    events = [one, {**one, "n": 9}, change if type(change) is Record else one | change, one]
+    patterns = [
+        Pattern.begin("a").where("n < 3").followedBy("b").where(second).within(timedelta(hours=1))
+        for second in ("n > 7", "n > last(a.n)", lambda event: event.n == 9)
+    ]
+    how = {"key": "s"} if "s" not in change else {}
+    expected = [_answer(pattern, events, **how) for pattern in patterns]
+    monkeypatch.setattr("pyflinkcep.tables.rows._MANY", 0)
+
+    assert [_answer(pattern, events, **how) for pattern in patterns] == expected
+    assert (table_of_dicts(events) is None) == (change not in _AS_COLUMNS)
+    if change in _AS_COLUMNS:
+        (found,) = match(patterns[0], events)
+        assert found["a"][0] == {**one}
+        assert found["a"][0].x is one["x"]
 
 
 def test_missing_texts_of_pandas() -> None:

@@ -195,6 +195,15 @@ def test_a_key_is_missing_if_all_of_it_is(key: Any, missing: int) -> None:
     assert why.facts.input["without a key"] == missing
 
 
+def test_a_group_may_be_ended_by_a_condition() -> None:
+    """The condition of ``until`` of a group is counted, after those of stages."""
+    group = Pattern.begin("x").where("n = 1").followedBy("y").where("n = 2")
+    pattern = Pattern.begin("a").where("n = 0").next(group).oneOrMore().until("n = 9").next("e")
+    why = whyNot(pattern, [{"n": n} for n in (0, 1, 2, 1, 9, 5)])
+
+    assert [(one.text, one.holds) for one in why.facts.conditions][-1] == ("n = 9", 1)
+
+
 def test_a_key_that_is_cut_still_waits() -> None:
     """Of a key whose later events are left out nobody knows how its partial matches ended."""
     events = rows(("k", 1, 1), ("l", 2, 1), ("k", 3, 2), ("m", 20, 5))
