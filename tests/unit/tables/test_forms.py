@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events in every form have the same matches, and what looks at matches sees the same events."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from pyarrow.dataset import dataset
+
+from pyflinkcep import Pattern, match
+from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.tables import Record
+from pyflinkcep.tables.rows import table_of_dicts
+from pyflinkcep.testing import funnel, trace, whyNot
+from tests.unit.tables.support import ARROW, EVENTS, FOUND, LOW_HIGH, answer
+
+NAN = float("nan")
+
+
+def _categorical() -> pd.DataFrame:
+    frame = pd.DataFrame(EVENTS, index=[7, 7, 3, 1, 7])
+    return frame.astype({"k": "category", "n": "Int8"})
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        ARROW,
+        ARROW.to_batches()[0],
+        ARROW.to_batches(2),
+        pa.RecordBatchReader.from_batches(ARROW.schema, ARROW.to_batches(2)),
+        pa.concat_tables([ARROW.slice(0, 1), ARROW.slice(1, 0), ARROW.slice(1)]),
+        ARROW.set_column(1, "k", ARROW["k"].dictionary_encode()),
+        ARROW.set_column(1, "k", ARROW["k"].cast(pa.string_view())),
+        ARROW.set_column(0, "n", pc.run_end_encode(ARROW["n"])),
+        {"n": ARROW["n"], "k": ARROW["k"].cast(pa.string_view())},
+        pd.DataFrame(EVENTS),
+        _categorical(),
+        pl.DataFrame(EVENTS),
+        pl.DataFrame(EVENTS).with_columns(pl.col("k").cast(pl.Enum(["k1", "k0"]))),
+        pl.DataFrame(EVENTS).with_columns(pl.col("k").cast(pl.Categorical)),
+        {"n": [1, 9, 2, 8, 5], "k": ["k1", "k1", "k0", "k0", "k1"]},
+        {"n": np.array([1, 9, 2, 8, 5], np.uint8), "k": pa.array([e["k"] for e in EVENTS])},
+        {"n": pd.Series([1, 9, 2, 8, 5], index=[1] * 5), "k": pl.Series([e["k"] for e in EVENTS])},
+    ],
+    ids=lambda events: type(events).__name__,
+)
+def test_forms_of_events(events: Any) -> None:
+    """A table of any library, with any index, in any chunks and codes, has the same matches."""
+    assert match(LOW_HIGH, events, key="k") == FOUND
+
+
+@pytest.mark.parametrize("look", [trace, whyNot, funnel], ids=lambda look: look.__name__)
+def test_what_looks_at_matches_sees_the_same_events(look: Any, tmp_path: Path) -> None:
+    """Tables, files and batches have the rows that ``match`` finds in them, with their values."""
+    pq.write_table(ARROW, tmp_path / "events.parquet")
+    forms = [
+        str(tmp_path),
+        tmp_path / "events.parquet",
+        dataset(tmp_path),
+        ARROW.to_reader(2),
+        ARROW.to_batches(2),
+        {"n": np.array([1, 9, 2, 8, 5], np.int8), "k": ARROW["k"]},
+        _categorical(),
+    ]
+
+    expected = str(look(LOW_HIGH, EVENTS, key="k"))
+    assert [str(look(LOW_HIGH, events, key="k")) for events in forms] == [expected] * len(forms)
+
+
+def test_views_inside_of_columns() -> None:
+    """Texts and bytes in Arrow's newest layout are taken out of lists and structs, too."""
+    inside = pa.struct([("texts", pa.list_(pa.string_view())), ("data", pa.binary_view())])
+    values = [{"texts": ["u", None], "data": b"v"}, None]
+    table = pa.table({"n": [1, 9], "inside": pa.array(values, inside)})
+    (found,) = match(LOW_HIGH, table)
+
+    assert [found[stage][0].inside for stage in ("low", "high")] == values
+
+
+_AS_COLUMNS = [{}, {"n": None}, {"n": -1, "x": NAN, "s": None}, {"d": Decimal("1.50")}]
+_ROW_BY_ROW = [
+    {"n": 2**70}, {"n": True}, {"n": 2.0}, {"s": b"v"}, {"d": 1}, {"more": 1}, {"s": ["u"]},
+    {"n": np.int64(2)}, {"at": datetime(2024, 1, 1, tzinfo=UTC)}, {"s": "\ud800"}, Record(n=2),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", [*_AS_COLUMNS, *_ROW_BY_ROW], ids=repr)
+def test_dicts_as_columns(change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many dicts are matched in columns if these hold all they do; what is found are their values."""
+    one = {"n": 1, "s": "u", "x": NAN, "d": Decimal("2.5"), "at": datetime(2024, 1, 1)}
+    events = [one, {**one, "n": 9}, change if type(change) is Record else one | change, one]
+    patterns = [
+        Pattern.begin("a").where("n < 3").followedBy("b").where(second).within(timedelta(hours=1))
+        for second in ("n > 7", "n > last(a.n)", lambda event: event.n == 9)
+    ]
+    how = {"key": "s"} if "s" not in change else {}
+    expected = [answer(pattern, events, **how) for pattern in patterns]
+    monkeypatch.setattr("pyflinkcep.tables.rows._MANY", 0)
+
+    assert [answer(pattern, events, **how) for pattern in patterns] == expected
+    assert (table_of_dicts(events) is None) == (change not in _AS_COLUMNS)
+    if change in _AS_COLUMNS:
+        (found,) = match(patterns[0], events)
+        assert found["a"][0] == {**one}
+        assert found["a"][0].x is one["x"]
+
+
+def test_missing_texts_of_pandas() -> None:
+    """NaN among texts is NULL, as on Spark; among numbers it stays NaN."""
+    frame = pd.DataFrame({"s": ["u", NAN, "v"], "x": [1.0, NAN, 2.0]})
+    pattern = Pattern.begin("a").where("s is null").next("b").where("s = 'v'")
+    (found,) = match(pattern, frame)
+
+    assert found["a"][0].s is None
+    assert found["a"][0].x != found["a"][0].x
+
+
+@pytest.mark.parametrize("kind", [object, "category"])
+@pytest.mark.parametrize("form", [pd.DataFrame, dict])
+def test_missing_texts_beside_any_values(kind: Any, form: Any) -> None:
+    """They are NULL as well if another column has values of several types, read row by row."""
+    frame = pd.DataFrame({"s": ["u", NAN, "v"], "x": [1.0, NAN, 2.0], "other": [1, "a", None]})
+    events = form(frame.astype({"s": kind}))
+    (found,) = match(Pattern.begin("a").where("s is null").next("b").where("s = 'v'"), events)
+
+    assert (found["a"][0].s, found["a"][0].other) == (None, "a")
+    assert found["a"][0].x != found["a"][0].x
+    assert "1 match" in str(trace(Pattern.begin("a").where("s is null"), events))
+
+
+def test_files(tmp_path: Path) -> None:
+    """A path is a file or a folder of Parquet; where there is nothing is an error."""
+    for number in range(2):
+        pq.write_table(ARROW.slice(number * 2, 2), tmp_path / f"{number}.parquet")
+
+    assert match(LOW_HIGH, str(tmp_path), key="k") == FOUND
+    assert match(LOW_HIGH, tmp_path / "0.parquet") == FOUND[:1]
+    with pytest.raises(InvalidArgumentError, match="where there is nothing"):
+        match(LOW_HIGH, "no.parquet")
+    (tmp_path / "2.parquet").write_text("no Parquet")
+    with pytest.raises(InputError, match="cannot be read as Parquet"):
+        match(LOW_HIGH, tmp_path / "2.parquet")
+
+
+def test_no_rows() -> None:
+    """An empty table has no matches, and columns of matches with the right types."""
+    grows = LOW_HIGH.next("more").where("n > last(high.n)")
+    found = match(grows, ARROW.slice(0, 0), key="k")
+
+    assert (list(found), found.timeouts, found.toArrow().num_rows) == ([], [], 0)
+    assert found.toArrow().column_names == ["k", "matchTimestamp", "low", "high", "more"]
+    assert match(grows, [], "at", "k", timedelta(0)) == match(grows, iter(())) == []
