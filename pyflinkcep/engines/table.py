@@ -10,8 +10,6 @@ from typing import Any
 import attrs
 
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.tree import Literal, Moment
-from pyflinkcep.expressions.typed import TIMES, moment
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import arithmetic, functions, references
 
@@ -20,7 +18,6 @@ __all__ = [
     "EventTable",
     "Numbers",
     "added_attributes",
-    "constants_hold",
     "listed",
     "queried_attributes",
 ]
@@ -181,17 +178,3 @@ def added_attributes(query: Query) -> set[str | None]:
     named = {r.attribute for operation in operations for r in references(operation)}
     sums = (f.over for c in query.conditions for f in functions(c) if f.function in ("sum", "avg"))
     return named | {over.attribute for over in sums}
-
-
-def constants_hold(query: Query, table: EventTable, at: int) -> bool:
-    """Whether an event passes the tests ``[attr = literal]``."""
-    return all(
-        table.columns[name][at] == _machine_constant(literal, table.kinds.get(name))
-        for name, literal in query.constants
-    )
-
-
-def _machine_constant(literal: Literal, kind: Kind | None) -> Any:
-    """Return a literal as a column of a kind has it."""
-    value = literal.value
-    return moment(value, kind).code[0][1] if isinstance(value, Moment) and kind in TIMES else value

@@ -285,6 +285,12 @@ class Query:
         """Whether some strategy sees the whole stream, not just one partition."""
         return any(strategy is Strategy.STRICT_CONTIGUITY for _, strategy in self.strategies)
 
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The attributes that part events: those of GROUP BY, and of ``[attr]`` unless global."""
+        groups = () if self.totals is None else self.totals.groups
+        return tuple(dict.fromkeys((*groups, *(() if self.is_global else self.equal))))
+
     def strategy_of(self, variable: str) -> Strategy:
         """Return the strategy of a variable, or of a name in a word."""
         found = dict(self.strategies)

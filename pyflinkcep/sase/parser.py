@@ -23,6 +23,9 @@ __all__ = ["parsed", "parsed_columns", "parsed_condition"]
 
 _CHAIN = "write PATTERN … RETURN EVENT Rise(a.x AS x) THEN PATTERN SEQ(Rise r, Rise s) …"
 
+_OF_EVENTS = EVENT_TYPE, EVENT_TIME
+"""The columns that events made of matches have already."""
+
 _CLAUSES = {
     "then": _CHAIN,
     "slide": "write WITHIN 10 minutes SLIDE 5 minutes",
@@ -60,7 +63,8 @@ def parsed_columns(text: str, query: Query) -> Query:
     if query.totals is not None:
         totals = attrs.evolve(query.totals, aggregates=read_aggregates(cursor, query.components))
         return attrs.evolve(query, totals=totals)
-    columns = tuple(_columns(cursor, ConditionReader(cursor, query.components)))
+    reserved = () if query.event is None else _OF_EVENTS
+    columns = tuple(_columns(cursor, ConditionReader(cursor, query.components), reserved))
     if cursor.here.kind != END:
         raise cursor.unexpected("the end", "write a value, or value AS name")
     query = attrs.evolve(query, columns=columns)
@@ -131,7 +135,7 @@ def _returned(cursor: Cursor, values: ConditionReader) -> tuple[str | None, tupl
     cursor.next()
     type_ = cursor.type(_CHAIN)
     cursor.need("(", _CHAIN)
-    columns = tuple(_columns(cursor, values, (EVENT_TYPE, EVENT_TIME)))
+    columns = tuple(_columns(cursor, values, _OF_EVENTS))
     cursor.need(")", _CHAIN)
     return type_, columns
 

@@ -9,9 +9,19 @@ import attrs
 
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Aggregate, Call, Column, Literal, Operation, Tree
+from pyflinkcep.sase.computed import column_sql
+from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import ALL, CURRENT, FIRST
 
-__all__ = ["event_at_hand", "joined", "part_of"]
+__all__ = ["constant_tests", "event_at_hand", "joined", "part_of"]
+
+
+def constant_tests(query: Query) -> list[Operation]:
+    """Return the tests ``[attr = literal]`` as conditions on any event."""
+    return [
+        Operation("=", (Column(column_sql(name)), literal), f"{name} = {literal.text}")
+        for name, literal in query.constants
+    ]
 
 
 def part_of(tree: Tree, owner: str = "", edge: str = "leave") -> Tree:

@@ -11,13 +11,13 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.program_layout import ProgramLayout
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Column, Leaf, Literal, Operation, Tree, parts
-from pyflinkcep.sase.computed import column_sql
+from pyflinkcep.sase.computed import column_sql, is_computed
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.parts import part_of
+from pyflinkcep.sase.parts import constant_tests, part_of
 from pyflinkcep.sase.text import query_text
 from pyflinkcep.sase.tree import references
 
-__all__ = ["check_types", "one_line", "output_attributes", "output_types"]
+__all__ = ["check_types", "copied_attributes", "one_line", "output_attributes", "output_types"]
 
 
 def check_types(
@@ -79,10 +79,8 @@ def _conditions_alone(query: Query) -> Iterator[Leaf]:
 
 def _conditions(query: Query) -> Iterator[tuple[str, Tree]]:
     """Yield the tests and conditions of WHERE, each with its name."""
-    for name, literal in query.constants:
-        own = f"{name} = {literal.text}"
-        operands = Column(column_sql(name)), literal
-        yield f"the test [{own}]", Operation("=", operands, own)
+    for test in constant_tests(query):
+        yield f"the test [{test.text}]", test
     for condition in query.conditions:
         yield f"the condition {shown(condition)!r}", part_of(condition)
 
@@ -94,6 +92,13 @@ def _outputs(query: Query) -> Iterator[Tree]:
     for column in query.columns or ():
         if not isinstance(column.value, Column):
             yield column.value
+
+
+def copied_attributes(query: Query) -> list[str]:
+    """Return the attributes that RETURN gives out as events have them."""
+    values = (column.value for column in query.columns or ())
+    named = (value.attribute for value in values if isinstance(value, Column))
+    return list(dict.fromkeys(n for n in named if n is not None and not is_computed(n)))
 
 
 def output_attributes(query: Query) -> list[str]:

@@ -21,7 +21,13 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from pyflinkcep.engines.compressed.matches import Measured, check_measure, read_measure
+from pyflinkcep.engines.compressed.matches import (
+    COUNT,
+    Measured,
+    check_measure,
+    check_names,
+    read_measure,
+)
 from pyflinkcep.engines.compressed.windows import WINDOW_END, WINDOW_START, TimeWindows
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.program import Kind
@@ -39,7 +45,7 @@ from pyflinkcep.spark.worker.consumers import MAIN
 
 __all__ = ["CompressedStream"]
 
-_COUNT = StructField("count", DecimalType(38, 0))
+_COUNT = StructField(COUNT, DecimalType(38, 0))
 _NODE = StructType(
     [
         StructField("stage", IntegerType(), False),
@@ -120,8 +126,8 @@ class CompressedStream:
         Raises
         ------
         InvalidArgumentError
-            If a text is not an aggregate over a variable of the query, or the windows leave out
-            events.
+            If a text is not an aggregate over a variable of the query, two columns have one name,
+            or the windows leave out events.
         InputError
             If an attribute is not a column, or not of a type that the aggregate takes.
         NotSupportedError
@@ -212,7 +218,9 @@ class CompressedStream:
             StructField("nodes", ArrayType(_NODE, False), False),
             StructField("roots", ArrayType(IntegerType(), False), False),
         ]
-        schema = StructType([*self._ending_fields(), *added])
+        fields = [*self._ending_fields(), *added]
+        check_names([field.name for field in fields], ())
+        schema = StructType(fields)
         own, unit = tuple(self._source.event_columns), self._source.time_unit
         return self._endings(PackedRows(schema, self._keys, unit, own))
 
@@ -234,31 +242,29 @@ class CompressedStream:
         return list(match_schema(self._source, [], MATCH_TIME).fields)
 
     def _totals(self, measured: Sequence[Measured]) -> CepDataFrame:
-        schema = StructType([*self._ending_fields(), *self._total_fields(measured)])
+        schema = self._totals_schema(self._ending_fields(), measured)
         return self._endings(TotalRows(schema, self._keys, self._source.time_unit, tuple(measured)))
 
     def _window_totals(self, measured: Sequence[Measured], windows: TimeWindows) -> CepDataFrame:
         *keys, time = self._ending_fields()
-        names = [field.name for field in keys]
-        taken = {WINDOW_START.lower(), WINDOW_END.lower()} & {name.lower() for name in names}
-        if taken:
-            raise InputError(
-                f"the key {names} has a column that windows have too: {sorted(taken)}",
-                "rename it: aggregate(window=...) returns the key, windowStart and windowEnd",
-            )
         times = [StructField(name, time.dataType) for name in (WINDOW_START, WINDOW_END)]
-        schema = StructType([*keys, *times, *self._total_fields(measured)])
+        schema = self._totals_schema([*keys, *times], measured)
         unit = self._source.time_unit
         rows = WindowRows(schema, self._keys, unit, tuple(measured), windows.length)
         return attrs.evolve(self, matches=self._matches.in_windows(windows))._endings(rows)
 
-    def _total_fields(self, measured: Sequence[Measured]) -> list[StructField]:
-        return [
+    def _totals_schema(
+        self, fields: Sequence[StructField], measured: Sequence[Measured]
+    ) -> StructType:
+        """Return the schema of totals, whose first fields are given."""
+        own = [
+            *fields,
             _COUNT,
             StructField("count_log10", DoubleType(), False),
             StructField(COUNT_TEXT, StringType(), False),
-            *(StructField(m.name, self._type(m)) for m in measured),
         ]
+        check_names([field.name for field in own], measured)
+        return StructType([*own, *(StructField(m.name, self._type(m)) for m in measured)])
 
     def _type(self, measured: Measured) -> DataType:
         if measured.function == "count":

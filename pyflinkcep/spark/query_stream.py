@@ -94,7 +94,7 @@ class QueryStream(SideOutputs):
             )
         first = attrs.evolve(self, analysed=AnalysedQuery(before, self._analysed.type_column))
         earlier = first if before.before is None else first._after(before.before)
-        events = attrs.evolve(earlier, output="all", limit=None).toDF()
+        events = attrs.evolve(earlier, output="all").toDF()
         return attrs.evolve(
             self,
             dataframe=events.toDF(),

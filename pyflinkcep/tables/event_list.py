@@ -20,7 +20,7 @@ from pyflinkcep.expressions.rules import LEAST, MOST
 from pyflinkcep.expressions.typed import TIMES
 from pyflinkcep.sase.computed import computed_for, is_computed
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.types import check_types, output_types
+from pyflinkcep.sase.types import check_types, copied_attributes, output_types
 from pyflinkcep.tables.events import Table, events_of
 from pyflinkcep.tables.values import exact_times_of, field_getter, plain
 
@@ -81,6 +81,8 @@ class EventObjects:
             order = sorted(range(len(rows)), key=exact.__getitem__)
             rows, times = [rows[at] for at in order], [exact[at] // 1000 for at in order]
         types = _types(rows, type_)
+        for name in copied_attributes(query):
+            _check_known(rows, name)
         needed = computed_for(query)
         columns = {
             name: _values(rows, name, types, needed.get(name)) for name in queried_attributes(query)
@@ -137,8 +139,11 @@ class EventObjects:
 
 
 def attribute_of(event: Any, name: str) -> Any:
-    """Return an attribute of an event; a dict may lack it."""
-    return dict.get(event, name) if isinstance(event, dict) else getattr(event, name)
+    """Return an attribute of an event; None if it has none, as events of other types may."""
+    if isinstance(event, dict):
+        return dict.get(event, name)
+    # What the class defines may fail for a reason of its own, which is not hidden.
+    return getattr(event, name) if hasattr(type(event), name) else getattr(event, name, None)
 
 
 def _values(
@@ -158,11 +163,16 @@ def _values(
 
 
 def _column(rows: Sequence[Any], name: str) -> list[Any]:
+    _check_known(rows, name)
+    return [plain(attribute_of(event, name)) for event in rows]
+
+
+def _check_known(rows: Sequence[Any], name: str) -> None:
+    """Refuse an attribute that no event has."""
     if rows and not any(name in _attributes(event) for event in rows):
         known = list(dict.fromkeys(key for event in rows for key in _attributes(event)))
         hint = did_you_mean(name, known, f"the attributes are {', '.join(known)}")
         raise InputError(f"the query names the attribute {name!r}, which no event has", hint)
-    return [plain(attribute_of(event, name)) for event in rows]
 
 
 def _attributes(event: Any) -> Iterable[str]:

@@ -23,11 +23,12 @@ from pyflinkcep.engines.queries import compressed_matches
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.model import Query
 from pyflinkcep.tables.event_list import EventObjects
+from pyflinkcep.tables.values import grouping_key
 
 __all__ = ["window_totals"]
 
 Window = tuple[int, tuple[Any, ...]]
-"""The start of a window, and what its events have in common."""
+"""The start of a window, and what its events have in common, as Spark groups by it."""
 
 
 def window_totals(
@@ -35,9 +36,8 @@ def window_totals(
 ) -> Iterator[tuple[dict[str, Any], int, Sequence[Total]]]:
     """Yield for each window with matches its columns, their number and the requested totals."""
     refuse_outside(query)
-    groups = () if query.totals is None else query.totals.groups
-    names = list(dict.fromkeys([*groups, *(() if query.is_global else query.equal)]))
-    every = _events_by_window(objects, names, windows)
+    columns = [objects.values(name) for name in query.key]
+    every = _events_by_window(objects.table.times, columns, windows)
     positions = list(chain.from_iterable(every.values()))
     numbers = [number for number, own in enumerate(every.values()) for _ in own]
     plain = query if query.totals is None else listing(query)
@@ -45,25 +45,25 @@ def window_totals(
     values = [
         (str(m.variable), _taken(objects.measured(m), positions), m.function) for m in measures
     ]
-    own = list(every)
+    starts = [start for start, _ in every]
+    firsts = [own[0] for own in every.values()]
     ended = {
         numbers[at]: (count, totals)
         for at, count, totals in totals_by_window(found.totals_by_event, values, numbers)
     }
     for number in sorted(ended):
-        start, group = own[number]
-        times = {WINDOW_START: start, WINDOW_END: start + windows.length}
-        yield {**dict(zip(names, group, strict=True)), **times}, *ended[number]
+        group = {name: own[firsts[number]] for name, own in zip(query.key, columns, strict=True)}
+        times = {WINDOW_START: starts[number], WINDOW_END: starts[number] + windows.length}
+        yield {**group, **times}, *ended[number]
 
 
 def _events_by_window(
-    objects: EventObjects, names: Sequence[str], windows: TimeWindows
+    times: Sequence[int], columns: Sequence[Sequence[Any]], windows: TimeWindows
 ) -> dict[Window, list[int]]:
     """Return the positions of the events of each window, windows in order of time."""
-    columns = [objects.values(name) for name in names]
     found: dict[Window, list[int]] = {}
-    for at, time in enumerate(objects.table.times):
-        group = tuple(column[at] for column in columns)
+    for at, time in enumerate(times):
+        group = tuple(grouping_key(column[at]) for column in columns)
         for start in windows.starts(time):
             found.setdefault((start, group), []).append(at)
     return dict(sorted(found.items(), key=lambda item: item[0][0]))

@@ -24,7 +24,7 @@ from pyflinkcep.matching.query_table import coded
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.types import check_types, output_attributes
+from pyflinkcep.sase.types import check_types, copied_attributes, output_attributes
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
@@ -87,7 +87,7 @@ class QueryRows:
         queried, named = queried_attributes(query), output_attributes(query)
         if not isinstance(type_, str) or any(map(is_computed, (*queried, *named))):
             return None
-        for name in (*queried, *named, type_):
+        for name in (*queried, *named, *copied_attributes(query), type_):
             _check(rows, name)
         kinds = {name: _kind(rows.column(name)) for name in queried}
         types = rows.column(type_).type

@@ -152,7 +152,8 @@ def matchSase(
             f"expected a query or its text, got {query!r}", "pass the result of parse(...)"
         )
     if asked.before is not None:
-        events = matchSase(asked.before, events, timestamp, type, evaluation)
+        limited: Any = {"maxPartialMatches": maxPartialMatches}
+        events = matchSase(asked.before, events, timestamp, type, evaluation, **limited)
         timestamp, type = EVENT_TIME, EVENT_TYPE
         asked = attrs.evolve(asked, before=None)
     limit = PartialMatchLimit.of(maxPartialMatches, "fail")
@@ -268,6 +269,10 @@ class _Pieces:
     @property
     def variables(self) -> Sequence[str]:
         return self.query.variables
+
+    @property
+    def groups(self) -> Sequence[str]:
+        return self.query.key
 
     def matches(self) -> Iterator[dict[str, list[Any]]]:
         return (self.objects.match(found) for found in self.found.matches())

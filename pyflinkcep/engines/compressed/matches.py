@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import Any, Protocol, overload
@@ -12,14 +12,25 @@ from typing import Any, Protocol, overload
 import attrs
 
 from pyflinkcep.engines.compressed.counting import NOTHING, Total
-from pyflinkcep.engines.compressed.windows import TimeWindows
+from pyflinkcep.engines.compressed.windows import WINDOW_END, WINDOW_START, TimeWindows
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.rules import LEAST_VALUES
 from pyflinkcep.expressions.tree import attribute_of
 from pyflinkcep.sase.windows import TOTALS
 
-__all__ = ["CompressedMatches", "Measured", "Pieces", "check_measure", "read_measure"]
+__all__ = [
+    "COUNT",
+    "CompressedMatches",
+    "Measured",
+    "Pieces",
+    "check_measure",
+    "check_names",
+    "read_measure",
+]
+
+COUNT = "count"
+"""The output column with the number of matches."""
 
 _ADDING = ("sum", "avg", "stddev")
 """Those of numbers only."""
@@ -129,12 +140,44 @@ def check_measure(measured: Measured, kind: Kind | None, found: str = "") -> Non
         )
 
 
+def check_names(others: Iterable[str], measured: Iterable[Measured]) -> None:
+    """
+    Refuse aggregates of which one would take the place of another, or of another column.
+
+    Case is ignored, as in Spark's columns.
+
+    Parameters
+    ----------
+    others : iterable of str
+        The other columns.
+    measured : iterable of Measured
+        The aggregates.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If two columns have one name.
+    """
+    known: set[str] = set()
+    for name in (*others, *(one.name for one in measured)):
+        if name.lower() in known:
+            raise InvalidArgumentError(
+                f"two columns of the result are named {name!r}",
+                "give the aggregate another name with AS, or rename the attribute",
+            )
+        known.add(name.lower())
+
+
 class Pieces(Protocol):
     """What :class:`CompressedMatches` needs from an evaluation."""
 
     @property
     def variables(self) -> Sequence[str]:
         """The variables of matches."""
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """The attributes that the events of a window have in common."""
 
     def totals(self, measures: Sequence[Measured]) -> tuple[int, tuple[Total, ...]]:
         """Return the number of matches, and the requested totals."""
@@ -207,8 +250,8 @@ class CompressedMatches:
         Raises
         ------
         InvalidArgumentError
-            If a text is not an aggregate over a variable of the pattern, or the windows leave out
-            events.
+            If a text is not an aggregate over a variable of the pattern, two columns have one
+            name, or the windows leave out events.
         NotSupportedError
             If there are windows, and a query about which events outside of them decide.
 
@@ -223,13 +266,15 @@ class CompressedMatches:
         wanted = [read_measure(text, self._pieces.variables) for text in texts]
         windows = TimeWindows.of(window, slide)
         if windows is None:
+            check_names((), wanted)
             return self._row(wanted, *self._pieces.totals(_of_events(wanted)))
         return self.of_windows(windows, wanted)
 
     def of_windows(self, windows: TimeWindows, wanted: Sequence[Measured]) -> list[dict[str, Any]]:
         """Return the rows of windows."""
+        check_names([*self._pieces.groups, WINDOW_START, WINDOW_END, COUNT], wanted)
         return [
-            {**window, "count": count, **self._row(wanted, count, totals)}
+            {**window, COUNT: count, **self._row(wanted, count, totals)}
             for window, count, totals in self._pieces.window_totals(windows, _of_events(wanted))
         ]
 

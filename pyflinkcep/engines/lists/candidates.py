@@ -12,7 +12,7 @@ import numpy as np
 from pyflinkcep.engines.lists.clauses import Clauses
 from pyflinkcep.engines.lists.columns import Columns
 from pyflinkcep.engines.lists.ranges import Ints, earlier, later
-from pyflinkcep.engines.table import EventTable, constants_hold
+from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.arrays import Values, holding
 from pyflinkcep.expressions.tree import Column, Tree
 from pyflinkcep.sase.model import Component, Form, Query
@@ -133,24 +133,15 @@ class ElementList:
 
     @classmethod
     def of(
-        cls,
-        part: Component,
-        own: Ints,
-        table: EventTable,
-        ranks: Ranks,
-        clauses: Clauses,
-        columns: Columns,
+        cls, part: Component, own: Ints, ranks: Ranks, clauses: Clauses, columns: Columns
     ) -> ElementList:
         """Return the list of an element: the events of its type under its constant constraints."""
         positions = own
-        if clauses.constants:
-            held = [constants_hold(clauses.query, table, at) for at in positions.tolist()]
-            positions = positions[np.asarray(held, bool)]
         if ranks.is_one_group:
             groups = None
         else:
             positions = positions[ranks.group[positions] >= 0]
-        for clause in clauses.constant.get(part.variable, ()):
+        for clause in clauses.constant[part.variable]:
             positions = positions[_holding(clause, positions, columns)]
         if not ranks.is_one_group:
             groups = ranks.group[positions]

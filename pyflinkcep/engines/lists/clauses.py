@@ -11,6 +11,7 @@ import attrs
 from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.normal_form import clauses
+from pyflinkcep.sase.parts import constant_tests
 from pyflinkcep.sase.tree import ALL, functions, plain_references, references
 
 __all__ = ["Clauses", "each_of", "named"]
@@ -26,7 +27,7 @@ class Clauses:
     query : Query
         The query.
     constant : dict of str to list of Tree
-        By variable, the clauses on one of its events alone.
+        By variable, the clauses on one of its events alone, ``[attr = literal]`` among them.
     associations : tuple of Tree
         The clauses that join events of several variables, or all events of a closure.
     absent : dict of str to list of Tree
@@ -42,7 +43,8 @@ class Clauses:
     @classmethod
     def of(cls, query: Query) -> Clauses:
         """Return the clauses of a query."""
-        constant: dict[str, list[Tree]] = {}
+        tests = constant_tests(query)
+        constant: dict[str, list[Tree]] = {part.variable: [*tests] for part in query.components}
         absent: dict[str, list[Tree]] = {}
         associations = []
         for condition in query.conditions:
@@ -50,9 +52,9 @@ class Clauses:
                 names = named(clause)
                 negated = [name for name in names if query.component(name).negated]
                 if not names:  # it never holds
-                    constant.setdefault(query.positive[0].variable, []).append(clause)
+                    constant[query.positive[0].variable].append(clause)
                 elif len(names) == 1 and _is_constant(clause):
-                    constant.setdefault(names[0], []).append(clause)
+                    constant[names[0]].append(clause)
                 elif negated:
                     absent.setdefault(max(negated, key=query.place), []).append(clause)
                 else:
@@ -63,11 +65,6 @@ class Clauses:
     def once(cls, query: Query) -> Clauses:
         """Return the same, which is kept for the next tables."""
         return _sorted(query)
-
-    @property
-    def constants(self) -> bool:
-        """Whether there are tests ``[attr = literal]``."""
-        return bool(self.query.constants)
 
 
 @lru_cache(maxsize=64)

@@ -20,6 +20,7 @@ from pyflinkcep.engines.lists.ranges import Ints, expanded
 from pyflinkcep.engines.lists.type_codes import Split, TypeCodes
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.model import Component, Query
+from pyflinkcep.sase.parts import constant_tests
 
 __all__ = ["EventLists"]
 
@@ -95,7 +96,7 @@ class EventLists:
         cls, query: Query, table: EventTable, ranks: Ranks, own: Mapping[str, Ints]
     ) -> EventLists:
         clauses = Clauses.once(query)
-        columns = Columns.of(table, query.conditions)
+        columns = Columns.of(table, [*query.conditions, *constant_tests(query)])
         starts, ends = (
             None if flags is None else np.asarray(flags, bool)
             for flags in (table.starts, table.ends)
@@ -107,7 +108,7 @@ class EventLists:
                 positions = positions[starts[positions]]
             if ends is not None and part is query.positive[-1] and not part.repeats:
                 positions = positions[ends[positions]]
-            lists[part.variable] = ElementList.of(part, positions, table, ranks, clauses, columns)
+            lists[part.variable] = ElementList.of(part, positions, ranks, clauses, columns)
         conditions = Conditions(query, columns, lists)
         order = join_order(lists, clauses, conditions)
         return cls(query, ranks, clauses, conditions, lists, order, starts, ends)

@@ -16,7 +16,6 @@ from pyflinkcep.expressions.program import Code, CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Column,
-    Literal,
     MatchExpression,
     Operation,
     Tree,
@@ -25,7 +24,7 @@ from pyflinkcep.expressions.tree import (
 )
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Component, Query, Strategy
-from pyflinkcep.sase.parts import joined
+from pyflinkcep.sase.parts import constant_tests, joined
 from pyflinkcep.sase.placement import PlacedClause, placed
 
 __all__ = [
@@ -274,13 +273,10 @@ class _Compiler:
         query = self._query
         trees = [clause.tree for clause in own]
         if constants:
-            trees += [_equal(name, Literal(v.value, v.text)) for name, v in query.constants]
+            trees += constant_tests(query)
         if same and query.is_global:
             first = self._names[0]
-            trees += [
-                _equal(name, Aggregate("first", first, column_sql(name), f"{first}.{name}"))
-                for name in query.equal
-            ]
+            trees += [_equal(name, first) for name in query.equal]
         alone = [tree for tree in trees if not _has_aggregate(tree)]
         joint = [tree for tree in trees if _has_aggregate(tree)]
         return self._register(what, alone), self._register(what, joint)
@@ -319,7 +315,9 @@ class _Compiler:
         )
 
 
-def _equal(name: str, other: Tree) -> Operation:
+def _equal(name: str, first: str) -> Operation:
+    """Return the test that an attribute equals that of a run's first event."""
+    other = Aggregate("first", first, column_sql(name), f"{first}.{name}")
     return Operation("=", (Column(column_sql(name)), other), f"{name} = {other.text}")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError, StateLimitError
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.text import stored_text
 from pyflinkcep.testing import matchSase
@@ -52,6 +52,17 @@ def test_another_query_reads_the_events(evaluation: Any) -> None:
     assert matchSase(unfiltered.within(3), rows, compressed=True).count() == 3
     assert matchSase(query.where("a.p_low > 1"), rows) == []
     assert stored_text(parse(RISES)) == stored_text(parse(RISES.split(" RETURN")[0]))
+
+
+def test_the_bound_on_partial_matches_is_that_of_each_query() -> None:
+    """It guards the query before THEN too."""
+    text = (
+        "PATTERN SEQ(S a, S b) WHERE skip_till_any_match AND b.x > a.x AND b.x > 90 "
+        "RETURN EVENT Rise(a.x AS x) THEN PATTERN SEQ(Rise r)"
+    )
+    assert len(matchSase(text, prices(*range(20), 91), maxPartialMatches=30)) == 20
+    with pytest.raises(StateLimitError):
+        matchSase(text, prices(*range(20), 91), maxPartialMatches=10)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -104,3 +105,37 @@ def test_a_query_on_no_rows() -> None:
     assert matchSase(QUERIES[0], TABLE.slice(0, 0)) == []
     with pytest.raises(InputError):
         matchSase(QUERIES[-1], TABLE.slice(0, 0))
+
+
+@pytest.mark.parametrize("column", ["a.z", "a.z AS x", "upper(a.z)", "coalesce(a.z, 1)"])
+@pytest.mark.parametrize("form", [TABLE, TABLE.to_pylist()], ids=["table", "list"])
+def test_a_column_of_return_that_no_event_has(column: str, form: Any) -> None:
+    """It is refused, whether it is copied or computed: NULL would hide a typing error."""
+    with pytest.raises(InputError, match="'z'"):
+        matchSase(f"PATTERN SEQ(A a, B b) WITHIN 9 RETURN {column}", form, "at")
+    loop = "PATTERN SEQ(A+ a[], B b) WITHIN 3 RETURN a[].z AS z"
+    with pytest.raises(InputError, match="'z'"):
+        matchSase(loop, form, "at")
+
+
+def test_objects_of_several_classes() -> None:
+    """What an object lacks is NULL, as in a dict; what it fails to compute is an error."""
+
+    class Broken(NamedTuple):
+        type: str
+        x: int
+
+        @property
+        def y(self) -> int:
+            raise AttributeError("no y today")
+
+    opened, closed = (namedtuple(kind, ["type", name]) for kind, name in (("A", "x"), ("B", "y")))
+    rows = [opened("A", 1), closed("B", 2)]
+    dicts = [row._asdict() for row in rows]
+    for query in (
+        "PATTERN SEQ(A a, B b) WHERE b.y > a.x RETURN a.x, a.y, b.y AS t",
+        "PATTERN SEQ(A a, B b) WHERE [x]",
+    ):
+        assert matchSase(query, rows) == matchSase(query, dicts)
+    with pytest.raises(AttributeError, match="no y today"):
+        matchSase("PATTERN SEQ(A a, B b) WHERE b.y > a.x", [*rows, Broken("B", 1)])

@@ -279,7 +279,5 @@ class QueryJob:
 
 def query_keys(query: Query, keys: Sequence[str | Column]) -> tuple[str | Column, ...]:
     """Return the key of events: the user's, GROUP BY, and the equivalence tests of the query."""
-    tests = () if query.is_global else query.equal
-    groups = () if query.totals is None else query.totals.groups
     named = {key for key in keys if isinstance(key, str)}
-    return (*keys, *(name for name in dict.fromkeys((*groups, *tests)) if name not in named))
+    return (*keys, *(name for name in query.key if name not in named))
