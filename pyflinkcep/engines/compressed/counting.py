@@ -145,13 +145,15 @@ def summand(value: Any, times: int = 1) -> Any:
 
 
 def combined(one: Total, other: Total) -> Total:
-    """Return the two totals combined."""
+    """Return the two totals combined; NaN is above all other values, as in Spark."""
     if not one[0]:
         return other
     if not other[0]:
         return one
-    number, sum_, low, high = other
-    return one[0] + number, one[1] + sum_, min(one[2], low), max(one[3], high)
+    number, sum_, low, high = one
+    low = other[2] if other[2] < low or low != low else low
+    high = other[3] if other[3] > high or other[3] != other[3] else high
+    return number + other[0], sum_ + other[1], low, high
 
 
 def added(

@@ -115,17 +115,35 @@ class Ranked:
 
     @classmethod
     def of(cls, values: Sequence[Any], least: bool) -> Ranked | None:
-        """Return the values of events, ranked for the least or the greatest; None for NaN."""
+        """
+        Return the values of events, ranked for the least or the greatest, NaN above all others.
+
+        Returns
+        -------
+        Ranked or None
+            None for values of several types.
+        """
         try:
-            distinct = {value for value in values if value is not None}
-            if any(value != value for value in distinct):
-                return None
-            ordered = sorted(distinct, reverse=least)
-        except TypeError:  # values of several types
+            distinct = {value for value in values if value is not None and value == value}
+            ordered = sorted(distinct)
+        except TypeError:
             return None
-        by_value = {value: rank for rank, value in enumerate(ordered, 1)}
-        ranks = (0 if value is None else by_value[value] for value in values)
+        if any(value != value for value in values):
+            ordered.append(math.nan)
+        if least:
+            ordered.reverse()
+        by_value = {value: rank for rank, value in enumerate(ordered, 1) if value == value}
+        nan = 1 if least else len(ordered)
+        ranks = (0 if value is None else by_value.get(value, nan) for value in values)
         return cls(ordered, np.fromiter(ranks, np.uint64, len(values)))
+
+    def total(self, found: Iterator[Total]) -> Total:
+        """Return the total of values, given that of ranks, the greatest of which is meant."""
+        number, _, _, rank = next(found)
+        if not number:
+            return NOTHING
+        value = self.values[rank - 1]
+        return number, 0, value, value
 
 
 @attrs.frozen(eq=False)
@@ -287,11 +305,46 @@ class _Reading:
 
 def _reading(requested: RequestedTotal) -> _Reading:
     component, values, function = requested
-    if function == "stddev" and values is not None:
+    if values is None or function == "count":  # values of any type
+        known = None if values is None else [None if value is None else 1 for value in values]
+        return _Reading(((component, known, function),), next)
+    if function == "stddev":
         return _spread(component, values)
+    ranked = Ranked.of(values, function == "min") if function in ("min", "max") else None
+    if ranked is not None:
+        ranks = [rank or None for rank in ranked.ranks.tolist()]
+        return _Reading(((component, ranks, "max"),), ranked.total)
+    if function in ("sum", "avg") and not all(map(_is_finite, values)):
+        return _infinite_sum(component, values)
     exact = Exact.of(values)
     whole = component, exact.values, function
     return _Reading((whole,), lambda found: exact.total(next(found)))
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a value is neither NaN nor infinite."""
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _infinite_sum(component: int, values: Sequence[Any]) -> _Reading:
+    """Return the reading of a sum: that of finite values, and the numbers of all others."""
+    finite = [float(v) if v is not None and _is_finite(v) else None for v in values]
+    exact = Exact.of(finite)
+    others = [
+        [1 if value is not None and is_other(value) else None for value in values]
+        for is_other in (math.inf.__eq__, (-math.inf).__eq__, math.isnan)
+    ]
+
+    def total(found: Iterator[Total]) -> Total:
+        number, sum_, *_ = exact.total(next(found))
+        counts = [next(found)[0] for _ in others]
+        for value, count in zip((math.inf, -math.inf, math.nan), counts, strict=True):
+            sum_ += value if count else 0
+        whole = number + sum(counts)
+        return (whole, sum_, 0, 0) if whole else NOTHING
+
+    counted = ((component, flags, "count") for flags in others)
+    return _Reading(((component, exact.values, "sum"), *counted), total)
 
 
 def _spread(component: int, values: Sequence[Any]) -> _Reading:

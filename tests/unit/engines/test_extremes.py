@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from pyflinkcep.engines.lists.ranges import earlier, later
 from pyflinkcep.engines.streamed import Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.values import aggregated
 from pyflinkcep.sase import parse
 from pyflinkcep.testing import match, matchSase
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
@@ -158,3 +160,46 @@ def test_numbers_beyond_64_bits_compare(
         text = f"PATTERN SEQ(A a, B b) WHERE {condition}"
         assert len(matchSase(text, given, evaluation=evaluation)) == count
         assert matchSase(text, given, compressed=True).count() == count
+
+
+@pytest.mark.parametrize(
+    "pattern", ["SEQ(A a, B+ b[])", "SEQ(A a, (B b | C c))", "A a;B b", "A a;B^1 b;C c"]
+)
+@pytest.mark.usefixtures("each_path")
+def test_totals_of_values_without_an_order_or_a_sum(pattern: str) -> None:
+    """NaN is above all others and infinities have their sums, in whatever order events come."""
+    random_, met = random.Random(pattern), 0
+    for _ in range(12):
+        values = [math.nan, math.inf, 0.5, -1.5, 4.0, None, random_.choice([1.0, -math.inf])] * 2
+        random_.shuffle(values)
+        given = [{"type": random_.choice("ABBC"), "ts": n, "x": x} for n, x in enumerate(values)]
+        text = f"PATTERN {pattern} WITHIN 5"
+        listed = [e["x"] for m in matchSase(text, given, "ts") for e in m.get("b", ())]
+        met += len(listed)
+        asked = ("min", "max", "sum", "avg", "count")
+        wanted = {name: aggregated(name, listed) for name in asked}
+        if wanted["sum"] is not None and math.isfinite(wanted["sum"]):
+            wanted["sum"] = math.fsum(x for x in listed if x is not None)
+            wanted["avg"] = wanted["sum"] / wanted["count"]
+        found = matchSase(text, given, "ts", compressed=True)
+        texts = [f"{name}(b.x) AS {name}" for name in asked]
+        assert repr(found.aggregate(*texts)) == repr(wanted), given
+        texts[-1] = "count(b.x) AS n"
+        one = matchSase(f"{text[:-1]}100 SLIDE 100 RETURN {', '.join(texts)}", given, "ts")
+        whole = matchSase(f"{text[:-1]}99", given, "ts", compressed=True).aggregate(*texts)
+        own = {name: value for row in one for name, value in row.items() if name in whole}
+        assert repr(own) == repr(whole if one else {})
+    assert met > 4
+
+
+@pytest.mark.parametrize("pattern", ["SEQ(A a, B+ b[])", "A a;B^1 b;C c"])
+@pytest.mark.usefixtures("each_path")
+def test_values_of_any_type_are_counted(pattern: str) -> None:
+    """Counting compares nothing, so that values need no order."""
+    values = [{"y": 1}, [2], {3}, None, 1 + 1j, [2]]
+    given = [{"type": kind, "x": x} for kind, x in zip("ABBBBC", values, strict=True)]
+    text = f"PATTERN {pattern}"
+    listed = [e for m in matchSase(text, given) for e in m["b"] if e["x"] is not None]
+    found = matchSase(text, given, compressed=True).aggregate("count(b.x) AS n")
+    assert found == {"n": len(listed)}
+    assert listed

@@ -198,9 +198,9 @@ def weighed(sequences: Sequences, measures: Any) -> dict[int, Any]:
 def test_what_the_kernel_weighs() -> None:
     """Sums of whole numbers, in parts, and the least and greatest of anything with an order."""
     floats, texts, sets = [0.5, None, 1e300], ["b", "a", None], [{1}, {2}, {3}]
-    for values in (floats, texts):
+    for values in (floats, texts, [math.nan, 1.0, 2.0]):
         assert Weighed.of((0, values, "max"), True, 3) is not None
-    for values in ([math.nan, 1.0, 2.0], [1, "a", 2], sets):
+    for values in ([1, "a", 2], sets):
         assert Weighed.of((0, values, "min"), True, 3) is None
     wide = Weighed.of((0, [2**130, -5, None], "sum"), False, 3)
     assert wide is not None
@@ -209,6 +209,8 @@ def test_what_the_kernel_weighs() -> None:
     assert Weighed.of((0, [1, 2**600], "sum"), False, 2) is None
     ranked = [Ranked.of(texts, least) for least in (False, True)]
     assert [list(one.ranks) for one in ranked if one is not None] == [[2, 1, 0], [1, 2, 0]]
+    ranked = [Ranked.of([math.nan, 1.0, None, math.nan], least) for least in (False, True)]
+    assert [list(one.ranks) for one in ranked if one is not None] == [[2, 1, 0, 2], [1, 2, 0, 1]]
 
 
 def test_sums_of_any_size_are_exact() -> None:
