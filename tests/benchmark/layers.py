@@ -32,7 +32,7 @@ LAYERS = (
 """The plans below the workloads; a workload's own plan is named after it."""
 
 _BUCKETS = 16
-_FILES_PER_BATCH = 4
+FILES_PER_BATCH = 4
 
 
 class CountRows(StatefulProcessor):
@@ -80,10 +80,10 @@ def measure_layer(
         The details have the time of the first micro-batch, and medians of the others. For a
         workload they also have the median of bounded jobs, each over the events of one of these.
     """
-    folder = write_events(source, cache, micro_batch // _FILES_PER_BATCH)
-    events = read_stream(spark, folder, _FILES_PER_BATCH)
+    folder = write_events(source, cache, micro_batch // FILES_PER_BATCH)
+    events = read_stream(spark, folder, FILES_PER_BATCH)
     with tempfile.TemporaryDirectory() as checkpoint:
-        query = start_query(_plan(events, layer).writeStream.format("noop"), checkpoint)
+        query = start_query(layer_plan(events, layer).writeStream.format("noop"), checkpoint)
         query.awaitTermination()
     progress = [dict(p) for p in query.recentProgress]
     full = [p for p in progress if p["numInputRows"]]
@@ -110,9 +110,9 @@ def _bounded_seconds(spark: SparkSession, folder: Path, workload: str) -> float:
     """Return the median time of bounded jobs over as many events as a micro-batch, but the first."""
     files = sorted(map(str, folder.glob("*.parquet")))
     seconds = []
-    for first in range(0, len(files), _FILES_PER_BATCH):
+    for first in range(0, len(files), FILES_PER_BATCH):
         begin = time.perf_counter()
-        events = spark.read.schema(SCHEMA).parquet(*files[first : first + _FILES_PER_BATCH])
+        events = spark.read.schema(SCHEMA).parquet(*files[first : first + FILES_PER_BATCH])
         pattern = WORKLOADS[workload].pattern("columns")
         matches = CEP.pattern(keyBy(events, "key"), pattern).inEventTime("ts").toDF()
         matches.write.format("noop").mode("overwrite").save()
@@ -120,7 +120,8 @@ def _bounded_seconds(spark: SparkSession, folder: Path, workload: str) -> float:
     return statistics.median(seconds[1:])
 
 
-def _plan(events: DataFrame, layer: str) -> DataFrame:
+def layer_plan(events: DataFrame, layer: str) -> DataFrame:
+    """Return the plan of a layer or a workload."""
     if layer in WORKLOADS:
         matches: DataFrame = stream_matches(events, WORKLOADS[layer], "columns").toDF()
         return matches
