@@ -8,14 +8,121 @@ integer, so that integers are sorted, not indices, which numpy does with vector 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pyflinkcep.matching.columns import Ints
 
-__all__ = ["order_by_group", "order_by_group_and_time", "order_by_hash_and_time"]
+__all__ = [
+    "order_by",
+    "order_by_group",
+    "order_by_group_and_time",
+    "order_by_hash_and_time",
+    "order_by_number",
+    "order_with_ties",
+]
 
 _AT_ONCE = 1 << 16
 _SHORT = (1 << 16) - 1
+
+
+def order_by(keys: Sequence[Ints]) -> Ints:
+    """
+    Return the stable order by several columns, as of ``numpy.lexsort``.
+
+    Parameters
+    ----------
+    keys : sequence of arrays of signed integers
+        The columns, at least one, the one that matters most last.
+
+    Examples
+    --------
+    >>> order_by([np.array([3, 2, 1]), np.array([7 << 40, 5, 7 << 40])]).tolist()
+    [1, 2, 0]
+    """
+    order = order_by_number(keys[0])
+    for key in keys[1:]:
+        ranked = key[order]
+        if (ranked[1:] < ranked[:-1]).any():
+            order = order[order_by_number(ranked)]
+    return order
+
+
+def order_with_ties(keys: Sequence[Ints], ties: Ints) -> Ints:
+    """
+    Return the order by several columns; rows alike in these are in the order of another.
+
+    As of :func:`order_by`, for few such rows: the other column is looked at, but not sorted.
+
+    Parameters
+    ----------
+    keys : sequence of arrays of signed integers
+        The columns, at least one, the one that matters most last.
+    ties : array of signed integers
+        The column for rows that are alike in these.
+
+    Examples
+    --------
+    >>> order_with_ties([np.array([2, 2, 1])], ties=np.array([8, 7, 9])).tolist()
+    [2, 1, 0]
+    """
+    order = order_by(_packed(keys))
+    ranked = ties[order]
+    rows = np.flatnonzero(ranked[1:] < ranked[:-1])
+    before, after = order[rows], order[rows + 1]
+    alike = np.ones(len(rows), bool)
+    for key in keys:
+        alike &= key[before] == key[after]
+    return order_by([ties, *keys]) if alike.any() else order
+
+
+def _packed(keys: Sequence[Ints]) -> list[Ints]:
+    """Return columns with the same order, as few as their numbers fit beside a row's place."""
+    if not len(keys[0]):
+        return [keys[0]]
+    free = used = 63 - _bits(keys[0])
+    found: list[Ints] = []
+    for key in keys:
+        least = int(key.min())
+        bits = (int(key.max()) - least).bit_length()
+        if bits > free:  # by itself, as it is
+            found.append(key)
+            used = free
+        elif not found or used + bits > free:
+            found.append(key.astype(np.int64) - least)
+            used = bits
+        else:
+            found[-1] |= (key.astype(np.int64) - least) << used
+            used += bits
+    return found
+
+
+def order_by_number(numbers: Ints) -> Ints:
+    """
+    Return the stable order of numbers of any size.
+
+    Parameters
+    ----------
+    numbers : array of signed integers
+        The numbers; fewer than 2**31 of them.
+
+    Examples
+    --------
+    >>> order_by_number(np.array([7 << 40, 5, 7 << 40, -(1 << 62)])).tolist()
+    [3, 1, 0, 2]
+    """
+    if not (numbers[1:] < numbers[:-1]).any():
+        return np.arange(len(numbers))
+    numbers = numbers.astype(np.int64, copy=False)
+    bits, least = _bits(numbers), numbers.min()
+    if (int(numbers.max()) - int(least)).bit_length() + bits < 64:
+        return _positions((numbers - least) << bits, bits)
+    order = _positions(numbers >> bits << bits, bits)  # without the lowest bits
+    found = numbers[order]
+    if (found[1:] < found[:-1]).any():  # some differ only in these, which is rare for hashes
+        order = np.argsort(numbers, kind="stable")
+    return order
 
 
 def order_by_group(groups: Ints) -> Ints:
@@ -59,7 +166,7 @@ def order_by_group_and_time(groups: Ints, times: Ints) -> Ints:
     """
     if not (times[1:] < times[:-1]).any():
         return order_by_group(groups)
-    by_time = np.argsort(times, kind="stable")
+    by_time = order_by_number(times)
     return by_time[order_by_group(groups[by_time])]
 
 
@@ -79,16 +186,7 @@ def order_by_hash_and_time(hashes: Ints, times: Ints | None) -> Ints:
     >>> order_by_hash_and_time(np.array([7 << 40, 5, 7 << 40]), np.array([3, 2, 1])).tolist()
     [1, 2, 0]
     """
-    by_time = None
-    if times is not None and (times[1:] < times[:-1]).any():
-        by_time = np.argsort(times, kind="stable")
-    ranked = hashes if by_time is None else hashes[by_time]
-    bits = _bits(hashes)
-    order = _positions(ranked >> bits << bits, bits)  # the lowest bits of a hash are dropped
-    found = ranked[order]
-    if (found[1:] < found[:-1]).any():  # two hashes differ only in these bits, which is very rare
-        order = np.argsort(ranked, kind="stable")
-    return order if by_time is None else by_time[order]
+    return order_by_number(hashes) if times is None else order_by([times, hashes])
 
 
 def _bits(numbers: Ints) -> int:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from pyflinkcep.matching.columns import POSITION, Ints
 from pyflinkcep.matching.keys import has_mixed_hashes, ranks
 from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.ordering import order_with_ties
 from pyflinkcep.matching.sorted_events import SortedEvents
 
 __all__ = ["BUDGET_BYTES", "sorted_chunks", "sorted_events", "whole_keys"]
@@ -171,7 +172,7 @@ def _sorted(table: pa.Table, layout: Layout, late: Sequence[str] = ()) -> Sorted
 
 def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
     """Return the order by the key's hash, then optionally its values, then time and position."""
-    keys = [table.column(POSITION).to_numpy(), layout.times(table)]
+    keys = [layout.times(table)]
     number, *values = layout.key_signature or (None,)
     if by_values:
         keys += [ranks(table.column(name), _comparable) for name in reversed(values)]
@@ -179,9 +180,8 @@ def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
         column = table.column(number)
         keys.append(column.fill_null(0).to_numpy())
         if column.null_count:
-            keys.append(column.is_valid().to_numpy())
-    order: Ints = np.lexsort(keys)
-    return order
+            keys.append(column.is_valid().to_numpy().astype(np.int64))
+    return order_with_ties(keys, ties=table.column(POSITION).to_numpy())
 
 
 def _without_position(events: SortedEvents) -> SortedEvents:

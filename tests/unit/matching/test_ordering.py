@@ -6,7 +6,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pyflinkcep.matching.ordering import order_by_group, order_by_group_and_time
+from pyflinkcep.matching.ordering import (
+    order_by,
+    order_by_group,
+    order_by_group_and_time,
+    order_by_number,
+    order_with_ties,
+)
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 3), (0, 65_536), (0, 65_537), (-2, 5), (7, 8)])
@@ -24,3 +30,28 @@ def test_orders_are_stable(low: int, high: int) -> None:
         assert order_by_group(groups.astype(np.int32)).tolist() == expected.tolist()
         by_both = np.lexsort((times, groups))
         assert order_by_group_and_time(groups, times).tolist() == by_both.tolist()
+
+
+_WIDE = [(0, 3), (-(2**63), 2**63 - 1), (0, 2**50), (-(2**62), -(2**62) + 9), (2**62, 2**63 - 1)]
+
+
+@pytest.mark.parametrize(("low", "high"), _WIDE)
+def test_orders_by_wide_numbers_are_stable(low: int, high: int) -> None:
+    """Also where a number and its position do not fit one integer, and lowest bits differ only."""
+    rng = np.random.default_rng(high % 1000)
+    for size in (0, 1, 3000):
+        numbers = rng.integers(low, high, size, endpoint=True)
+        if size > 1:
+            numbers[:4] = high, low, high - 1, low
+        for column in (numbers, numbers >> 20 << 20, np.sort(numbers)):
+            expected = np.argsort(column, kind="stable")
+            assert order_by_number(column).tolist() == expected.tolist()
+            last, middle = rng.integers(0, 9, (2, size))
+            keys = [last, column, middle.astype(np.int32)]
+            assert order_by(keys).tolist() == np.lexsort(keys).tolist()
+            assert order_by([np.sort(last), column]).tolist() == expected.tolist()
+            for ties in (last, -np.arange(size), np.arange(size)):
+                expected = np.lexsort([ties, middle, column])
+                assert order_with_ties([middle, column], ties).tolist() == expected.tolist()
+    small = np.array([2**31 - 1, -(2**31), 5], np.int32)
+    assert order_by_number(small).tolist() == [1, 2, 0]
