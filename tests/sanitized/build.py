@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 _FLAGS = (
-    "-O1 -g1 -fno-lto -fno-omit-frame-pointer -UNDEBUG -DPYFLINKCEP_TEST_ALLOCATIONS -Werror "
+    "-O0 -g1 -fno-lto -fno-omit-frame-pointer -UNDEBUG -DPYFLINKCEP_TEST_ALLOCATIONS -Werror "
     "-fsanitize=address,undefined -fno-sanitize-recover=all"
 )
 
