@@ -109,10 +109,20 @@ def translate_file(source: Source, project: Project, module_name: str) -> Writte
     module_name : str
         The name of its module.
     """
+    first = Translation(project)
+    found = _translated(source, project, module_name, first)
+    if not any(first.columns.values()):
+        return found
+    # the columns of JSON are what the whole file reads, and the schema stands before the rest
+    return _translated(source, project, module_name, Translation(project, columns=first.columns))
+
+
+def _translated(
+    source: Source, project: Project, module_name: str, translation: Translation
+) -> Written:
     written = Written(source.file)
     for line, text in source.errors[:5]:
         written.errors.append(Note(source.file, line, f"not Java: {text!r}"))
-    translation = Translation(project)
     module = Module(_docstring(source, project))
     patterns = PatternWriter(module, translation)
     used: set[int] = set()

@@ -104,6 +104,9 @@ class Translation:
             code.node, code.source, self.project, kind, event_type, known(code, self.project), name
         )
         self.functions.append((code, made))
+        if event_type is not None:
+            of = simple_name(event_type)
+            self.columns[of] = joined_columns(self.columns.get(of, {}), made.columns)
         return made
 
     def value(self, code: Code, event_type: str | None) -> Translated:

@@ -97,6 +97,8 @@ class Expressions:
         follow: Callable[[Node, Scope], Value | None] | None
         follow = getattr(self, f"_{node.type}", None)
         value = None if follow is None else follow(node, scope)
+        if value is None and node.type == "method_invocation":
+            return Unknown(self.captured(node, scope))
         return Unknown(Code(node, scope.source, scope.snapshot())) if value is None else value
 
     def captured(self, node: Node, scope: Scope) -> Code:

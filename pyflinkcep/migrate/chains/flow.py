@@ -19,6 +19,7 @@ __all__ = [
     "called",
     "cep_pattern",
     "consumed",
+    "made_elsewhere",
 ]
 
 SOURCES = frozenset(
@@ -108,6 +109,8 @@ def built(walker: Expressions, value: Made, call: Call) -> Value | None:
         return _source(walker, call)
     if call.method in STATEMENTS or any(isinstance(a, Stream) for a in call.arguments):
         return consumed(walker, value, call)
+    if call.method in _STREAMS_ONLY and "." in value.type:
+        return called(walker, made_elsewhere(walker, value), call)
     if value.type.startswith("StreamExecutionEnvironment"):
         walker.settings.append(call)
         return value if call.method == "getConfig" else None
@@ -139,6 +142,13 @@ def _source(walker: Expressions, call: Call) -> Stream:
         elements = listed if isinstance(listed, tuple) else call.arguments
         types = {element.type if isinstance(element, Made) else None for element in elements}
         made.event_type = types.pop() if len(types) == 1 else None  # of several, the pattern's
+    walker.streams.append(made)
+    return made
+
+
+def made_elsewhere(walker: Expressions, value: Made) -> Stream:
+    """Return the stream that a method returns which is not in the sources."""
+    made = Stream(Call("elsewhere", (), value.code))
     walker.streams.append(made)
     return made
 

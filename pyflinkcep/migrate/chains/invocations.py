@@ -8,7 +8,7 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.migrate.chains import flow, patterns
-from pyflinkcep.migrate.chains.constants import binary, duration, in_unit
+from pyflinkcep.migrate.chains.constants import as_java, binary, duration, in_unit
 from pyflinkcep.migrate.chains.expressions import Expressions
 from pyflinkcep.migrate.chains.lookup import simple_name, type_arguments
 from pyflinkcep.migrate.chains.values import (
@@ -24,7 +24,8 @@ from pyflinkcep.migrate.chains.values import (
     Tag,
     Value,
 )
-from pyflinkcep.migrate.java.declarations import JavaClass, Method
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
+from pyflinkcep.migrate.java.overloads import chosen
 from pyflinkcep.migrate.java.source import Node, children, text_of
 
 __all__ = ["Invocations"]
@@ -140,7 +141,7 @@ class Invocations(Expressions):
         own = None if this is None else self.project.find(simple_name(this.type), scope.source)
         if own is not None and owner is not None and self.project.is_a(own, owner.name):
             owner = own  # which may override the method
-        found = self.method(owner, name, len(arguments), scope)
+        found = self.method(owner, name, arguments)
         if found is None:
             return None
         this = None if "static" in found[0].modifiers else this
@@ -150,26 +151,23 @@ class Invocations(Expressions):
         return value
 
     def method(
-        self, owner: JavaClass | None, name: str, count: int, scope: Scope
+        self, owner: JavaClass | None, name: str, arguments: tuple[Value, ...]
     ) -> tuple[Method, JavaClass] | None:
         """Return a method of a class, of what it extends, or of the classes around it."""
         while owner is not None:
-            extended: JavaClass | None = owner
-            for _ in range(8):
-                if extended is None:
-                    break
-                for candidate in extended.methods.get(name, []):
-                    if candidate.takes(count) and candidate.body is not None:
-                        return candidate, extended
-                above = extended.superclass
-                extended = None if above is None else self.project.find(above.name, scope.source)
+            named = self.project.overloads(owner, name, len(arguments))
+            written = [m for m in named if m.body is not None]
+            if written:
+                types = [JavaType(type_of(value)) for value in arguments]
+                found = chosen(written, types, self.project)
+                return None if found is None else (found, found.owner or owner)
             owner = owner.outer
         return None
 
     def _made(self, value: Made, call: Call, node: Node, scope: Scope) -> Value | None:
         declared = self.project.find(value.type, scope.source)
         if declared is not None:
-            found = self.method(declared, call.method, len(call.arguments), scope)
+            found = self.method(declared, call.method, call.arguments)
             if found is not None:
                 return self.run(*found, call.arguments, value)
             getter = self.project.getter(declared, call.method)
@@ -204,6 +202,25 @@ class Invocations(Expressions):
             more = duration(f"of{call.method.removeprefix(sign)}", list(arguments))
             return None if more is None else Constant(held + more * _SIGNS[sign])
         return value if call.method in ("intValue", "longValue", "toString", "getName") else None
+
+
+def type_of(value: Value) -> str:
+    """Return the Java type of a value; ``?`` if it is not known."""
+    known = as_java(value) if isinstance(value, Constant) else None
+    if known is not None:
+        return known.type.name
+    match value:
+        case Constant(value=timedelta()):
+            return "Duration"
+        case Symbol() | Made():
+            return simple_name(value.type)
+        case Link():
+            return "Pattern"
+        case Stream():
+            return "DataStream"
+        case Skip():
+            return "AfterMatchSkipStrategy"
+    return "?"
 
 
 _SIGNS = {"plus": 1, "minus": -1}

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from pyflinkcep.migrate.chains import flow
 from pyflinkcep.migrate.chains.branches import Fork
 from pyflinkcep.migrate.chains.constants import converted
 from pyflinkcep.migrate.chains.invocations import Invocations
@@ -177,6 +178,8 @@ class Walker(Invocations):
             value = Unknown(code) if value_node is None else self.evaluate(value_node, scope)
             if value_node is not None and kind in _READ and isinstance(value, Unknown | Made):
                 value = self._read_at_start(value_node, name, kind, value, scope)
+            if isinstance(value, Made) and "." in value.type and self.is_stream_type(kind):
+                value = flow.made_elsewhere(self, value)
             value = self.declared(converted(value, kind), name, kind, node)
             scope.set(name, value, kind)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.types import spark_type
+from pyflinkcep.migrate.java.types import UNKNOWN, spark_type
 from pyflinkcep.migrate.meaning.tree import Expression, Get, Var, parts
 
 __all__ = ["columns_read", "joined_columns"]
@@ -14,17 +15,18 @@ __all__ = ["columns_read", "joined_columns"]
 Columns = dict[str, str]
 
 
-def columns_read(of: Expression, project: Project) -> Columns:
-    """Return the columns of the event that an expression reads, fields inside as structs."""
+def columns_read(of: Iterable[Expression], project: Project, event: JavaType) -> Columns:
+    """Return the columns of events that expressions read, fields inside as structs."""
     found: Columns = {}
-    for part in parts(of):
+    for part in (part for one in of for part in parts(one)):
         path: list[str] = []
         type_ = spark_type(part.type, project) or "string" if isinstance(part, Get) else ""
         owner = part
         while isinstance(owner, Get):
             path.insert(0, owner.name)
             owner = owner.owner
-        if not path or not isinstance(owner, Var) or owner.name != "event":
+        is_event = isinstance(owner, Var) and owner.name == "event"
+        if not path or not (is_event or (owner.type == event and event != UNKNOWN)):
             continue
         for name in reversed(path[1:]):
             type_ = f"struct<{name}:{type_}>"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -36,10 +36,11 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     parts,
 )
+from pyflinkcep.migrate.meaning.walked import expressions_of
 from pyflinkcep.migrate.translated import Note, Translated
 from pyflinkcep.pattern.coercion import as_condition
 
-__all__ = ["translate_condition", "translate_value"]
+__all__ = ["columns_of", "event_value", "translate_condition", "translate_value"]
 
 _NOTHING: Mapping[str, Any] = {}
 _NOT_BUILT = re.compile(r"\{[^{}]*\b(?:ctx|event)\b")
@@ -157,7 +158,7 @@ def _translated(
     except Untranslatable:
         if not function.is_block:
             raise
-    columns = _columns(written, event, reader) if written is not None else ()
+    columns = columns_of((written,) if written is not None else (), event, reader)
     if written is not None and not sql and has_aggregates(written):
         written = None
     found = _sql(written, reader, findings, function) if written is not None and sql else None
@@ -222,6 +223,7 @@ def _function(
             else (Return(reader.read(function.body)),)
         )
         checked_changes(statements)
+        columns = columns or columns_of(expressions_of(statements), reader.event_type, reader)
         body = Statements(python, "bool").block(statements)
     body = [*helper_lines(reader), *body]
     names = ("event", "ctx") if any(_CONTEXT.search(line) for line in body) else ("event",)
@@ -245,11 +247,13 @@ def _is_long(of: Expression) -> bool:
     return sum(1 for _ in parts(of)) > 40
 
 
-def _columns(written: Expression, event: JavaType, reader: Reader) -> tuple[tuple[str, str], ...]:
-    """Return the columns that a condition reads of an event whose class is not in the sources."""
+def columns_of(
+    read: Iterable[Expression], event: JavaType, reader: Reader
+) -> tuple[tuple[str, str], ...]:
+    """Return the columns that code reads of events whose class is not in the sources."""
     if reader.class_of(event) is not None:
         return ()
-    return tuple(columns_read(written, reader.scope.project).items())
+    return tuple(columns_read(read, reader.scope.project, event).items())
 
 
 def translate_value(
@@ -278,7 +282,7 @@ def translate_value(
         writer = Sql(lambda what: findings.note(source.file, line_of(node), what))
         boolean = unboxed(written.type) == BOOLEAN
         text = writer.condition(written, exact=True) if boolean else writer.value(written)
-        columns = _columns(written, event, reader)
+        columns = columns_of((written,), event, reader)
         return Translated(sql=text, notes=tuple(findings.notes), columns=columns)
     except Exception as error:
         why = reason_of(error, node)

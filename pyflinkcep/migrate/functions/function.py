@@ -8,10 +8,10 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.conditions.condition import event_value
+from pyflinkcep.migrate.conditions.condition import columns_of, event_value
 from pyflinkcep.migrate.conditions.function import Function, function_of, javadoc, reader_of
 from pyflinkcep.migrate.conditions.stub import java_comment, one_line, reason_of, stub
-from pyflinkcep.migrate.functions.rows import ddl_of, row_of
+from pyflinkcep.migrate.functions.rows import JSON_OBJECTS, ddl_of, json_columns, row_of
 from pyflinkcep.migrate.java.declarations import JavaType, written_type
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
@@ -113,6 +113,7 @@ class _Body:
     lines: list[str]
     result: JavaType
     stub: bool = False
+    ddl: str | None = None
 
 
 @attrs.frozen(eq=False)
@@ -123,6 +124,7 @@ class _Translator:
     findings: Findings
     known: Mapping[str, Any]
     event_type: str | None
+    columns: dict[str, str] = attrs.field(factory=dict)
 
     def _find(self, methods: tuple[str, ...]) -> Function:
         return function_of(self.node, self.source, self.project, methods, self.findings, self.known)
@@ -198,10 +200,10 @@ class _Translator:
         self.findings.imports.add("from typing import Any")
         head = [f"def {name}({arguments}) -> {returns}:", f'    """{doc}"""']
         text = "\n".join([*head, *(f"    {line}".rstrip() for line in body.lines)]) + "\n"
-        return self._made(name, text, body.result)
+        return self._made(name, text, body)
 
     def _made(
-        self, name: str, text: str, result: JavaType, *, timeouts: bool = False, stub: bool = False
+        self, name: str, text: str, body: _Body, *, timeouts: bool = False, stub: bool = False
     ) -> TranslatedFunction:
         return TranslatedFunction(
             name=name,
@@ -209,11 +211,12 @@ class _Translator:
             imports=frozenset(self.findings.imports),
             notes=tuple(self.findings.notes),
             stub=stub,
-            output_type=ddl_of(result, self.project, self.source),
-            result=str(result),
+            output_type=body.ddl or ddl_of(body.result, self.project, self.source),
+            result=str(body.result),
             handles_timeouts=timeouts,
             output_tags=tuple(self.findings.tags.items()),
             captured=tuple(self.findings.captured),
+            columns=tuple(self.columns.items()),
         )
 
     def body(self, function: Function, kind: str) -> _Body:
@@ -230,6 +233,7 @@ class _Translator:
         else:
             statements = (Do(reader.read(function.body)),)
         checked_changes(statements)
+        self.columns.update(columns_of(expressions_of(statements), reader.event_type, reader))
         if result == UNKNOWN or result.name == "Row":
             result = _inferred(statements, returns)
         python = Python(self.findings)
@@ -237,11 +241,16 @@ class _Translator:
         if kind in _OF_EVENT and any(_changes_event(one) for one in all_statements(statements)):
             before = [f"event = {python.use('fields_of')}(event)"]
             python.made.add("event")
-        write = self._row_writer(python, result)
+        write, ddl = self._row_writer(python, result), None
+        if result.name in JSON_OBJECTS:
+            ddl = json_columns(statements, self.project, self.source)
+            write = python.write if ddl is not None else _as_json(python)
+            ddl = ddl or "value string"
         lines = Statements(python, "row", write, self._output_writer(python))
         body = lines.block(statements)
         body = [*helper_lines(reader), *before, *body]
-        return _Body(checked_names(body, ("self", *_PARAMETERS[kind]), self.findings), result)
+        body = checked_names(body, ("self", *_PARAMETERS[kind]), self.findings)
+        return _Body(body, result, ddl=ddl)
 
     def _row_writer(self, python: Python, result: JavaType) -> Callable[[Expression], str]:
         return lambda value: row_of(python, value, result, self.project, self.source)
@@ -283,7 +292,7 @@ class _Translator:
             *(f"from pyflinkcep import {base}" for base in bases),
         }
         has_timeouts = timed_out is not None
-        return self._made(name, text, body.result, timeouts=has_timeouts, stub=stubs)
+        return self._made(name, text, body, timeouts=has_timeouts, stub=stubs)
 
     def _timed_out(self) -> Function | None:
         try:
@@ -315,6 +324,11 @@ class _Translator:
             f'        """{_DOCS[kind]}"""',
         ]
         return "\n".join([*head, *(f"        {line}".rstrip() for line in body.lines)])
+
+
+def _as_json(python: Python) -> Callable[[Expression], str]:
+    """Return what writes an object as a row with its JSON."""
+    return lambda value: f"({python.use('json_text')}({python.write(value)}),)"
 
 
 def _changes_event(of: Statement) -> bool:

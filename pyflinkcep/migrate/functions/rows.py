@@ -3,15 +3,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Source
-from pyflinkcep.migrate.java.types import column_names, schema_of, spark_type
+from pyflinkcep.migrate.java.types import column_names, quoted, schema_of, spark_type
 from pyflinkcep.migrate.meaning.constants import constant
 from pyflinkcep.migrate.meaning.python import Python
-from pyflinkcep.migrate.meaning.tree import Call, Choice, Const, Expression, Make, Var
+from pyflinkcep.migrate.meaning.tree import (
+    Call,
+    Choice,
+    Const,
+    Expression,
+    Make,
+    Statement,
+    Var,
+    parts,
+)
+from pyflinkcep.migrate.meaning.walked import expressions_of
 
-__all__ = ["ddl_of", "row_of"]
+__all__ = ["JSON_OBJECTS", "ddl_of", "json_columns", "row_of"]
+
+JSON_OBJECTS = ("JSONObject", "ObjectNode", "JsonObject")
+"""Classes of JSON objects that programs fill."""
 
 
 def ddl_of(type_: JavaType, project: Project, source: Source | None) -> str | None:
@@ -38,6 +53,25 @@ def ddl_of(type_: JavaType, project: Project, source: Source | None) -> str | No
         parts = [spark_type(arg, project, source) for arg in type_.args]
         return ", ".join(f"f{place} {part}" for place, part in enumerate(parts))
     return f"value {single}"
+
+
+def json_columns(
+    statements: Iterable[Statement], project: Project, source: Source | None
+) -> str | None:
+    """Return the columns of the JSON objects that code fills, if all their names are constants."""
+    found: dict[str, str] = {}
+    for part in (part for one in expressions_of(statements) for part in parts(one)):
+        if not isinstance(part, Call) or part.name != "Map.put":
+            continue
+        owner, key, value = part.operands
+        if owner.type.name not in JSON_OBJECTS:
+            continue
+        type_ = spark_type(value.type, project, source)
+        if not isinstance(key, Const) or not isinstance(key.value, str) or type_ is None:
+            return None
+        if found.setdefault(key.value, type_) != type_:
+            return None
+    return ", ".join(f"{quoted(name)} {type_}" for name, type_ in found.items()) or None
 
 
 def row_of(

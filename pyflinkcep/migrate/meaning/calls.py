@@ -99,7 +99,10 @@ def _own(reader: Reading, name: str, arguments: list[Node], node: Node) -> Expre
         of = reader.class_of(scope.this.type)
         if of is not None and scope.project.overloads(of, name, len(arguments)):
             return on_value(reader, scope.this, name, arguments, node)
-        if of is not None and not arguments and scope.project.getter(of, name) is not None:
+        of_object = name == "getClass" or (
+            of is not None and of.kind == "enum" and name in _OF_ENUM
+        )
+        if of is not None and (of_object or (not arguments and scope.project.getter(of, name))):
             return on_value(reader, scope.this, name, arguments, node)
     local = reader.local_method(name, len(arguments))
     if local is not None:

@@ -109,6 +109,8 @@ class Operators(Reading):
             return Binary(op, as_type(left, type_), as_type(right, type_), BOOLEAN)
         if primitive and BOOLEAN in (a, b):
             return Binary(op, left, right, BOOLEAN)
+        if isinstance(left, Const) and isinstance(right, Const) and a == JavaType("Class"):
+            return Const((left.value == right.value) == (op == "=="), BOOLEAN)
         literals = [side for side in (left, right) if isinstance(side, Const)]
         if UNKNOWN in (a, b) and literals and is_numeric(literals[0].type):
             return Binary(op, left, right, BOOLEAN)

@@ -95,7 +95,7 @@ class Reader(Operators):
         constant = self._constant(node)
         if constant is not None:
             return constant
-        found = self._static_enum(name) or declared_tag(self, node)
+        found = self.enum_constant(name) or declared_tag(self, node)
         if found is not None:
             return found
         listed = self._constant_list(name)
@@ -150,18 +150,6 @@ class Reader(Operators):
                     at.argument(one) for one in children(call.child_by_field_name("arguments"))
                 ]
         return attrs.evolve(value, operands=tuple(added))
-
-    def _static_enum(self, name: str) -> Expression | None:
-        around = self.scope.within
-        while around is not None:
-            if around.kind == "enum" and name in around.constants:
-                return Const(name, JavaType(around.name))
-            around = around.outer
-        for full in (self.source.imports.get(name, ""), *self.source.wildcards):
-            of = self.class_named(full.removesuffix("." + name)) if full else None
-            if of is not None and of.kind == "enum" and name in of.constants:
-                return Const(name, JavaType(of.name))
-        return None
 
     def _this(self, node: Node) -> Expression:
         if self.scope.this is None:

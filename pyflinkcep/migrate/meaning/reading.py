@@ -153,9 +153,21 @@ class Reading(ABC):
             return True
         of = self.class_of(scope.this.type) if scope.this is not None else scope.within
         is_field = of is not None and scope.project.field(of, name) is not None
-        return (
-            is_field or (scope.project.constant_field(name, self.source, scope.within)) is not None
-        )
+        constant = scope.project.constant_field(name, self.source, scope.within)
+        return is_field or constant is not None or self.enum_constant(name) is not None
+
+    def enum_constant(self, name: str) -> Const | None:
+        """Return the constant of an enum that a simple name means; None if it means none."""
+        around = self.scope.within
+        while around is not None:
+            if around.kind == "enum" and name in around.constants:
+                return Const(name, JavaType(around.name))
+            around = around.outer
+        for full in (self.source.imports.get(name, ""), *self.source.wildcards):
+            of = self.class_named(full.removesuffix("." + name)) if full else None
+            if of is not None and of.kind == "enum" and name in of.constants:
+                return Const(name, JavaType(of.name))
+        return None
 
     def at(self, source: Source, within: JavaClass | None, **names: Any) -> Self:
         """Return a reader at another place."""

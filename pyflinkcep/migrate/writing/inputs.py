@@ -127,6 +127,10 @@ class InputWriter:
             stream = stream.inputs[0]
         return stream
 
+    def source_method(self, stream: Stream) -> str:
+        """Return the method that makes the source of a stream."""
+        return self._line(stream)[-1].call.method
+
     def _named(self, stream: Stream) -> str | None:
         for found in self._line(stream):
             if found.name:

@@ -216,6 +216,9 @@ class ResultWriter:
         processing = processing or any("ProcessingTime" in s for s in settings)
         if timed:
             calls.append(("inEventTime", [quoted(EVENT_TIME)]))
+        elif self.inputs.source_method(events) == "elsewhere":
+            calls.append(("inEventTime", [quoted(EVENT_TIME)]))
+            self._note(applied.call.code, "the time column of the events is chosen elsewhere")
         elif not bounded:
             calls.append(("inProcessingTime", []))
             if not processing:
