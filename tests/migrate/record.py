@@ -14,6 +14,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from pyflinkcep.errors import CepError
 from pyflinkcep.migrate.check.compare import answers_of, canonical, compare
 from pyflinkcep.migrate.check.flink import Answer, Checked, run_on_flink
@@ -24,6 +26,10 @@ from tests.migrate.random_events import random_events
 
 HERE = Path(__file__).parent
 PROGRAMS, RECORDED = [HERE / "programs", HERE / "harder"], HERE / "recorded"
+
+
+_ALONE = ("", "its key is computed")
+"""What does not keep a pattern from being compared: without a key, both have all events."""
 
 
 def chosen_events(made: Migration, file: Written, checked: Checked) -> list[dict[str, Any]]:
@@ -145,7 +151,7 @@ def main(jars: str, *only: str) -> None:
     made = migrate([str(folder) for folder in PROGRAMS])
     RECORDED.mkdir(exist_ok=True)
     for file in made.report.files:
-        able = [one for one in file.checked if not one.problem]
+        able = [attrs.evolve(one, problem="") for one in file.checked if one.problem in _ALONE]
         if not able or (only and file.module not in only):
             continue
         kept = stored_answers(file.module or "")

@@ -29,6 +29,10 @@ STREAMS = {
     'EnumSet.of(TimeUnit.DAYS).size() + (StringUtils.equalsAny(l.get(0).name, "b", "a") ? 1 : 0)': 2,
     "LIMITS.get(l.get(0).name) + BY_N.compare(l.get(0), l.get(1))": 6,
     "Objects.requireNonNullElse(l.get(0).name, l.get(1).name)": "a",
+    'new StringJoiner(", ", "[", "]").add("x").add(l.get(0).name).toString()': "[x, a]",
+    'Tuple2.of(l.get(0).n, "b").getField(1)': "b",
+    'Arrays.asList(l.get(0).name.split("x")).size() + Short.toString((short) 70000)': "14464",
+    "Float.max(Float.NEGATIVE_INFINITY, 2)": 2.0,
 }
 
 

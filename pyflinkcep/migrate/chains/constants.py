@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from pyflinkcep.migrate.chains.lookup import quoted
+from pyflinkcep.migrate.chains.lookup import quoted, snake
 from pyflinkcep.migrate.chains.values import Constant, Symbol, Value
 from pyflinkcep.migrate.java import constants as java
 from pyflinkcep.migrate.java.declarations import JavaType
@@ -19,7 +19,19 @@ from pyflinkcep.migrate.java.literals import literal_of
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.java.types import unboxed
 
-__all__ = ["as_java", "binary", "converted", "duration", "in_unit", "least", "literal", "unary"]
+__all__ = [
+    "as_java",
+    "binary",
+    "converted",
+    "duration",
+    "in_unit",
+    "least",
+    "listed",
+    "literal",
+    "parameter",
+    "tested",
+    "unary",
+]
 
 _UNITS = {
     "milli": timedelta(milliseconds=1),
@@ -233,6 +245,34 @@ def in_unit(unit: str, method: str, amount: Value) -> Value | None:
         return None
     size = abs(amount.value) * sizes[0] // sizes[1]
     return Constant(size if amount.value > 0 else -size, "long")
+
+
+def listed(written: str, kind: str) -> Symbol:
+    """
+    Return the parameter for a list that is known at run time alone, named as Java names it.
+
+    Examples
+    --------
+    >>> listed("rules.getNames()", "String").names
+    (('names', 'List<String>'),)
+    """
+    last = written.split("(", 1)[0].rsplit(".", 1)[-1]
+    named = last[3:] if last.startswith("get") and last[3:4].isupper() else last
+    return parameter(named, f"List<{kind}>")
+
+
+def parameter(name: str, kind: str, default: object = None) -> Symbol:
+    """Return a value of a Java type that a pattern is given when it is built."""
+    python = snake(name)
+    return Symbol(python, kind, ((python, kind),), default)
+
+
+def tested(written: str) -> Symbol:
+    """Return the parameter for a condition that is known at run time alone."""
+    name = snake(written.strip("()!").replace("()", "").rsplit(".", 1)[-1])[:40]
+    name = name.removeprefix("get_") or "test"
+    python = f"not {name}" if written.strip("(").startswith("!") else name
+    return Symbol(python, "boolean", ((name, "boolean"),))
 
 
 def least(digits: str) -> Constant:

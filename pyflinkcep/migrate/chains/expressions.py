@@ -9,9 +9,23 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.migrate.chains.branches import Watch, either
-from pyflinkcep.migrate.chains.constants import binary, converted, least, literal, unary
-from pyflinkcep.migrate.chains.lookup import javadoc, simple_name, snake, type_arguments
-from pyflinkcep.migrate.chains.objects import by_field, changes, construct, names_reached
+from pyflinkcep.migrate.chains.constants import (
+    binary,
+    converted,
+    least,
+    literal,
+    parameter,
+    tested,
+    unary,
+)
+from pyflinkcep.migrate.chains.lookup import (
+    LITERALS,
+    is_stream_type,
+    javadoc,
+    simple_name,
+    type_arguments,
+)
+from pyflinkcep.migrate.chains.objects import by_field, changes, construct, names_reached, unset
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
@@ -34,10 +48,6 @@ from pyflinkcep.migrate.translated import Note
 
 __all__ = ["Expressions"]
 
-_LITERALS = frozenset({
-    "string_literal", "character_literal", "true", "false", "null_literal",
-    "decimal_integer_literal", "hex_integer_literal", "decimal_floating_point_literal",
-})  # fmt: skip
 _CODE = frozenset(["lambda_expression", "method_reference", "class_literal"])
 
 
@@ -49,7 +59,7 @@ class Expressions:
     Attributes
     ----------
     project : Project
-        What the program declares.
+        All classes.
     links : list of Link
         The patterns that were made, each stage one.
     streams : list of Stream
@@ -90,16 +100,18 @@ class Expressions:
         self.last = node
         if node is None or self.steps > 20_000:
             return Unknown(Code(node, scope.source, scope))
-        if node.type in _LITERALS:
+        if node.type in LITERALS:
             return literal(node) or Unknown(Code(node, scope.source, scope))
         if node.type in _CODE:
             return self.captured(node, scope)
         follow: Callable[[Node, Scope], Value | None] | None
         follow = getattr(self, f"_{node.type}", None)
-        value = None if follow is None else follow(node, scope)
-        if value is None and node.type == "method_invocation":
+        value: Value | None = None if follow is None else follow(node, scope)
+        if value is not None:
+            return value
+        if node.type == "method_invocation":
             return Unknown(self.captured(node, scope))
-        return Unknown(Code(node, scope.source, scope.snapshot())) if value is None else value
+        return Unknown(Code(node, scope.source, scope.snapshot()))
 
     def captured(self, node: Node, scope: Scope) -> Code:
         """Return code to be translated later, with what it sees now; ``this.x`` if x is hidden."""
@@ -163,8 +175,10 @@ class Expressions:
         declared = self.project.find(simple_name(made.type), made.code.source)
         if declared is None:
             return None
-        given = by_field(declared, made, self.project) or {}
-        return given.get(name) or self._constructed(declared, name, made, True)
+        given = by_field(declared, made, self.project)
+        held = (given or {}).get(name) or self._constructed(declared, name, made, True)
+        null = held is None and given is not None and unset(self.project.field(declared, name))
+        return Constant(None) if null else held
 
     def field(self, name: str, scope: Scope) -> Value | None:
         """Return what a field of the class around, or a constant imported, holds."""
@@ -200,16 +214,13 @@ class Expressions:
                 self._fields[key] = self.declared(value, name, str(found.type), node)
                 if isinstance(value, Constant) and changes(owner, name, value, self.project):
                     self.doubt(node, scope, f"{name} is a parameter: Java assigns it while it runs")
-                    python = snake(name)
-                    names = ((python, str(found.type)),)
-                    self._fields[key] = Symbol(python, str(found.type), names, value.value)
+                    self._fields[key] = parameter(name, str(found.type), value.value)
             elif (assigned := self._assigned(owner, name)) is not None:
                 self._fields[key] = self.declared(assigned, name, str(found.type), owner.node)
-            elif self.is_stream_type(str(found.type)):
+            elif is_stream_type(str(found.type)):
                 self._fields[key] = self.parameter_stream(where, name, str(found.type))
             elif str(found.type) in ("int", "long", "String", "boolean", "double", "Duration"):
-                python = snake(name)
-                self._fields[key] = Symbol(python, str(found.type), ((python, str(found.type)),))
+                self._fields[key] = parameter(name, str(found.type))
         return self._fields[key]
 
     def _assigned(self, owner: JavaClass, name: str) -> Value | None:
@@ -340,12 +351,7 @@ class Expressions:
 
     def as_test(self, condition: Value, node: Node) -> Symbol:
         """Return a condition as Python; as a parameter if it cannot be written."""
-        if isinstance(condition, Symbol):
-            return condition
-        name = snake(text_of(node).strip("()!").replace("()", "").rsplit(".", 1)[-1])[:40]
-        name = name.removeprefix("get_") or "test"
-        python = f"not {name}" if text_of(node).strip("(").startswith("!") else name
-        return Symbol(python, "boolean", ((name, "boolean"),))
+        return condition if isinstance(condition, Symbol) else tested(text_of(node))
 
     def python_of(self, value: Value | None) -> str | None:
         """Return a value as an expression of Python."""
@@ -384,12 +390,6 @@ class Expressions:
         self.notes.append(Note(scope.source.file, line_of(node), what))
 
     # --- streams
-
-    def is_stream_type(self, kind: str) -> bool:
-        """Whether a Java type is a stream of events."""
-        return simple_name(kind).endswith(
-            ("DataStream", "KeyedStream", "StreamOperator", "StreamSource")
-        )
 
     def parameter_stream(self, code: Code, name: str, kind: str) -> Stream:
         """Return a stream that a method is given."""

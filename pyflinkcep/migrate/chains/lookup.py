@@ -9,7 +9,24 @@ from collections.abc import Iterator
 
 from pyflinkcep.migrate.java.source import Node, text_of
 
-__all__ = ["enclosing", "inside", "javadoc", "quoted", "simple_name", "snake", "type_arguments"]
+__all__ = [
+    "LITERALS",
+    "enclosing",
+    "inside",
+    "is_stream_type",
+    "javadoc",
+    "quoted",
+    "simple_name",
+    "snake",
+    "type_arguments",
+]
+
+
+LITERALS = frozenset({
+    "string_literal", "character_literal", "true", "false", "null_literal",
+    "decimal_integer_literal", "hex_integer_literal", "decimal_floating_point_literal",
+})  # fmt: skip
+"""The nodes of literals."""
 
 
 def inside(node: Node, *types: str) -> Iterator[Node]:
@@ -54,6 +71,13 @@ def type_arguments(name: str) -> list[str]:
             found.append(inner[start:at].strip())
             start = at + 1
     return [*found, inner[start:].strip()]
+
+
+def is_stream_type(kind: str) -> bool:
+    """Whether a Java type is a stream of events."""
+    return simple_name(kind).endswith(
+        ("DataStream", "KeyedStream", "StreamOperator", "StreamSource")
+    )
 
 
 def snake(name: str) -> str:

@@ -12,12 +12,12 @@ import attrs
 from pyflinkcep.migrate.chains.constants import converted, literal
 from pyflinkcep.migrate.chains.lookup import inside
 from pyflinkcep.migrate.chains.values import Constant, Made, Value
-from pyflinkcep.migrate.java.declarations import JavaClass, Method
+from pyflinkcep.migrate.java.declarations import Field, JavaClass, Method
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.written import is_assigned
 
-__all__ = ["by_field", "changes", "construct", "names_in", "names_reached"]
+__all__ = ["by_field", "changes", "construct", "names_in", "names_reached", "unset"]
 
 
 def construct(follow: Callable[..., Any], declared: JavaClass, made: Made, *, given: bool) -> Made:
@@ -103,6 +103,13 @@ def _kept(
         elif value is None:
             given.pop(left, None)
     return given
+
+
+def unset(field: Field | None) -> bool:
+    """Whether a field is null until something sets it."""
+    if field is None or field.value is not None or field.modifiers & {"final", "static"}:
+        return False
+    return str(field.type) not in ("int", "long", "short", "byte", "double", "float", "boolean")
 
 
 def changes(owner: JavaClass, name: str, value: Constant, project: Project) -> bool:

@@ -10,9 +10,9 @@ import attrs
 
 from pyflinkcep.migrate.chains import flow
 from pyflinkcep.migrate.chains.branches import Fork
-from pyflinkcep.migrate.chains.constants import converted
+from pyflinkcep.migrate.chains.constants import converted, listed
 from pyflinkcep.migrate.chains.invocations import Invocations
-from pyflinkcep.migrate.chains.lookup import inside, javadoc, snake
+from pyflinkcep.migrate.chains.lookup import inside, is_stream_type, javadoc, snake
 from pyflinkcep.migrate.chains.values import (
     Code,
     Constant,
@@ -135,7 +135,7 @@ class Walker(Invocations):
             python = snake(name)
             default = None if given is None else default_of(given)
             return Symbol(python, kind, ((python, kind),), default)
-        if self.is_stream_type(kind):
+        if is_stream_type(kind):
             return self.parameter_stream(code, name, kind)
         return Unknown(code)
 
@@ -178,7 +178,7 @@ class Walker(Invocations):
             value = Unknown(code) if value_node is None else self.evaluate(value_node, scope)
             if value_node is not None and kind in _READ and isinstance(value, Unknown | Made):
                 value = self._read_at_start(value_node, name, kind, value, scope)
-            if isinstance(value, Made) and "." in value.type and self.is_stream_type(kind):
+            if isinstance(value, Made) and "." in value.type and is_stream_type(kind):
                 value = flow.made_elsewhere(self, value)
             value = self.declared(converted(value, kind), name, kind, node)
             scope.set(name, value, kind)
@@ -321,6 +321,8 @@ class Walker(Invocations):
         inner = Scope(scope.source, scope.owner, scope)
         header: Symbol | None = None
         python = snake(name)
+        if self.python_of(values) is None and kind in _PRIMITIVES:
+            values = listed(text_of(node.child_by_field_name("value")), kind)
         over = self.python_of(values)
         if over is not None:
             inner.set(name, Symbol(python, kind, ((python, kind),)), kind)

@@ -288,8 +288,10 @@ class _Finder:
             meant = self.find(held[0].value, held[1].source, held[1], 1)
             types = held[0].type.args
             return attrs.evolve(meant, event_type=types[0]) if types else meant
-        if of is None:
+        if of is None and not (owner[:1].isupper() and owner.isidentifier()):
             raise Untranslatable(f"the class {owner} is not in the sources", line_of(node))
+        if of is None:  # of a library: as the lambda that it stands for
+            return self._written(f"it -> {owner}.{name}(it)", UNKNOWN, source, within)
         for count in (1, 2):
             methods = self.project.overloads(of, name, count)
             if len(methods) > 1:
@@ -297,12 +299,15 @@ class _Finder:
             for method in methods:
                 around = method.owner or of
                 return self._method(method, around.source, around, JavaType("?"), {}, {})
-        text = f"(({owner} it) -> it.{name}())"
+        return self._written(f"it -> it.{name}()", JavaType(of.name), of.source, of)
+
+    def _written(
+        self, text: str, type_: JavaType, source: Source, within: JavaClass | None
+    ) -> Function:
+        """Return the function of a lambda of one parameter, from its text."""
         inner = parse_java(f"class X {{ Object x = {text}; }}", source.file)
-        lambda_node = _first(inner.root, "lambda_expression")
-        parameters = (("it", JavaType(of.name)),)
-        body = lambda_node.child_by_field_name("body")
-        return Function(parameters, body, self.project, of.source, of)
+        body = _first(inner.root, "lambda_expression").child_by_field_name("body")
+        return Function((("it", type_),), body, self.project, source, within)
 
     def _called(self, node: Node, source: Source, within: JavaClass | None, depth: int) -> Function:
         """Return the function that a method makes: ``SimpleCondition.of``, a project's factory."""

@@ -70,7 +70,24 @@ def _new_form(strategy: Made) -> Times:
         if call.method == "withTimestampAssigner" and call.arguments:
             given = call.arguments[0]
             time = given if isinstance(given, Code) else getattr(given, "code", None)
+            time = _supplied(time) if isinstance(time, Code) else time
     return Times(delay, time, method == "noWatermarks", generator)
+
+
+def _supplied(code: Code) -> Code:
+    """Return the assigner that a supplier returns, if code is one."""
+    found = [
+        one
+        for method in inside(code.node, "method_declaration")
+        if text_of(method.child_by_field_name("name")) == "createTimestampAssigner"
+        for one in inside(method, "return_statement")
+    ]
+    if len(found) == 1 and code.node.type == "object_creation_expression":
+        return Code(children(found[0])[0], code.source, code.scope)
+    body = code.node.child_by_field_name("body")
+    if code.node.type == "lambda_expression" and body.type == "lambda_expression":
+        return Code(body, code.source, code.scope)
+    return code
 
 
 def _old_form(code: Code) -> Times:

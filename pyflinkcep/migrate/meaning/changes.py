@@ -28,6 +28,7 @@ __all__ = ["checked_changes"]
 _CHANGING = frozenset({
     "List.add", "List.addAll", "List.clear", "List.sort", "List.removeIf", "Set.add",
     "Set.addAll", "Map.put", "Map.putIfAbsent", "Map.merge", "Map.computeIfAbsent",
+    "joiner.add",
 })  # fmt: skip
 _PARTS = frozenset({"List.get", "List.getFirst", "List.getLast", "Map.get", "Map.getOrDefault",
                     "Map.computeIfAbsent", "Map.values", "Map.entrySet", "Entry.getValue",
@@ -50,6 +51,8 @@ def checked_changes(of: Expression | Iterable[Statement]) -> None:
 
 def _check(changed: Expression, own: set[str]) -> None:
     root, _ = _root(changed)
+    if isinstance(root, Call) and root.name.startswith("joiner"):
+        return  # a new one, in a chain of calls
     if not (isinstance(root, Var) and root.name in own):
         raise Untranslatable("a list or map is changed that is kept from call to call")
 

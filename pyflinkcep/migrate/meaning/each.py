@@ -8,7 +8,22 @@ from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN, UNKNOWN
 from pyflinkcep.migrate.meaning.collectors import element_of
 from pyflinkcep.migrate.meaning.reading import Reading
-from pyflinkcep.migrate.meaning.tree import Call, Const, Do, ForEach, If, Let, Statement, Unary
+from pyflinkcep.migrate.meaning.tree import (
+    Call,
+    Const,
+    Continue,
+    Do,
+    ForEach,
+    If,
+    Let,
+    Return,
+    Statement,
+    Try,
+    Unary,
+    Untranslatable,
+    While,
+)
+from pyflinkcep.migrate.meaning.walked import all_statements
 
 __all__ = ["for_each_call", "if_present"]
 
@@ -31,9 +46,32 @@ def for_each_call(reader: Reading, node: Node) -> Statement | None:
     inner = reader.within_block()
     element = element_of(iterable.type)
     variable = inner.scope.declare(name, element)
-    body = arguments[0].child_by_field_name("body")
-    statements = inner.statements(children(body) if body.type == "block" else [body])
+    statements = _turn(inner, arguments[0])
     return ForEach(variable.name, element, iterable, statements)
+
+
+def _turn(reader: Reading, function: Node) -> tuple[Statement, ...]:
+    """Return the statements of a lambda that a loop calls, which ``return`` goes on with."""
+    body = function.child_by_field_name("body")
+    return _going_on(reader.statements(children(body) if body.type == "block" else [body]))
+
+
+def _going_on(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    found: list[Statement] = []
+    for one in statements:
+        match one:
+            case Return():
+                found.append(Continue())
+            case If():
+                then, otherwise = _going_on(one.then), _going_on(one.otherwise)
+                found.append(If(one.condition, then, otherwise))
+            case ForEach() | While() if any(isinstance(s, Return) for s in all_statements((one,))):
+                raise Untranslatable("return inside of a loop inside of forEach()")
+            case Try() if any(isinstance(s, Return) for s in all_statements((one,))):
+                raise Untranslatable("return inside of try inside of forEach()")
+            case _:
+                found.append(one)
+    return tuple(found)
 
 
 def if_present(reader: Reading, node: Node) -> Statement | None:
@@ -50,6 +88,8 @@ def if_present(reader: Reading, node: Node) -> Statement | None:
     variable = inner.scope.declare(name, element_of(value.type))
     body = arguments[0].child_by_field_name("body")
     statements = inner.statements(children(body) if body.type == "block" else [body])
+    if any(isinstance(one, Return) for one in all_statements(statements)):
+        raise reader.no(node, "return inside of ifPresent()")
     known = Unary("!", Call("is null", (variable,), BOOLEAN), BOOLEAN)
     held = Let(variable.name, variable.type, value)
     return If(Const(True, BOOLEAN), (held, If(known, statements)))
@@ -68,8 +108,7 @@ def _pair_each(reader: Reading, node: Node, function: Node) -> Statement:
         name = names[place].child_by_field_name("name") or names[place]
         variable = inner.scope.declare(text_of(name), args[place])
         lets.append(Let(variable.name, variable.type, Call(getter, (each,), args[place])))
-    body = function.child_by_field_name("body")
-    statements = inner.statements(children(body) if body.type == "block" else [body])
+    statements = _turn(inner, function)
     pairs = Call("Map.entrySet", (whole,), JavaType("Set", (entry,)))
     return ForEach(each.name, entry, pairs, (*lets, *statements))
 
@@ -82,5 +121,7 @@ def _added_each(reader: Reading, node: Node, reference: Node) -> Statement | Non
     iterable = reader.read(node.child_by_field_name("object"))
     inner = reader.within_block()
     each = inner.scope.declare("each", element_of(iterable.type))
-    added = Call("List.add", (reader.read(owner), each), JavaType("void"))
+    held = reader.read(owner)
+    kind = "Set.add" if "Set" in held.type.name else "List.add"
+    added = Call(kind, (held, each), JavaType("void"))
     return ForEach(each.name, each.type, iterable, (Do(added),))

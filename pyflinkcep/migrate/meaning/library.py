@@ -14,6 +14,7 @@ from pyflinkcep.migrate.java.types import (
     INT,
     LONG,
     STRING,
+    UNKNOWN,
     is_boxed,
     is_enum,
     is_numeric,
@@ -150,6 +151,12 @@ def _of_other(
         return Call("matcher", (owner, *operands), JavaType("Matcher"))
     if type_ == "Matcher" and name in _MATCHER and len(operands) <= 1:
         return Call(f"Matcher.{name}", (owner, *operands), _MATCHER[name])
+    if type_ == "StringJoiner" and name == "add" and len(operands) == 1:
+        return Call("joiner.add", (owner, *operands), owner.type)
+    place = operands[0].value if len(operands) == 1 and isinstance(operands[0], Const) else None
+    if type_.startswith("Tuple") and name == "getField" and isinstance(place, int):
+        known = place < len(owner.type.args)
+        return Get(owner, f"f{place}", owner.type.args[place] if known else UNKNOWN)
     if type_ in ("StringBuilder", "StringBuffer"):
         if name == "append" and len(operands) == 1:
             return Call("append", (owner, *operands), owner.type)

@@ -36,6 +36,8 @@ def _of_time(owner: Expression, name: str, operands: tuple[Expression, ...]) -> 
     if name in _PARTS and owner.type.name in ("LocalDateTime", "ZonedDateTime", "LocalDate"):
         return Call(f"time.{_PARTS[name]}", (owner,), INT)
     if name in ("toEpochMilli", "getTime") and not operands:
+        if isinstance(owner, Call) and owner.name == "time of millis":
+            return owner.operands[0]
         return Call("millis of", (owner,), LONG)
     if name == "compareTo" and len(operands) == 1 and owner.type.name != "Duration":
         return Call("compare", (owner, *operands), INT)

@@ -45,6 +45,7 @@ from pyflinkcep.migrate.runtime.numbers import (
     truncated,
 )
 from pyflinkcep.migrate.runtime.strings import (
+    StringJoiner,
     char_at,
     char_is,
     chars,
@@ -101,6 +102,7 @@ from pyflinkcep.migrate.runtime.values import (
 __all__ = [
     "Iterator",
     "Matcher",
+    "StringJoiner",
     "added",
     "as_map",
     "char_at",

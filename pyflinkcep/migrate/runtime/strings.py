@@ -16,10 +16,11 @@ from pyflinkcep.migrate.runtime.null import present
 from pyflinkcep.migrate.runtime.numbers import float32, int32, narrowed
 
 __all__ = [
-    "char_at", "char_is", "chars", "compare_text", "equals_ignore_case", "float_text", "index_of",
-    "is_a_blank", "is_blank_or_null", "java_format", "java_hash", "java_matches", "java_split",
-    "last_index_of", "length", "parse_boolean", "parse_double", "parse_int", "replace_text",
-    "sql_text", "strip_white", "substring", "text", "trim",
+    "StringJoiner", "char_at", "char_is", "chars", "compare_text", "equals_ignore_case",
+    "float_text", "index_of", "is_a_blank", "is_blank_or_null", "java_format",
+    "java_hash", "java_matches", "java_split", "last_index_of", "length", "parse_boolean",
+    "parse_double", "parse_int", "replace_text", "sql_text", "strip_white", "substring",
+    "text", "trim",
 ]  # fmt: skip
 
 
@@ -58,6 +59,29 @@ def text(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(text, value)) + "]"
     return str(value)
+
+
+class StringJoiner:
+    """
+    Texts that are joined when they are read.
+
+    Examples
+    --------
+    >>> str(StringJoiner(", ", "[", "]").add("a").add(None))
+    '[a, null]'
+    """
+
+    def __init__(self, between: str, before: str = "", after: str = "") -> None:
+        self._between, self._around = between, (before, after)
+        self._texts: list[str] = []
+
+    def add(self, value: Any) -> StringJoiner:
+        """Add a text."""
+        self._texts.append(text(value))
+        return self
+
+    def __str__(self) -> str:
+        return self._around[0] + self._between.join(self._texts) + self._around[1]
 
 
 def _float_text(value: float) -> str:

@@ -324,6 +324,8 @@ class JobWriter:
             more = kinds.get(read, ", type=float, required=True")
             if read == "str":
                 more = ", required=True"
+            elif read.startswith("list["):
+                more = f', nargs="+", type={read[5:-1]}, required=True'
             lines.append(f'parser.add_argument("--{option}", dest="{parameter}"{more})')
         lines.append(f"{name}({session}, **vars(parser.parse_args()))")
         self.module.main('if __name__ == "__main__":\n' + indented("\n".join(lines)))

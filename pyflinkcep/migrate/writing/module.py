@@ -37,6 +37,8 @@ _TYPES = {
 
 def python_type(java: str) -> str:
     """Return the annotation of a parameter of a Java type."""
+    if java.startswith("List<"):
+        return f"list[{python_type(java[5:-1])}]"
     return _TYPES.get(simple_name(java), "int")
 
 

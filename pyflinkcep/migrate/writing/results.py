@@ -204,21 +204,18 @@ class ResultWriter:
         self, applied: Stream, changes: list[Call], events: Stream, *, bounded: bool
     ) -> list[tuple[str, list[str]]]:
         calls: list[tuple[str, list[str]]] = []
-        if events.call.method == "parameter":
+        timed = events.call.method != "parameter" and self._times(events)
+        if not timed and self.inputs.source_method(events) in ("parameter", "elsewhere"):
             self._note(applied.call.code, "the time column of the events is chosen elsewhere")
             return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
         result = result_before(events)
         if result is not None and id(result) in self._timed:
             return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
-        timed = self._times(events)
         processing = any(c.method == "inProcessingTime" for c in changes)
         settings = [text_of(c.code.node) for c in self.inputs.settings]
         processing = processing or any("ProcessingTime" in s for s in settings)
         if timed:
             calls.append(("inEventTime", [quoted(EVENT_TIME)]))
-        elif self.inputs.source_method(events) == "elsewhere":
-            calls.append(("inEventTime", [quoted(EVENT_TIME)]))
-            self._note(applied.call.code, "the time column of the events is chosen elsewhere")
         elif not bounded:
             calls.append(("inProcessingTime", []))
             if not processing:
