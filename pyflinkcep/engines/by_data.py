@@ -200,8 +200,10 @@ class _Plain:
 
 
 def _is_native(query: Query) -> bool:
-    """Whether the kernel has all evaluations of a query: those of negated sequences are plain."""
-    return compiled_module() is not None and all(len(parts) == 1 for parts in query.negations)
+    """Whether the kernel has all evaluations of a query: not of negated sequences at an end."""
+    has_sequences = any(len(parts) > 1 for parts in query.negations)
+    is_plain = has_sequences and (query.looks_back or query.looks_ahead)
+    return compiled_module() is not None and not is_plain
 
 
 def _is_joined_quickly(facts: Facts) -> bool:

@@ -195,7 +195,10 @@ def test_every_allocation_of_queries(what: str) -> None:
         return [*found.totals_by_event(measures)]
 
     def lists() -> Any:
-        query = "PATTERN SEQ(A a, B+ b[], ~(C n), B c) WHERE b[i].x = b[i-1].x AND n.y < c.y"
+        query = (
+            "PATTERN SEQ(A a, B+ b[], ~(C n), ~(SEQ(A m, C o, C p)), B c) "
+            "WHERE b[i].x = b[i-1].x AND n.y < c.y AND m.x <> o.x AND p.y > m.x"
+        )
         keyed = attrs.evolve(table, keys=[at // 65 for at in range(130)])
         begun: list[int] = []
         found = Sequences(query_of(f"{query} WITHIN 20"), keyed).run(begun=begun)

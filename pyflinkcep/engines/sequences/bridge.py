@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.lists.columns import column_of
-from pyflinkcep.engines.sequences.compiler import EdgeConditions, SaseAutomaton
+from pyflinkcep.engines.sequences.compiler import Absent, EdgeConditions, SaseAutomaton
 from pyflinkcep.engines.sequences.equalities import equality_of
 from pyflinkcep.engines.sequences.liveness import Liveness
 from pyflinkcep.engines.table import Coded, EventTable
@@ -37,17 +37,19 @@ _MOST_BITS = 62
 
 
 def is_native(automaton: SaseAutomaton) -> bool:
-    """Whether the kernel runs a query: one without negated sequences, with a bit for each part."""
-    negatives = automaton.negatives
-    has_bits = max(automaton.size, len(negatives)) <= _MOST_BITS
-    return has_bits and not any(part.is_sequence for part in negatives)
+    """Whether the kernel runs a query: negated sequences only between components, few of both."""
+    between = range(1, automaton.size)
+    events = sum(len(part.events) for part in automaton.negatives)
+    return max(automaton.size, events) <= _MOST_BITS and not any(
+        part.is_sequence and part.gap not in between for part in automaton.negatives
+    )
 
 
 def query_spec(automaton: SaseAutomaton) -> tuple[Any, ...]:
     """Return a query as the arguments of the kernel's ``automaton_read``."""
     return (
         tuple(_components(automaton)),
-        tuple((n.gap, n.needs, *_codes(n.events[0].conditions)) for n in automaton.negatives),
+        tuple(_negatives(automaton)),
         _codes(automaton.partition),
         tuple(_slots(automaton)),
         _NO_WINDOW if automaton.query.window is None else automaton.query.window,
@@ -67,7 +69,7 @@ class SequenceEvents:
         Which events may begin a match; None for all.
     masks : tuple of array
         By type, a bit for each component that may begin with it, for each that may take it, and for
-        each negated one.
+        each event of negated ones.
     fields : tuple
         The columns that conditions read.
     """
@@ -171,8 +173,29 @@ def _code(code: Code) -> tuple[Any, ...]:
     return tuple(instruction(op, operand) for op, operand in code)
 
 
+def _negatives(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
+    stages = _stages(automaton)
+    for part, components in zip(automaton.negatives, automaton.query.negations, strict=True):
+        events = zip(part.events, components, strict=True)
+        yield (
+            part.gap,
+            part.needs,
+            tuple(
+                (stages[own.variable] if event.update else -1, *_codes(event.conditions))
+                for event, own in events
+            ),
+        )
+
+
+def _stages(automaton: SaseAutomaton) -> dict[str, int]:
+    """Return the number of each component, those that take events first."""
+    query = automaton.query
+    absent = (part.variable for parts in query.negations for part in parts)
+    return {name: number for number, name in enumerate((*query.variables, *absent))}
+
+
 def _slots(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
-    stages = {part.variable: number for number, part in enumerate(automaton.query.positive)}
+    stages = _stages(automaton)
     return (slot_spec(slot, stages) for slot in automaton.expressions.slots)
 
 
@@ -190,9 +213,14 @@ def _fields(automaton: SaseAutomaton, table: EventTable) -> Iterator[tuple[Any, 
         yield np.ascontiguousarray(column.data), valid, kind.type == Type.FLOAT
 
 
+def _absent(automaton: SaseAutomaton) -> Iterator[Absent]:
+    """Yield the events of negated components."""
+    return (event for part in automaton.negatives for event in part.events)
+
+
 def _types(automaton: SaseAutomaton) -> list[str]:
     """Return the types that the query names, each once."""
-    return list(dict.fromkeys([*automaton.types, *(n.events[0].type for n in automaton.negatives)]))
+    return list(dict.fromkeys([*automaton.types, *(event.type for event in _absent(automaton))]))
 
 
 def _numbered(types: Sequence[Any], numbers: dict[str, int]) -> Any:
@@ -209,6 +237,6 @@ def _masks(automaton: SaseAutomaton) -> tuple[Any, Any, Any]:
         own = [n for n, component in enumerate(automaton.types) if component == type_]
         begins.append(sum(1 << n for n in own))
         takes.append(sum(1 << n for n in own if automaton.loops[n]))
-        negated = (n for n, part in enumerate(automaton.negatives) if part.events[0].type == type_)
+        negated = (n for n, event in enumerate(_absent(automaton)) if event.type == type_)
         absents.append(sum(1 << n for n in negated))
     return np.array(begins, np.int64), np.array(takes, np.int64), np.array(absents, np.int64)

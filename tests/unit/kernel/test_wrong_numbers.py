@@ -27,11 +27,12 @@ def lister(
     code: Any = (),
     slots: Any = (),
     gap: int = 0,
+    events: int = 1,
     equal: tuple[int, int] = (-1, -1),
 ) -> Any:
     """A query of one component, and a negated one."""
     component = (False, strategy, (live, (), (), ()), (code, (), (), (), ()), equal, (-1, -1))
-    negative = (gap, 0, (), ())
+    negative = (gap, 0, ((-1, (), ()),) * events)
     return compiled_module().Lister((component,), (negative,), _NO_PARTITION, slots, -1)
 
 
@@ -53,6 +54,8 @@ def join(element: int = 0, column: int = 0, code: Any = (), items: Any = _TWO) -
         lambda: lister(code=((Op.FIELD, -1),)),
         lambda: lister(code=((Op.JUMP, 1),)),
         lambda: lister(gap=2),
+        lambda: lister(events=0),
+        lambda: lister(events=2),
         lambda: lister(equal=(0, 0)),
         lambda: lister(equal=(1, 0), slots=(_LAST,)),
         lambda: lister(equal=(-1, 0), slots=(_LAST,)),

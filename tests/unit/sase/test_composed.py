@@ -80,6 +80,34 @@ def test_what_composed_patterns_mean(
     assert set(taken(matchSase(text, rows))) == matches(parse(text), rows)
 
 
+@pytest.mark.parametrize("switch", ["1", "0"])
+@pytest.mark.parametrize(
+    ("condition", "letters", "expected"),
+    [
+        ("c.x > b.x", "a1 b2 c1 d1 a2 b1 c2 d2", ["a1 d1"]),
+        ("c.text = b.text", "a1 b2 b3 c1 c3 d1 a2 b1 c2 d2", ["a2 d2"]),
+        ("c.x > b.x + a.x AND b.x <> d.x", "a1 b1 c2 c3 d1 a2 b1 c3 c4 d2", ["a1 d1"]),
+        ("b.x = 2 AND c.x = 3", "a1 c3 b2 d1 a2 b2 c3 d2", ["a1 d1"]),
+        ("(c.x > b.x OR d.x > 1)", "a1 b2 c1 d1 a2 b2 c1 d2", ["a1 d1"]),
+    ],
+)
+def test_conditions_of_a_negated_sequence(
+    condition: str, letters: str, expected: list[str], switch: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They join its events to each other and to the match; none of them alone forbids anything."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", switch)
+    rows = [{**event, "text": event["name"][1:]} for event in events(letters)]
+    near = f"{condition} AND d.id - a.id < 6"
+    for gap in ("A a, ~(SEQ(B b, C c)), D d", "~(SEQ(B b, C c)), A a, D d"):
+        query = parse(f"PATTERN SEQ({gap}) WHERE {ANY} AND {near} WITHIN 6")
+        for evaluation in ("nfa", "backtracking", "eventLists"):
+            own = matchSase(query, rows, "ts", evaluation=evaluation)
+            assert set(taken(own)) == matches(query, rows)
+            if gap.startswith("A"):
+                assert [f"{m['a'][0]['name']} {m['d'][0]['name']}" for m in own] == expected
+        assert matchSase(query, rows, "ts", compressed=True).count() == len(matches(query, rows))
+
+
 def test_a_condition_is_about_present_components() -> None:
     """A clause that names an absent component is not evaluated."""
     text = (

@@ -20,13 +20,13 @@ static bool ask_negatives(Automaton *automaton, Py_ssize_t at, int64_t handle) {
     automaton->closes = 0;
     automaton->absents = absents;
     for (Py_ssize_t n = 0; absents >> n != 0; n++) {
-        const Negative *negative = &automaton->negatives[n];
         if (!has_bit(absents, n)) continue;
-        if (!automaton_holds(automaton, &negative->alone, NULL, handle)) {
+        const Negative *negative = &automaton->negatives[automaton->absent[n].negative];
+        if (!automaton_holds(automaton, &automaton->absent[n].alone, NULL, handle)) {
             automaton->absents &= ~((int64_t)1 << n);
             continue;
         }
-        if (negative->joint.size > 0) continue; /* up to what a run has taken */
+        if (negative->judges) continue; /* up to what a run has taken */
         if (negative->gap == 0)
             bars = true;
         else if (negative->gap < automaton->component_count)
@@ -55,6 +55,53 @@ bool automaton_ask_alone(Automaton *automaton, Py_ssize_t at, int64_t awaited) {
     automaton->begins = begins;
     automaton->takes = takes;
     return ask_negatives(automaton, at, handle);
+}
+
+/* --- negated sequences */
+
+/* Where the events of a negated sequence are sought. */
+typedef struct {
+    const Automaton *automaton;
+    NextCandidate next;
+    const void *owner;
+    int32_t last; /* the last event */
+    int64_t high; /* it comes before this position */
+} Sought;
+
+/* Make the slots after an absent event. */
+static const Tally *tally_beyond(
+    const Values *values, const Absent *absent, const Tally *before, int64_t handle) {
+    absent->after->size = values->slot_count;
+    for (Py_ssize_t i = 0; i < values->slot_count; i++)
+        absent->after->slots[i] = tally_slot_after(values, before, absent->stage, handle, i);
+    return absent->after;
+}
+
+/* Whether an absent event comes from a position on, and those after it in its sequence. */
+static bool follow(const Sought *sought, int32_t number, int64_t low, const Tally *tally) {
+    const Automaton *automaton = sought->automaton;
+    const Absent *absent = &automaton->absent[number];
+    int64_t at = sought->next(sought->owner, number, low);
+    for (; at < sought->high; at = sought->next(sought->owner, number, at + 1)) {
+        int64_t handle = automaton_handle(automaton, (Py_ssize_t)at);
+        if (!automaton_holds(automaton, &absent->joint, tally, handle)) continue;
+        if (number == sought->last) return true;
+        if (absent->stage < 0)
+            return follow(sought, number + 1, at + 1, tally); /* the first is enough */
+        const Tally *after = tally_beyond(&automaton->values, absent, tally, handle);
+        bool is_found = follow(sought, number + 1, at + 1, after);
+        for (Py_ssize_t i = 0; i < after->size; i++) value_drop(after->slots[i]);
+        if (is_found) return true;
+    }
+    return false;
+}
+
+/* Whether the events of a negated sequence come from `low` to before `high`, one after another. */
+bool automaton_follow(
+    const Automaton *automaton, const Negative *negative, NextCandidate next, const void *owner,
+    int64_t low, int64_t high, const Tally *tally) {
+    Sought sought = {automaton, next, owner, negative->first + negative->count - 1, high};
+    return follow(&sought, negative->first, low, tally);
 }
 
 /* --- edges */

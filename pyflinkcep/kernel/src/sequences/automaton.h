@@ -23,18 +23,28 @@ typedef struct {
     Equality begin_equal, take_equal; /* that every event on the edge satisfies */
 } Component;
 
+/* A negated component, or a sequence of events that must not come. */
 typedef struct {
     int32_t gap; /* how many components come before it */
-    int32_t needs; /* the component that makes `joint` decidable when it begins */
-    Program alone, joint; /* empty for no condition */
+    int32_t needs; /* the component that makes its conditions decidable when it begins */
+    int32_t first, count; /* its events */
+    bool judges; /* whether it depends on more than its candidates */
 } Negative;
+
+/* An event of a negated component. */
+typedef struct {
+    int32_t negative;
+    int32_t stage; /* as slots know it; negative if none sees the event */
+    Program alone, joint; /* empty for no condition */
+    Tally *after; /* room for the slots after it */
+} Absent;
 
 /* The events of a partition. */
 typedef struct {
     const int64_t *times, *handles; /* no handles: the events are numbered from 0 */
     const int32_t *codes;
     const uint8_t *starts; /* which may begin a match, NULL for all */
-    const int64_t *begins, *takes, *absents; /* by code a bit for each component, or negative */
+    const int64_t *begins, *takes, *absents; /* by code a bit for each component, or absent event */
     Py_ssize_t size, kinds; /* of events, of codes */
 } Stream;
 
@@ -43,10 +53,11 @@ enum { TIMES, HANDLES, CODES, STARTS, BEGINS, TAKES, ABSENTS, STREAM_ARRAYS };
 typedef struct {
     Component *components;
     Negative *negatives;
+    Absent *absent; /* of all negated components */
     Program partition_alone, partition_joint;
     Values values;
     Fields fields;
-    Py_ssize_t component_count, negative_count;
+    Py_ssize_t component_count, negative_count, absent_count;
     int64_t window; /* negative for none */
     bool minds_position; /* whether a negated component stands at an end */
     bool waits_for_end; /* whether a negated component stands last */
@@ -60,6 +71,9 @@ typedef struct {
     bool begins, takes;
     int32_t mode;
 } Edges;
+
+/* Return the first candidate for an absent event from a position on; a later one than all if none. */
+typedef int64_t (*NextCandidate)(const void *owner, int32_t absent, int64_t at);
 
 static inline bool has_bit(int64_t bits, Py_ssize_t place) { return (uint64_t)bits >> place & 1; }
 
@@ -79,6 +93,9 @@ bool automaton_holds(
 bool automaton_ask_alone(Automaton *automaton, Py_ssize_t at, int64_t awaited);
 bool automaton_is_restless(const Automaton *automaton, Py_ssize_t component);
 bool automaton_concerns(const Automaton *automaton, Py_ssize_t component);
+bool automaton_follow(
+    const Automaton *automaton, const Negative *negative, NextCandidate next, const void *owner,
+    int64_t low, int64_t high, const Tally *tally);
 Edges automaton_edges(
     const Automaton *automaton, Py_ssize_t component, int32_t mode, const Tally *tally,
     int64_t handle);

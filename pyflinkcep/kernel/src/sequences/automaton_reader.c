@@ -45,21 +45,55 @@ static int read_components(Automaton *automaton, PyObject *components) {
     return 0;
 }
 
+static int read_absent(Absent *absent, int32_t negative, PyObject *spec) {
+    PyObject *alone, *joint;
+    absent->negative = negative;
+    if (!PyArg_ParseTuple(spec, "iOO", &absent->stage, &alone, &joint)) return -1;
+    if (program_read(&absent->alone, alone) < 0) return -1;
+    return program_read(&absent->joint, joint);
+}
+
+/* Read a negated component; its events are those after `first`. */
+static int read_negative(Negative *negative, Py_ssize_t first, PyObject *spec) {
+    PyObject *events;
+    if (!PyArg_ParseTuple(spec, "iiO!", &negative->gap, &negative->needs, &PyTuple_Type, &events))
+        return -1;
+    negative->first = (int32_t)first;
+    negative->count = (int32_t)PyTuple_Size(events);
+    if (negative->count > 0) return 0;
+    PyErr_SetString(PyExc_ValueError, "expected an event of a negated component");
+    return -1;
+}
+
+static int read_events(Automaton *automaton, Py_ssize_t number, PyObject *spec) {
+    Negative *negative = &automaton->negatives[number];
+    PyObject *events = PyTuple_GetItem(spec, 2);
+    for (int32_t i = 0; i < negative->count; i++) {
+        Absent *absent = &automaton->absent[negative->first + i];
+        if (read_absent(absent, (int32_t)number, PyTuple_GetItem(events, i)) < 0) return -1;
+        negative->judges |= negative->count > 1 || absent->joint.size > 0;
+    }
+    return 0;
+}
+
 static int read_negatives(Automaton *automaton, PyObject *negatives) {
-    Py_ssize_t count = PyTuple_Size(negatives);
+    Py_ssize_t count = PyTuple_Size(negatives), events = 0;
     automaton->negatives = allocate_zeros(count, sizeof(Negative));
     if (automaton->negatives == NULL) return -1;
     automaton->negative_count = count;
     for (Py_ssize_t i = 0; i < count; i++) {
         Negative *negative = &automaton->negatives[i];
-        PyObject *alone, *joint, *spec = PyTuple_GetItem(negatives, i);
-        if (!PyArg_ParseTuple(spec, "iiOO", &negative->gap, &negative->needs, &alone, &joint) ||
-            program_read(&negative->alone, alone) < 0 || program_read(&negative->joint, joint) < 0)
-            return -1;
+        if (read_negative(negative, events, PyTuple_GetItem(negatives, i)) < 0) return -1;
         bool is_last = negative->gap == automaton->component_count;
         automaton->waits_for_end |= is_last;
         automaton->minds_position |= is_last || negative->gap == 0;
+        events += negative->count;
     }
+    automaton->absent = allocate_zeros(events, sizeof(Absent));
+    if (automaton->absent == NULL) return -1;
+    automaton->absent_count = events;
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (read_events(automaton, i, PyTuple_GetItem(negatives, i)) < 0) return -1;
     return 0;
 }
 
@@ -87,21 +121,32 @@ static int check_component(const Component *component, Values *values) {
     return -1;
 }
 
+static int check_negative(Automaton *automaton, const Negative *negative) {
+    Values *values = &automaton->values;
+    Py_ssize_t count = automaton->component_count;
+    bool is_between = negative->gap > 0 && negative->gap < count;
+    if (negative->gap < 0 || negative->gap > count || (negative->count > 1 && !is_between)) {
+        PyErr_SetString(PyExc_ValueError, "expected a gap between components");
+        return -1;
+    }
+    for (int32_t i = 0; i < negative->count; i++) {
+        Absent *absent = &automaton->absent[negative->first + i];
+        if (program_check(&absent->alone, values) < 0 || program_check(&absent->joint, values) < 0)
+            return -1;
+        if (absent->stage < 0) continue;
+        absent->after = allocate(sizeof(Tally) + (size_t)values->slot_count * sizeof(Value));
+        if (absent->after == NULL) return -1;
+    }
+    return 0;
+}
+
 /* Refuse numbers that refer to nothing. */
 static int check_automaton(Automaton *automaton) {
     Values *values = &automaton->values;
     for (Py_ssize_t i = 0; i < automaton->component_count; i++)
         if (check_component(&automaton->components[i], values) < 0) return -1;
-    for (Py_ssize_t i = 0; i < automaton->negative_count; i++) {
-        const Negative *negative = &automaton->negatives[i];
-        if (negative->gap < 0 || negative->gap > automaton->component_count) {
-            PyErr_SetString(PyExc_ValueError, "expected a gap between components");
-            return -1;
-        }
-        if (program_check(&negative->alone, values) < 0 ||
-            program_check(&negative->joint, values) < 0)
-            return -1;
-    }
+    for (Py_ssize_t i = 0; i < automaton->negative_count; i++)
+        if (check_negative(automaton, &automaton->negatives[i]) < 0) return -1;
     if (program_check(&automaton->partition_alone, values) < 0) return -1;
     return program_check(&automaton->partition_joint, values);
 }
@@ -197,14 +242,16 @@ void automaton_free(Automaton *automaton) {
     automaton_close(automaton);
     for (Py_ssize_t i = 0; i < automaton->component_count; i++)
         component_free(&automaton->components[i]);
-    for (Py_ssize_t i = 0; i < automaton->negative_count; i++) {
-        program_free(&automaton->negatives[i].alone);
-        program_free(&automaton->negatives[i].joint);
+    for (Py_ssize_t i = 0; i < automaton->absent_count; i++) {
+        program_free(&automaton->absent[i].alone);
+        program_free(&automaton->absent[i].joint);
+        release_memory(automaton->absent[i].after);
     }
     program_free(&automaton->partition_alone);
     program_free(&automaton->partition_joint);
     fields_close(&automaton->values, &automaton->fields);
     release_memory(automaton->components);
     release_memory(automaton->negatives);
+    release_memory(automaton->absent);
     release_memory(automaton->values.slots);
 }

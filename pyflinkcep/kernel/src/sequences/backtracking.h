@@ -14,13 +14,13 @@
  * first event from there on that passes something, or the number of events.
  */
 typedef struct {
-    int64_t *begins, *takes, *absents; /* by event a bit for each component, or negative */
+    int64_t *begins, *takes, *absents; /* by event a bit for each component, or absent event */
     Py_ssize_t begins_room, takes_room, absents_room;
     int32_t *places; /* of all tables */
     Py_ssize_t place_room;
     const int32_t **begun; /* by component, which may begin it */
     const int32_t **changed; /* by component, which its loop may take or the next may begin with */
-    const int32_t **absent; /* by negative, which are candidates */
+    const int32_t **absent; /* by absent event, which are candidates */
 } Track;
 
 int track_read(Track *track, const Automaton *automaton);

@@ -34,14 +34,14 @@ static void find_places(Track *track, const Automaton *automaton) {
         find_next(places, size, track->begins, own << 1, track->takes, own);
         track->changed[c] = places;
     }
-    for (Py_ssize_t n = 0; n < automaton->negative_count; n++, places += size + 2) {
+    for (Py_ssize_t n = 0; n < automaton->absent_count; n++, places += size + 2) {
         find_next(places, size, track->absents, (int64_t)1 << n, track->absents, 0);
         track->absent[n] = places;
     }
 }
 
 static Py_ssize_t table_count(const Automaton *automaton) {
-    Py_ssize_t count = automaton->component_count + automaton->negative_count;
+    Py_ssize_t count = automaton->component_count + automaton->absent_count;
     for (Py_ssize_t c = 0; c < automaton->component_count; c++)
         count += automaton->components[c].loops;
     return count;
@@ -90,7 +90,7 @@ int track_read(Track *track, const Automaton *automaton) {
     Py_ssize_t count = automaton->component_count;
     track->begun = allocate_zeros(count, sizeof(int32_t *));
     track->changed = allocate_zeros(count, sizeof(int32_t *));
-    track->absent = allocate_zeros(automaton->negative_count, sizeof(int32_t *));
+    track->absent = allocate_zeros(automaton->absent_count, sizeof(int32_t *));
     bool is_ready = track->begun != NULL && track->changed != NULL && track->absent != NULL;
     return is_ready ? 0 : -1;
 }

@@ -81,12 +81,20 @@ static int64_t first_in_window(const Backtracker *backtracker, int64_t last) {
     return low;
 }
 
-/* Whether a negated component has an event from `low` to before `high` that forbids the run. */
+static int64_t next_candidate(const void *owner, int32_t absent, int64_t at) {
+    const Backtracker *backtracker = owner;
+    return backtracker->track.absent[absent][at];
+}
+
+/* Whether a negated component has events from `low` to before `high` that forbid the run. */
 static bool forbids(Backtracker *backtracker, Py_ssize_t number, int64_t low, int64_t high) {
     const Automaton *automaton = &backtracker->automaton;
-    const Program *joint = &automaton->negatives[number].joint;
-    const int32_t *next = backtracker->track.absent[number];
+    const Negative *negative = &automaton->negatives[number];
+    const Program *joint = &automaton->absent[negative->first].joint;
+    const int32_t *next = backtracker->track.absent[negative->first];
     const Tally *tally = way_tally(backtracker);
+    if (negative->count > 1)
+        return automaton_follow(automaton, negative, next_candidate, backtracker, low, high, tally);
     for (int64_t at = next[low]; at < high; at = next[at + 1]) {
         backtracker->steps++;
         if (automaton_holds(automaton, joint, tally, automaton_handle(automaton, at))) return true;
@@ -151,7 +159,7 @@ int way_found(Backtracker *backtracker) {
 static Value candidates_known(
     const Backtracker *backtracker, Py_ssize_t number, int32_t component, int64_t at) {
     const Negative *negative = &backtracker->automaton.negatives[number];
-    const int32_t *next = backtracker->track.absent[number];
+    const int32_t *next = backtracker->track.absent[negative->first];
     if (negative->gap == 0 || component < negative->gap - 1 || component >= negative->needs)
         return value_null();
     int64_t first, end = at;
@@ -163,7 +171,7 @@ static Value candidates_known(
         end = after->at;
     }
     if (first >= end) return value_null();
-    if (negative->joint.size == 0) return value_int(0);
+    if (!negative->judges) return value_int(0);
     return value_int(component == negative->gap - 1 ? first : first << 32 | end);
 }
 

@@ -106,9 +106,10 @@ static int find_barred_after(Counter *counter) {
         counter->barred_after[at] = next;
         int64_t absents = bits_of(stream, stream->absents, at);
         for (Py_ssize_t n = 0; absents >> n != 0; n++) {
-            const Negative *negative = &automaton->negatives[n];
-            if (has_bit(absents, n) && negative->gap == automaton->component_count &&
-                automaton_holds(automaton, &negative->alone, NULL, automaton_handle(automaton, at)))
+            if (!has_bit(absents, n)) continue;
+            const Absent *absent = &automaton->absent[n];
+            if (automaton->negatives[absent->negative].gap == automaton->component_count &&
+                automaton_holds(automaton, &absent->alone, NULL, automaton_handle(automaton, at)))
                 next = at;
         }
     }

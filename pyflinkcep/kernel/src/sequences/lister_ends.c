@@ -3,15 +3,16 @@
 #include "sequences/lister.h"
 
 static bool is_plain(const Negative *negative, int32_t gap) {
-    return negative->gap == gap && negative->joint.size == 0;
+    return negative->gap == gap && !negative->judges;
 }
 
 static bool is_negated(const Automaton *automaton, Py_ssize_t at, int32_t gap) {
     int64_t absents = bits_of(&automaton->stream, automaton->stream.absents, at);
     for (Py_ssize_t n = 0; absents >> n != 0; n++) {
-        const Negative *negative = &automaton->negatives[n];
-        if (has_bit(absents, n) && is_plain(negative, gap) &&
-            automaton_holds(automaton, &negative->alone, NULL, automaton_handle(automaton, at)))
+        if (!has_bit(absents, n)) continue;
+        const Absent *absent = &automaton->absent[n];
+        if (is_plain(&automaton->negatives[absent->negative], gap) &&
+            automaton_holds(automaton, &absent->alone, NULL, automaton_handle(automaton, at)))
             return true;
     }
     return false;
@@ -68,17 +69,18 @@ static int64_t first_struck(
     const Lister *lister, int32_t negative, int64_t at, int64_t until, const Tally *tally) {
     const Automaton *automaton = &lister->sequence.automaton;
     const Negative *own = &automaton->negatives[negative];
-    const Candidates *candidates = &lister->sequence.candidates[negative];
+    const Program *joint = &automaton->absent[own->first].joint;
+    const Candidates *candidates = &lister->sequence.candidates[own->first];
     bool is_first = own->gap == 0;
     int64_t from = is_first ? lister->head : at + 1;
-    int64_t i = sequence_candidates_to(&lister->sequence, negative, from);
+    int64_t i = sequence_candidates_to(&lister->sequence, own->first, from);
     for (; i < candidates->size; i++) {
         int64_t place = candidates->items[i];
         if (place >= lister->end) break;
         int64_t start = is_first ? place + 1 : reached_by(lister, place, until);
         if (start >= until) break;
         int64_t handle = automaton_handle(automaton, (Py_ssize_t)place);
-        if (automaton_holds(automaton, &own->joint, tally, handle)) return start;
+        if (automaton_holds(automaton, joint, tally, handle)) return start;
     }
     return until;
 }
@@ -95,8 +97,7 @@ int64_t lister_first_forbidden(const Lister *lister, int64_t at, const Tally *ta
     for (int32_t n = 0; n < automaton->negative_count; n++) {
         const Negative *negative = &automaton->negatives[n];
         bool is_at_end = negative->gap == 0 || negative->gap == automaton->component_count;
-        if (negative->joint.size > 0 && is_at_end)
-            until = first_struck(lister, n, at, until, tally);
+        if (negative->judges && is_at_end) until = first_struck(lister, n, at, until, tally);
     }
     return until;
 }

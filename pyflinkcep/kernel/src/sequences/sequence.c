@@ -247,11 +247,11 @@ int sequence_read(Sequence *sequence, PyObject *args, const Payloads *payloads, 
     for (Py_ssize_t c = 0; c < automaton->component_count; c++)
         sequence->is_restless |= automaton_is_restless(automaton, c);
     for (Py_ssize_t n = 0; n < automaton->negative_count; n++)
-        sequence->is_judging |= automaton->negatives[n].joint.size > 0;
+        sequence->is_judging |= automaton->negatives[n].judges;
     sequence->alive = allocate_zeros(automaton->component_count, sizeof(RunList));
     sequence->joined = allocate_zeros(automaton->component_count, sizeof(Joined));
     sequence->known = allocate_zeros(automaton->values.slot_count, sizeof(Value));
-    sequence->candidates = allocate_zeros(automaton->negative_count, sizeof(Candidates));
+    sequence->candidates = allocate_zeros(automaton->absent_count, sizeof(Candidates));
     size_t room = (size_t)automaton->negative_count * sizeof(Span);
     sequence->passed = allocate(sizeof(Spans) + room);
     if (sequence->alive == NULL || sequence->joined == NULL || sequence->known == NULL ||

@@ -32,7 +32,7 @@ typedef struct {
     int64_t events; /* how many such events there were */
 } Watched;
 
-/* The positions of the candidates of a negated component, in the order of events. */
+/* The positions of the candidates for an absent event, in order. */
 typedef struct {
     int64_t *items;
     Py_ssize_t size, room;
@@ -52,7 +52,7 @@ struct Sequence {
     Joined *joined; /* by component, the live ones by value */
     RunTable table, fresh; /* the live ones, those that the current event made */
     RunList made, moved;
-    Candidates *candidates; /* by negated component, of those that read what runs have taken */
+    Candidates *candidates; /* by absent event, of negated components that judge */
 };
 
 /* sequence.c */
@@ -71,7 +71,7 @@ void sequence_free(Sequence *sequence);
 /* sequence_negatives.c */
 int sequence_find_candidates(Sequence *sequence);
 void sequence_forget_candidates(Sequence *sequence);
-int64_t sequence_candidates_to(const Sequence *sequence, int32_t negative, int64_t at);
+int64_t sequence_candidates_to(const Sequence *sequence, int32_t absent, int64_t at);
 int sequence_pass(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at);
 bool sequence_is_forbidden(const Sequence *sequence, const Run *run);
 

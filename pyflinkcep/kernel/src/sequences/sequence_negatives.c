@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Negated components between others that read what a run has taken, or will take. Mirror: `gaps`
- * and `pending` in engines/sequences/runs.py.
+ * Negated components between others that read what a run has taken, or will take, and negated
+ * sequences. Mirror: `gaps` and `pending` in engines/sequences/runs.py.
  */
 #include "sequences/sequence.h"
 
@@ -23,10 +23,10 @@ int sequence_find_candidates(Sequence *sequence) {
     for (Py_ssize_t at = 0; at < automaton->stream.size; at++) {
         int64_t absents = bits_of(&automaton->stream, automaton->stream.absents, at);
         for (Py_ssize_t n = 0; absents >> n != 0; n++) {
-            const Negative *negative = &automaton->negatives[n];
-            if (has_bit(absents, n) && negative->joint.size > 0 &&
-                automaton_holds(
-                    automaton, &negative->alone, NULL, automaton_handle(automaton, at)) &&
+            if (!has_bit(absents, n)) continue;
+            const Absent *absent = &automaton->absent[n];
+            if (automaton->negatives[absent->negative].judges &&
+                automaton_holds(automaton, &absent->alone, NULL, automaton_handle(automaton, at)) &&
                 add_candidate(&sequence->candidates[n], at) < 0)
                 return -1;
         }
@@ -35,16 +35,16 @@ int sequence_find_candidates(Sequence *sequence) {
 }
 
 void sequence_forget_candidates(Sequence *sequence) {
-    Py_ssize_t count = sequence->automaton.negative_count;
+    Py_ssize_t count = sequence->automaton.absent_count;
     for (Py_ssize_t n = 0; sequence->candidates != NULL && n < count; n++) {
         release_memory(sequence->candidates[n].items);
         sequence->candidates[n] = (Candidates){0};
     }
 }
 
-/* Return how many candidates of a negated component come before a position. */
-int64_t sequence_candidates_to(const Sequence *sequence, int32_t negative, int64_t at) {
-    const Candidates *candidates = &sequence->candidates[negative];
+/* Return how many candidates for an absent event come before a position. */
+int64_t sequence_candidates_to(const Sequence *sequence, int32_t absent, int64_t at) {
+    const Candidates *candidates = &sequence->candidates[absent];
     Py_ssize_t low = 0, high = candidates->size;
     while (low < high) {
         Py_ssize_t middle = low + (high - low) / 2;
@@ -56,11 +56,34 @@ int64_t sequence_candidates_to(const Sequence *sequence, int32_t negative, int64
     return low;
 }
 
-/* Whether one of some candidates forbids runs to continue. */
+static int64_t next_candidate(const void *owner, int32_t absent, int64_t at) {
+    const Sequence *sequence = owner;
+    const Candidates *candidates = &sequence->candidates[absent];
+    int64_t number = sequence_candidates_to(sequence, absent, at);
+    return number < candidates->size ? candidates->items[number] : INT64_MAX;
+}
+
+/* Whether a span has candidates: of a sequence, one for its first event and then one for its last. */
+static bool has_candidates(const Sequence *sequence, const Negative *negative, Span span) {
+    const Candidates *first = &sequence->candidates[negative->first];
+    const Candidates *last = &first[negative->count - 1];
+    if (negative->count == 1) return span.low < span.high;
+    return span.low < first->size && span.high > 0 &&
+           first->items[span.low] < last->items[span.high - 1];
+}
+
+/* Whether some candidates forbid runs to continue. */
 static bool is_struck(const Sequence *sequence, Span span, const Tally *tally) {
     const Automaton *automaton = &sequence->automaton;
-    const Candidates *candidates = &sequence->candidates[span.negative];
-    const Program *joint = &automaton->negatives[span.negative].joint;
+    const Negative *negative = &automaton->negatives[span.negative];
+    const Candidates *candidates = &sequence->candidates[negative->first];
+    const Program *joint = &automaton->absent[negative->first].joint;
+    if (negative->count > 1) {
+        int64_t high = candidates[negative->count - 1].items[span.high - 1] + 1;
+        return automaton_follow(
+            automaton, negative, next_candidate, sequence, candidates->items[span.low], high,
+            tally);
+    }
     for (int64_t i = span.low; i < span.high; i++) {
         int64_t handle = automaton_handle(automaton, (Py_ssize_t)candidates->items[i]);
         if (automaton_holds(automaton, joint, tally, handle)) return true;
@@ -84,8 +107,8 @@ static void open_gap(Sequence *sequence, int32_t component, int64_t at) {
     if (component + 1 == automaton->component_count) return;
     for (int32_t n = 0; n < automaton->negative_count; n++) {
         const Negative *negative = &automaton->negatives[n];
-        if (negative->joint.size == 0 || negative->gap != component + 1) continue;
-        int64_t low = sequence_candidates_to(sequence, n, at + 1);
+        if (!negative->judges || negative->gap != component + 1) continue;
+        int64_t low = sequence_candidates_to(sequence, negative->first, at + 1);
         passed->items[passed->size++] = (Span){n, low, OPEN};
     }
 }
@@ -96,9 +119,11 @@ static bool decide(
     Spans *passed = sequence->passed;
     for (Py_ssize_t i = 0; i < spans->size; i++) {
         Span span = spans->items[i];
-        if (span.high == OPEN) span.high = sequence_candidates_to(sequence, span.negative, at);
-        if (span.low >= span.high) continue;
-        if (sequence->automaton.negatives[span.negative].needs > component)
+        const Negative *negative = &sequence->automaton.negatives[span.negative];
+        int32_t last = negative->first + negative->count - 1;
+        if (span.high == OPEN) span.high = sequence_candidates_to(sequence, last, at);
+        if (!has_candidates(sequence, negative, span)) continue;
+        if (negative->needs > component)
             passed->items[passed->size++] = span;
         else if (is_struck(sequence, span, tally))
             return false;
