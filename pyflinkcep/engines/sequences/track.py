@@ -181,12 +181,12 @@ class Track:
             What the match has taken.
         """
         part: Negative = self.automaton.negatives[negative]
-        if not part.judges or not self.may_forbid(negative, low, high):
-            return self.may_forbid(negative, low, high)
         if part.is_sequence:
-            return self._follow(negative, low, high, slots)
+            may = self.may_forbid(negative, low, high)
+            return may and self._follow(negative, low, high, slots)
         joint = part.events[0].conditions.joint
-        assert joint is not None
+        if joint is None:
+            return low < high
         candidates = self.absent[negative][0][low:high]
         return any(joint(self.fields[at], slots) for at in candidates)
 
