@@ -11,7 +11,7 @@ from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Aggregate, Tree, leaves
 from pyflinkcep.sase import shapes
 from pyflinkcep.sase.model import Component, Form, Query, Strategy
-from pyflinkcep.sase.text import query_text
+from pyflinkcep.sase.text import query_text, together
 from pyflinkcep.show import Diagram
 from pyflinkcep.show.model import Box, Choice, Frame, Link, Part, Row
 from pyflinkcep.time import duration_text
@@ -53,7 +53,7 @@ def query_diagram(query: Query) -> Diagram:
 
 def _row(shape: shapes.Shape, query: Query, boxes: Mapping[str, Box]) -> Row:
     """Return a shape as a row: of its parts if they follow each other, otherwise of itself."""
-    parts = query.together(shape.parts if isinstance(shape, shapes.Sequence) else (shape,))
+    parts = together(query, shape.parts if isinstance(shape, shapes.Sequence) else (shape,))
     links = [_link(query, query.component(_first(part))) for part, *_ in parts[1:]]
     return Row(tuple(_together(part, query, boxes) for part in parts), tuple(links))
 

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from enum import Enum
 
 import attrs
 
 from pyflinkcep.expressions.tree import Literal, Tree
-from pyflinkcep.sase.shapes import One, Shape, Word, variable_of, words
+from pyflinkcep.sase.shapes import Shape, Word, variable_of, words
 
 __all__ = [
     "CONTIGUOUS",
@@ -207,16 +206,6 @@ class Query:
     def positive(self) -> tuple[Component, ...]:
         """The components that take events."""
         return tuple(part for part in self.components if not part.negated)
-
-    def together(self, parts: Iterable[Shape]) -> list[tuple[Shape, ...]]:
-        """Return parts of a shape one by one, but those of a negated sequence together."""
-        found: list[tuple[Shape, ...]] = []
-        for part in parts:
-            if isinstance(part, One) and self.component(part.variable).goes_on:
-                found[-1] = (*found[-1], part)
-            else:
-                found.append((part,))
-        return found
 
     @property
     def negations(self) -> tuple[tuple[Component, ...], ...]:

@@ -30,7 +30,7 @@ from pyflinkcep.sase.shapes import (
 )
 from pyflinkcep.sase.tokens import KEYWORDS, text_literal
 
-__all__ = ["query_text", "stored_text"]
+__all__ = ["query_text", "stored_text", "together"]
 
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000))
 
@@ -86,7 +86,7 @@ def _pattern(query: Query) -> str:
 def _parts(shapes: Iterable[Shape], query: Query) -> str:
     """Return the text of the parts of SEQ or AND."""
     texts = []
-    for one, *others in query.together(shapes):
+    for one, *others in together(query, shapes):
         if others:
             inside = (query.component(each.variable) for each in ones(Sequence((one, *others))))
             texts.append(f"~(SEQ({', '.join(map(_unit, inside))}))")
@@ -199,3 +199,14 @@ def _column(column: Column) -> str:
 def _factor(condition: Tree) -> str:
     is_logic = isinstance(condition, Operation) and condition.operator in ("and", "or")
     return f"({shown(condition)})" if is_logic else shown(condition)
+
+
+def together(query: Query, parts: Iterable[Shape]) -> list[tuple[Shape, ...]]:
+    """Return parts of a shape one by one, but those of a negated sequence together."""
+    found: list[tuple[Shape, ...]] = []
+    for part in parts:
+        if isinstance(part, One) and query.component(part.variable).goes_on:
+            found[-1] = (*found[-1], part)
+        else:
+            found.append((part,))
+    return found

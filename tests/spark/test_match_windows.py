@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern
-from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase import parse
 from pyflinkcep.testing import matchSase
 from tests.spark.streams import FileSource, Finished, run, settings
@@ -182,7 +182,9 @@ def test_windows_that_are_refused(spark: SparkSession) -> None:
     named = compressed(
         "PATTERN SEQ(A a, B b) WHERE [windowStart]", events.withColumnRenamed("k", "windowStart")
     )
-    with pytest.raises(InputError, match="windowstart"):
+    with pytest.raises(
+        InvalidArgumentError, match="two columns of the result are named 'windowStart'"
+    ):
         named.aggregate(window="1 hour")
     pattern = Pattern.begin("a").where("kind = 'A'")
     with pytest.raises(NotSupportedError, match="write it as a query"):
