@@ -17,6 +17,11 @@ class Job {{
         public int n; public long w; public Long box; public String name;
         public List<String> tags; public List<Long> longs; public long at;
     }}
+    record Pair(int a, Inner inner) {{}}
+    record Inner(String text) {{}}
+    static Object shape(Event e) {{ return new Pair(e.n, new Inner(e.name)); }}
+    static final Predicate<Event> HIGH = e -> e.n > 6;
+    static final Predicate<Event> EVEN = e -> e.n % 2 == 0;
     static int limit = 7;
     static int moving = 3;
     static boolean beyond(Event e) {{ return e.n > limit; }}
@@ -141,7 +146,16 @@ HOLDS = {
         {1, 2, 6}
     ),
 }
+HOLDS |= {
+    "SimpleCondition.of(HIGH.and(EVEN.negate())::test)": {7, 9},
+    "SimpleCondition.of(e -> HIGH.negate().test(e) && EVEN.or(HIGH).test(e))": {0, 2, 4, 6},
+    "SimpleCondition.of(e -> { int x; return (x = e.n * 2) > 4 && x < 13; })": {3, 4, 5, 6},
+    "SimpleCondition.of(e -> { int[] sum = {0}; e.longs.forEach(x -> { if (x == e.n) return; sum[0] += x; }); return sum[0] == 2; })": (
+        {3}
+    ),
+}
 REFUSED = {
+    "SimpleCondition.of(e -> { List<List<String>> own = new ArrayList<>(); own.add(e.tags); own.get(0).add(e.name); return e.n > 1; })": "",
     "set": "max",
     "new Opened()": "most",
     "new Counting()": "count",

@@ -14,7 +14,7 @@ from pyflinkcep.migrate.conditions.known import expression_of
 from pyflinkcep.migrate.conditions.state import fields_of_body, fields_of_object, locals_around
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of, read_type
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, Source, children, line_of, parse_java, text_of
+from pyflinkcep.migrate.java.source import Node, Source, children, lambda_of, line_of, text_of
 from pyflinkcep.migrate.java.types import UNKNOWN
 from pyflinkcep.migrate.meaning.lambdas import parameters_of
 from pyflinkcep.migrate.meaning.reader import Reader
@@ -288,10 +288,13 @@ class _Finder:
             meant = self.find(held[0].value, held[1].source, held[1], 1)
             types = held[0].type.args
             return attrs.evolve(meant, event_type=types[0]) if types else meant
-        if of is None and not (owner[:1].isupper() and owner.isidentifier()):
+        made = node.children[0].type == "method_invocation"  # such as hot.and(open)::test
+        if of is None and not made and not (owner[:1].isupper() and owner.isidentifier()):
             raise Untranslatable(f"the class {owner} is not in the sources", line_of(node))
         if of is None:  # of a library: as the lambda that it stands for
-            return self._written(f"it -> {owner}.{name}(it)", UNKNOWN, source, within)
+            return self._written(
+                f"it -> {owner}.{name}(it)", UNKNOWN, source, within, line_of(node)
+            )
         for count in (1, 2):
             methods = self.project.overloads(of, name, count)
             if len(methods) > 1:
@@ -299,14 +302,13 @@ class _Finder:
             for method in methods:
                 around = method.owner or of
                 return self._method(method, around.source, around, JavaType("?"), {}, {})
-        return self._written(f"it -> it.{name}()", JavaType(of.name), of.source, of)
+        return self._written(f"it -> it.{name}()", JavaType(of.name), of.source, of, line_of(node))
 
     def _written(
-        self, text: str, type_: JavaType, source: Source, within: JavaClass | None
+        self, text: str, type_: JavaType, source: Source, within: JavaClass | None, line: int
     ) -> Function:
         """Return the function of a lambda of one parameter, from its text."""
-        inner = parse_java(f"class X {{ Object x = {text}; }}", source.file)
-        body = _first(inner.root, "lambda_expression").child_by_field_name("body")
+        body = lambda_of(text, source.file, line).child_by_field_name("body")
         return Function((("it", type_),), body, self.project, source, within)
 
     def _called(self, node: Node, source: Source, within: JavaClass | None, depth: int) -> Function:
@@ -373,16 +375,6 @@ class _Finder:
                 name = text_of(declarator.child_by_field_name("name"))
                 found[name] = reader.assigned(reader.argument(value, (type_,)), type_)
         return found
-
-
-def _first(node: Node, type_: str) -> Node:
-    waiting = [node]
-    while waiting:
-        one = waiting.pop()
-        if one.type == type_:
-            return one
-        waiting += one.children
-    raise Untranslatable("an empty function")
 
 
 def javadoc(node: Node) -> str:

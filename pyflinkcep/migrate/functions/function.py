@@ -232,7 +232,7 @@ class _Translator:
             statements = (Return(reader.assigned(value, result)),)
         else:
             statements = (Do(reader.read(function.body)),)
-        checked_changes(statements)
+        checked_changes(statements, ("match",))
         self.columns.update(columns_of(expressions_of(statements), reader.event_type, reader))
         if result == UNKNOWN or result.name == "Row":
             result = _inferred(statements, returns)

@@ -13,7 +13,7 @@ import attrs
 
 from pyflinkcep.errors import NotSupportedError
 
-__all__ = ["Node", "Source", "children", "line_of", "parse_java", "text_of"]
+__all__ = ["Node", "Source", "children", "lambda_of", "line_of", "parse_java", "text_of"]
 
 Node = Any
 """A node of tree-sitter's tree."""
@@ -123,3 +123,19 @@ def _broken(node: Node) -> Iterator[Node]:
     for child in node.children:
         if child.has_error or child.is_missing:
             yield from _broken(child)
+
+
+def lambda_of(text: str, file: str, line: int = 1) -> Node:
+    """
+    Return the node of a lambda from its text, as if it stood in a line of a file.
+
+    Examples
+    --------
+    >>> line_of(lambda_of("it -> it.x()", "A.java", 7))
+    7
+    """
+    lines = "\n" * (line - 1)
+    waiting = [parse_java(f"{lines}class X {{ Object x = {text}; }}", file).root]
+    while waiting[0].type != "lambda_expression":
+        waiting = [*waiting[0].named_children, *waiting[1:]]
+    return waiting[0]

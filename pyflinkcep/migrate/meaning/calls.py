@@ -14,7 +14,7 @@ from pyflinkcep.migrate.java.types import (
     discriminator,
     is_boxed,
 )
-from pyflinkcep.migrate.meaning.bodies import function_called, value_of_body
+from pyflinkcep.migrate.meaning.bodies import combined, function_called, value_of_body
 from pyflinkcep.migrate.meaning.collectors import of_collections
 from pyflinkcep.migrate.meaning.enums import enum_static, enum_value
 from pyflinkcep.migrate.meaning.json_events import parsed_json
@@ -44,6 +44,9 @@ _LIBRARY = frozenset({
     "Context", "Collector", "Iterator", "Stream",
 })  # fmt: skip
 _OF_ENUM = ("name", "toString", "equals", "ordinal", "compareTo")
+_OF_VALUES = frozenset({"@Data", "@Value", "@EqualsAndHashCode"})
+"""Annotations of Lombok by which ``equals`` compares fields."""
+_OF_PREDICATES = ("and", "or", "negate")
 _TO_JSON = ("toJson", "writeValueAsString", "toJSONString")
 _MOST_CALLS = 12
 """How deep calls of the project's methods are followed."""
@@ -179,6 +182,8 @@ def on_value(
     """Return a method of an object."""
     if isinstance(owner, Make) and owner.type.name.startswith("builder of "):
         return built(reader, owner, name, arguments)
+    if isinstance(owner, Lambda) and name in _OF_PREDICATES:
+        return combined(reader, owner, name, arguments, node)
     if isinstance(owner, Lambda) or owner.type == JavaType("Function"):
         values = [reader.argument(argument) for argument in arguments]
         return function_called(reader, owner, values, node)
@@ -247,6 +252,9 @@ def _of_project(
             reader.note(node, f"{name}() is not in the sources: taken as the field {name_}")
             return Get(owner, name_, field.type) if field is not None else None
     if name == "equals" and len(arguments) == 1:
+        if of.kind == "class" and not of.annotations & _OF_VALUES:
+            what = f"{of.name} has no equals(), so Java compares references; here, values are"
+            reader.note(node, what)
         return Call("equals", (owner, reader.read(arguments[0])), BOOLEAN)
     if name == "toString" and not arguments and method is None:
         return object_text(reader, owner, node)

@@ -33,7 +33,7 @@ from pyflinkcep.migrate.meaning.walked import expressions_of
 __all__ = ["choose", "folded", "replaced"]
 
 _MOST_PARTS = 400
-_EFFECTS = ("step", "Set.add", "Map.merge", "Map.computeIfAbsent", "Matcher.find")
+_EFFECTS = ("step", "assign", "Set.add", "Map.merge", "Map.computeIfAbsent", "Matcher.find")
 Values = Mapping[str, Expression]
 
 

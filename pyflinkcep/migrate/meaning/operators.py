@@ -162,6 +162,14 @@ class Operators(Reading):
         later = text_of(node)[-1] in "+-"
         return Call("step", (operand, step, Const(later, BOOLEAN)), unboxed(operand.type))
 
+    def _assignment_expression(self, node: Node) -> Expression:
+        """Return ``x = value`` as a value: the variable changes where it is read."""
+        target = self.read(node.child_by_field_name("left"))
+        if text_of(node.child_by_field_name("operator")) != "=" or not isinstance(target, Var):
+            raise self.no(node, f"assignment expression: {text_of(node)[:60]}")
+        value = self.argument(node.child_by_field_name("right"), (target.type,))
+        return Call("assign", (target, self.assigned(value, target.type)), target.type)
+
     def _cast_expression(self, node: Node) -> Expression:
         type_ = read_type(node.child_by_field_name("type"))
         return self.cast(self.read(node.child_by_field_name("value")), type_)

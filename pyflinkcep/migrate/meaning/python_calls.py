@@ -297,6 +297,11 @@ def _in_unit(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"{writer.use('div_int')}({millis} // 1000, {size // 1000})", ATOM
 
 
+def _assigned(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
+    target, value = operands
+    return f"({writer.write(target)} := {writer.write(value)})", ATOM
+
+
 def _output(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     raise Untranslatable("ctx.output() in an expression")
 
@@ -365,7 +370,7 @@ CALLS: dict[str, Writer] = {
     "Map.put": lambda w, o: (
         f"{w.write(o[0], ATOM)}.update({{{w.write(o[1])}: {w.write(o[2])}}})", ATOM),
     **STREAMS, **GROUPS,
-    "step": _stepped,
+    "step": _stepped, "assign": _assigned,
     "collect": lambda w, o: (f"{w.write(o[0], ATOM)}.collect({w.write(o[1])})", ATOM),
     "ctx.output": _output, "log": _logged, "print": _printed,
 }  # fmt: skip

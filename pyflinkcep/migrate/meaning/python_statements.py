@@ -357,8 +357,8 @@ def _changes(statements: Iterable[Statement], name: str) -> bool:
 
 
 def _is_step(of: Expression) -> TypeGuard[Call]:
-    """Whether an expression changes a counter."""
-    return isinstance(of, Call) and of.name == "step"
+    """Whether an expression changes a variable."""
+    return isinstance(of, Call) and of.name in ("step", "assign")
 
 
 def _continues(statements: Iterable[Statement]) -> bool:

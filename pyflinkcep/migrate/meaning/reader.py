@@ -123,7 +123,8 @@ class Reader(Operators):
         if field.type.name == "Comparator":
             element = field.type.args[0] if field.type.args else UNKNOWN
             return attrs.evolve(comparator(at, field.value, element), type=field.type)
-        value = self.assigned(self.at(owner.source, owner).argument(field.value), field.type)
+        at_field = self.at(owner.source, owner).argument(field.value, (field.type,))
+        value = self.assigned(at_field, field.type)
         if isinstance(value, Call) and not value.operands:
             value = self._filled(name, value, owner)
             if not value.type.args:
