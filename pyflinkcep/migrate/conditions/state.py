@@ -97,8 +97,9 @@ def changing(methods: Iterable[Method], called: Sequence[str], project: Project)
         own = {name for name, _ in method.parameters} | declared_in(method.body)
         names = {name for name in written_in(method.body) if name not in own}
         names |= {name for name in set_by_this(method.body) if name in own}
-        others = any(method.name in called_in(source) for source in project.sources)
-        if names and (method.name in called or others):
+        if not names:
+            continue
+        if method.name in called or any(method.name in called_in(s) for s in project.sources):
             found |= names
     return found
 

@@ -47,27 +47,29 @@ def set_by_this(body: Node) -> set[str]:
     return set(re.findall(r"\bthis\.(\w+)\s*(?:[-+*/%&|^]|<<|>>>?)?=(?!=)", text_of(body)))
 
 
-def declared_in(body: Node) -> set[str]:
+_FUNCTIONS = ("lambda_expression",)
+_DECLARING = frozenset({
+    "variable_declarator", "enhanced_for_statement", "catch_formal_parameter", "formal_parameter",
+    "spread_parameter", "instanceof_expression", *_FUNCTIONS,
+})  # fmt: skip
+
+
+@lru_cache(maxsize=4096)
+def declared_in(body: Node) -> frozenset[str]:
     """Return the variables that a body declares."""
     found: set[str] = set()
     waiting = [body]
     while waiting:
         one = waiting.pop()
         waiting.extend(one.named_children)
-        name = one.child_by_field_name("name")
-        if one.type in (
-            "variable_declarator",
-            "enhanced_for_statement",
-            "catch_formal_parameter",
-        ) or (one.type in ("formal_parameter", "spread_parameter") and name is not None):
+        if one.type not in _DECLARING:
+            continue
+        name = one.child_by_field_name("parameters" if one.type in _FUNCTIONS else "name")
+        if name is not None and name.type == "inferred_parameters":
+            found |= {text_of(part) for part in name.named_children}
+        elif name is not None and name.type == "identifier":
             found.add(text_of(name))
-        elif one.type == "lambda_expression":
-            parameters = one.child_by_field_name("parameters")
-            if parameters.type == "identifier":
-                found.add(text_of(parameters))
-            elif parameters.type == "inferred_parameters":
-                found |= {text_of(part) for part in parameters.named_children}
-    return found
+    return frozenset(found)
 
 
 @lru_cache(maxsize=4096)

@@ -233,6 +233,7 @@ class Statements:
         if isinstance(of.iterable, Call) and of.iterable.name == "events":
             iterable = iterable[5:-1]
         name = of.name if of.name in self._read else "_"
+        self._declared.add(name)
         return [f"for {name} in {iterable}:", *self._inner(of.body, frozenset())]
 
     def _while(self, of: While, start: Let | None) -> list[str]:
@@ -263,6 +264,7 @@ class Statements:
                 )
                 begin = "" if begin == "0" else f"{begin}, "
                 used = name if _reads(of.body, name) else "_"
+                self._declared.add(used)
                 return [f"for {used} in range({begin}{end}):", *body]
         return None
 
