@@ -173,3 +173,30 @@ def test_json_has_the_columns_that_the_whole_file_reads(tmp_path):
     assert made.stubs == 0, made.notes
     assert '"n int, room string, level double, late bigint"' in made.text
     assert '"room string, level double"' in made.text
+
+
+TEXTS = """
+    static void run(DataStream<String> words) {
+        Pattern<String, ?> p = Pattern.<String>begin("a").where(SimpleCondition.of(w -> w.length() > 1))
+            .followedBy("b").where(new IterativeCondition<String>() {
+                public boolean filter(String w, Context<String> c) throws Exception {
+                    for (String before : c.getEventsForPattern("a")) {
+                        if (w.equals(before + "!")) return true;
+                    }
+                    return c.getEventsForPattern("a").iterator().next().length() > 5;
+                }
+            });
+        CEP.pattern(words, p).select(m -> m.get("a").get(0) + m.get("b").get(0).length()).print();
+    }
+"""
+
+
+def test_events_that_are_plain_values(tmp_path):
+    """Conditions and functions see the values, which the column ``value`` has."""
+    made = translated(tmp_path, TEXTS)
+    module = load(made)
+    rows = [{"value": word} for word in ("ab", "b", "ab!", "longer", "c")]
+    found = match(module.p_pattern(), rows)
+
+    assert made.stubs == 0, made.notes
+    assert [module.select_p(one) for one in found] == [("ab3",), ("longer1",)]

@@ -69,10 +69,11 @@ def recorded_patterns():
 
 
 def test_patterns_answer_like_the_originals(translated):
-    """Each pattern has the matches and timeouts that the original had on a real Flink."""
+    """Each pattern has the matches, timeouts and rows that the original had on a real Flink."""
     report, _ = translated
     patterns = recorded_patterns()
-    differences, matches = {}, 0
+    idle = [name for name, one in patterns.items() if not one["matches"] + one["timeouts"]]
+    differences, matches, rows = {}, 0, 0
 
     for file in report.files:
         module = load(file)
@@ -81,12 +82,15 @@ def test_patterns_answer_like_the_originals(translated):
             if stored is not None:
                 found = compare(one, getattr(module, one.name), restored(stored), module)
                 matches += found.matches + found.timeouts
+                rows += found.rows or 0
                 if found.text:
                     differences[file.module, one.name] = found.text
 
     assert differences == {}
     assert list(patterns) == []
-    assert matches > 500
+    assert idle == []
+    assert matches > 1_500
+    assert rows > 1_000
 
 
 def test_nine_conditions_in_ten_are_translated(translated):

@@ -16,7 +16,7 @@ from pyflinkcep.migrate.conditions.stub import reason_of, stub
 from pyflinkcep.migrate.java.declarations import JavaType, written_type
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of
-from pyflinkcep.migrate.java.types import BOOLEAN, is_boxed, is_numeric, unboxed
+from pyflinkcep.migrate.java.types import BOOLEAN, is_plain, unboxed
 from pyflinkcep.migrate.meaning.bodies import folded_body, has_aggregates, helper_lines
 from pyflinkcep.migrate.meaning.changes import checked_changes
 from pyflinkcep.migrate.meaning.loops import streams_folded
@@ -128,8 +128,7 @@ def _event_type(function: Function, given: str | None) -> JavaType:
 def event_value(event: JavaType, name: str) -> Expression:
     """Return what a parameter for an event means: a plain value is its column ``value``."""
     variable = Var(name, event)
-    plain = is_numeric(event) or is_boxed(event) or event.name in ("String", "boolean")
-    return Get(variable, "value", event) if plain and not event.dims else variable
+    return Get(variable, "value", event) if is_plain(event) else variable
 
 
 def _prepared(

@@ -15,7 +15,7 @@ from pyflinkcep.migrate.functions.rows import JSON_OBJECTS, ddl_of, json_columns
 from pyflinkcep.migrate.java.declarations import JavaType, written_type
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
-from pyflinkcep.migrate.java.types import LONG, UNKNOWN
+from pyflinkcep.migrate.java.types import LONG, UNKNOWN, is_plain
 from pyflinkcep.migrate.meaning.bodies import helper_lines
 from pyflinkcep.migrate.meaning.changes import checked_changes
 from pyflinkcep.migrate.meaning.names import checked_names, tag_constant
@@ -241,6 +241,8 @@ class _Translator:
         if kind in _OF_EVENT and any(_changes_event(one) for one in all_statements(statements)):
             before = [f"event = {python.use('fields_of')}(event)"]
             python.made.add("event")
+        elif kind not in _OF_EVENT and is_plain(reader.event_type):
+            before = [f"match = {python.use('values_of')}(match)"]
         write, ddl = self._row_writer(python, result), None
         if result.name in JSON_OBJECTS:
             ddl = json_columns(statements, self.project, self.source)

@@ -19,6 +19,7 @@ __all__ = [
     "is_enum",
     "is_floating",
     "is_numeric",
+    "is_plain",
     "is_whole",
     "never_equal",
     "quoted",
@@ -71,6 +72,11 @@ def is_floating(type_: JavaType) -> bool:
 def is_numeric(type_: JavaType) -> bool:
     """Whether Java computes with the values."""
     return is_whole(type_) or is_floating(type_) or unboxed(type_) == JavaType("char")
+
+
+def is_plain(type_: JavaType) -> bool:
+    """Whether events of a type are single values, which have the column ``value``."""
+    return (is_numeric(type_) or type_.name in ("String", "boolean", "Boolean")) and not type_.dims
 
 
 def never_equal(a: JavaType, b: JavaType) -> bool:

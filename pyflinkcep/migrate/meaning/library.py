@@ -18,6 +18,7 @@ from pyflinkcep.migrate.java.types import (
     is_boxed,
     is_enum,
     is_numeric,
+    is_plain,
     unboxed,
 )
 from pyflinkcep.migrate.meaning.json_events import json_call
@@ -25,7 +26,7 @@ from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.static import formatted
 from pyflinkcep.migrate.meaning.streams import list_call, map_call, stream_call
 from pyflinkcep.migrate.meaning.times import time_call
-from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Get
+from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Get, Lambda, Var
 
 __all__ = ["by_name", "library_call"]
 
@@ -179,7 +180,12 @@ def _of_context(
     reader: Reading, name: str, operands: tuple[Expression, ...], node: Node
 ) -> Expression | None:
     if name == "getEventsForPattern" and len(operands) == 1:
-        return Call("events", operands, JavaType("Iterable", (reader.event_type,)))
+        type_ = JavaType("Iterable", (reader.event_type,))
+        if not is_plain(reader.event_type):
+            return Call("events", operands, type_)
+        value = Get(Var("each", UNKNOWN), "value", reader.event_type)
+        values = Lambda(("each",), value, reader.event_type)
+        return Call("Stream.map", (Call("events", operands, JavaType("Iterable")), values), type_)
     if name in ("timestamp", "currentProcessingTime") and not operands:
         return Call(f"ctx.{name}", (), LONG)
     if name == "output" and len(operands) == 2:

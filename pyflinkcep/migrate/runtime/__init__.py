@@ -97,6 +97,7 @@ from pyflinkcep.migrate.runtime.values import (
     stream_min,
     stream_sum,
     time_of,
+    values_of,
 )
 
 __all__ = [
@@ -187,4 +188,5 @@ __all__ = [
     "to_float32",
     "trim",
     "truncated",
+    "values_of",
 ]

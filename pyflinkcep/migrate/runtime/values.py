@@ -7,7 +7,7 @@ import json
 import logging
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -19,7 +19,7 @@ __all__ = [
     "Iterator", "collected", "compare", "current_millis", "distinct", "enum_of", "equal_floats",
     "fields_of", "first_of", "item", "joined", "json_object", "json_text", "log", "millis",
     "of_millis", "ordinal", "row_of", "rows_of", "same_boxed", "stream_average", "stream_max",
-    "stream_min", "stream_sum", "time_of",
+    "stream_min", "stream_sum", "time_of", "values_of",
 ]  # fmt: skip
 
 
@@ -174,6 +174,11 @@ def rows_of(values: Iterable[Any] | None, *names: str) -> list[Any] | None:
 def current_millis() -> int:
     """Return the wall clock in milliseconds."""
     return time.time_ns() // 1_000_000
+
+
+def values_of(match: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Return a match of plain values with these in place of the events that have them."""
+    return {stage: [event.value for event in events] for stage, events in match.items()}
 
 
 def enum_of(name: str | None, *names: str) -> str:
