@@ -16,7 +16,7 @@ from pyflinkcep.migrate.chains.objects import names_in, names_reached
 from pyflinkcep.migrate.chains.values import Code, Constant, Link, Made, Symbol, Unknown, Value
 from pyflinkcep.migrate.conditions import joined_columns, translate_condition, translate_value
 from pyflinkcep.migrate.conditions.combined import combined
-from pyflinkcep.migrate.conditions.known import Given, GivenFunction, captured
+from pyflinkcep.migrate.conditions.known import Given, GivenFunction, array_of, captured
 from pyflinkcep.migrate.functions import translate_comparator, translate_function
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, written_type
 from pyflinkcep.migrate.java.literals import Constant as JavaConstant
@@ -239,6 +239,9 @@ def known(code: Code, project: Project, *, captures: bool = True) -> dict[str, A
     for name, value in code.scope.all().items():
         seen = name.removeprefix("this.") in used
         given = _known(name, value, project, captures) if seen else None
+        kind = code.scope.type_of(name) or ""
+        if isinstance(given, tuple) and kind.endswith("[]"):
+            given = array_of(given, written_type(kind), project)
         if given is not None:
             found[name] = given
     return found

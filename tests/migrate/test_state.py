@@ -22,6 +22,9 @@ class Job {{
     static Object shape(Event e) {{ return new Pair(e.n, new Inner(e.name)); }}
     static final Predicate<Event> HIGH = e -> e.n > 6;
     static final Predicate<Event> EVEN = e -> e.n % 2 == 0;
+    static SimpleCondition<Event> among(Integer... given) {{
+        return SimpleCondition.of(e -> Arrays.asList(given).contains(e.n));
+    }}
     static int limit = 7;
     static int moving = 3;
     static boolean beyond(Event e) {{ return e.n > limit; }}
@@ -147,6 +150,8 @@ HOLDS = {
     ),
 }
 HOLDS |= {
+    "among(2, 5)": {2, 5},
+    "among(4)": {4},
     "SimpleCondition.of(HIGH.and(EVEN.negate())::test)": {7, 9},
     "SimpleCondition.of(e -> HIGH.negate().test(e) && EVEN.or(HIGH).test(e))": {0, 2, 4, 6},
     "SimpleCondition.of(e -> { int x; return (x = e.n * 2) > 4 && x < 13; })": {3, 4, 5, 6},

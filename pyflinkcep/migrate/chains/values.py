@@ -283,6 +283,11 @@ class Scope:
         outer = {} if self.outer is None else self.outer.all()
         return {**outer, **self.values}
 
+    def all_types(self) -> dict[str, str]:
+        """Return the Java types of all variables that can be seen."""
+        outer = {} if self.outer is None else self.outer.all_types()
+        return {**outer, **self.types}
+
     def snapshot(self) -> Scope:
         """Return a copy that later changes do not touch."""
-        return Scope(self.source, self.owner, None, self.all(), {}, self.object())
+        return Scope(self.source, self.owner, None, self.all(), self.all_types(), self.object())

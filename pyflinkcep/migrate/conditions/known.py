@@ -16,7 +16,7 @@ from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.scope import Findings, Scope
 from pyflinkcep.migrate.meaning.tree import Call, Captured, Const, Expression, Untranslatable
 
-__all__ = ["Given", "GivenFunction", "captured", "expression_of"]
+__all__ = ["Given", "GivenFunction", "array_of", "captured", "expression_of"]
 
 
 @attrs.frozen
@@ -66,6 +66,12 @@ def expression_of(value: Any, project: Project) -> Expression | None:
     if isinstance(value, GivenFunction):
         return _function(value, project)
     return _object(value, project) if isinstance(value, Given) else None
+
+
+def array_of(values: tuple[Any, ...], type_: JavaType, project: Project) -> Expression | None:
+    """Return an array of known values; None if not all are known."""
+    found = expression_of(values, project)
+    return attrs.evolve(found, type=type_) if isinstance(found, Call) else None
 
 
 def _function(value: GivenFunction, project: Project) -> Expression | None:
