@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from pyflinkcep.matching.columns import Flags, Ints
 from pyflinkcep.matching.pieces import in_one_piece
 
-__all__ = ["changes", "differ", "has_mixed_hashes", "ranks"]
+__all__ = ["changes", "differ", "has_mixed_hashes", "one_of_each", "ranks"]
 
 Columns = Sequence[pa.ChunkedArray]
 
@@ -56,6 +56,21 @@ def changes(columns: Columns) -> Flags:
 def has_mixed_hashes(columns: Columns, hashes: Ints) -> bool:
     """Whether different keys, sorted by hash, share a hash, which is very rare."""
     return bool((changes(columns) & (hashes[1:] == hashes[:-1])).any()) if columns else False
+
+
+def one_of_each(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
+    """
+    Return floats with one zero and one NaN, of whose many forms keys know one, as Spark's do.
+
+    Examples
+    --------
+    >>> one_of_each(pa.chunked_array([[-0.0, None, 1.5]])).to_pylist()
+    [0.0, None, 1.5]
+    """
+    if pa.types.is_float16(numbers.type):
+        numbers = numbers.cast(pa.float32())
+    nan, zero = (pa.scalar(value, numbers.type) for value in (float("nan"), 0.0))
+    return pc.if_else(pc.is_nan(numbers), nan, pc.add(numbers, zero))
 
 
 def ranks(column: pa.ChunkedArray, order: Callable[[pa.Scalar], Any] | None = None) -> Ints:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.keys import one_of_each
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.ordering import order_by_group, order_by_group_and_time
 from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
@@ -70,7 +71,7 @@ class Times:
         column = _column(table, field, "timestamp")
         type_ = column.type
         is_time = pa.types.is_timestamp(type_)
-        if not size or column.null_count or not (is_time or pa.types.is_integer(type_)):
+        if column.null_count or not (is_time or pa.types.is_integer(type_)):
             return cls(*_by_microseconds(_by_row(table, column)))
         try:
             if is_time and type_.unit == "s":
@@ -80,7 +81,7 @@ class Times:
         except pa.ArrowInvalid:
             return cls(*_by_microseconds(_by_row(table, column)))
         found = cls(raw, PER_MS[type_.unit], type_) if is_time else cls(raw)
-        if not is_time:
+        if size and not is_time:
             found._check(table, field)
         return found
 
@@ -224,7 +225,7 @@ def _paired(left: Ints, right: Ints) -> pa.ChunkedArray:
 def _codes(column: pa.ChunkedArray) -> Ints:
     """Return a number for each value, 0 for the first and so on; null and NaN are values."""
     if pa.types.is_floating(column.type):
-        column = pc.add(column, 0.0 if column.type != pa.float16() else pa.scalar(0, column.type))
+        column = one_of_each(column)
     try:
         encoded = in_one_piece(column.dictionary_encode(null_encoding="encode"))
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):

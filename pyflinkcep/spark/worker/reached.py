@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 
 from pyflinkcep.matching.columns import Flags, Ints
 from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.keys import one_of_each
 from pyflinkcep.matching.results import REACHED, Found
 from pyflinkcep.matching.retyping import retyped
 from pyflinkcep.runtime import RuntimeContext
@@ -154,9 +155,9 @@ class FirstTimes:
 def _codes(column: pa.ChunkedArray) -> Ints:
     """Return numbers from 0 that tell the values of a column apart; null and NaN are values."""
     if pa.types.is_nested(column.type):
-        column = pa.chunked_array([pa.array([repr(value) for value in column.to_pylist()])])
+        column = pa.chunked_array([pa.array([_text(value) for value in column.to_pylist()])])
     elif pa.types.is_floating(column.type):
-        column = pc.add(column, 0.0)  # one zero
+        column = one_of_each(column)
     encoded = column.combine_chunks().dictionary_encode().indices
     codes: Ints = pc.add(pc.cast(encoded, pa.int64()), 1).fill_null(0).to_numpy()
     return codes
@@ -178,10 +179,18 @@ def _firsts(codes: Ints) -> Flags:
 
 
 def _place(groups: Sequence[pa.ChunkedArray], row: int, numbers: Ints) -> tuple[Any, ...]:
-    values = (column[row].as_py() for column in groups)
-    return *(repr(value + 0.0 if isinstance(value, float) else value) for value in values), int(
-        numbers[row]
-    )
+    return *(_text(column[row].as_py()) for column in groups), int(numbers[row])
+
+
+def _text(value: Any) -> str:
+    """Return a text that is the same for values of one group, such as 0.0 and -0.0 in a list."""
+    if isinstance(value, float):
+        return repr(value + 0.0)
+    if isinstance(value, dict):
+        value = value.values()
+    elif not isinstance(value, list):
+        return repr(value)
+    return f"[{', '.join(map(_text, value))}]"
 
 
 def _since_previous(taken: Ints, firsts: Ints, lasts: Ints) -> Ints:

@@ -10,6 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -139,6 +140,14 @@ def test_columns_that_records_have_as_methods() -> None:
 _OF_TIME = Pattern.begin("a").next("b").within(timedelta(milliseconds=2))
 
 
+def test_no_times() -> None:
+    """Where there are no events, the times of matches have the type of the events' times as well."""
+    moments = pa.array([], pa.timestamp("us", "UTC"))
+    found = match(_OF_TIME, pa.table({"n": [], "t": moments}), timestamp="t").toArrow()
+
+    assert found.schema.field("matchTimestamp").type == moments.type
+
+
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
 @pytest.mark.parametrize("zone", [None, "UTC", "America/New_York"])
 def test_times_of_any_unit(unit: str, zone: str | None) -> None:
@@ -198,6 +207,20 @@ def test_keys_of_any_type(keys: pa.Array, how: str) -> None:
     found = match(Pattern.begin("a").next("b"), table, timestamp="at", key=key)
 
     assert [(m["a"][0].n, m["b"][0].n) for m in found] == [(1, 4), (0, 3), (2, 5)]
+
+
+@pytest.mark.parametrize("type_", ["float16", "float32", "float64"])
+def test_forms_of_zero_and_nan_are_one_key(type_: str) -> None:
+    """Floats that Spark groups together are one key, whatever their bits."""
+    bits = np.array(
+        [0x7FF8_0000_0000_0000, 0xFFF8_0000_0000_0000, 0x7FF8_0000_0000_0001], np.uint64
+    )
+    nans = bits.view(np.float64)
+    keys = pa.array(np.r_[nans, 0.0, -0.0, 0.0].astype(type_))
+    pattern = Pattern.begin("a").next("b").next("c")
+
+    found = match(pattern, {"k": keys, "n": range(6)}, key="k")
+    assert [[one[stage][0].n for stage in "abc"] for one in found] == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_functions_of_records() -> None:

@@ -66,15 +66,19 @@ def test_a_partition_reaches_what_a_funnel_counts(
     st.lists(
         st.tuples(
             st.sampled_from([None, 0.0, -0.0, float("nan")]),
-            st.sampled_from([None, (1,), (2,)]),
+            st.sampled_from([None, 1.0, 0.0, -0.0, float("nan")]),
             st.integers(0, 2),
             st.booleans(),
         )
     )
 )
 def test_first_times(rows: list[tuple[Any, ...]]) -> None:
-    """Null, NaN, either zero and structs are keys and groups, however the rows of a key are cut."""
-    groups = pa.struct([("x", pa.int64())])
+    """
+    Null, NaN, either zero and structs are keys and groups, however the rows of a key are cut.
+
+    NaN, and the zeros, are one key and one group, inside of structs and lists too.
+    """
+    groups = pa.struct([("x", pa.list_(pa.float64()))])
     rows.sort(key=lambda row: repr(_key(row)))
     firsts, found, seen = FirstTimes(1), [], set()
     parts: list[list[tuple[Any, ...]]] = [[]]
@@ -84,13 +88,14 @@ def test_first_times(rows: list[tuple[Any, ...]]) -> None:
             parts.append([])
     for part in filter(None, parts):
         key = pa.chunked_array([pa.array([row[0] for row in part], pa.float64())])
-        values = [None if row[1] is None else {"x": row[1][0]} for row in part]
+        values = [None if row[1] is None else {"x": [row[1]]} for row in part]
         group = pa.chunked_array([pa.array(values, groups)])
         flags = firsts.of([key, group], np.asarray([row[2] for row in part]))
         found += list(zip(*(flag.tolist() for flag in flags), strict=True))
 
     for row, flags in zip(rows, found, strict=True):
-        places = [(_key(row), row[1]), (_key(row), row[1], row[2])]
+        group_ = _one(row[1])
+        places = [(_key(row), group_), (_key(row), group_, row[2])]
         assert flags == tuple(place not in seen for place in places)
         seen.update(places)
 
@@ -106,7 +111,11 @@ def test_first_times_of_many_groups() -> None:
 
 
 def _key(row: tuple[Any, ...]) -> str:
-    return repr(None if row[0] is None else row[0] + 0.0)
+    return _one(row[0])
+
+
+def _one(value: float | None) -> str:
+    return repr(None if value is None else value + 0.0)
 
 
 def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
