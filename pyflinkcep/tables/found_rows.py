@@ -10,6 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.errors import InputError
 from pyflinkcep.matching.output import MATCH_TIME, known_times, stage_column, times_of_matches
 from pyflinkcep.matching.pieces import in_one_piece, integers
 from pyflinkcep.matching.results import Found, Result
@@ -75,8 +76,22 @@ class FoundRows:
         return found.results([events[place] for place in places.tolist()])
 
     def arrow(self) -> pa.Table:
-        """Return the matches in columns."""
+        """
+        Return the matches in columns.
+
+        Raises
+        ------
+        InputError
+            If two would have one name.
+        """
         found = self.found
+        names = [*self.keys, MATCH_TIME, *self.stages]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            raise InputError(
+                f"toArrow() would have two columns named {repeated}",
+                "rename the stage or the key column",
+            )
         first = integers(found.handles[found.firsts])
         columns = [in_one_piece(column.take(first)) for column in self.keys.values()]
         columns.append(match_times(found, self.times, self.window_ms))
@@ -84,7 +99,6 @@ class FoundRows:
             stage_column(found, stage, lambda rows: self.table.take(integers(rows)))
             for stage in self.stages
         ]
-        names = [*self.keys, MATCH_TIME, *self.stages]
         fields = [
             pa.field(name, column.type, nullable=name not in self.stages)
             for name, column in zip(names, columns, strict=True)

@@ -149,7 +149,7 @@ def match(
     exact = _exact_times(given, timestamp)
     key_of = (lambda _: None) if key is None else key_getter(key)
     keys = [grouping_key(key_of(event)) for event in given]
-    order = None if delay is not None else tie_order(given, exact)
+    order = tie_order(given, exact)
     results = arrived(pattern, given, [time // 1000 for time in exact], keys, delay, limit, order)
     found = Matches(match for _, match in results.matches)
     found._timeouts = [Timeout(match, time) for time, match in results.timeouts]

@@ -181,6 +181,8 @@ class Matches(Sequence[dict[str, list[EventT]]]):
         ------
         NotSupportedError
             If the events are objects, or their values have no type in Arrow.
+        InputError
+            If a key and a stage have one name.
         """
         if self._lookup is None:
             raise NotSupportedError(

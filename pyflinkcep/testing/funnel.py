@@ -76,7 +76,7 @@ def funnel(
         given.__getitem__,
         expressions=over_numbers(run.expressions, given),
     )
-    feed(KeyedCepOperator(operator, output), run.given)
+    feed(KeyedCepOperator(operator, output, run.given.order_of_numbers), run.given)
     getters = [field_getter(name, "by") for name in settings.by]
     reaches = [
         Reach(

@@ -246,6 +246,6 @@ class Run:
             [time // 1000 for time in exact],
             [None if key_of is None else grouping_key(key_of(event)) for event in given],
             None if delay is None else delay_ms(delay),
-            None if delay is not None else tie_order(given, exact),
+            tie_order(given, exact),
         )
         return cls(here, nfa, arrived, expressions_over_stages(nfa, given) if given else None)

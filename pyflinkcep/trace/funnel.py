@@ -112,8 +112,8 @@ class FunnelSettings:
                 "write by='country' or by=['country', 'device']; add a computed one to the events",
             )
         asked = cls(tuple(names), _named_quantiles(name, quantiles))
-        own = [*COUNTS, *_REACHED, *asked.quantiles]
-        taken = [one for one in names if one in own or list(names).count(one) > 1]
+        own = {column.lower() for column in (*COUNTS, *_REACHED, *asked.quantiles)}
+        taken = [one for one in names if one.lower() in own or list(names).count(one) > 1]
         if taken:
             raise InvalidArgumentError(
                 f"{name}: by names {taken[0]!r}, and there is another column of that name",

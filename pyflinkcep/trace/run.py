@@ -56,6 +56,12 @@ class Input:
     order: Callable[[Any], Any] | None = None
     cut: tuple[Any, int] | None = None
 
+    @property
+    def order_of_numbers(self) -> Callable[[int], Any] | None:
+        """The order for events that are known by their numbers."""
+        order, events = self.order, self.events
+        return None if order is None else lambda number: order(events[number])
+
 
 def traced(
     pattern: Pattern,
@@ -114,8 +120,7 @@ def watched(
         expressions=fields,
         recorder=recorder,
     )
-    order, of = given.order, given.events
-    keyed = KeyedCepOperator(operator, output, order and (lambda number: order(of[number])))
+    keyed = KeyedCepOperator(operator, output, given.order_of_numbers)
     with suppress(EnoughError):
         feed(keyed, given)
     fewest = {stage.name: _fewest(stage) for stage in stages if not stage.is_absent}

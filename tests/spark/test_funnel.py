@@ -75,9 +75,9 @@ def test_what_cannot_be_counted_is_refused(spark: SparkSession, tmp_path: Path) 
     """Streams have rows and no funnel; columns must exist, and events have times."""
     source = FileSource(tmp_path / "source")
     stream = CEP.pattern(keyBy(source.stream(spark), "user"), Pattern.begin("a"))
-    events = spark.createDataFrame([("a", 1, 2)], "k string, t bigint, stage int")
+    events = spark.createDataFrame([("a", 1, 2, 3)], "k string, t bigint, Stage int, Began int")
     bounded = found_on(events, Pattern.begin("a"))
-    by_stage = CEP.pattern(keyBy(events, "stage"), Pattern.begin("a")).inEventTime("t")
+    by_stage = CEP.pattern(keyBy(events, "Stage"), Pattern.begin("a")).inEventTime("t")
 
     def refused(call: Any, **arguments: Any) -> str:
         with pytest.raises(CepError) as raised:
@@ -87,7 +87,9 @@ def test_what_cannot_be_counted_is_refused(spark: SparkSession, tmp_path: Path) 
     assert "groupBy(window('stageTimestamp'" in refused(stream.funnel)
     assert "write inEventTime('column')" in refused(stream.inProcessingTime().reached)
     assert "did you mean 'k'?" in refused(bounded.funnel, by="kk")
-    assert "two columns named 'stage'" in refused(by_stage.funnel)
+    assert "two columns named ['stage']" in refused(by_stage.funnel)
+    assert "by names 'Stage'" in refused(bounded.funnel, by="Stage")
+    assert bounded.funnel(by="Began").columns[0] == "Began"
     assert "expected quantiles from 0 to 1" in refused(bounded.funnel, quantiles=[50])
     assert "expected by to be names of columns" in refused(bounded.reached, by=F.col("k"))
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -31,6 +31,7 @@ __all__ = [
     "MATCH_TIME",
     "STAGE_TIME",
     "add_output",
+    "check_distinct",
     "check_tag",
     "match_rows",
     "match_schema",
@@ -149,14 +150,24 @@ def match_schema(source: EventSource, stages: Sequence[str], time_name: str) -> 
     fields = [StructField(key.name, key.type) for key in source.keys]
     fields.append(StructField(time_name, time_type if source.time_unit else LongType()))
     fields += [StructField(stage, ArrayType(event, False), False) for stage in stages]
+    check_distinct(fields, f"pattern {source.pattern}: toDF()", "or use select()")
+    return StructType(fields)
+
+
+def check_distinct(fields: Iterable[StructField], what: str, or_else: str = "") -> None:
+    """
+    Refuse a result with columns of one name, which ignores case, as Spark's names do.
+
+    Raises
+    ------
+    InputError
+        If there are such columns.
+    """
     names = [field.name.lower() for field in fields]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
-        raise InputError(
-            f"pattern {source.pattern}: toDF() would have two columns named {repeated}",
-            "rename the stage or the key column, or use select()",
-        )
-    return StructType(fields)
+        hint = f"rename the stage or the key column, {or_else}".rstrip(", ")
+        raise InputError(f"{what} would have two columns named {repeated}", hint)
 
 
 def tagged_events(events: DataFrame, output: str, schema: StructType) -> DataFrame:

@@ -292,6 +292,15 @@ def test_columns_of_matches() -> None:
     ]
 
 
+def test_columns_of_matches_have_names_of_their_own() -> None:
+    """A key that is named as a stage is found, but not shown in columns, where it would be twice."""
+    table = ARROW.rename_columns({"k": "low"})
+
+    assert len(match(LOW_HIGH, table, key="low")) == len(FOUND)
+    with pytest.raises(InputError, match=r"two columns named \['low'\]"):
+        match(LOW_HIGH, table, key="low").toArrow()
+
+
 _WITHOUT_PANDAS = """
 import sys
 import pyarrow as pa

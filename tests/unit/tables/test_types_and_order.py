@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep import LongDecimalWarning, Pattern, match, matchSase
-from pyflinkcep.testing import trace
+from pyflinkcep.testing import funnel, trace
 
 
 def _answer(pattern: Pattern, events: Any) -> Any:
@@ -54,7 +54,7 @@ def test_columns_that_are_always_null(text: str) -> None:
 
 
 def test_order_to_the_microsecond() -> None:
-    """Events of one millisecond are in the order of their microseconds, as in a job of Spark."""
+    """Events of one millisecond are in the order of their microseconds, as in all jobs of Spark."""
     start = datetime(2024, 1, 1, tzinfo=UTC)
     us = [(0, 3), (0, 1), (5, 999), (0, 2), (5, 1)]
     times = [start + timedelta(milliseconds=ms, microseconds=own) for ms, own in us]
@@ -78,12 +78,16 @@ def test_order_to_the_microsecond() -> None:
         assert sorted(m["b"][0]["n"] for m in lists) == [0, 2, 4]
         found = matchSase(query, events, timestamp="at")
         assert [(m["a"][0]["n"], m["b"][0]["n"]) for m in found] == [(1, 3), (3, 0), (0, 4), (4, 2)]
+        grows = Pattern.begin("a").next("b").where("n > last(a.n)")
+        reached = {row["stage"]: row["partialMatches"] for row in funnel(grows, events, "at").rows}
+        assert reached == {"a": 5, "b": 2}
         traced = trace(pattern, events, timestamp="at").matches
         assert [(m["a"][0]["n"], m["b"][0]["n"]) for m in traced] == [
             (1, 3), (3, 0), (0, 4), (4, 2)
         ]  # fmt: skip
-    arrived = match(pattern, rows, timestamp="at", delayThreshold=timedelta(seconds=1))
-    assert arrived[0]["a"][0]["n"] == 0  # as they arrived, as on a stream
+    arriving = {"timestamp": "at", "delayThreshold": timedelta(seconds=1)}
+    for found in (match(pattern, rows, **arriving), trace(pattern, rows, **arriving).matches):
+        assert [(m["a"][0]["n"], m["b"][0]["n"]) for m in found] == [(1, 3), (3, 0), (0, 4), (4, 2)]
 
 
 def test_long_decimals_are_compared_with_a_warning() -> None:

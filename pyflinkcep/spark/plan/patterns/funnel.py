@@ -18,7 +18,7 @@ from pyspark.sql.types import (
 
 from pyflinkcep.errors import InputError, NotSupportedError, did_you_mean
 from pyflinkcep.matching.columns import PREFIX, quoted
-from pyflinkcep.spark.plan.outputs import STAGE_TIME, match_times
+from pyflinkcep.spark.plan.outputs import STAGE_TIME, check_distinct, match_times
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.worker.consumers import MAIN
 from pyflinkcep.spark.worker.reached import ReachedConsumer
@@ -28,6 +28,7 @@ __all__ = ["funnel_of", "reached_rows"]
 
 
 _NEW_IN_GROUP, _NEW_KEY = f"{PREFIX}newInGroup", f"{PREFIX}newKey"
+_BEGAN, _FOUND = f"{PREFIX}began", f"{PREFIX}found"
 
 
 def reached_rows(
@@ -73,13 +74,7 @@ def reached_rows(
     ]
     if marks_keys:
         fields += [StructField(name, BooleanType(), False) for name in (_NEW_IN_GROUP, _NEW_KEY)]
-    names = [field.name for field in fields]
-    repeated = [name for name in names if names.count(name) > 1]
-    if repeated:
-        raise InputError(
-            f"pattern {source.pattern}: a funnel would have two columns named {repeated[0]!r}",
-            "rename the key column",
-        )
+    check_distinct(fields, f"pattern {source.pattern}: a funnel")
     columns = [*(key.column for key in source.keys), *added]
     return ReachedConsumer(
         {MAIN: StructType(fields)},
@@ -116,13 +111,13 @@ def funnel_of(
     counted = rows.groupBy(*by, "step").agg(
         F.count_if(_NEW_KEY).alias("keys"),
         F.count(F.lit(1)).alias("partialMatches"),
-        F.count_if(_NEW_IN_GROUP if has_key else since.isNull()).alias("began"),
+        F.count_if(_NEW_IN_GROUP if has_key else since.isNull()).alias(_BEGAN),
         *(F.percentile(since, F.lit(at)).alias(name) for name, at in settings.quantiles.items()),
     )
     facts = F.struct("keys", "partialMatches", *settings.quantiles)
     entries = F.collect_list(F.struct("step", facts))
     found = counted.groupBy(*by).agg(
-        F.map_from_entries(entries).alias("found"), F.sum("began").alias("began")
+        F.map_from_entries(entries).alias(_FOUND), F.sum(_BEGAN).alias(_BEGAN)
     )
     stages = F.array(*(_row(step, has_key, list(settings.quantiles)) for step in steps))
     return found.select(*by, F.inline(stages)).orderBy(*by, "step")
@@ -133,10 +128,10 @@ def _row(step: FunnelStep, has_key: bool, quantiles: Sequence[str]) -> Column:
     nothing = F.lit(0).cast("bigint")
 
     def of(number: int, name: str) -> Column:
-        return F.try_element_at("found", F.lit(number)).getField(name)
+        return F.try_element_at(_FOUND, F.lit(number)).getField(name)
 
     def size(number: int, name: str = unit) -> Column:
-        return F.coalesce(of(number, name) if number else F.col("began"), nothing)
+        return F.coalesce(of(number, name) if number else F.col(_BEGAN), nothing)
 
     own = size(step.number)
     columns = {

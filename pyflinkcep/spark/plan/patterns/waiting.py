@@ -12,7 +12,7 @@ from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.arrivals import Arrivals
 from pyflinkcep.spark.plan.arrow_map import map_in_arrow
 from pyflinkcep.spark.plan.flush import by_bucket, stored_state
-from pyflinkcep.spark.plan.outputs import match_rows
+from pyflinkcep.spark.plan.outputs import check_distinct, match_rows
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.stream import watermark_of
 from pyflinkcep.spark.plan.watermark import StreamWatermark
@@ -57,6 +57,7 @@ def waiting(job: PatternJob, checkpoint: str, operator_id: int) -> DataFrame:
     plan = job.stream(match_rows(source, stages, None, job.nfa, of_query=False), {}).plan
     keys = [StructField(key.name, key.type) for key in source.keys]
     schema = StructType([*keys, *_FACTS])
+    check_distinct(schema, f"pattern {source.pattern}: waiting()")
     session = source.dataframe.sparkSession
     state = by_bucket(stored_state(session, plan, checkpoint, operator_id), None)
     name = f"{job.job.name} (waiting)"
