@@ -141,6 +141,8 @@ class LeafColumns:
                     )
                 ]
             return pa.array(sums)
+        if pa.types.is_null(column.type):
+            return pa.nulls(len(counts))
         plain = column.fill_null(0).to_numpy(zero_copy_only=False)
         if leaf.function == "total":
             plain = plain.astype(np.float64)

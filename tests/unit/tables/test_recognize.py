@@ -206,6 +206,18 @@ def test_sums_at_the_end_of_64_bits(dialect: Any) -> None:
             total(*numbers, type_=type_)
 
 
+@pytest.mark.parametrize("dialect", ["flink", "standard"])
+@pytest.mark.parametrize("argument", ["A.n", "A.n + 1"])
+def test_a_column_without_values(dialect: Any, argument: str) -> None:
+    """Of nothing but NULL every aggregate is NULL, as is what is computed of it; its count is 0."""
+    functions = ("SUM", "AVG", "MIN", "MAX", "FIRST", "LAST", "COUNT")
+    measures = ", ".join(f"{name}({argument}) AS {name.lower()}" for name in functions)
+    clause = f"ORDER BY at MEASURES {measures} PATTERN (A B) DEFINE A AS A.at = 1"
+    (found,) = matchRecognize([{"at": 1, "n": None}, {"at": 2, "n": None}], clause, dialect)
+
+    assert list(found.values()) == [None] * 6 + [0]
+
+
 def test_columns_with_names_of_our_own() -> None:
     """A column may have any name but those that begin as ours do, which are refused, as on Spark."""
     rows = {"at": [1, 2], "matched": [5, 6], "key": ["k", "k"], "argument 0": [7, 8]}
