@@ -88,6 +88,7 @@ class CEP:
         maxAhead: timedelta | str | None = None,
         name: str | None = None,
         parallelTasks: int | None = None,
+        onNullKey: OnNullKey = "fail",
     ) -> QueryStream: ...
 
     @staticmethod
@@ -164,9 +165,10 @@ class CEP:
             For streams: the most tasks that can work on the state at one time, fixed in the
             checkpoint. By default an eighth of the key groups, 16.
         onNullKey : {"fail", "drop"}
-            For patterns: what an event does whose time is null, or on a stream its key (all columns
-            of it): fail the job, or be dropped, on bounded input too. A stream's progress counts
-            dropped ones as ``numNullRecordsDropped``; ``sideOutputNullData`` returns them.
+            What an event does whose time is null, or on a stream its key (all columns of it): fail
+            the job, or be dropped, on bounded input too. A stream's progress counts dropped ones as
+            ``numNullRecordsDropped``; ``sideOutputNullData`` returns them. For queries only the
+            time counts: a null key is a key, and equals nothing in ``[attr]``.
 
         Returns
         -------
@@ -213,7 +215,6 @@ class CEP:
                 "comparator": (comparator, None),
                 "onTooManyPartialMatches": (onTooManyPartialMatches, "fail"),
                 "orderBy": (orderBy, None),
-                "onNullKey": (onNullKey, "fail"),
             }
             check_for_query(pattern, type, others)
             limit = PartialMatchLimit.of(maxPartialMatches, "fail")
@@ -336,6 +337,8 @@ class CEP:
         maxAhead: timedelta | str | None = None,
         name: str | None = None,
         parallelTasks: int | None = None,
+        maxPartialMatches: int | None = None,
+        onNullKey: OnNullKey = "fail",
     ) -> QueryStream:
         """
         Apply a query to the table that it names after FROM.
@@ -347,6 +350,8 @@ class CEP:
         text : str
             ``FROM trades PATTERN SEQ(…) …``.
         type, evaluation, output, keyGroups, onPatternChange, maxAhead, name, parallelTasks
+            See :meth:`pattern`.
+        maxPartialMatches, onNullKey
             See :meth:`pattern`.
 
         Raises
@@ -379,4 +384,6 @@ class CEP:
             maxAhead=maxAhead,
             name=name,
             parallelTasks=parallelTasks,
+            maxPartialMatches=maxPartialMatches,
+            onNullKey=onNullKey,
         )

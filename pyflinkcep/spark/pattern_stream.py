@@ -320,8 +320,8 @@ class PatternStream(CountedMatches):
         ------
         NotSupportedError
             If the pattern has a skip strategy or a condition that is a function of the context,
-            there is a comparator or ``maxPartialMatches``, or event lists were requested, which
-            list the matches.
+            there is a comparator, ``maxPartialMatches`` or a side output, or event lists were
+            requested, which list the matches.
 
         Examples
         --------
@@ -335,6 +335,7 @@ class PatternStream(CountedMatches):
             )
         if self._limit is not None:
             raise compressed_with_limit()
+        self._refuse_sides("compressed()")
         return CompressedStream(CompressedPattern.of(self._job(timeout_handling=False)))
 
     # --- helpers

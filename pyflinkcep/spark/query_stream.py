@@ -161,7 +161,7 @@ class QueryStream(SideOutputs):
         InputError
             If a column is missing or of an unsupported type.
         NotSupportedError
-            If late events go to a side output and the query has RETURN or HAVING.
+            If events left out go to a side output and the query has RETURN, HAVING or SLIDE.
 
         Examples
         --------
@@ -276,7 +276,8 @@ class QueryStream(SideOutputs):
         InvalidArgumentError
             If the query has HAVING, or not all matches are requested.
         NotSupportedError
-            If an evaluation was requested that lists the matches, or ``maxPartialMatches``.
+            If an evaluation was requested that lists the matches, ``maxPartialMatches``, or a side
+            output.
 
         Examples
         --------
@@ -284,6 +285,7 @@ class QueryStream(SideOutputs):
         1
         """
         refuse_totals(self._query, "compressed()")
+        self._refuse_sides("compressed()")
         return CompressedStream(CompressedQuery(self._job(self._how_compressed())))
 
     def whyNot(self, key: object = None, maxEvents: int = 2000) -> WhyNot:
@@ -343,6 +345,7 @@ class QueryStream(SideOutputs):
     def _totalled(self, totals: Totals, how: Evaluation) -> CepDataFrame:
         """Return the totals of windows."""
         assert self._query.window is not None
+        self._refuse_sides("SLIDE")
         return CompressedStream(CompressedQuery(self._job(how))).aggregate(
             *totals.aggregates,
             window=timedelta(milliseconds=self._query.window),
@@ -391,6 +394,7 @@ class QueryStream(SideOutputs):
             time_column=self._time_column,
             late_tag=self._late_tag,
             ahead_tag=self._ahead_tag,
+            null_tag=self._null_tag,
             limit=self._limit,
             evaluation=AUTOMATON,
             settings=attrs.evolve(self._settings, allows_null_keys=True),

@@ -9,6 +9,7 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
 
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.plan.calls import Schema
@@ -19,7 +20,7 @@ from pyflinkcep.spark.shown import shown, shown_in_notebook
 from pyflinkcep.spark.worker.consumers import Consumer, FunctionConsumer
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS
 
-__all__ = ["PatternSideOutputs", "SideOutputs"]
+__all__ = ["SideOutputs"]
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
@@ -79,6 +80,31 @@ class SideOutputs:
         self._settings.check_ahead_output()
         return attrs.evolve(self, ahead_tag=aheadDataOutputTag)
 
+    def sideOutputNullData(self, nullDataOutputTag: OutputTag) -> Self:
+        """
+        Send events that ``onNullKey="drop"`` drops to a side output, which needs no schema.
+
+        Parameters
+        ----------
+        nullDataOutputTag : OutputTag
+            The tag; its rows are the events themselves.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If ``CEP.pattern`` was not given ``onNullKey="drop"``.
+
+        Examples
+        --------
+        >>> bad = OutputTag("bad")
+        >>> kept = CEP.pattern(keyBy(events, "user"), pattern, onNullKey="drop").inEventTime("ts")
+        >>> kept.sideOutputNullData(bad).toDF().outputs
+        ['main', 'bad']
+        """
+        check_tag(nullDataOutputTag)
+        self._settings.check_null_output()
+        return attrs.evolve(self, null_tag=nullDataOutputTag)
+
     def _add_sides(self, schemas: dict[str, StructType], events: StructType) -> dict[str, str]:
         """Add the outputs for events left out; return them by their columns in a stream's job."""
         tags = {LATE: self._late_tag, AHEAD: self._ahead_tag, NULLS: self._null_tag}
@@ -116,27 +142,17 @@ class SideOutputs:
         asked = [f"{name}()" for name, tag in tags.items() if tag is not None]
         return asked[0] if events.isStreaming and asked else ""
 
-
-@attrs.frozen(eq=False, kw_only=True, repr=False)
-class PatternSideOutputs(SideOutputs):
-    """The side outputs of patterns: queries take events without a key as others."""
-
-    def sideOutputNullData(self, nullDataOutputTag: OutputTag) -> Self:
-        """
-        Send events that ``onNullKey="drop"`` drops to a side output, which needs no schema.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If ``CEP.pattern`` was not given ``onNullKey="drop"``.
-
-        Examples
-        --------
-        >>> bad = OutputTag("bad")
-        >>> kept = CEP.pattern(keyBy(events, "user"), pattern, onNullKey="drop").inEventTime("ts")
-        >>> kept.sideOutputNullData(bad).toDF().outputs
-        ['main', 'bad']
-        """
-        check_tag(nullDataOutputTag)
-        self._settings.check_null_output()
-        return attrs.evolve(self, null_tag=nullDataOutputTag)
+    def _refuse_sides(self, what: str) -> None:
+        """Refuse side outputs beside what has only one output."""
+        tags = {
+            "sideOutputLateData": self._late_tag,
+            "sideOutputAheadData": self._ahead_tag,
+            "sideOutputNullData": self._null_tag,
+        }
+        for method, tag in tags.items():
+            if tag is not None:
+                raise NotSupportedError(
+                    f"{what} with {method}(), whose events would not be in its result",
+                    f"leave {method}() out: the progress of a stream counts these events; or take "
+                    "them from toDF() of the same pattern or query without RETURN",
+                )

@@ -11,14 +11,14 @@ from pyflinkcep.pattern.coercion import as_count
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.patterns.waiting import waiting
 from pyflinkcep.spark.plan.patterns.why_not import why_not
-from pyflinkcep.spark.side_outputs import PatternSideOutputs
+from pyflinkcep.spark.side_outputs import SideOutputs
 from pyflinkcep.trace.why import WhyNot
 
 __all__ = ["ExplainedMatches"]
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
-class ExplainedMatches(PatternSideOutputs):
+class ExplainedMatches(SideOutputs):
     """What :class:`PatternStream` says of events that do not match."""
 
     _dataframe: DataFrame

@@ -238,10 +238,7 @@ def _event(query: Query, table: EventTable, match: MatchPositions) -> dict[str, 
     """Return the type and the time of the event that a match becomes, if it becomes one."""
     if query.event is None:
         return {}
-    time = table.times[last_event(match)]
-    if query.looks_ahead and query.window is not None:  # it is certain when its window has passed
-        time = table.times[min(own[0] for own in match.values())] + query.window
-    return {EVENT_TYPE: query.event, EVENT_TIME: time}
+    return {EVENT_TYPE: query.event, EVENT_TIME: table.times[last_event(match)]}
 
 
 def _refuse_compressed(query: Query, output: str, limit: PartialMatchLimit | None) -> None:

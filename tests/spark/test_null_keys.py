@@ -7,9 +7,11 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from pyflinkcep import CEP, keyBy, matchRecognize, parse
+from pyflinkcep import CEP, OutputTag, keyBy, matchRecognize, parse
+from pyflinkcep.errors import NotSupportedError
 from tests.spark.streams import FileSource, run, settings
 
 
@@ -48,3 +50,30 @@ def test_null_keys_of_queries_and_clauses(spark: SparkSession, tmp_path: Path) -
     rows = [(how, *row) for how, own in wanted.items() for row in own]
     found = [sorted(map(tuple, own), key=str) for own in (bounded, stream, rows)]
     assert found[0] == found[1] == found[2]
+
+
+def test_events_of_a_query_without_time_may_be_dropped(spark: SparkSession, tmp_path: Path) -> None:
+    """With onNullKey="drop" they are in a side output; an event without a key is still a key's."""
+    source = FileSource(tmp_path / "source")
+    source.add(
+        [(None, 11, "a", 11), ("u", None, "b", 31)], [(None, 21, "b", 21), ("u", 90, "x", 90)]
+    )
+    tag = OutputTag("bad")
+
+    def result(frame: DataFrame, evaluation: Any) -> Any:
+        query = parse("PATTERN SEQ(a x, b y) WHERE skip_till_next_match WITHIN 20 ms")
+        how = {"type": "name", "evaluation": evaluation, "keyGroups": 1, "onNullKey": "drop"}
+        return CEP.pattern(keyBy(frame, "user"), query, **how).inEventTime("time")
+
+    def ids(query: Any) -> Any:
+        return query.sideOutputNullData(tag).select(lambda m: (m["y"][0].id,), "id int")
+
+    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+        stream = run(ids(result(source.stream(spark), "auto")).tagged(), tmp_path / "checkpoint")
+        for evaluation in ("nfa", "backtracking"):
+            bounded = ids(result(source.bounded(spark), evaluation))
+            assert [row.id for row in bounded.collect()] == [21]
+            assert [row.id for row in bounded.getSideOutput(tag).collect()] == [31]
+    assert {row.tag: row[row.tag].id for row in stream.rows} == {"main": 21, "bad": 31}
+    with pytest.raises(NotSupportedError, match="sideOutputNullData"):
+        result(source.bounded(spark), "auto").sideOutputNullData(tag).compressed()

@@ -146,6 +146,10 @@ def test_another_query_reads_the_events_of_matches(spark: SparkSession) -> None:
     for given in (frame, keyBy(frame, "k")):
         stream = CEP.pattern(given, parse(text), type="kind").inEventTime("ts")
         assert Counter(map(tuple, stream.toDF().collect())) == expected
+    waits = "PATTERN SEQ(S a, ~(S n)) WHERE [k] AND n.x > a.x WITHIN 9 RETURN EVENT Top(a.x AS x)"
+    tops = sorted(tuple(row.values()) for row in matchSase(waits, events, "ts", "kind"))
+    waiting = CEP.pattern(frame, parse(waits), type="kind").inEventTime("ts").toDF()
+    assert sorted(map(tuple, waiting.collect())) == tops
     with pytest.raises(InvalidArgumentError, match="does not return the key"):
         CEP.pattern(keyBy(frame, "kind"), parse(text), type="kind").inEventTime("ts")
     unbounded = spark.readStream.format("rate").load().selectExpr("value AS ts", "'S' AS kind")

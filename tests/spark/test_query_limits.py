@@ -48,6 +48,33 @@ def test_types_and_constants_are_those_of_lists(spark: SparkSession) -> None:
 
 
 @pytest.mark.spark
+def test_columns_that_cannot_be_what_they_are_asked_for(spark: SparkSession) -> None:
+    """Texts with a collation, of which Spark calls others equal, and columns that are not there."""
+    frame = spark.range(1).selectExpr("id AS ts", "'A' AS type", "'x' COLLATE UTF8_LCASE AS s")
+
+    def stream(text: str, type: str = "type") -> Any:
+        return CEP.pattern(frame, parse(f"PATTERN {text}"), type=type).inEventTime("ts")
+
+    for text in (
+        "SEQ(A a, A b) WHERE a.s = 'X'",
+        "A a;A b WHERE [s = 'X']",
+        "SEQ(A a, A b) WHERE [s]",
+    ):
+        with pytest.raises(InputError, match=r"COLLATE|collate"):
+            stream(text).toDF()
+    with pytest.raises(InputError, match="expected the type column 's' to be string, got string c"):
+        stream("SEQ(A a)", type="s").toDF()
+    with pytest.raises(InputError, match="expected numbers, texts"):
+        stream("SEQ(A a)").compressed().aggregate("max(a.s)")
+    for text in ("RETURN a.z", "RETURN upper(a.z)", "WITHIN 5 SLIDE 5 GROUP BY z RETURN count(*)"):
+        with pytest.raises(InputError, match="z"):
+            stream(f"SEQ(A a) {text}").toDF()
+    for name in ("ts", "COUNT", "count_log10"):
+        with pytest.raises(InvalidArgumentError, match="two columns"):
+            stream(f"SEQ(A a) WHERE [ts] WITHIN 5 SLIDE 5 RETURN min(a.ts) AS {name}").toDF()
+
+
+@pytest.mark.spark
 def test_slices_at_the_ends_of_time(spark: SparkSession) -> None:
     """Time slices end with the first and the last time that there are."""
     rows = [

@@ -78,8 +78,6 @@ def kind_of(type_: DataType) -> Kind | None:
     """Return the kind of a type in match expressions; None if they cannot use it."""
     if isinstance(type_, DecimalType):
         return Kind.WIDE_DECIMAL if is_long_decimal(type_) else Kind.DECIMAL
-    if isinstance(type_, StringType) and type_.collation != "UTF8_BINARY":
-        return None
     return Kind.INTERVAL if isinstance(type_, DayTimeIntervalType) else common_kind(type_)
 
 

@@ -31,7 +31,13 @@ _KINDS: dict[type[DataType], Kind] = {
 
 
 def common_kind(type_: DataType) -> Kind | None:
-    """Return the kind of a type in match expressions and queries alike; None if it has none."""
+    """
+    Return the kind of a type in match expressions and queries alike; None if it has none.
+
+    Texts are compared byte by byte, so one with another collation has none.
+    """
+    if isinstance(type_, StringType) and type_.collation != "UTF8_BINARY":
+        return None
     return next((kind for known, kind in _KINDS.items() if isinstance(type_, known)), None)
 
 

@@ -104,7 +104,7 @@ def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:
             "name the column that holds an event's type: CEP.pattern(..., type='kind')",
         )
     found = dataframe.schema[name].dataType
-    if not isinstance(found, StringType):
+    if common_kind(found) is not Kind.STRING:
         raise InputError(
             f"query {query}: expected the type column {name!r} to be string, "
             f"got {found.simpleString()}",
@@ -139,7 +139,10 @@ def _kind_of(found: DataType, attribute: str, query: str) -> Kind:
     kind = common_kind(found)
     if kind is not None:
         return kind
+    problem, hint = "", "use a number, string, boolean, date or timestamp"
+    if isinstance(found, StringType):
+        problem = ", and strings are compared byte by byte here"
+        hint = "cast it to string before CEP.pattern, or lower(...) of it if case does not matter"
     raise InputError(
-        f"query {query}: the attribute {attribute!r} is {found.simpleString()}",
-        "use a number, string, boolean, date or timestamp",
+        f"query {query}: the attribute {attribute!r} is {found.simpleString()}{problem}", hint
     )
