@@ -180,8 +180,7 @@ class QueryStream(SideOutputs):
             with already_said(LongDecimalWarning):
                 return self._returned(pattern.toDF())
         job = self._job(how)
-        result = self._result(job, match_rows(job.source, self._query.variables))
-        return self._returned(result)
+        return self._returned(self._result(job, match_rows(job.source, self._query.variables)))
 
     def select(self, function: Select, schema: Schema) -> CepDataFrame:
         """
@@ -385,12 +384,11 @@ class QueryStream(SideOutputs):
 
     def _pattern(self) -> PatternStream:
         """Return the job of the pattern that the query is."""
-        analysed = self._analysed
-        attribute_kinds(self._query, self._dataframe, analysed.type_column)
+        attribute_kinds(self._query, self._dataframe, self._analysed.type_column)
         return PatternStream(
             dataframe=self._dataframe,
             keys=query_keys(self._query, self._keys),
-            pattern=analysed.pattern,
+            pattern=self._analysed.pattern,
             time_column=self._time_column,
             late_tag=self._late_tag,
             ahead_tag=self._ahead_tag,
