@@ -310,8 +310,7 @@ class QueryStream(SideOutputs):
         >>> logins.whyNot().facts.matches
         1
         """
-        problem = self._analysed.why_no_pattern
-        if problem is not None:
+        if (problem := self._analysed.why_no_pattern) is not None:
             raise NotSupportedError(
                 f"whyNot() of a query that is no pattern: {problem}",
                 "ask a part of it that is one, or explain(), which says how the query runs",
