@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import zipfile
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pyspark
 
@@ -17,6 +18,23 @@ _SITE = """<configuration>
 <property><name>fs.file.impl</name><value>QuickFileSystem</value></property>
 </configuration>
 """
+_FIRST = ("scala-library-", "spark-core_", "spark-catalyst_", "spark-sql_", "hadoop-client-api-")
+_LEFT_OUT = (
+    "HikariCP", "JLargeArrays", "JTransforms", "ST4", "algebra", "antlr-runtime", "arpack", "blas",
+    "breeze", "cats-kernel", "datanucleus", "derby", "hive-", "javax.jdo", "jdo-api", "jline",
+    "kubernetes-", "lapack", "scala-compiler", "spark-hive", "spark-kubernetes", "spark-mllib",
+    "spark-repl", "spire", "vertx-", "volcano-", "zjsonpatch",
+)  # fmt: skip
+"""The beginnings of names of jars that no test needs: Hive, Kubernetes, MLlib, Scala's shell."""
+
+_DEFAULTS = ("core-default.xml", "mapred-default.xml", "yarn-default.xml")
+_UNUSED = (
+    "fs.s3", "fs.azure", "fs.abfs", "fs.wasb", "fs.gs", "fs.ftp", "fs.adl", "ftp.", "ha.", "ipc.",
+    "hadoop.http", "hadoop.registry", "hadoop.zk", "hadoop.security.kms", "hadoop.security.crypto",
+    "hadoop.security.group.mapping.ldap", "mapreduce.client", "mapreduce.cluster", "mapreduce.job",
+    "mapreduce.map.", "mapreduce.reduce.", "mapreduce.shuffle", "mapreduce.task", "yarn.",
+)  # fmt: skip
+"""The beginnings of settings of what no test uses: other file systems, servers and clusters."""
 
 
 def make_spark_home(folder: Path) -> Path:
@@ -33,24 +51,52 @@ def make_spark_home(folder: Path) -> Path:
     jars = folder / "jars"
     jars.mkdir()
     for jar in (installed / "jars").iterdir():
-        (jars / jar.name).symlink_to(jar)
-    _add_quick_files(jars, folder / "classes")
+        if not jar.name.startswith(_LEFT_OUT):  # each name of a package is sought in every jar
+            (jars / jar.name).symlink_to(jar)
+    conf = folder / "conf"
+    conf.mkdir()
+    _add_quick_files(jars, conf)
+    _put_first(jars, conf)
+    _shorten_defaults(jars, conf)
     return folder
 
 
-def _add_quick_files(jars: Path, classes: Path) -> None:
+def _put_first(jars: Path, conf: Path) -> None:
+    """Let Java look into the folder, then the jars with most classes, then the others."""
+    found = [jar for name in _FIRST for jar in jars.glob(f"{name}*.jar")]
+    first = ":".join(map(str, [conf, *found]))
+    sides = (f"spark.{side}.extraClassPath {first}" for side in ("driver", "executor"))
+    (conf / "spark-defaults.conf").write_text("\n".join(sides), encoding="utf-8")
+
+
+def _shorten_defaults(jars: Path, conf: Path) -> None:
     """
-    Let every Spark with these jars set the permissions of files itself.
+    Leave settings of what no test uses out of Hadoop's defaults.
+
+    Each task and each broadcast reads or writes them all, more than a thousand.
+    """
+    hadoop = next(jars.glob("hadoop-client-api-*.jar"), None)
+    if hadoop is None:
+        return
+    with zipfile.ZipFile(hadoop) as jar:
+        for name in _DEFAULTS:
+            root = ElementTree.fromstring(jar.read(name))
+            for setting in root.findall("property"):
+                if (setting.findtext("name") or "").strip().startswith(_UNUSED):
+                    root.remove(setting)
+            ElementTree.ElementTree(root).write(conf / name, encoding="utf-8")
+
+
+def _add_quick_files(jars: Path, conf: Path) -> None:
+    """
+    Let every Spark of this home set the permissions of files itself.
 
     Hadoop starts a chmod for each file, dozens a micro-batch. Without a Java compiler it still
-    does. It is a jar, since a JVM that reads folders cannot save its classes.
+    does.
     """
     compiler, hadoop = shutil.which("javac"), next(jars.glob("hadoop-client-api-*.jar"), None)
     if compiler is None or hadoop is None:
         return
-    command = [compiler, "-proc:none", "-cp", str(hadoop), "-d", str(classes), str(_QUICK_FILES)]
+    command = [compiler, "-proc:none", "-cp", str(hadoop), "-d", str(conf), str(_QUICK_FILES)]
     if subprocess.run(command, capture_output=True, check=False).returncode == 0:
-        with zipfile.ZipFile(jars / "quick-files.jar", "w") as jar:
-            for file in classes.iterdir():
-                jar.write(file, file.name)
-            jar.writestr("core-site.xml", _SITE)
+        (conf / "core-site.xml").write_text(_SITE, encoding="utf-8")

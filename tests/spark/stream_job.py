@@ -79,11 +79,16 @@ def session(master: str) -> SparkSession:
 
 
 def main(master: str, folder: str, modes: str, files: str, slow_ms: str = "0") -> None:
-    """Run the job."""
+    """Run the job in a session of its own."""
     spark = session(master)
     spark.sparkContext.setLogLevel("OFF")
-    if not sys.stdin.readline():
-        return  # whoever was to say so has ended
+    if sys.stdin.readline():  # or else whoever was to say so has ended
+        run(spark, folder, modes, files, slow_ms)
+        spark.stop()
+
+
+def run(spark: SparkSession, folder: str, modes: str, files: str, slow_ms: str = "0") -> None:
+    """Run the job."""
     for mode in modes.split(","):
         if mode == "batch":
             table = spark.read.schema(SCHEMA).json(f"{folder}/source")
@@ -106,7 +111,6 @@ def main(master: str, folder: str, modes: str, files: str, slow_ms: str = "0") -
         query = writer.trigger(availableNow=True).start()
         print("started", flush=True)
         query.awaitTermination()
-    spark.stop()
 
 
 def alerts(table: DataFrame) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A key with a million events needs no million events in memory."""
+"""A key with half a million events needs no half a million events in memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from pyflinkcep import Pattern
 from tests.spark.support import on
 
-EVENTS = 1_000_000
+EVENTS = 500_000
 MEGABYTE = 1024  # of ru_maxrss, in kilobytes
 
 
@@ -22,9 +22,9 @@ def peak_at(event: Any) -> bool:
     return bool(event.value == 0)
 
 
-def test_one_key_with_a_million_events(spark: SparkSession) -> None:
+def test_one_key_with_half_a_million_events(spark: SparkSession) -> None:
     """The matches are right, and the worker grows by less than the events would take."""
-    padding = "x" * 100  # a million of these alone are 100 MB as Arrow, and more as Rows
+    padding = "x" * 200  # all of these alone are 100 MB as Arrow, and more as Rows
     frame = spark.range(EVENTS, numPartitions=2).select(
         F.lit("k").alias("key"),
         F.col("id").alias("ts"),

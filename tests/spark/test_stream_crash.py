@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from pyflinkcep.testing import OperatorTestHarness, matchSase
 from tests.conformance.cases import Event
-from tests.jvm import RECORD_CLASSES, map_classes, save_classes
+from tests.spark import stream_job
 from tests.spark.stream_job import RISES, SCHEMA, WINDOW
 from tests.spark.streams import FileSource
 
@@ -72,16 +71,10 @@ def written(spark: SparkSession, folder: Path, *modes: str) -> list[tuple[Any, .
 
 
 def start(
-    folder: Path,
-    modes: str,
-    master: str = "local[2,4]",
-    files: int = 1,
-    slow_ms: int = 0,
-    java: str = "",
+    folder: Path, modes: str, master: str = "local[2,4]", files: int = 1, slow_ms: int = 0
 ) -> Any:
-    """Start a job in a process group of its own; `java` are more options of its JVM."""
-    java = f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {java}"
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SPARK_SUBMIT_OPTS": java}
+    """Start a job in a process group of its own."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     arguments = [master, str(folder), modes, str(files), str(slow_ms)]
     command = [sys.executable, "-m", "tests.spark.stream_job", *arguments]
     return subprocess.Popen(
@@ -128,32 +121,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def classes(tmp_path: Path) -> Iterator[Path]:
-    """Yield a place for the classes of a JVM; pytest would keep them, which are large."""
-    file = tmp_path / "classes.jsa"
-    yield file
-    file.unlink(missing_ok=True)
-
-
-def test_killed_again_and_again(spark: SparkSession, folder: Path, classes: Path) -> None:
+def test_killed_again_and_again(spark: SparkSession, folder: Path) -> None:
     """
-    A query killed at random moments, again and again, in the end gives every match once.
+    A query killed at random moments, again and again, gives every match once when another session ends it.
 
     It has three operators: a pattern, the same as MATCH_RECOGNIZE, and a SASE+ query.
     """
     choose = random.Random()
     killed_at = []
-    following = start(folder, "all", java=RECORD_CLASSES)
+    following = start(folder, "all")
     for kills_left in reversed(range(KILLS)):
         job = begin(following)
-        if not killed_at:
-            while not commits(folder) and job.poll() is None:
-                time.sleep(0.05)
-            save_classes(job.pid, classes)
-        # The next JVM starts while the query of this one runs.
-        mode, files = ("all", 1) if kills_left else ("all,allflush", 10)
-        following = start(folder, mode, files=files, java=map_classes(classes))
+        if kills_left:  # the next JVM starts while the query of this one runs
+            following = start(folder, "all")
         assert "started\n" in iter(job.stdout.readline, ""), "the query did not start"
         time.sleep(choose.random() * 3)  # the first batch takes about two seconds
         while not kills_left and commits(folder) < 3 and job.poll() is None:
@@ -161,7 +141,7 @@ def test_killed_again_and_again(spark: SparkSession, folder: Path, classes: Path
         assert job.poll() is None, f"the query has ended by itself: {job.stdout.read()[-4000:]}"
         kill(job)
         killed_at.append(commits(folder))
-    finish(begin(following))
+    stream_job.run(spark, str(folder), "all,allflush", "10")
 
     found = written(spark, folder, "all", "allflush")
     pairs, rises = expected(), expected_rises()

@@ -95,8 +95,8 @@ def test_stream_and_flush_give_what_the_bounded_job_gives(
     """Queries that no pattern has, stopped and started again; what is left comes with flush."""
     events, finished, checkpoint = rows(), Finished(), tmp_path / "checkpoint"
     with settings(spark, {"spark.sql.shuffle.partitions": 1}):
-        for at in (0, 120):
-            source.add(*(events[n : n + 60] for n in range(at, at + 120, 60)))
+        for files in ([events[:60], events[60:120]], [events[120:]]):
+            source.add(*files)
             streams = [listed(source.stream(spark, 10), number) for number in range(len(QUERIES))]
             run(reduce(DataFrame.unionAll, [s.toDF() for s in streams]), checkpoint, finished)
         found = counted(finished.rows) + flushed(streams, checkpoint)
