@@ -94,11 +94,11 @@ def _outputs(query: Query) -> Iterator[Tree]:
             yield column.value
 
 
-def copied_attributes(query: Query) -> list[str]:
-    """Return the attributes that RETURN gives out as events have them."""
+def copied_attributes(query: Query, *, computed: bool = False) -> list[str]:
+    """Return the attributes that RETURN gives out as events have them, or as computed of one."""
     values = (column.value for column in query.columns or ())
     named = (value.attribute for value in values if isinstance(value, Column))
-    return list(dict.fromkeys(n for n in named if n is not None and not is_computed(n)))
+    return list(dict.fromkeys(n for n in named if n is not None and is_computed(n) == computed))
 
 
 def output_attributes(query: Query) -> list[str]:

@@ -17,7 +17,7 @@ from pyflinkcep.expressions.spark_sql import literal_sql
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.moments import literal_moments, with_instants
-from pyflinkcep.sase.types import check_types, one_line, output_attributes
+from pyflinkcep.sase.types import check_types, copied_attributes, one_line, output_attributes
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.asked import types_of
 from pyflinkcep.spark.plan.kinds import common_kind, is_long_decimal
@@ -43,13 +43,23 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
     asked = queried_attributes(query)
     computed = [attribute for attribute in asked if is_computed(attribute)]
     given_out = [attribute for attribute in output_attributes(query) if is_computed(attribute)]
-    computed = list(dict.fromkeys([*computed, *given_out]))
+    _check_outputs(query, dataframe, name)
+    copies = copied_attributes(query, computed=True)
+    computed = list(dict.fromkeys([*computed, *given_out, *copies]))
     types = _computed_types(dataframe, computed, name)
     outputs = {**_output_kinds(query, dataframe), **_known(types, given_out)}
     types |= {a: _column_type(dataframe, a, name) for a in asked if a not in types}
     kinds = {a: _kind_of(types[a], a, name) for a in asked}
     _warn_of_digits(query, [a for a in asked if is_long_decimal(types[a])])
     return {**kinds, **check_types(query, {**outputs, **kinds})}
+
+
+def _check_outputs(query: Query, dataframe: DataFrame, name: str) -> None:
+    """Refuse HAVING and RETURN of an attribute that is no column, in whatever case."""
+    columns = {column.lower() for column in dataframe.columns}
+    for attribute in (*output_attributes(query), *copied_attributes(query)):
+        if not is_computed(attribute) and attribute.lower() not in columns:
+            _column_type(dataframe, attribute, name)
 
 
 def _warn_of_digits(query: Query, attributes: Iterable[str]) -> None:
