@@ -160,6 +160,30 @@ def test_windows_of_streams_are_given_once_when_they_are_over(
 
 
 @pytest.mark.spark
+def test_keys_that_are_equal_to_spark_share_a_window(spark: SparkSession, tmp_path: Path) -> None:
+    """NaN equals NaN and 0.0 equals -0.0, in structs too; matches end at two events."""
+    source = FileSource(tmp_path / "source", "ts bigint, type string")
+    source.add([(n, kind) for n, kind in enumerate("ABB")], [(99, "C")])
+    keys = {
+        "nan": "double('NaN')",
+        "struct": "struct(double('NaN') AS x, if(ts = 1, -0D, 0D) AS y)",
+    }
+    query = parse("PATTERN SEQ(A a, B b) WITHIN 8 SLIDE 8 GROUP BY k RETURN count(*) AS n")
+
+    def counted(events: DataFrame) -> DataFrame:
+        keyed = ((name, events.withColumn("k", F.expr(sql))) for name, sql in keys.items())
+        found = (
+            (n, CEP.pattern(rows, query, keyGroups=1).inEventTime("time")) for n, rows in keyed
+        )
+        shown = (rows.toDF().selectExpr(f"'{n}' AS key", "int(n) AS n") for n, rows in found)
+        return reduce(DataFrame.unionAll, shown)
+
+    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+        stream = run(counted(source.stream(spark)), tmp_path / "checkpoint").rows
+    for rows in (stream, counted(source.bounded(spark)).collect()):
+        assert sorted(map(tuple, rows)) == sorted((name, 2) for name in keys)
+
+
 def test_windows_that_are_refused(spark: SparkSession) -> None:
     """By name, with what to write instead: before anything runs."""
     events = spark.createDataFrame(rows(), SCHEMA)

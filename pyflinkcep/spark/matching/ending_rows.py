@@ -85,8 +85,17 @@ class EndingRows(ABC):
         """Their content, in a word, to distinguish the outputs of a query."""
 
     @abstractmethod
-    def asked(self, events: pa.Table) -> Ask:
-        """Return the function that finds endings."""
+    def asked(self, events: pa.Table, keys: Sequence[int] = ()) -> Ask:
+        """
+        Return the function that finds endings.
+
+        Parameters
+        ----------
+        events : pyarrow.Table
+            The events.
+        keys : sequence of int
+            The number of each event's key, which windows are parts of; patterns have no windows.
+        """
 
     @abstractmethod
     def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
@@ -130,7 +139,7 @@ class TotalRows(EndingRows):
         """Totals."""
         return "totals"
 
-    def asked(self, events: pa.Table) -> Ask:
+    def asked(self, events: pa.Table, _keys: Sequence[int] = ()) -> Ask:
         """Return the function that finds counts and totals."""
         measures = [
             (str(m.variable), event_values(events, m.attribute), m.function) for m in self.of_events
@@ -186,7 +195,7 @@ class PackedRows(EndingRows):
         """Packed matches."""
         return "packed"
 
-    def asked(self, events: pa.Table) -> Ask:
+    def asked(self, events: pa.Table, _keys: Sequence[int] = ()) -> Ask:
         """Return the function that finds the nodes of last events."""
         return lambda found: found.roots_by_event()
 

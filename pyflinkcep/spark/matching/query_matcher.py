@@ -176,7 +176,7 @@ class QueryWindowPages(QueryEndingPages):
             keys = np.repeat(np.arange(over.sum()), sizes[over])
             table = self._columns.table(self._store.take(own, self._columns.names), keys)
             events = self._store.take(own, self._store.shown)
-            found = self._rows.asked(events)(self._streamed.whole(table))
+            found = self._rows.asked(events, keys.tolist())(self._streamed.whole(table))
             listed = [(at, None, ending) for at, *ending in found]
             if listed:
                 self._made.append(self._rows.table(events, listed))

@@ -6,12 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import attrs
-import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.compressed.windows import totals_by_window
 from pyflinkcep.matching.columns import WINDOW
-from pyflinkcep.matching.keys import changes
 from pyflinkcep.spark.matching.ending_rows import Ask, Ending, TotalRows, event_values
 
 __all__ = ["WindowRows"]
@@ -37,14 +35,12 @@ class WindowRows(TotalRows):
         """Totals of windows."""
         return "windows"
 
-    def asked(self, events: pa.Table) -> Ask:
+    def asked(self, events: pa.Table, keys: Sequence[int] = ()) -> Ask:
         """Return the function that adds up what ends in each window, at one of these events."""
         measures = [
             (str(m.variable), event_values(events, m.attribute), m.function) for m in self.of_events
         ]
-        begins = changes([events.column(name) for name in (*self.key_columns, WINDOW)])
-        windows = np.r_[0, np.cumsum(begins)].tolist()
-        return lambda found: totals_by_window(found.totals_by_event, measures, windows)
+        return lambda found: totals_by_window(found.totals_by_event, measures, keys)
 
     def times(self, events: pa.Table, listed: Sequence[Ending]) -> list[pa.Array]:
         """Return the starts and the ends of windows."""

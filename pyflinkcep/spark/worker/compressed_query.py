@@ -10,6 +10,7 @@ import attrs
 import pyarrow as pa
 
 from pyflinkcep.engines.queries import compressed_matches
+from pyflinkcep.engines.table import listed
 from pyflinkcep.matching.query_table import QueryColumns
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.matching.ending_rows import EndingRows
@@ -46,7 +47,8 @@ class EndingsTask:
             for events, sliced in keyed_tables(batches, self.columns):
                 # A slice owns the matches that end in it, so that each event has one row.
                 table = attrs.evolve(sliced, starts=None, ends=sliced.starts)
-                found = self.rows.asked(events)(compressed_matches(self.query, table))
+                asked = self.rows.asked(events, listed(table.keys or ()))
+                found = asked(compressed_matches(self.query, table))
                 endings = ((at, table.times[at], ending) for at, *ending in found)
                 while part := list(islice(endings, _MOST_ROWS)):
                     yield from self.rows.table(events, part).to_batches()
