@@ -184,6 +184,7 @@ def test_keys_that_are_equal_to_spark_share_a_window(spark: SparkSession, tmp_pa
         assert sorted(map(tuple, rows)) == sorted((name, 2) for name in keys)
 
 
+@pytest.mark.spark
 def test_windows_that_are_refused(spark: SparkSession) -> None:
     """By name, with what to write instead: before anything runs."""
     events = spark.createDataFrame(rows(), SCHEMA)
