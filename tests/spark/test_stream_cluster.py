@@ -18,22 +18,21 @@ def test_on_a_cluster_of_two_executors(spark: SparkSession, folder: Path) -> Non
     """
     Batch and stream on a cluster give the same matches as the operator.
 
-    Three times a Python worker is killed in the middle of a micro-batch: the task is done again,
-    nothing else.
+    A Python worker is killed in the middle of a micro-batch: the task is done again, nothing else.
     """
     job = begin(start(folder, "batch,stream,flush", "local-cluster[2,1,1024]", 8, slow_ms=10))
     killed: list[int] = []
     deadline = time.monotonic() + 240
-    while len(killed) < 3 and job.poll() is None and time.monotonic() < deadline:
+    while not killed and job.poll() is None and time.monotonic() < deadline:
         seen = commits(folder)
-        worker = _busy_worker(job.pid) if seen > len(killed) else None
+        worker = _busy_worker(job.pid) if seen else None
         if worker is not None:
             worker.kill()
             killed.append(worker.pid)
         time.sleep(0.02)
     finish(job)
 
-    assert len(killed) == 3
+    assert len(killed) == 1
     assert written(spark, folder, "batch") == expected()
     assert written(spark, folder, "stream", "flush") == expected()
 

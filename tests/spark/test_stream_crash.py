@@ -105,7 +105,7 @@ def kill(job: Any) -> None:
 def finish(job: Any) -> None:
     """Wait for a job's end."""
     output, _ = job.communicate(timeout=240)
-    assert job.returncode == 0, output[-4000:]
+    assert job.returncode == 0, f"{output[:3000]} … {output[-4000:]}"  # its cause comes first
 
 
 def commits(folder: Path) -> int:
