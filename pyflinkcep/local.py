@@ -25,6 +25,8 @@ __all__ = ["LocalEngine", "session"]
 LocalEngine = Literal["auto", "spark", "sail"]
 
 _LOGGER = logging.getLogger("pyflinkcep")
+_BATCH_ROWS = "65536"
+"""How many rows Sail hands on at a time: with its own 8,192, bounded jobs take a tenth longer."""
 _INSTALL_SAIL = "pip install 'pyflinkcep[sail]', which needs no Java"
 _INSTALL_JAVA = (
     "install it (Debian and Ubuntu: apt-get install openjdk-17-jre-headless; "
@@ -132,7 +134,10 @@ def _sail(cores: int | None, settings: Mapping[str, str]) -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    chosen = {"RUST_LOG": "error"}  # what goes wrong is told by the exception alone
+    chosen = {
+        "RUST_LOG": "error",  # what goes wrong is told by the exception alone
+        "SAIL_EXECUTION__BATCH_SIZE": _BATCH_ROWS,
+    }
     if cores is not None:
         chosen["SAIL_EXECUTION__DEFAULT_PARALLELISM"] = str(cores)
     with _default_environment(chosen):

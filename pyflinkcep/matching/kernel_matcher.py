@@ -11,7 +11,7 @@ import numpy as np
 from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
 from pyflinkcep.engines.flink.operator.state_counts import StateCounts
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.matching.matcher import MOST_RESULTS, Items, States, Store, Written
+from pyflinkcep.matching.matcher import MOST_EVENTS, Items, States, Store, Written
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.time import MAX_WATERMARK
@@ -56,7 +56,7 @@ class KernelMatcher:
         while at < len(bounds) - 1:
             try:
                 at, row, self._key = self._kernel.run(
-                    self._key, *columns, bounds, stretches.needed, at, row, MOST_RESULTS
+                    self._key, *columns, bounds, stretches.needed, at, row, MOST_EVENTS
                 )
             except CepRuntimeError as error:
                 raise error.at_key(stretches.key_of(self._kernel.failed)) from error.__cause__

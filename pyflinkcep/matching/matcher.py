@@ -17,7 +17,7 @@ from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.time import MAX_WATERMARK
 
 __all__ = [
-    "MOST_RESULTS",
+    "MOST_EVENTS",
     "NO_DEADLINE",
     "Items",
     "PageMatcher",
@@ -27,8 +27,8 @@ __all__ = [
     "Written",
 ]
 
-MOST_RESULTS = 4096
-"""About how many results of a bounded job to collect before handing them on."""
+MOST_EVENTS = 1 << 17
+"""About how many events the results may have that a bounded job collects before handing them on."""
 
 NO_DEADLINE = MAX_WATERMARK
 """The deadline of a key, or page, that waits only for events."""

@@ -18,7 +18,7 @@ from pyflinkcep.engines.flink.operator.state_format import refuse_damage
 from pyflinkcep.expressions.codegen import MatchFunctions
 from pyflinkcep.matching.answers import as_integers
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.matcher import MOST_RESULTS, NO_DEADLINE, Items, States, Store, Written
+from pyflinkcep.matching.matcher import MOST_EVENTS, NO_DEADLINE, Items, States, Store, Written
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.time import MAX_WATERMARK
@@ -87,7 +87,7 @@ class PythonMatcher:
             for start, end in _portions(times, bounds[number], bounds[number + 1]):
                 self._process(key, self._state, stretches.events, start, end)
                 self._state.timers.clear()  # nothing waits for a watermark here
-                if len(self._results) >= MOST_RESULTS:
+                if self._results.events >= MOST_EVENTS:
                     yield self.take()
         yield self.take()
 

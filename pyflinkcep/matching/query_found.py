@@ -12,7 +12,7 @@ from pyflinkcep.engines.compressed.arrays import MatchArrays
 from pyflinkcep.engines.queries import last_event, list_frames, match_arrays, query_matches
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
-from pyflinkcep.matching.matcher import MOST_RESULTS
+from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.query_table import found_of_arrays, found_of_columns
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.sase.model import Query
@@ -56,12 +56,12 @@ def query_found(
     if is_plain and not any(part.repeats for part in query.positive):
         for frame in list_frames(query, table, output):
             columns = [frame.singles[name] for name in variables]
-            yield from found_of_columns(variables, columns, table.times).parts(MOST_RESULTS)
+            yield from found_of_columns(variables, columns, table.times).parts(MOST_EVENTS)
         return
     results = Results(variables, wants_timeouts=False)
     for match in islice(query_matches(query, table, how, output, runs), limit):
         results.match(None, table.times[last_event(match)], match)
-        if len(results) >= MOST_RESULTS:
+        if results.events >= MOST_EVENTS:
             yield results.take()
     if len(results):
         yield results.take()
@@ -74,7 +74,7 @@ def _listed(
     left = limit
     for part in arrays:
         matches = part if left is None else part.first(left)
-        yield from found_of_arrays(query.variables, matches, table.times).parts(MOST_RESULTS)
+        yield from found_of_arrays(query.variables, matches, table.times).parts(MOST_EVENTS)
         if left is not None:
             left -= len(matches)
             if not left:

@@ -109,10 +109,14 @@ class Found:
         firsts: Ints = np.r_[0, self.ends[:-1]][: len(self)]
         return firsts
 
-    def parts(self, most: int) -> Iterator[Found]:
-        """Yield the results in parts of at most `most`."""
-        for at in range(0, len(self), most):
-            yield self.between(at, at + most)
+    def parts(self, most_events: int) -> Iterator[Found]:
+        """Yield the results in parts of at most so many events, or of one result."""
+        begin = first = 0
+        while begin < len(self):
+            end = int(np.searchsorted(self.ends, first + most_events, "right"))
+            end = max(end, begin + 1)
+            yield self if end - begin == len(self) else self.between(begin, end)
+            begin, first = end, int(self.ends[end - 1])
 
     def between(self, begin: int, end: int) -> Found:
         """Return the results from one number to another."""
@@ -204,6 +208,11 @@ class Results:
     def __len__(self) -> int:
         """Return the number of results since the last :meth:`take`."""
         return len(self._kinds)
+
+    @property
+    def events(self) -> int:
+        """The number of their events."""
+        return len(self._handles)
 
     def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
         """Receive a match."""

@@ -14,7 +14,7 @@ from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.parser import column_owners
 from pyflinkcep.spark.plan.analysis import first_line, where
-from pyflinkcep.spark.plan.portable.sql import sql_column
+from pyflinkcep.spark.plan.portable.sql import sql_columns
 
 __all__ = ["analysed", "types_of"]
 
@@ -104,8 +104,7 @@ def _one_by_one(
 
 def _types(expressions: Sequence[str | Column], dataframe: DataFrame) -> list[DataType]:
     # Next to the events, so that none aggregates; each in a struct, so that it is one value.
-    columns = [sql_column(e, dataframe) if isinstance(e, str) else e for e in expressions]
-    structs = [F.struct(column) for column in columns]
+    structs = [F.struct(column) for column in sql_columns(expressions, dataframe)]
     fields = dataframe.select("*", *structs).schema.fields[len(dataframe.columns) :]
     return [
         field.dataType.fields[0].dataType

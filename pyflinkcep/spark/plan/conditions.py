@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
@@ -18,14 +18,17 @@ from pyflinkcep.matching.answers import bit_names
 from pyflinkcep.matching.columns import spark_atoms
 from pyflinkcep.spark.plan.analysis import joined, where
 from pyflinkcep.spark.plan.asked import analysed
-from pyflinkcep.spark.plan.portable.sql import sql_column
+from pyflinkcep.spark.plan.portable.sql import sql_columns
 
-__all__ = ["bit_columns", "check_conditions", "condition_column"]
+__all__ = ["Asked", "bit_columns", "checked_conditions", "conditions_of"]
+
+Asked = Sequence[tuple[Atom, Column]]
+"""The conditions of a pattern that Spark evaluates; their answers may be NULL."""
 
 
-def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
+def checked_conditions(nfa: NFA, dataframe: DataFrame) -> Asked:
     """
-    Refuse conditions that can never work on this DataFrame.
+    Return the conditions that Spark evaluates; refuse those that can never work on this DataFrame.
 
     Raises
     ------
@@ -41,40 +44,40 @@ def check_conditions(nfa: NFA, dataframe: DataFrame) -> None:
                 "on Spark, where events are Rows",
                 "write a condition on a column that distinguishes the kinds of events",
             )
-    atoms = spark_atoms(nfa)
-    asked = [(atom, condition_column(atom, dataframe)) for atom in atoms]
+    asked = conditions_of(nfa, dataframe)
     types = analysed(nfa, asked, dataframe)
-    for atom, type_ in zip(atoms, types, strict=True):
+    for (atom, _), type_ in zip(asked, types, strict=True):
         if not isinstance(type_, BooleanType):
             raise InputError(
                 f"{where(nfa, atom)}: the condition {_text(atom)}: "
                 f"expected boolean, got {type_.simpleString()}",
                 "compare it with a value",
             )
+    return asked
 
 
 def _text(atom: Atom) -> str:
     return repr(repr(atom.condition))  # an expression's text, in quotes
 
 
-def bit_columns(nfa: NFA, dataframe: DataFrame) -> dict[str, Column]:
+def bit_columns(asked: Asked) -> dict[str, Column]:
     """
     Return the columns with a bit for each expression that holds; empty without expressions.
 
     NULL counts as false, as in ``DataFrame.where``.
     """
-    atoms = spark_atoms(nfa)
-    names = bit_names(atoms)
+    names = bit_names([atom for atom, _ in asked])
     parts: list[list[Column]] = [[F.lit(0).cast("bigint")] for _ in names]
-    for atom in atoms:
+    for atom, condition in asked:
         for part, bit in zip(parts, words(atom.bit, len(names)), strict=True):
             if bit:
-                holds = F.when(condition_column(atom, dataframe), F.lit(bit)).otherwise(F.lit(0))
+                holds = F.when(condition, F.lit(bit)).otherwise(F.lit(0))
                 part.append(holds.cast("bigint"))
     return {name: joined(operator.add, part) for name, part in zip(names, parts, strict=True)}
 
 
-def condition_column(atom: Atom, dataframe: DataFrame) -> Column:
-    """Return a condition that Spark evaluates; its answer may be NULL."""
-    expression: Any = atom.condition.expression  # type: ignore[attr-defined]
-    return sql_column(expression, dataframe) if isinstance(expression, str) else expression
+def conditions_of(nfa: NFA, dataframe: DataFrame) -> Asked:
+    """Return the conditions that Spark evaluates."""
+    atoms = spark_atoms(nfa)
+    given = [atom.condition.expression for atom in atoms]  # type: ignore[attr-defined]
+    return list(zip(atoms, sql_columns(given, dataframe), strict=True))

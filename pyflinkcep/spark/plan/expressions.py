@@ -16,7 +16,7 @@ from pyflinkcep.matching.columns import field_names
 from pyflinkcep.spark.plan.analysis import is_ansi, where
 from pyflinkcep.spark.plan.asked import analysed
 from pyflinkcep.spark.plan.kinds import common_kind, is_long_decimal
-from pyflinkcep.spark.plan.portable.sql import sql_column
+from pyflinkcep.spark.plan.portable.sql import sql_column, sql_columns
 
 __all__ = ["compiled_expressions", "field_columns", "kind_of", "machine_column"]
 
@@ -44,7 +44,8 @@ def compiled_expressions(nfa: NFA, dataframe: DataFrame) -> CompiledExpressions 
     if not expressions:
         return None
     parts = {sql: atom for atom, expression in expressions for sql in expression.event_parts()}
-    asked = [(atom, sql_column(sql, dataframe)) for sql, atom in parts.items()]
+    columns = sql_columns(list(parts), dataframe)
+    asked = list(zip(parts.values(), columns, strict=True))
     types = analysed(nfa, asked, dataframe)
     kinds = {
         sql: _kind(nfa, atom, sql, type_)

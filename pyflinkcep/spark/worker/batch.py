@@ -15,7 +15,7 @@ from pyflinkcep.matching.bounded import Portion, matched
 from pyflinkcep.matching.choice import make_matcher
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import KeyText, Layout
-from pyflinkcep.matching.matcher import MOST_RESULTS
+from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.sorted_events import SortedEvents
@@ -124,5 +124,5 @@ class _Partition:
         return KeyText(self._layout, self._last, 0)
 
     def _rows(self, found: Found, store: EventStore) -> Iterator[pa.RecordBatch]:
-        for part in found.parts(MOST_RESULTS):
+        for part in found.parts(MOST_EVENTS):
             yield from to_batches(self._consumer, self._consumer.consume(part, store))

@@ -21,7 +21,7 @@ from pyflinkcep.matching.columns import OWN, VALUE, Flags, Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.fields import field_array
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.matcher import MOST_RESULTS
+from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.query_table import found_of_columns
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
@@ -86,7 +86,7 @@ class ChainTask:
         seen = self._seen(events, old)
         for frame in chain_frames(chain, seen, self.evaluation):
             columns = [frame.singles[stage] for stage in chain.stages]
-            for part in found_of_columns(chain.stages, columns, seen.times).parts(MOST_RESULTS):
+            for part in found_of_columns(chain.stages, columns, seen.times).parts(MOST_EVENTS):
                 yield from to_batches(self.consumer, self.consumer.consume(part, store))
 
     def _seen(self, events: pa.Table, old: int) -> ChainEvents:

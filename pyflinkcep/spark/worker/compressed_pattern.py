@@ -19,7 +19,7 @@ from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import KeyText, Layout
-from pyflinkcep.matching.matcher import MOST_RESULTS
+from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.results import Results
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
@@ -149,7 +149,7 @@ class PatternListTask:
                 for stage, at in way:
                     match.setdefault(nfa.stages[stage], []).append(at)
                 results.match(None, MAX_WATERMARK if time is None else time, match)
-                if len(results) >= MOST_RESULTS:
+                if results.events >= MOST_EVENTS:
                     yield results.take()
             if len(results):
                 yield results.take()

@@ -49,6 +49,9 @@ MAIN = "main"
 TAG = "tag"
 """The column of tagged outputs that names the output a row belongs to."""
 
+_MOST_ROWS = 1 << 14
+"""About how many events the matches may have for which Rows are made at a time."""
+
 Outputs = dict[str, pa.Table]
 """Rows by output name, including :data:`MAIN`."""
 
@@ -125,8 +128,13 @@ class FunctionConsumer:
 
     def consume(self, found: Found, events: EventStore) -> Outputs:
         """Call the function for each result; return its rows."""
-        rows = events.rows(found.handles) if len(found) else []
         context = _Context(self._writers)
+        for part in found.parts(_MOST_ROWS):
+            self._call(part, events, context)
+        return {name: self._writers[name].table(rows) for name, rows in context.rows.items()}
+
+    def _call(self, found: Found, events: EventStore, context: _Context) -> None:
+        rows = events.rows(found.handles)
         out = _Collector(context)
         for number, (is_match, timestamp, match) in enumerate(found.results(rows)):
             context.now = timestamp
@@ -141,7 +149,6 @@ class FunctionConsumer:
                 error = self._failure(cause, "match" if is_match else "timeout", match)
                 key = self._key(found, number, events)
                 raise error.at_time(timestamp).at_key(key) from error.__cause__
-        return {name: self._writers[name].table(rows) for name, rows in context.rows.items()}
 
     def _time_out(self, match: Match, context: _Context) -> None:
         returned = self.function.processTimedOutMatch(match, context)  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import random
 from bisect import bisect_left
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -24,9 +25,10 @@ from pyflinkcep.matching.sorted_events import SortedEvents
 
 __all__ = ["BUDGET_BYTES", "sorted_chunks", "sorted_events", "whole_keys"]
 
-BUDGET_BYTES = 128 * 1024 * 1024
+BUDGET_BYTES = 96 * 1024 * 1024
 
-_BLOCKS = 64  # per budget: how finely sorted runs can be cut
+_RUNS = 3  # per budget: so that events that do not fit take little more memory than it
+_BLOCKS = 16  # per run: how finely runs can be cut
 
 Place = tuple[Any, ...]
 """(the key's parts, time in milliseconds), comparable; null parts sort first."""
@@ -83,7 +85,7 @@ def sorted_events(
     Notes
     -----
     Cost: about twice the budget in memory, the events and their sorted copy, and some numbers
-    for each event; on disk all events of the partition, and only if they exceed the budget.
+    for each event. If they exceed it, half as much, and all events of the partition on disk.
     """
     with ExitStack() as stack:
         runs: list[_Run] = []
@@ -101,7 +103,8 @@ def sorted_events(
                     prefix="pyflinkcep-", dir=folder or _local_folder(), ignore_cleanup_errors=True
                 )
                 path = Path(stack.enter_context(scratch))
-            runs.append(_Run.write(table, layout, path / str(len(runs)), budget_bytes // _BLOCKS))
+            block = budget_bytes // (_RUNS * _BLOCKS)
+            runs.append(_Run.write(table, layout, path / str(len(runs)), block))
             del table
         if runs:
             yield from _merged(runs, layout)
@@ -128,25 +131,34 @@ def whole_keys(
 def _pieces(
     batches: Iterable[pa.RecordBatch], budget_bytes: int
 ) -> Iterator[tuple[pa.Table, bool]]:
-    """Yield the events in tables within the budget, or of one batch; tell which is the last."""
-    held: list[pa.RecordBatch] = []
-    size = 0
+    """
+    Yield the events in tables; tell which is the last.
+
+    It is one table if they are within the budget; otherwise each is of one batch or a run's size.
+    """
+    held: deque[pa.RecordBatch] = deque()
+    size, most = 0, budget_bytes
     for batch in batches:
-        if held and size + batch.nbytes > budget_bytes:
-            yield _joined(held), False
+        if held and size + batch.nbytes > most:
+            most = budget_bytes // _RUNS
+            while held:
+                yield _joined(held, most), False
             size = 0
         if batch.num_rows:
             held.append(batch)
             size += batch.nbytes
     if held:
-        yield _joined(held), True
+        yield _joined(held, budget_bytes), True
 
 
-def _joined(held: list[pa.RecordBatch]) -> pa.Table:
-    """Make a table from the batches and clear them, so that nothing else holds them."""
-    table = pa.Table.from_batches(held)
-    held.clear()
-    return table
+def _joined(held: deque[pa.RecordBatch], most_bytes: int) -> pa.Table:
+    """Make a table from the first batches, and drop them, so that nothing else holds them."""
+    taken = [held.popleft()]
+    size = taken[0].nbytes
+    while held and size + held[0].nbytes <= most_bytes:
+        size += held[0].nbytes
+        taken.append(held.popleft())
+    return pa.Table.from_batches(taken)
 
 
 def _local_folder() -> str | None:
@@ -271,10 +283,9 @@ class _Run:
 
 
 def _merged(runs: list[_Run], layout: Layout) -> Iterator[SortedEvents]:
-    """Yield the events of all runs in order; there is half a budget of them between two cuts."""
+    """Yield the events of all runs in order; about a run's size of them between two cuts."""
     fences = sorted(fence for run in runs for fence in run.fences)
-    step = _BLOCKS // 2
-    for fence in [*fences[step::step], None]:
+    for fence in [*fences[_BLOCKS::_BLOCKS], None]:
         table = pa.concat_tables([run.until(fence) for run in runs])
         if table.num_rows:
             yield _without_position(_sorted(table, layout))

@@ -128,7 +128,7 @@ typedef struct {
 void name_memory_error(Kernel *kernel, Py_ssize_t partials);
 Py_ssize_t key_process(
     Kernel *kernel, Key *key, const Events *events, Py_ssize_t start, Py_ssize_t end,
-    Py_ssize_t most_results);
+    Py_ssize_t most_events);
 int key_advance_watermark(Kernel *kernel, Key *key, int64_t timestamp);
 bool key_is_idle(const Kernel *kernel, const Key *key);
 

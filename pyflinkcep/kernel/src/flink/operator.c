@@ -129,11 +129,11 @@ static int failed(Kernel *kernel, Key *key) {
 
 /*
  * Match events in their final order, from `start` on. Return where to continue: `end`, or, once
- * there are `most_results`, an earlier event with a new time; -1 with an exception.
+ * the results have `most_events`, an earlier event with a new time; -1 with an exception.
  */
 Py_ssize_t key_process(
     Kernel *kernel, Key *key, const Events *events, Py_ssize_t start, Py_ssize_t end,
-    Py_ssize_t most_results) {
+    Py_ssize_t most_events) {
     const int64_t *times = events->times.items, *handles = events->handles.items;
     const int64_t *bits = events->bits.items;
     Py_ssize_t words = events->words;
@@ -143,7 +143,7 @@ Py_ssize_t key_process(
     for (; at < end; at++) {
         int64_t timestamp = times[at];
         if (check_signals() < 0) return failed(kernel, key);
-        if (kernel->found.size >= most_results && at > start && times[at - 1] != timestamp) break;
+        if (kernel->found.events >= most_events && at > start && times[at - 1] != timestamp) break;
         /* Once per time: its first event may move a partial match to a state whose gap is already
            over, and in Flink the second event can still use it. */
         if (!key->never && timestamp >= key->deadline && !(has_now && now == timestamp) &&

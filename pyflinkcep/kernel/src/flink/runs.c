@@ -30,16 +30,16 @@ int events_open(
 
 static Py_ssize_t process(
     Kernel *kernel, Key *key, const Events *events, int64_t start, int64_t end,
-    Py_ssize_t most_results) {
+    Py_ssize_t most_events) {
     if (start < 0 || end < start || end > events->times.size) {
         PyErr_SetString(PyExc_ValueError, "expected events within the arrays");
         return -1;
     }
-    return key_process(kernel, key, events, start, end, most_results);
+    return key_process(kernel, key, events, start, end, most_events);
 }
 
 /*
- * run(key, times, handles, base, bits, bounds, needed, stretch, row, most_results)
+ * run(key, times, handles, base, bits, bounds, needed, stretch, row, most_events)
  * -> (stretch, row, key)
  *
  * Match stretches of events, each of a different key, from a row on. Return the key of the last
@@ -93,7 +93,7 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
         if (key_advance_watermark(kernel, &open->key, INT64_MAX) < 0) goto end;
         Py_CLEAR(open);
         context_forget(kernel);
-        if (kernel->found.size >= most) {
+        if (kernel->found.events >= most) {
             stretch++;
             break;
         }

@@ -19,7 +19,7 @@ from pyflinkcep.matching.order import OrderColumns, TieOrder
 from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.plan.conditions import bit_columns, check_conditions
+from pyflinkcep.spark.plan.conditions import Asked, bit_columns, checked_conditions
 from pyflinkcep.spark.plan.expressions import compiled_expressions, field_columns
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.patterns.bare import bare_if_untaken
@@ -56,6 +56,8 @@ class PatternJob:
         The pattern; it is compiled again on the workers.
     nfa : NFA
         The compiled pattern.
+    asked : sequence of (Atom, Column)
+        The conditions that Spark evaluates.
     expressions : CompiledExpressions or None
         The fields of the events that match expressions use.
     comparator : callable, OrderColumns or None
@@ -69,6 +71,7 @@ class PatternJob:
     job: Job
     pattern: Pattern
     nfa: NFA
+    asked: Asked
     expressions: CompiledExpressions | None
     comparator: TieOrder | None
     limit: PartialMatchLimit | None
@@ -93,8 +96,8 @@ class PatternJob:
             If a condition names an unknown column or is of a wrong type.
         """
         expressions = compiled_expressions(nfa, job.source.dataframe)
-        check_conditions(nfa, job.source.dataframe)
-        return cls(job, pattern, nfa, expressions, comparator, limit, evaluation)
+        asked = checked_conditions(nfa, job.source.dataframe)
+        return cls(job, pattern, nfa, asked, expressions, comparator, limit, evaluation)
 
     @property
     def source(self) -> EventSource:
@@ -122,7 +125,7 @@ class PatternJob:
         """
         how = self._evaluated_by(consumer)
         uses_lists = how.name == EVENT_LISTS
-        wanted = EventFilter.of(self.job, self.nfa, self._droppable(consumer.shows_time))
+        wanted = EventFilter.of(self.job, self.asked, self._droppable(consumer.shows_time))
         position = {POSITION: F.monotonically_increasing_id()}
         prepared = wanted.after(self.prepared(wanted.before(), position))
         if uses_lists and self._slice_ms is not None:
@@ -214,7 +217,7 @@ class PatternJob:
             Further columns.
         """
         events = job.source.dataframe
-        bits = bit_columns(self.nfa, events)
+        bits = bit_columns(self.asked)
         added = {**field_columns(self.expressions, events), **(more or {}), **bits}
         prepared = job.prepared(added, bits=tuple(bits), expressions=self.expressions)
         return prepared if self.comparator is None else prepared.with_order()

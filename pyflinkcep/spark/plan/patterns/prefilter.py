@@ -12,12 +12,12 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.engines.flink.nfa import NFA
-from pyflinkcep.engines.flink.nfa.atoms import Atom, known_bits, words
+from pyflinkcep.engines.flink.nfa.atoms import known_bits, words
 from pyflinkcep.engines.flink.nfa.droppable import Relevance
-from pyflinkcep.matching.columns import quoted, spark_atoms
+from pyflinkcep.matching.columns import quoted
 from pyflinkcep.spark.arrow.internals import all_repeatable
 from pyflinkcep.spark.plan.analysis import joined
-from pyflinkcep.spark.plan.conditions import condition_column
+from pyflinkcep.spark.plan.conditions import Asked
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.source import EventSource
 
@@ -33,7 +33,7 @@ class EventFilter:
     ----------
     job : Job
         The job.
-    atoms : list of Atom
+    asked : sequence of (Atom, Column)
         The conditions that Spark evaluates.
     droppable : frozenset of int
         The events that may be dropped, as bits of the conditions.
@@ -43,25 +43,22 @@ class EventFilter:
     """
 
     job: Job
-    atoms: list[Atom]
+    asked: Asked
     droppable: frozenset[int]
     early: bool
 
     @classmethod
-    def of(cls, job: Job, nfa: NFA, droppable: frozenset[int]) -> EventFilter:
+    def of(cls, job: Job, asked: Asked, droppable: frozenset[int]) -> EventFilter:
         """Decide for a job, given the events that its pattern does not need."""
-        atoms = spark_atoms(nfa)
-        events = job.source.dataframe
-        conditions = [condition_column(atom, events) for atom in atoms]
-        early = bool(droppable) and _can_be_asked_twice(events, conditions)
-        return cls(job, atoms, droppable, early)
+        conditions = [condition for _, condition in asked]
+        early = bool(droppable) and _can_be_asked_twice(job.source.dataframe, conditions)
+        return cls(job, asked, droppable, early)
 
     def before(self) -> Job:
         """Return the job, its source filtered if `early`."""
         if not self.early:
             return self.job
-        asked = [(atom, condition_column(atom, self.job.source.dataframe)) for atom in self.atoms]
-        wanted = _formula(asked, self.droppable)
+        wanted = _formula(self.asked, self.droppable)
         column = F.lit(wanted) if isinstance(wanted, bool) else wanted
         return self.job.where(column | _no_time(self.job.source))
 
@@ -157,15 +154,15 @@ def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> b
         return False
 
 
-def _formula(atoms: Sequence[tuple[Atom, Column]], droppable: frozenset[int]) -> Column | bool:
+def _formula(asked: Asked, droppable: frozenset[int]) -> Column | bool:
     """
     Return a condition that holds for all events that are not droppable.
 
     NULL counts as false: without a ``not`` a formula is then never true by mistake.
     """
-    if not atoms or not droppable:
+    if not asked or not droppable:
         return not droppable
-    (atom, holds), rest = atoms[0], atoms[1:]
+    (atom, holds), rest = asked[0], asked[1:]
     halves = partial(_formula, rest)
     without = frozenset(bits for bits in droppable if not bits & atom.bit)
     holding = frozenset(bits & ~atom.bit for bits in droppable if bits & atom.bit)

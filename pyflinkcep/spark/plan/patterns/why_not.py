@@ -19,7 +19,7 @@ from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.matching.columns import HASH, POSITION, PREFIX, quoted, spark_atoms
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.plan.conditions import condition_column
+from pyflinkcep.spark.plan.conditions import conditions_of
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.slices import milliseconds_of
 from pyflinkcep.tables.sql import Evaluated, evaluated_by, expressions_over_stages
@@ -93,8 +93,8 @@ def _selected(job: PatternJob, key: object) -> DataFrame:
     """Return the events with what is asked of Spark about each."""
     source = attrs.evolve(job.source, dataframe=job.job.given)
     answers = {
-        _answer(number): F.coalesce(condition_column(atom, job.job.given), F.lit(False))
-        for number, atom in enumerate(spark_atoms(job.nfa))
+        _answer(number): F.coalesce(condition, F.lit(False))
+        for number, (_, condition) in enumerate(conditions_of(job.nfa, job.job.given))
     }
     added = {
         **source.key_hash(always=True),

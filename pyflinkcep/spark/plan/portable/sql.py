@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -24,7 +24,15 @@ from pyflinkcep.spark.plan.portable.operations import computed
 from pyflinkcep.spark.plan.portable.times import INTERVAL, added
 from pyflinkcep.spark.plan.portable.values import DATE, INT, TIMESTAMP, Setting, Value
 
-__all__ = ["UnknownNameError", "names_of", "portable", "setting_of", "sql_column", "sql_text"]
+__all__ = [
+    "UnknownNameError",
+    "names_of",
+    "portable",
+    "setting_of",
+    "sql_column",
+    "sql_columns",
+    "sql_text",
+]
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00", "UTC+0")
 _WINDOW = re.compile(
@@ -42,8 +50,29 @@ class UnknownNameError(CepError):
 
 
 def sql_column(sql: str, dataframe: DataFrame) -> Column:
-    """Return what SQL computes from one event, with Spark's values whatever runs it."""
-    return F.expr(sql_text(sql, dataframe))
+    """Return what SQL computes from one event; see :func:`sql_columns`."""
+    return sql_columns([sql], dataframe)[0]
+
+
+def sql_columns(given: Sequence[str | Column], dataframe: DataFrame) -> list[Column]:
+    """
+    Return what SQL computes from one event, with Spark's values whatever runs it.
+
+    Parameters
+    ----------
+    given : sequence of str (SQL) or Column
+        The expressions; a Column is returned as it is.
+    dataframe : DataFrame
+        The events.
+
+    Raises
+    ------
+    NotSupportedError
+        If the engine would compute something else than Spark.
+    """
+    texts = [sql for sql in given if isinstance(sql, str)]
+    own = iter(_sql_texts(texts, dataframe))
+    return [F.expr(next(own)) if isinstance(e, str) else e for e in given]
 
 
 def sql_text(sql: str, dataframe: DataFrame) -> str:
@@ -55,9 +84,18 @@ def sql_text(sql: str, dataframe: DataFrame) -> str:
     NotSupportedError
         If the engine would compute something else than Spark.
     """
-    if engine_of(dataframe.sparkSession) is SPARK:
-        return sql
-    setting = setting_of(dataframe.sparkSession)
+    return _sql_texts([sql], dataframe)[0]
+
+
+def _sql_texts(texts: list[str], dataframe: DataFrame) -> list[str]:
+    session = dataframe.sparkSession
+    if not texts or engine_of(session) is SPARK:
+        return texts
+    setting = setting_of(session)
+    return [_with_sparks_values(sql, dataframe, setting) for sql in texts]
+
+
+def _with_sparks_values(sql: str, dataframe: DataFrame, setting: Setting) -> str:
     try:
         tree = EventReader(sql).part(parsed(sql))
     except CepError:

@@ -245,26 +245,30 @@ def test_an_event_that_was_not_kept_is_never_taken_for_another() -> None:
 
 
 def test_results_become_rows_in_portions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A chunk with very many matches makes the rows of some at a time, and soon."""
-    portions, waiting = [], []
+    """A chunk with very many matches makes the rows of some events at a time, and soon."""
+    portions, waiting, matches = [], [], []
     to_parts = Found.parts
 
-    def parts(self: Found, most: int) -> Iterator[Found]:
-        waiting.append(len(self))
-        return to_parts(self, most)
+    def parts(self: Found, most_events: int) -> Iterator[Found]:
+        waiting.append(len(self.handles))
+        return to_parts(self, most_events)
 
     class Counting(Recording):
         def consume(self, found: Found, events: EventStore) -> dict[str, pa.Table]:
-            portions.append(len(found))
+            portions.append(len(found.handles))
+            matches.append(len(found))
             return {"main": pa.table({"x": pa.array([], pa.int32())})}
 
     monkeypatch.setattr(Found, "parts", parts)
-    task = BatchTask(Pattern.begin("x"), layout(), None, Counting())
-    list(task.run(batches(many_rows(50_000), 9000)))
+    for module in ("spark.worker.batch", "matching.kernel_matcher", "matching.python_matcher"):
+        monkeypatch.setattr(f"pyflinkcep.{module}.MOST_EVENTS", 4096)
+    pattern = Pattern.begin("x").next("y")
+    list(BatchTask(pattern, layout(), None, Counting()).run(batches(many_rows(50_000), 9000)))
 
-    assert sum(portions) == 50_000
+    assert sum(matches) * 2 == sum(portions)
+    assert sum(matches) > 40_000
     assert max(portions) <= 4096
-    assert max(waiting) <= 16384 + 4096
+    assert max(waiting) <= 2 * 16384 + 4096
 
 
 @pytest.mark.parametrize("at", [99, 100, 101])
