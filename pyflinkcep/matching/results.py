@@ -43,7 +43,7 @@ class Found:
         The time of each result.
     ends : array of int64
         Where each result's events end; they begin where those of the result before it end.
-    stage_of : array of int32
+    stage_of : array of integers
         The stage number of each event.
     handles : array of int64
         The handle of each event; those of a result from the oldest to the newest.
@@ -59,7 +59,7 @@ class Found:
     kinds: np.ndarray[Any, np.dtype[np.uint8]]
     times: Ints
     ends: Ints
-    stage_of: np.ndarray[Any, np.dtype[np.int32]]
+    stage_of: np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
     handles: Ints
     dropped: int = 0
     rows: pa.Table | None = None
@@ -84,19 +84,21 @@ class Found:
         return cls(stages, read[0], read[1], read[2], read[3], read[4], dropped, ended=counts)
 
     @classmethod
-    def concat(cls, parts: Sequence[Found]) -> Found:
-        """Join results that have the same stages."""
+    def concat(cls, parts: list[Found]) -> Found:
+        """Join results that have the same stages; empty the list, so that each is let go early."""
+        stages, dropped = parts[0].stages, sum(part.dropped for part in parts)
+        ended = EndCounts.sum(part.ended for part in parts)
         sizes = [len(part.handles) for part in parts]
         begins = np.cumsum([0, *sizes[:-1]])
+        ends = [part.ends + begin for part, begin in zip(parts, begins, strict=True)]
+        columns = [
+            [getattr(part, name) for part in parts]
+            for name in ("handles", "stage_of", "times", "kinds")
+        ]
+        parts.clear()
+        handles, stage_of, times, kinds = (np.concatenate(columns.pop(0)) for _ in range(4))
         return cls(
-            parts[0].stages,
-            np.concatenate([part.kinds for part in parts]),
-            np.concatenate([part.times for part in parts]),
-            np.concatenate([part.ends + b for part, b in zip(parts, begins, strict=True)]),
-            np.concatenate([part.stage_of for part in parts]),
-            np.concatenate([part.handles for part in parts]),
-            sum(part.dropped for part in parts),
-            ended=EndCounts.sum(part.ended for part in parts),
+            stages, kinds, times, np.concatenate(ends), stage_of, handles, dropped, ended=ended
         )
 
     def __len__(self) -> int:

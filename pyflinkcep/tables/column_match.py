@@ -186,15 +186,18 @@ class ColumnMatch:
             if len(found):
                 rows: Any = found.handles.astype(np.int32)  # half the memory of what is kept
                 rows = rows if self.order is None else self.order[rows]
-                known = attrs.evolve(found, handles=rows)
+                known = attrs.evolve(found, handles=rows, stage_of=self._short(found.stage_of))
                 for kind, own in zip((1, 0), parts, strict=True):
                     chosen = known.kinds == kind
                     if chosen.any():
                         own.append(known if chosen.all() else known.only(chosen))
         return self._joined(parts[0]), self._joined(parts[1]), dropped
 
+    def _short(self, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return numbers of stages in one byte, if there are few."""
+        return numbers.astype(np.int8) if len(self.nfa.stages) < 128 else numbers
+
     def _joined(self, parts: list[Found]) -> Found:
-        """Join results, each of which is let go once it is copied."""
         return Found.concat(parts) if parts else Found.of(self.nfa.stages, [b""] * 5)
 
 

@@ -22,3 +22,33 @@ def test_results_are_split_by_their_events() -> None:
     ]  # fmt: skip
     assert [part.times.tolist() for part in parts] == [[0, 1], [2], [3, 4, 5]]
     assert list(found.parts(12)) == [found]
+
+
+def test_joined_results_are_those_of_the_parts_in_order() -> None:
+    """Joining keeps each result with its own events, and lets go of the parts."""
+    one = Found.of(
+        ("x", "y"),
+        [
+            b"\1",
+            *(np.array(n).tobytes() for n in ([5], [2])),
+            np.array([0, 1], np.int32).tobytes(),
+            np.array([7, 8]).tobytes(),
+        ],
+        1,
+    )
+    two = Found.of(
+        ("x", "y"),
+        [
+            b"\0\1",
+            *(np.array(n).tobytes() for n in ([6, 9], [1, 2])),
+            np.array([0, 1], np.int32).tobytes(),
+            np.array([3, 4]).tobytes(),
+        ],
+        2,
+    )
+    parts = [one, two]
+    joined = Found.concat(parts)
+
+    assert list(joined.results()) == [*one.results(), *two.results()]
+    assert joined.dropped == 3
+    assert not parts
