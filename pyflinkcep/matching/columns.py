@@ -66,7 +66,7 @@ OWN = f"{PREFIX}own"
 """The column that tells whether the event is in the slice itself, not only around it."""
 
 WHOLE = f"{PREFIX}whole"
-"""The column with most columns of an event, null for an event that no stage can take."""
+"""The column with most columns of an event: a list of one struct, null if no stage can take it."""
 
 WINDOW = f"{PREFIX}window"
 """The column with the start of a window that the event is in, in epoch milliseconds."""

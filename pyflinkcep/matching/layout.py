@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -45,7 +45,7 @@ class Layout:
     has_order : bool
         Whether events of one key and time have an order: that of their source, or the user's.
     nested : tuple of str
-        The columns that arrive in the fields of the column :data:`WHOLE`; see :meth:`flat`.
+        The columns that arrive in the column :data:`WHOLE`.
     """
 
     pattern: str
@@ -64,23 +64,10 @@ class Layout:
     @property
     def late(self) -> tuple[str, ...]:
         """The columns that only an event in a match needs."""
-        needed = {*self.key_columns, *self.key_signature, self.time_column}
-        return tuple(
-            name for name in self.payload if name not in needed and not name.startswith(VALUE)
-        )
-
-    def flat(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield batches with their nested columns beside the others."""
-        for batch in batches:
-            if not self.nested:
-                yield batch
-                continue
-            place = batch.schema.get_field_index(WHOLE)
-            columns, names = batch.columns, batch.schema.names
-            whole = columns.pop(place)
-            names.pop(place)
-            columns += whole.flatten()
-            yield pa.RecordBatch.from_arrays(columns, names=[*names, *self.nested])
+        needed = {*self.key_columns, *self.key_signature, self.time_column, *self.nested}
+        own = (name for name in self.payload if not name.startswith(VALUE))
+        plain = tuple(name for name in own if name not in needed)
+        return (*plain, WHOLE) if self.nested else plain
 
     def times_ms(self, table: pa.Table) -> Ints:
         """Return the events' times in epoch milliseconds; see :meth:`times`."""

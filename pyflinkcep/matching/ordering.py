@@ -21,6 +21,7 @@ __all__ = [
     "order_by_hash_and_time",
     "order_by_number",
     "order_with_ties",
+    "packed",
 ]
 
 _AT_ONCE = 1 << 16
@@ -67,7 +68,7 @@ def order_with_ties(keys: Sequence[Ints], ties: Ints) -> Ints:
     >>> order_with_ties([np.array([2, 2, 1])], ties=np.array([8, 7, 9])).tolist()
     [2, 1, 0]
     """
-    order = order_by(_packed(keys))
+    order = order_by(packed(keys))
     ranked = ties[order]
     rows = np.flatnonzero(ranked[1:] < ranked[:-1])
     before, after = order[rows], order[rows + 1]
@@ -77,8 +78,20 @@ def order_with_ties(keys: Sequence[Ints], ties: Ints) -> Ints:
     return order_by([ties, *keys]) if alike.any() else order
 
 
-def _packed(keys: Sequence[Ints]) -> list[Ints]:
-    """Return columns with the same order, as few as their numbers fit beside a row's place."""
+def packed(keys: Sequence[Ints]) -> list[Ints]:
+    """
+    Return columns with the same order, as few as their numbers fit beside a row's place.
+
+    Parameters
+    ----------
+    keys : sequence of arrays of signed integers
+        The columns, at least one, the one that matters most last.
+
+    Examples
+    --------
+    >>> [column.tolist() for column in packed([np.array([5, 7]), np.array([1, 0])])]
+    [[4, 2]]
+    """
     if not len(keys[0]):
         return [keys[0]]
     free = used = 63 - _bits(keys[0])

@@ -19,6 +19,9 @@ _VALUES = "compares with functions of the engine's own, which on Sail differ fro
 
 _LEFT_OUT = {
     "test_null_keys.py::test_null_keys_of_queries_and_clauses": _STREAM,
+    "test_null_keys.py::test_events_of_a_query_without_time": _STREAM,
+    "test_match_windows.py::test_keys_that_are_equal_to_spark": _STREAM,
+    "test_query_limits.py::test_columns_that_cannot_be": f"{_MISSING}collations",
     "test_stream": _STREAM,
     "test_flush": _STREAM,
     "test_handed_on": _STREAM,

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.matching.columns import POSITION
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.plan.arrow_map import ArrowFunction, map_in_arrow
 from pyflinkcep.spark.plan.engine import SPARK, check_engine, engine_of
@@ -40,10 +41,6 @@ class Prepared:
 
     events: DataFrame
     layout: Layout
-
-    def with_order(self) -> Prepared:
-        """Return them with an order of the user's for events of one key and time."""
-        return attrs.evolve(self, layout=attrs.evolve(self.layout, has_order=True))
 
 
 @attrs.frozen(eq=False)
@@ -117,6 +114,9 @@ class Job:
         bits: Sequence[str] = (),
         expressions: CompiledExpressions | None = None,
         always_hash: bool | None = None,
+        *,
+        positions: bool = False,
+        has_order: bool = False,
     ) -> Prepared:
         """
         Add what Spark computes from each event.
@@ -134,12 +134,21 @@ class Job:
         always_hash : bool, optional
             Whether the key's hash is needed even if the key is a whole number itself; by default on
             a stream.
+        positions : bool
+            Whether to number the events, which orders those of one key and time. Where the engine
+            has no such order they are not numbered: two of them are an error there.
+        has_order : bool
+            Whether the user orders such events.
         """
         if always_hash is None:
             always_hash = self.is_stream or self.settings.partitioned
         layout = self.source.layout(bits, always_hash, expressions)
         if payload:
             layout = attrs.evolve(layout, payload=(*layout.payload, *payload))
+        if has_order:
+            layout = attrs.evolve(layout, has_order=True)
+        if positions and layout.has_order:
+            added = {**added, POSITION: F.monotonically_increasing_id()}
         events = self.source.prepare({**self.source.key_hash(always_hash), **added})
         return Prepared(events, layout)
 

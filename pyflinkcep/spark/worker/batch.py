@@ -66,9 +66,7 @@ class BatchTask:
             opened(nfa, context, "a condition"),
             opened(self.consumer, context, "a function"),
             closing(
-                sorted_events(
-                    self.layout.flat(batches), self.layout, self.layout.late, self.sort_bytes
-                )
+                sorted_events(batches, self.layout, self.layout.late, self.sort_bytes)
             ) as chunks,
         ):
             yield from _Partition(self, nfa).run(chunks)

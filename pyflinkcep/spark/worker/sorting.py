@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyflinkcep.matching.columns import POSITION, Ints
 from pyflinkcep.matching.keys import has_mixed_hashes, ranks
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.ordering import order_with_ties
+from pyflinkcep.matching.ordering import order_by, order_with_ties, packed
 from pyflinkcep.matching.sorted_events import SortedEvents
 
 __all__ = ["BUDGET_BYTES", "sorted_chunks", "sorted_events", "whole_keys"]
@@ -59,8 +59,8 @@ def sorted_events(
     Parameters
     ----------
     batches : iterable of pyarrow.RecordBatch
-        The events in any order, with the column :data:`POSITION`. The first column of the key's
-        signature is a whole number.
+        The events in any order, with the column :data:`POSITION` if events of one key and time
+        have an order. The first column of the key's signature is a whole number.
     layout : Layout
         Where key and time are.
     late : sequence of str
@@ -178,8 +178,8 @@ def _sorted(table: pa.Table, layout: Layout, late: Sequence[str] = ()) -> Sorted
     result = table.drop_columns(list(late)).take(pa.array(order)).combine_chunks()
     layout.check_order(result)
     if not late:
-        return SortedEvents(result)
-    return SortedEvents(result, table.select(list(late)).combine_chunks(), order)
+        return SortedEvents(result, nested=layout.nested)
+    return SortedEvents(result, table.select(list(late)).combine_chunks(), order, layout.nested)
 
 
 def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
@@ -193,11 +193,14 @@ def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
         keys.append(column.fill_null(0).to_numpy())
         if column.null_count:
             keys.append(column.is_valid().to_numpy().astype(np.int64))
+    if POSITION not in table.column_names:
+        return order_by(packed(keys))
     return order_with_ties(keys, ties=table.column(POSITION).to_numpy())
 
 
 def _without_position(events: SortedEvents) -> SortedEvents:
-    return attrs.evolve(events, table=events.table.drop_columns([POSITION]))
+    kept = [name for name in events.table.column_names if name != POSITION]
+    return attrs.evolve(events, table=events.table.select(kept))
 
 
 def _has_mixed_keys(table: pa.Table, layout: Layout) -> bool:

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 
 import attrs
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from pyflinkcep.engines.compressed.pattern_runs import refuse_incompressible
 from pyflinkcep.engines.compressed.windows import TimeWindows
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.matching.columns import POSITION
 from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.job import Prepared
@@ -88,7 +86,7 @@ class CompressedPattern:
         return self.job.job.run(prepared, task.run, output_schema(consumer))
 
     def _prepared(self) -> Prepared:
-        return self.job.prepared(self.job.job, {POSITION: F.monotonically_increasing_id()})
+        return self.job.prepared(self.job.job, positions=True)
 
     def _consumer(self) -> ColumnConsumer:
         return match_rows(self.source, self.variables)

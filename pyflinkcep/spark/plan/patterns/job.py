@@ -6,14 +6,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import attrs
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame
 
 from pyflinkcep.engines.choice import AUTOMATON, EVENT_LISTS, Evaluation
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.matching.columns import POSITION
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.order import OrderColumns, TieOrder
 from pyflinkcep.matching.stages import taking_stages
@@ -126,8 +124,7 @@ class PatternJob:
         how = self._evaluated_by(consumer)
         uses_lists = how.name == EVENT_LISTS
         wanted = EventFilter.of(self.job, self.asked, self._droppable(consumer.shows_time))
-        position = {POSITION: F.monotonically_increasing_id()}
-        prepared = wanted.after(self.prepared(wanted.before(), position))
+        prepared = wanted.after(self.prepared(wanted.before(), positions=True))
         if uses_lists and self._slice_ms is not None:
             prepared = sliced(prepared, self.source, self._slice_ms, 0, self.nfa.window_time - 1)
         if not uses_lists and self.comparator is None:
@@ -205,7 +202,7 @@ class PatternJob:
             droppable,
         )
 
-    def prepared(self, job: Job, more: Mapping[str, Column] | None = None) -> Prepared:
+    def prepared(self, job: Job, *, positions: bool = False) -> Prepared:
         """
         Add what Spark computes from each event: conditions and fields.
 
@@ -213,14 +210,18 @@ class PatternJob:
         ----------
         job : Job
             The job, possibly on fewer events.
-        more : mapping of str to Column, optional
-            Further columns.
+        positions : bool
+            Whether to number the events; see :meth:`Job.prepared`.
         """
         events = job.source.dataframe
         bits = bit_columns(self.asked)
-        added = {**field_columns(self.expressions, events), **(more or {}), **bits}
-        prepared = job.prepared(added, bits=tuple(bits), expressions=self.expressions)
-        return prepared if self.comparator is None else prepared.with_order()
+        return job.prepared(
+            {**field_columns(self.expressions, events), **bits},
+            bits=tuple(bits),
+            expressions=self.expressions,
+            positions=positions,
+            has_order=self.comparator is not None,
+        )
 
     # --- helpers
 

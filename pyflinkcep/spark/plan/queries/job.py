@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyflinkcep.engines.compressed.windows import TimeWindows, listing, windows_of
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.matching.columns import BITS, POSITION, VALUE, quoted
+from pyflinkcep.matching.columns import BITS, VALUE, quoted
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.query_table import QueryColumns
@@ -187,8 +187,7 @@ class QueryJob:
         """
         needed = self.needed()
         job = self.job if needed is None else self.job.where(needed)
-        added = {**self._computed(), POSITION: F.monotonically_increasing_id()}
-        prepared = job.prepared(added, tuple(self._names.values()))
+        prepared = job.prepared(self._computed(), tuple(self._names.values()), positions=True)
         if self.windows is not None:
             return copied(self.windows, prepared, self.source)
         if self.slice_ms is None:
