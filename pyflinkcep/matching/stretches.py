@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
+from pyflinkcep.engines.flink.nfa.key_needs import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.matching.answers import as_integers
@@ -23,6 +24,7 @@ from pyflinkcep.matching.order import Order, OrderColumns
 __all__ = ["Events", "Stretches"]
 
 _TABLE = 1 << 16
+_BEGINS = 1 << 62
 
 
 @attrs.frozen(eq=False)
@@ -61,7 +63,7 @@ class Stretches:
     bounds : array of int64
         Where each stretch begins, and where the last one ends.
     needed : array of bool
-        Which stretches may begin a match.
+        Which stretches may begin a match, and if only matches are wanted, have one.
     key_of : callable
         Returns the key of a stretch by its number, for errors.
     """
@@ -81,6 +83,7 @@ class Stretches:
         rules: CepOperator | None,
         order: Order | None,
         store: EventStore,
+        needs: KeyNeeds | None = None,
     ) -> Stretches:
         """
         Split events into stretches, in their final order.
@@ -101,6 +104,8 @@ class Stretches:
             The comparator of events of equal key and time, as a sort key.
         store : EventStore
             Where the handles lead.
+        needs : KeyNeeds, optional
+            What a key needs for a match, if nothing else is wanted.
         """
         firsts = np.r_[0, layout.key_changes(table)][: table.num_rows]
 
@@ -108,7 +113,7 @@ class Stretches:
             return KeyText(layout, table, int(firsts[number])) if layout.key_columns else None
 
         events = Events(times, None, base, layout.bits(table))
-        found = cls.split(events, firsts, rules, key_of)
+        found = cls.split(events, firsts, rules, key_of, needs)
         if order is None:
             return found
         return attrs.evolve(found, events=_in_final_order(order, events, firsts, store, key_of))
@@ -120,6 +125,7 @@ class Stretches:
         firsts: Ints,
         rules: CepOperator | None,
         key_of: Callable[[int], Any],
+        needs: KeyNeeds | None = None,
     ) -> Stretches:
         """
         Split events into stretches where other keys begin.
@@ -134,27 +140,41 @@ class Stretches:
             The pattern; None if every key must be processed.
         key_of : callable
             Returns the key of a stretch by its number, for errors.
+        needs : KeyNeeds, optional
+            What a key needs for a match, if nothing else is wanted.
         """
-        needed = _needed(rules, events.bits, firsts)
+        needed = _needed(rules, events.bits, firsts, needs)
         return cls(events, np.r_[firsts, len(events.times)], needed, key_of)
 
 
-def _needed(rules: CepOperator | None, bits: Ints | None, firsts: Ints) -> Flags:
-    """Return for each stretch whether one of its events may begin a match."""
+def _needed(
+    rules: CepOperator | None, bits: Ints | None, firsts: Ints, needs: KeyNeeds | None
+) -> Flags:
+    """Return for each stretch whether it may begin a match, and if that is needed, have one."""
     if rules is None or bits is None or not len(firsts):
         return np.ones(len(firsts), bool)
     known = known_bits(rules.nfa.atoms)
+
+    def use(kind: int) -> int:
+        """Return the stages that may take an event, and whether it may begin a match."""
+        begins = _BEGINS if rules.may_begin(kind, known) else 0
+        return begins if needs is None else begins | needs.taken(kind)
+
     if _is_small(bits):  # by far the most frequent case: a table instead of a sort
-        may = np.zeros(int(bits.max()) + 1, bool)
+        uses = np.zeros(int(bits.max()) + 1, np.int64)
         for kind in np.flatnonzero(np.bincount(bits)).tolist():
-            may[kind] = rules.may_begin(kind, known)
-        answers = may[bits]
+            uses[kind] = use(kind)
+        used = uses[bits]
     else:
         kinds, inverse = np.unique(bits, axis=0, return_inverse=True)
-        may = np.asarray([rules.may_begin(kind, known) for kind in as_integers(kinds)])
-        answers = may[inverse.reshape(-1)]  # some releases of numpy add a second axis
-    begins: Flags = np.logical_or.reduceat(answers, firsts)
-    return begins
+        uses = np.asarray([use(kind) for kind in as_integers(kinds)])
+        used = uses[inverse.reshape(-1)]  # some releases of numpy add a second axis
+    of_key = np.bitwise_or.reduceat(used, firsts)
+    needed: Flags = of_key & _BEGINS != 0
+    if needs is not None:
+        # The last key may go on in the next chunk.
+        needed[:-1] &= of_key[:-1] & needs.every == needs.every
+    return needed
 
 
 def _is_small(bits: Ints) -> bool:

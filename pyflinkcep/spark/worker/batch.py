@@ -10,6 +10,8 @@ import attrs
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.nfa.atoms import known_bits
+from pyflinkcep.engines.flink.nfa.key_needs import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.matching.bounded import Portion, matched
 from pyflinkcep.matching.choice import make_matcher
@@ -81,6 +83,10 @@ class _Partition:
         self._order = as_order(task.comparator)
         self._reader = RowReader(task.layout.schema)
         self._rules = CepOperator(nfa)
+        self._needs: KeyNeeds | None = None
+        others = task.consumer.wants_timeouts or task.consumer.wants_reached
+        if not others and task.limit is None:
+            self._needs = KeyNeeds.of(nfa, known_bits(nfa.atoms))
         self._matcher = make_matcher(
             nfa,
             task.consumer.wants_timeouts,
@@ -103,8 +109,9 @@ class _Partition:
             if self._store is None:
                 self._store = EventStore(self._reader, events.schema(self._layout.payload))
             base, times = self._store.add(events), self._layout.times_ms(chunk)
+            layout, rules, order = self._layout, self._rules, self._order
             stretches = Stretches.of(
-                chunk, times, base, self._layout, self._rules, self._order, self._store
+                chunk, times, base, layout, rules, order, self._store, self._needs
             )
             continues = self._continues(chunk)
             self._last = chunk.take([chunk.num_rows - 1])
