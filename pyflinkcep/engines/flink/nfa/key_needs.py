@@ -40,7 +40,7 @@ class KeyNeeds:
     >>> pattern = Pattern.begin("a").where("x = 1").followedBy("b").where("x = 2").optional()
     >>> needs = KeyNeeds.of(NFACompiler.compile(pattern.followedBy("c").where("x = 3")), known=7)
     >>> needs.every, [needs.taken(bits) for bits in (0, 1, 2, 4)]
-    (5, [0, 1, 2, 4])
+    (10, [0, 2, 4, 8])
     """
 
     every: int
