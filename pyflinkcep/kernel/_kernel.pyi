@@ -100,7 +100,7 @@ class Kernel:
         needed: Buffer,
         stretch: int,
         row: int,
-        most_results: int,
+        most_events: int,
     ) -> tuple[int, int, Key | None]:
         """
         Match stretches of events, each of a different key.
@@ -124,8 +124,8 @@ class Kernel:
             Which stretches may begin a match; the others are skipped.
         stretch, row : int
             Where to begin.
-        most_results : int
-            Return once there are this many results, or a few more.
+        most_events : int
+            Return once the results have this many events, or a few more.
 
         Returns
         -------

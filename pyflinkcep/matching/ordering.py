@@ -80,12 +80,7 @@ def order_with_ties(keys: Sequence[Ints], ties: Ints) -> Ints:
 
 def packed(keys: Sequence[Ints]) -> list[Ints]:
     """
-    Return columns with the same order, as few as their numbers fit beside a row's place.
-
-    Parameters
-    ----------
-    keys : sequence of arrays of signed integers
-        The columns, at least one, the one that matters most last.
+    Return columns for :func:`order_by` with the same order, as few as fit beside a row's place.
 
     Examples
     --------

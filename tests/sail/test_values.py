@@ -9,10 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, NotSupportedError, Pattern
-from pyflinkcep.spark.plan.portable.sql import sql_text
+from pyflinkcep.spark.plan.portable.sql import sql_column
 from tests.expression_rules import CASES, OVERFLOWS
 from tests.expression_rules import VALUES as RULE_VALUES
 from tests.sail.test_recorded import pytestmark  # noqa: F401 - the same
@@ -32,7 +31,7 @@ def check(events: Any, cases: dict[str, Any]) -> int:
     refused, differing = 0, {}
     for text, expected in cases.items():
         try:
-            column = F.expr(sql_text(text, events)).alias("v")
+            column = sql_column(text, events).alias("v")
             found = events.select(column).collect()[0].v
         except NotSupportedError:
             refused += 1
@@ -72,7 +71,7 @@ def test_overflow_fails(spark: SparkSession) -> None:
     for text in ("n + 1", "n * n", "-2 - n", "i + i", "i * 3", "cast(n AS int)"):
         for sql in (text, f"{text} > 0", f"{text} = 5", f"{text} IN (1, 2)"):
             with pytest.raises(Exception, match=r"[Cc]ast error|out of range|overflow"):
-                events.select(F.expr(sql_text(sql, events))).collect()
+                events.select(sql_column(sql, events)).collect()
     pattern = Pattern.begin("a").where("n + i > 0")
     with pytest.raises(Exception, match="out of range"):
         CEP.pattern(events, pattern).inEventTime("ts").toDF().collect()
@@ -84,7 +83,7 @@ def test_one_nan(spark: SparkSession) -> None:
     events = spark.createDataFrame(pa.table({"v": numbers}))
     asked = ("v = -v", "v > 1", "v IN (1, v)", "greatest(v, 1D) = v", "least(v, 1D) = 1D")
 
-    rows = events.select(*(F.expr(sql_text(text, events)) for text in asked)).collect()
+    rows = events.select(*(sql_column(text, events) for text in asked)).collect()
 
     assert [tuple(row) for row in rows] == [(True,) * len(asked)] * 2
 

@@ -17,15 +17,13 @@ from pyflinkcep.matching.bounded import Portion, matched
 from pyflinkcep.matching.choice import make_matcher
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import KeyText, Layout
-from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.order import TieOrder, as_order
-from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.sorted_events import SortedEvents
 from pyflinkcep.matching.stretches import Stretches
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.worker.consumers import Consumer, to_batches
+from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_events
 
@@ -101,7 +99,7 @@ class _Partition:
         """Match the events of sorted chunks, which never separate events of equal key and time."""
         for found in matched(self._matcher, self._portions(chunks)):
             if self._store is not None:
-                yield from self._rows(found, self._store)
+                yield from batches_of(self._consumer, found, self._store)
 
     def _portions(self, chunks: Iterator[SortedEvents]) -> Iterator[Portion]:
         for events in chunks:
@@ -127,7 +125,3 @@ class _Partition:
         if self._last is None or not self._layout.key_columns:
             return None
         return KeyText(self._layout, self._last, 0)
-
-    def _rows(self, found: Found, store: EventStore) -> Iterator[pa.RecordBatch]:
-        for part in found.parts(MOST_EVENTS):
-            yield from to_batches(self._consumer, self._consumer.consume(part, store))

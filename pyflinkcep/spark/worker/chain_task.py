@@ -21,12 +21,11 @@ from pyflinkcep.matching.columns import OWN, VALUE, Flags, Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.fields import field_array
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.query_table import found_of_columns
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.worker.consumers import Consumer, to_batches
+from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
 
@@ -86,8 +85,8 @@ class ChainTask:
         seen = self._seen(events, old)
         for frame in chain_frames(chain, seen, self.evaluation):
             columns = [frame.singles[stage] for stage in chain.stages]
-            for part in found_of_columns(chain.stages, columns, seen.times).parts(MOST_EVENTS):
-                yield from to_batches(self.consumer, self.consumer.consume(part, store))
+            found = found_of_columns(chain.stages, columns, seen.times)
+            yield from batches_of(self.consumer, found, store)
 
     def _seen(self, events: pa.Table, old: int) -> ChainEvents:
         size, bits = events.num_rows, self.layout.bits(events)

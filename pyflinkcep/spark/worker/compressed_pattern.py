@@ -26,7 +26,7 @@ from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.matching.keyed_events import dated, pattern_matches
-from pyflinkcep.spark.worker.consumers import Consumer, to_batches
+from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import whole_keys
 from pyflinkcep.time import MAX_WATERMARK
@@ -136,8 +136,7 @@ class PatternListTask:
                 matches, store = keyed.of(table)
                 with _naming_keys(layout, table, matches):
                     for found in self._found(nfa, matches):
-                        consumed = self.consumer.consume(found, store)
-                        yield from to_batches(self.consumer, consumed)
+                        yield from batches_of(self.consumer, found, store)
 
     def _found(self, nfa: NFA, matches: PatternMatches) -> Iterator[Any]:
         for key in range(len(matches.events.bounds) - 1):

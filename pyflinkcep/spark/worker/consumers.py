@@ -22,6 +22,7 @@ from pyflinkcep.functions import (
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import key_values
+from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.output import known_times, stage_column, times_of_matches
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.retyping import retyped
@@ -38,6 +39,7 @@ __all__ = [
     "FunctionConsumer",
     "MatchTimes",
     "Outputs",
+    "batches_of",
     "key_columns",
     "output_schema",
     "to_batches",
@@ -48,9 +50,6 @@ MAIN = "main"
 
 TAG = "tag"
 """The column of tagged outputs that names the output a row belongs to."""
-
-_MOST_ROWS = 1 << 14
-"""About how many events the matches may have for which Rows are made at a time."""
 
 Outputs = dict[str, pa.Table]
 """Rows by output name, including :data:`MAIN`."""
@@ -70,12 +69,15 @@ class Consumer(Protocol):
         Whether stages that partial matches reach are needed.
     shows_time : bool
         Whether the outputs show the time at which a match is emitted.
+    most_events : int
+        About how many events the results may have that it is given at a time.
     """
 
     schemas: dict[str, StructType]
     wants_timeouts: bool
     wants_reached: bool
     shows_time: bool
+    most_events: int
 
     def open(self, context: RuntimeContext) -> None:
         """Prepare for work on a worker."""
@@ -108,6 +110,7 @@ class FunctionConsumer:
     wants_timeouts: bool = attrs.field(init=False)
     wants_reached: bool = attrs.field(init=False, default=False)
     shows_time: bool = attrs.field(init=False)
+    most_events: int = attrs.field(init=False, default=1 << 14)  # each becomes a Row
     _writers: dict[str, RowWriter] = attrs.field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
@@ -128,13 +131,8 @@ class FunctionConsumer:
 
     def consume(self, found: Found, events: EventStore) -> Outputs:
         """Call the function for each result; return its rows."""
-        context = _Context(self._writers)
-        for part in found.parts(_MOST_ROWS):
-            self._call(part, events, context)
-        return {name: self._writers[name].table(rows) for name, rows in context.rows.items()}
-
-    def _call(self, found: Found, events: EventStore, context: _Context) -> None:
         rows = events.rows(found.handles)
+        context = _Context(self._writers)
         out = _Collector(context)
         for number, (is_match, timestamp, match) in enumerate(found.results(rows)):
             context.now = timestamp
@@ -149,6 +147,7 @@ class FunctionConsumer:
                 error = self._failure(cause, "match" if is_match else "timeout", match)
                 key = self._key(found, number, events)
                 raise error.at_time(timestamp).at_key(key) from error.__cause__
+        return {name: self._writers[name].table(rows) for name, rows in context.rows.items()}
 
     def _time_out(self, match: Match, context: _Context) -> None:
         returned = self.function.processTimedOutMatch(match, context)  # type: ignore[attr-defined]
@@ -288,6 +287,7 @@ class ColumnConsumer:
     wants_timeouts: bool = attrs.field(init=False)
     wants_reached: bool = attrs.field(init=False, default=False)
     shows_time: bool = attrs.field(init=False, default=True)
+    most_events: int = attrs.field(init=False, default=MOST_EVENTS)
 
     def __attrs_post_init__(self) -> None:
         self.wants_timeouts = len(self.schemas) > 1
@@ -342,6 +342,12 @@ def output_schema(consumer: Consumer) -> StructType:
         return schemas[MAIN]
     structs = [StructField(name, schema) for name, schema in schemas.items()]
     return StructType([StructField(TAG, StringType(), False), *structs])
+
+
+def batches_of(consumer: Consumer, found: Found, events: EventStore) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of results as batches of the job's schema, made in portions."""
+    for part in found.parts(consumer.most_events):
+        yield from to_batches(consumer, consumer.consume(part, events))
 
 
 def to_batches(consumer: Consumer, outputs: Outputs) -> Iterator[pa.RecordBatch]:

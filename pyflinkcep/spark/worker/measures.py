@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.leaf_columns import LeafColumn, LeafColumns
+from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.output import known_times
 from pyflinkcep.matching.results import Found
 from pyflinkcep.runtime import RuntimeContext
@@ -54,6 +55,7 @@ class ValueConsumer:
     wants_timeouts: bool = attrs.field(init=False, default=False)
     wants_reached: bool = attrs.field(init=False, default=False)
     shows_time: bool = attrs.field(init=False)
+    most_events: int = attrs.field(init=False, default=MOST_EVENTS)
 
     def __attrs_post_init__(self) -> None:
         self.schemas = {MAIN: self.schema}

@@ -18,7 +18,7 @@ from pyflinkcep.matching.query_table import QueryColumns
 from pyflinkcep.runtime import opened
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.worker.consumers import Consumer, to_batches
+from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, whole_keys
 
@@ -92,4 +92,4 @@ class QueryTask:
                     self.query, table, self.evaluation, self.output, self.limit, self.runs
                 )
                 for found in found_so_far:
-                    yield from to_batches(self.consumer, self.consumer.consume(found, store))
+                    yield from batches_of(self.consumer, found, store)

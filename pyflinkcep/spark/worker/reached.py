@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 from pyflinkcep.matching.columns import Flags, Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.keys import one_of_each
+from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.results import REACHED, Found
 from pyflinkcep.matching.retyping import retyped
 from pyflinkcep.runtime import RuntimeContext
@@ -56,6 +57,7 @@ class ReachedConsumer:
     wants_timeouts: bool = attrs.field(init=False, default=False)
     wants_reached: bool = attrs.field(init=False, default=True)
     shows_time: bool = attrs.field(init=False, default=True)
+    most_events: int = attrs.field(init=False, default=MOST_EVENTS)
     _firsts: FirstTimes | None = attrs.field(init=False, default=None)
 
     def open(self, context: RuntimeContext) -> None:

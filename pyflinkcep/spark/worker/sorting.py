@@ -148,7 +148,7 @@ def _pieces(
             held.append(batch)
             size += batch.nbytes
     if held:
-        yield _joined(held, budget_bytes), True
+        yield _joined(held, size), True
 
 
 def _joined(held: deque[pa.RecordBatch], most_bytes: int) -> pa.Table:

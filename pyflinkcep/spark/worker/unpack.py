@@ -17,7 +17,7 @@ from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.worker.consumers import Consumer, to_batches
+from pyflinkcep.spark.worker.consumers import Consumer, batches_of, to_batches
 from pyflinkcep.spark.worker.runtime import running
 
 __all__ = ["AHEAD", "LATE", "NULLS", "RowsTask", "UnpackTask", "pack_results", "unpack_results"]
@@ -79,7 +79,7 @@ class UnpackTask:
         events = pa.concat_tables(tables).combine_chunks()
         store = EventStore(reader, events.schema)
         store.add(events)
-        yield from to_batches(self.consumer, self.consumer.consume(Found.concat(parts), store))
+        yield from batches_of(self.consumer, Found.concat(parts), store)
 
     def _left_out(self, tables: Sequence[bytes], output: str) -> Iterator[pa.RecordBatch]:
         """Make the output of events that were left out."""

@@ -31,7 +31,6 @@ __all__ = [
     "setting_of",
     "sql_column",
     "sql_columns",
-    "sql_text",
 ]
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00", "UTC+0")
@@ -73,18 +72,6 @@ def sql_columns(given: Sequence[str | Column], dataframe: DataFrame) -> list[Col
     texts = [sql for sql in given if isinstance(sql, str)]
     own = iter(_sql_texts(texts, dataframe))
     return [F.expr(next(own)) if isinstance(e, str) else e for e in given]
-
-
-def sql_text(sql: str, dataframe: DataFrame) -> str:
-    """
-    Return SQL for the engine of a DataFrame.
-
-    Raises
-    ------
-    NotSupportedError
-        If the engine would compute something else than Spark.
-    """
-    return _sql_texts([sql], dataframe)[0]
 
 
 def _sql_texts(texts: list[str], dataframe: DataFrame) -> list[str]:

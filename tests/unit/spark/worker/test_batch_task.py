@@ -26,6 +26,7 @@ from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.matching.columns import POSITION
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.batch import BatchTask
@@ -50,6 +51,7 @@ class Recording:
         self.schemas = {"main": schema_of("x int")}
         self.wants_timeouts = True
         self.wants_reached = False
+        self.most_events = MOST_EVENTS
         self.matches: list[Any] = []
         self.timeouts: list[Any] = []
         self.most_held = 0
@@ -260,10 +262,12 @@ def test_results_become_rows_in_portions(monkeypatch: pytest.MonkeyPatch) -> Non
             return {"main": pa.table({"x": pa.array([], pa.int32())})}
 
     monkeypatch.setattr(Found, "parts", parts)
-    for module in ("spark.worker.batch", "matching.kernel_matcher", "matching.python_matcher"):
-        monkeypatch.setattr(f"pyflinkcep.{module}.MOST_EVENTS", 4096)
+    for module in ("kernel_matcher", "python_matcher"):
+        monkeypatch.setattr(f"pyflinkcep.matching.{module}.MOST_EVENTS", 4096)
+    counting = Counting()
+    counting.most_events = 4096
     pattern = Pattern.begin("x").next("y")
-    list(BatchTask(pattern, layout(), None, Counting()).run(batches(many_rows(50_000), 9000)))
+    list(BatchTask(pattern, layout(), None, counting).run(batches(many_rows(50_000), 9000)))
 
     assert sum(matches) * 2 == sum(portions)
     assert sum(matches) > 40_000

@@ -21,7 +21,6 @@ def test_functions_see_matches_whose_rows_are_made_some_at_a_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A function is called for each match once, in order, however many Rows are made at a time."""
-    monkeypatch.setattr("pyflinkcep.spark.worker.consumers._MOST_ROWS", 3)
     made = []
     rows = EventStore.rows
 
@@ -32,6 +31,7 @@ def test_functions_see_matches_whose_rows_are_made_some_at_a_time(
     monkeypatch.setattr(EventStore, "rows", counted)
     adapter = select_adapter(lambda match: (match["y"][0].number,))
     consumer = FunctionConsumer(adapter, {MAIN: schema_of("n int")})
+    consumer.most_events = 3
     task = BatchTask(Pattern.begin("x").next("y"), layout(), None, consumer)
     found = pa.Table.from_batches(list(task.run(batches(many_rows(30), 7)))).column("n").to_pylist()
 
