@@ -3,21 +3,21 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import attrs
 
 from pyflinkcep.engines.flink.nfa.nfa import NFA
-from pyflinkcep.engines.flink.nfa.steps import Ask, StateTable, Step
+from pyflinkcep.engines.flink.nfa.outcomes import outcomes
+from pyflinkcep.engines.flink.nfa.steps import StateTable, Step
 from pyflinkcep.errors import MalformedPatternException
 
 __all__ = ["KeyNeeds"]
 
 _MOST_STAGES = 60
-_MOST_STEPS = 500
+_MOST_STEPS = 250
 
-Answers = tuple[int, int]
-"""The bits of the conditions asked, and of those that held."""
-
-Steps = dict[StateTable, list[tuple[Answers, Step]]]
+Steps = dict[StateTable, list[Step]]
 
 
 @attrs.frozen
@@ -66,19 +66,24 @@ class KeyNeeds:
         """
         if not all(atom.bit & known for atom in nfa.atoms) or len(nfa.stages) > _MOST_STAGES:
             return None
+        found = ((table, *one) for table in nfa.tables.values() for one in outcomes(table))
         try:
-            steps = _steps(nfa)
-        except (_TooMany, MalformedPatternException):
+            few = list(islice(found, _MOST_STEPS + 1))
+        except MalformedPatternException:
             return None
+        if len(few) > _MOST_STEPS:
+            return None
+        steps: Steps = {table: [] for table in nfa.tables.values()}
         numbers = {stage: 1 << number for number, stage in enumerate(nfa.stages)}
-        taken: dict[Answers, int] = {}
-        for own in steps.values():
-            for answers, step in own:
-                for move in step.moves:
-                    if move.takes:
-                        taken[answers] = taken.get(answers, 0) | numbers[move.stage]
+        taken: dict[tuple[int, int], int] = {}
+        for table, answers, step in few:
+            steps[table].append(step)
+            bits = sum(a.bit for a in answers), sum(a.bit for a, holds in answers.items() if holds)
+            for move in step.moves:
+                if move.takes:
+                    taken[bits] = taken.get(bits, 0) | numbers[move.stage]
         every = sum(bit for stage, bit in numbers.items() if not _ends_without(nfa, steps, stage))
-        return cls(every, tuple((*answers, stages) for answers, stages in taken.items()))
+        return cls(every, tuple((*bits, stages) for bits, stages in taken.items()))
 
     def taken(self, bits: int) -> int:
         """Return the stages that may take an event, given the conditions that hold for it."""
@@ -89,38 +94,13 @@ class KeyNeeds:
         return found
 
 
-class _TooMany(Exception):
-    """The conditions have too many combinations."""
-
-
-def _steps(nfa: NFA) -> Steps:
-    """Return what events do to partial matches, by their states and the answers to conditions."""
-    steps: Steps = {}
-    count = 0
-    for table in nfa.tables.values():
-        open_: list[tuple[Ask | Step, int, int]] = [(table.first(), 0, 0)]
-        own = steps[table] = []
-        while open_:
-            count += 1
-            if count > _MOST_STEPS:
-                raise _TooMany
-            node, asked, held = open_.pop()
-            if isinstance(node, Step):
-                own.append(((asked, held), node))
-                continue
-            bit = node.atom.bit
-            open_.append((node.following(False), asked | bit, held))
-            open_.append((node.following(True), asked | bit, held | bit))
-    return steps
-
-
 def _ends_without(nfa: NFA, steps: Steps, stage: str) -> bool:
     """Whether a match can come to its end without an event for a stage."""
     reached = [nfa.start]
     for table in reached:
         if table.is_pending:  # the passing of time completes it
             return True
-        for _, step in steps[table]:
+        for step in steps[table]:
             for move in step.moves:
                 if move.takes and move.stage == stage:
                     continue

@@ -7,15 +7,13 @@ from collections.abc import Iterator
 
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.engines.flink.nfa.nfa import NFA
-from pyflinkcep.engines.flink.nfa.steps import Ask, Step
+from pyflinkcep.engines.flink.nfa.outcomes import outcomes
 from pyflinkcep.errors import MalformedPatternException
 
 __all__ = ["untaken_events"]
 
 _MOST_CONDITIONS = 8
-_MOST_STEPS = 20_000
-
-Answers = dict[Atom, bool]
+_MOST_STEPS = 10_000
 
 
 def untaken_events(nfa: NFA, known: int) -> frozenset[int]:
@@ -64,20 +62,13 @@ class _TooMany(Exception):
 
 def _ways_to_take(nfa: NFA, known: int) -> Iterator[tuple[int, int]]:
     """Yield the conditions asked before an event is taken, and which of them held, as bits."""
-    steps = 0
-    for table in nfa.tables.values():
-        open_: list[tuple[Ask | Step, Answers]] = [(table.first(), {})]
-        while open_:
-            steps += 1
-            if steps > _MOST_STEPS:
-                raise _TooMany
-            node, answers = open_.pop()
-            if isinstance(node, Ask):
-                for holds in (False, True):
-                    open_.append((node.following(holds), {**answers, node.atom: holds}))
-            elif node.takes:
-                told = {atom: holds for atom, holds in answers.items() if atom.bit & known}
-                yield sum(a.bit for a in told), sum(a.bit for a, holds in told.items() if holds)
+    steps = (outcome for table in nfa.tables.values() for outcome in outcomes(table))
+    for number, (answers, step) in enumerate(steps):
+        if number == _MOST_STEPS:
+            raise _TooMany
+        if step.takes:
+            told = {atom: holds for atom, holds in answers.items() if atom.bit & known}
+            yield sum(a.bit for a in told), sum(a.bit for a, holds in told.items() if holds)
 
 
 def _events(atoms: list[Atom]) -> Iterator[int]:
