@@ -77,6 +77,8 @@ CASES: dict[str, Any] = {
     "sign(-inf)": -1.0, "sign(un)": None, "sign(m)": -1.0, "sign(low)": -1.0, "sign(1.25)": 1.0,
     "signum(x)": 1.0, "x / coalesce(zx, 2)": None,
     "x / if(n > x, zx, 2D)": None,
+    "n div 0.1": 70, "n div 2.5": 2, "7 div 2.5": 2, "m div 0.4": -2, "0.9 div n": 0,
+    "n div 0.0": None, "un div 0.5": None, "(n div 2.5) * 0.5 = 1.0": True, "n div 0.5 = 14": True,
 }  # fmt: skip
 """Conditions and values that never fail, and what they are."""
 

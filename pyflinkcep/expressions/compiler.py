@@ -234,7 +234,7 @@ class _Compiler:
             return Typed(code, Kind.BIGINT, left.scale + right.scale)
         scale = max(left.scale, right.scale)
         code = [*rescaled(left, scale), *rescaled(right, scale), (op, Type.INT)]
-        return Typed(code, Kind.BIGINT, scale)
+        return Typed(code, Kind.BIGINT, 0 if operator == "div" else scale)  # a quotient has none
 
     def _time_arithmetic(self, part: Operation, left: Typed, right: Typed) -> Typed:
         """Compile differences of times, and operations on intervals."""

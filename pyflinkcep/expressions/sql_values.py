@@ -247,10 +247,13 @@ def _with_floats(operator: str, a: float, b: float) -> Any:
     return _FORMULAS[operator](a, b)
 
 
-def _with_decimals(operator: str, a: Decimal, b: Decimal) -> Decimal:
-    if operator in ("/", "div"):
+def _with_decimals(operator: str, a: Decimal, b: Decimal) -> int | Decimal:
+    if operator == "/":
         raise InputError("divides decimals, which only Spark does", "cast to double, or write 0.5D")
     with localcontext() as context:
+        context.prec = 2 * _DIGITS
+        if operator == "div":
+            return in_bigint(int(a // b))
         context.prec = _DIGITS
         if operator == "%":
             return a % b
