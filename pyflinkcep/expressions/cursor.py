@@ -100,9 +100,14 @@ class Cursor:
         """Count the nesting depth of the text; raise if it is too deep."""
         self._depth += 1
         if self._depth > _MOST_DEPTH:
-            raise SqlSyntaxError(
-                f"{self._text[:60]!r}… is nested more than {_MOST_DEPTH} deep",
-                "split it into several conditions",
-            )
+            raise self.too_deep()
         yield
         self._depth -= 1
+
+    def too_deep(self) -> SqlSyntaxError:
+        """Make the error for a text that is nested too deep."""
+        return SqlSyntaxError(
+            f"{self._text[:60]!r}… is nested more than {_MOST_DEPTH} deep, "
+            "or chains hundreds of operators",
+            "split it into several conditions",
+        )

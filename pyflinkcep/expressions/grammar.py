@@ -27,9 +27,26 @@ def parsed(text: str) -> Syntax:
     '+'
     """
     parser = _Parser(text)
-    part = parser.expression()
+    try:
+        part = parser.expression()
+    except RecursionError:  # parentheses take several frames each
+        raise parser.too_deep() from None
     parser.expect_end()
+    if _depth(part) > _MOST_LEVELS:
+        raise parser.too_deep()
     return part
+
+
+_MOST_LEVELS = 250
+"""What functions that follow a tree have room for on Python's stack."""
+
+
+def _depth(part: Syntax) -> int:
+    """Return how many parts are inside each other, without following them on the stack."""
+    level, depth = [part], 0
+    while level:
+        level, depth = [inner for node in level for inner in node.operands], depth + 1
+    return depth
 
 
 _COMPARISONS = ("=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">=")
@@ -56,11 +73,18 @@ class _Parser(Cursor):
             return self._chain("OR", lambda: self._chain("AND", self._negated))
 
     def _chain(self, word: str, operand: Callable[[], Syntax]) -> Syntax:
-        left = operand()
+        """Read AND or OR; of many, each half is a part, so that long chains are not deep."""
+        operands = [operand()]
         while self._word(word):
-            right = operand()
-            left = Syntax(Form.OPERATION, word.lower(), (left, right), left.start, right.end)
-        return left
+            operands.append(operand())
+        while len(operands) > 1:
+            pairs = zip(operands[::2], operands[1::2], strict=False)
+            rest = operands[len(operands) // 2 * 2 :]
+            operands = [
+                Syntax(Form.OPERATION, word.lower(), (left, right), left.start, right.end)
+                for left, right in pairs
+            ] + rest
+        return operands[0]
 
     def _negated(self) -> Syntax:
         start = self._now.start

@@ -82,7 +82,8 @@ def literal_value(written: str) -> int | float | str | bool | Decimal | None:
 
 def interval_us(written: str) -> int | None:
     """
-    Return the microseconds of an interval; None if it has months or years or is not one.
+    Return the microseconds of an interval; None if it has months or years, does not fit 64 bits,
+    or is not one.
 
     Parameters
     ----------
@@ -108,8 +109,12 @@ def interval_us(written: str) -> int | None:
         total = sum(
             Decimal(number) * UNITS_US[unit.upper()] for unit, number in parts.items() if number
         )
-        return _signed(int(total), field["sign"], field["inner"])
-    return _pieces_us(written)
+        return _in_range(_signed(int(total), field["sign"], field["inner"]))
+    return _in_range(_pieces_us(written))
+
+
+def _in_range(number: int | None) -> int | None:
+    return number if number is not None and LEAST <= number <= MOST else None
 
 
 def _pieces_us(written: str) -> int | None:

@@ -49,7 +49,7 @@ def local_expressions(
     named = list(expressions)
     samples = list(events)
     parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
-    found = {sql: kind_of_values(sql, map(event_function(sql), samples)) for sql in parts}
+    found = {sql: kind_of_values(sql, _values(sql, samples)) for sql in parts}
     kinds = {sql: kind for sql, kind in found.items() if kind is not None}
     compiled_ = compiled(named, kinds, ansi)
     fields = [(event_function(field.sql), field.kind) for field in compiled_.fields]
@@ -58,6 +58,21 @@ def local_expressions(
         return tuple(machine_value(function(event), kind) for function, kind in fields)
 
     return compiled_, of_event
+
+
+def _values(sql: str, samples: Iterable[Any]) -> list[Any]:
+    """Return the values of a part about one event; what has none fails when it is asked for."""
+    function, values = event_function(sql), []
+    failure: ArithmeticError | None = None
+    for sample in samples:
+        try:
+            values.append(function(sample))
+        except ArithmeticError as cause:
+            failure = cause
+    if failure is not None and all(value is None for value in values):
+        hint = "test for it in the condition, with CASE or nullif"
+        raise InputError(f"{sql!r} has no value for any event: {failure}", hint) from failure
+    return values
 
 
 _KINDS: dict[type, Kind] = {

@@ -13,7 +13,7 @@ from pyflinkcep.expressions.names import Names
 from pyflinkcep.expressions.operators import Operators
 from pyflinkcep.expressions.syntax import Form, Syntax
 from pyflinkcep.expressions.tokens import SqlSyntaxError
-from pyflinkcep.expressions.tree import AGGREGATES, MatchExpression, Operation, Tree
+from pyflinkcep.expressions.tree import AGGREGATES, MatchExpression, Operation
 
 __all__ = ["column_owners", "condition_of", "sql_condition"]
 
@@ -90,11 +90,10 @@ def condition_of(tree: Syntax, names: Names) -> IterativeCondition:
     if not rest:
         assert answered is not None
         return answered
-    matching: Tree = operators.part(rest[0])
-    for number, conjunct in enumerate(rest[1:], 2):
-        joined = " AND ".join(map(names.written, rest[:number]))
-        matching = Operation("and", (matching, operators.part(conjunct)), joined)
-    whole = " AND ".join(map(names.written, rest)) if own else names.text
+    joined = " AND ".join(map(names.written, rest))
+    parts = tuple(map(operators.part, rest))
+    matching = parts[0] if len(parts) == 1 else Operation("and", parts, joined)
+    whole = joined if own else names.text
     owners = (owner for part in rest for owner in names.owners(part))
     expression = MatchExpression(whole, matching, owners, names.stage)
     return expression if answered is None else RichAndCondition(answered, expression)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyflinkcep.errors import ConditionError, InputError, NotSupportedError
+from pyflinkcep import ConditionError, NotSupportedError, Pattern, match
+from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.evaluator import event_condition, event_function
 from pyflinkcep.expressions.local_match import local_expressions
 from pyflinkcep.expressions.parser import sql_condition
@@ -150,3 +151,20 @@ def test_values_of_several_types_are_refused() -> None:
 
     with pytest.raises(InputError, match="'x': expected values of one type, got bigint and string"):
         local_expressions([("here", expression)], [{"x": 1}, {"x": "a"}])
+
+
+def test_a_value_that_one_event_lacks_fails_only_where_it_is_asked_for() -> None:
+    """A division by zero before matching is no raw error; one for all events is refused."""
+    pattern = Pattern.begin("a").followedBy("b").where("last(a.n) = 1 / n")
+    for events in ([{"n": 1}, {"n": 0}, {"n": 2}], {"n": [1, 0, 2]}):
+        with pytest.raises(ConditionError, match=r"'last\(a.n\) = 1 / n' failed. division by zero"):
+            match(pattern, events)
+    with pytest.raises(InputError, match="'1 / n' has no value for any event: division by zero"):
+        match(pattern, [{"n": 0}, {"n": 0}])
+
+
+def test_an_interval_beyond_64_bits_is_left_to_spark() -> None:
+    """Which refuses it."""
+    pattern = Pattern.begin("a").where("n > 0 and interval '9999999999999' day > interval '1' day")
+    with pytest.raises(NotSupportedError, match="only be evaluated by Spark"):
+        match(pattern, [{"n": 1}])

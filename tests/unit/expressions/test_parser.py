@@ -231,3 +231,30 @@ def test_errors_carry_facts() -> None:
         compiled([("here", condition)], {"x": Kind.BIGINT, "s": Kind.STRING}, True)
     facts = types.value.stage, types.value.part, types.value.problem
     assert facts == ("b", "x > last(up.s)", "puts bigint and string together")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(" * 2000 + "last(up.n) > 0" + ")" * 2000, "last(up.n) > 0" + " + 1" * 3000,
+     "not " * 2000 + "last(up.n) > 0", "n" + "[0]" * 2000 + " > 0", "abs(" * 900 + "n" + ")" * 900],
+)  # fmt: skip
+def test_what_is_nested_too_deep_is_refused_by_name(text: str) -> None:
+    """Python's stack is never exhausted, whatever nests: parentheses, operators, functions."""
+    with pytest.raises(SqlSyntaxError, match="is nested more than 60 deep"):
+        parsed(text)
+
+
+def test_chains_of_and_and_or_have_no_end() -> None:
+    """A chain is not deep, and keeps its order and its places in the text."""
+    for word in ("or", "and"):
+        text = f" {word} ".join(f"last(up.n) = {number}" for number in range(3000))
+        condition: Any = sql_condition(text)
+        assert compiled([("here", condition)], {"n": Kind.BIGINT}, True).programs
+    tree = parsed("a or b or c")
+    assert [(part.start, part.end) for part in tree.walk()] == [
+        (0, 11),
+        (0, 6),
+        (0, 1),
+        (5, 6),
+        (10, 11),
+    ]

@@ -204,9 +204,9 @@ class EventEvaluation:
         """Whether a match expression holds for the current event and partial match."""
         node, version = self._node, self._version
         functions, fields = expressions.functions, self._fields
-        if fields is None:
-            fields = self._fields = expressions.fields(self._event)
         try:
+            if fields is None:
+                fields = self._fields = expressions.fields(self._event)
             slots: tuple[Any, ...] | None = functions.initial
             if node is not None and version is not None:
                 edge = self._edge(node, version)
