@@ -94,7 +94,9 @@ def packed(keys: Sequence[Ints]) -> list[Ints]:
     for key in keys:
         least = int(key.min())
         bits = (int(key.max()) - least).bit_length()
-        if bits > free:  # by itself, as it is
+        if not bits and found:  # one value orders nothing
+            continue
+        if bits > free:  # by itself, as it is; it belongs to the caller
             found.append(key)
             used = free
         elif not found or used + bits > free:

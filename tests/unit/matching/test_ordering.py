@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pyflinkcep.matching.ordering import (
     order_by,
@@ -12,6 +16,7 @@ from pyflinkcep.matching.ordering import (
     order_by_group_and_time,
     order_by_number,
     order_with_ties,
+    packed,
 )
 
 
@@ -55,3 +60,29 @@ def test_orders_by_wide_numbers_are_stable(low: int, high: int) -> None:
                 assert order_with_ties([middle, column], ties).tolist() == expected.tolist()
     small = np.array([2**31 - 1, -(2**31), 5], np.int32)
     assert order_by_number(small).tolist() == [1, 2, 0]
+
+
+@st.composite
+def columns(draw: Any) -> list[Any]:
+    """Return columns of any ranges, one value among them, which may not be written, as Arrow's."""
+    size = draw(st.integers(1, 40))
+    rng = np.random.default_rng(draw(st.integers(0, 1000)))
+    found = []
+    for bits in draw(st.lists(st.integers(0, 64), min_size=1, max_size=4)):
+        least = draw(st.integers(-(2**63), 2**63 - 2**bits))
+        column = rng.integers(least, least + 2**bits - 1, size, endpoint=True)
+        column[-1], column[0] = least, least + 2**bits - 1
+        column.flags.writeable = False
+        found.append(column)
+    return found
+
+
+@given(columns())
+def test_columns_of_any_ranges_are_only_read(keys: list[Any]) -> None:
+    """Columns are packed into fewer ones whatever their ranges, and are never written."""
+    before = [key.copy() for key in keys]
+    assert order_by(packed(keys)).tolist() == np.lexsort(keys).tolist()
+    assert order_with_ties(keys[1:] or keys, keys[0]).tolist() == np.lexsort(keys).tolist()
+    for key, old in zip(keys, before, strict=True):
+        assert key.tolist() == old.tolist()
+        assert order_by_number(key).tolist() == np.argsort(key, kind="stable").tolist()
