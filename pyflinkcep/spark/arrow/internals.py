@@ -28,6 +28,8 @@ __all__ = [
     "all_repeatable",
     "analysed_plan",
     "arrow_schema",
+    "hadoop_path",
+    "is_local",
     "local_rows",
     "local_server_python",
     "local_table",
@@ -116,13 +118,25 @@ def spark_context(session: Any) -> Any:
     return getattr(session, "_sc", None)
 
 
+def hadoop_path(session: Any, path: str) -> Any:
+    """Return the whole path of a file as Hadoop reads it: Java's URI."""
+    found = session._jvm.org.apache.hadoop.fs.Path(path)
+    conf = session._jsparkSession.sessionState().newHadoopConf()
+    return found.getFileSystem(conf).makeQualified(found).toUri()
+
+
+def is_local(context: Any) -> bool:
+    """Whether workers run on the driver's machine."""
+    return context is not None and str(context.master).startswith("local")
+
+
 def worker_python(context: Any) -> str | None:
     """
     Return the Python that the workers of a local master run.
 
     None for any other master, and if files were added for workers to import.
     """
-    if context is None or not context.master.startswith("local") or context._python_includes:
+    if not is_local(context) or context._python_includes:
         return None
     return str(context.pythonExec)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
@@ -44,7 +45,8 @@ class Arrivals:
         """Read the offsets of a checkpoint; return None if there are none, or of another form."""
         try:
             reader = session.read.option("pathGlobFilter", "[0-9]*")
-            files = reader.text(f"{checkpoint}/offsets", wholetext=True)
+            folder = re.sub(r"([\\{}\[\]*?])", r"\\\1", checkpoint)  # a path, not a glob
+            files = reader.text(f"{folder}/offsets", wholetext=True)
             rows = files.select(F.input_file_name(), "value").collect()
             return cls.of({int(name.rpartition("/")[2]): text for name, text in rows})
         except Exception:  # the query may remove old ones meanwhile; and it is but a hint

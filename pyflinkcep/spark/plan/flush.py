@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
-from functools import partial
+import atexit
+import os
+import shutil
+import tempfile
+from functools import cache, partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.spark.arrow.internals import hadoop_path, is_local, spark_context
 from pyflinkcep.spark.state.storage import INDEX, KINDS, PAGES, SEGMENTS
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.flush import ARRIVED
@@ -43,6 +48,8 @@ def stored_state(
     ------
     InputError
         If the checkpoint has no state of the pattern.
+    NotSupportedError
+        If Spark cannot read state at the checkpoint's path.
     """
     if not isinstance(checkpoint, str) or not isinstance(operator_id, int):
         raise InvalidArgumentError(
@@ -52,7 +59,7 @@ def stored_state(
         )
     group, page = F.col("user_map_key.group"), F.col("user_map_key.page")
     number, none = F.col("user_map_key.number"), F.lit(0)
-    rows = partial(_rows, spark, checkpoint, operator_id)
+    rows = partial(_rows, spark, _readable(spark, checkpoint), operator_id)
     try:
         state = (
             rows(INDEX, none, none, "value")
@@ -82,6 +89,35 @@ def by_bucket(state: DataFrame, packed: DataFrame | None) -> DataFrame:
         )
         state = state.unionAll(events)
     return state.repartition(BUCKET).sortWithinPartitions(BUCKET, "kind", "first", "second")
+
+
+def _readable(spark: SparkSession, checkpoint: str) -> str:
+    """
+    Return a path at which Spark finds the state of a checkpoint.
+
+    Spark's reader of state looks for ``a%20b`` where the folder is ``a b``; it is shown a link.
+    """
+    path = hadoop_path(spark, checkpoint)
+    if path.getRawPath() == path.getPath():
+        return checkpoint
+    if path.getScheme() == "file" and is_local(spark_context(spark)):
+        return _link(path.getPath())
+    raise NotSupportedError(
+        f"flush() cannot read the checkpoint {checkpoint!r}: Spark's reader of state looks for "
+        f"{path.getRawPath()!r}",
+        "pass a symbolic link to it that all workers can see, at a path without spaces, '%' and "
+        "such characters",
+    )
+
+
+@cache
+def _link(folder: str) -> str:
+    """Return a link to a folder, at a path of letters and digits; it goes when Python ends."""
+    parent = tempfile.mkdtemp(prefix="pyflinkcep-")
+    atexit.register(shutil.rmtree, parent, ignore_errors=True)
+    link = os.path.join(parent, "checkpoint")
+    os.symlink(folder, link)
+    return link
 
 
 def _rows(

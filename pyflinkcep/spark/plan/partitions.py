@@ -7,7 +7,7 @@ import logging
 
 from pyspark.sql import SparkSession
 
-from pyflinkcep.spark.arrow.internals import spark_context
+from pyflinkcep.spark.arrow.internals import is_local, spark_context
 
 __all__ = ["hint_at_partitions"]
 
@@ -23,7 +23,7 @@ _hinted: set[str] = set()
 def hint_at_partitions(session: SparkSession) -> None:
     """Log a warning, once, if a stream on a local master has many tasks for each core."""
     context = spark_context(session)
-    if context is None or not context.master.startswith("local"):
+    if not is_local(context):
         return
     partitions, cores = int(str(session.conf.get(_SETTING))), context.defaultParallelism
     if partitions <= _FEW * cores or context.applicationId in _hinted:
