@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Collection, Sequence
 from typing import Any
@@ -16,13 +15,14 @@ from pyflinkcep.migrate.chains.objects import names_in, names_reached
 from pyflinkcep.migrate.chains.values import Code, Constant, Link, Made, Symbol, Unknown, Value
 from pyflinkcep.migrate.conditions import joined_columns, translate_condition, translate_value
 from pyflinkcep.migrate.conditions.combined import combined
-from pyflinkcep.migrate.conditions.known import Given, GivenFunction, array_of, captured
+from pyflinkcep.migrate.conditions.known import Given, GivenFunction, array_of
 from pyflinkcep.migrate.functions import translate_comparator, translate_function
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, written_type
 from pyflinkcep.migrate.java.literals import Constant as JavaConstant
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import children, line_of, parse_java, text_of
 from pyflinkcep.migrate.java.types import discriminator, schema_of, spark_type
+from pyflinkcep.migrate.meaning.tree import Captured, Var, parts
 from pyflinkcep.migrate.translated import Translated, TranslatedFunction
 
 __all__ = ["Translation", "code_of", "known", "parameters", "place"]
@@ -254,7 +254,7 @@ def _known(name: str, value: Any, project: Project, captures: bool) -> Any:
     if isinstance(value, Constant):
         return as_java(value)
     if isinstance(value, Symbol) and captures:
-        return captured(name, value.python, value.type)
+        return Captured(name, value.tree, value.tree.type)
     if isinstance(value, Made) and not value.calls and not value.state:
         arguments = tuple(_known(name, one, project, captures) for one in value.arguments)
         return Given(simple_name(value.type), arguments, value.code.source)
@@ -289,15 +289,10 @@ def parameters(code: Code, made: Translated) -> tuple[dict[str, str], dict[str, 
         symbol = code.scope.find(name)
         if isinstance(symbol, Symbol):
             needed.update(symbol.names)
-            for part in ast.walk(ast.parse(symbol.python, mode="eval")):
-                if isinstance(part, ast.Name) and part.id not in _CALLED:
-                    type_ = symbol.type if part.id == symbol.python else "int"
-                    read_.setdefault(part.id, needed.get(part.id, type_))
+            for part in parts(symbol.tree):
+                if isinstance(part, Var):
+                    read_.setdefault(part.name, needed.get(part.name, str(part.type)))
     return needed, read_
-
-
-_CALLED = ("int", "timedelta")
-"""What the expressions of symbols call."""
 
 
 def columns_of(ddl: str) -> list[str]:

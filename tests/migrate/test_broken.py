@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from pyflinkcep.migrate.chains.values import Constant, Unknown
+from pyflinkcep.migrate.java.types import INT
 from pyflinkcep.migrate.meaning.names import checked_names
 from pyflinkcep.migrate.meaning.scope import Findings
-from pyflinkcep.migrate.meaning.tree import Untranslatable
+from pyflinkcep.migrate.meaning.tree import Binary, Const, Untranslatable, Var
 from pyflinkcep.migrate.migration import migrate, write
 from pyflinkcep.migrate.writing.elements import rows_of
 
@@ -147,7 +148,7 @@ def test_bodies_that_use_unknown_names(lines, why):
     found = Findings(
         imports={"from pyflinkcep.migrate.runtime import present"},
         tags={"too-late": None},
-        captured={"least": "(int(low) + 1)"},
+        captured={"least": Binary("+", Var("low", INT), Const(1, INT), INT)},
     )
     good = ["for x in event.xs:", "    ctx.output(TOO_LATE, present(x) + int(low) + 1)"]
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Values around conditions: captured ones, constants by Java's types, objects, other conditions."""
 
+import inspect
 import re
 
 import pytest
@@ -313,3 +314,39 @@ def test_errors_that_are_caught(tmp_path):
         found(made.p_pattern(), {"name": name, "n": n})
         for name, n in (("4", 0), ("x", 6), ("x", 0))
     ] == [1, 1, 0]
+
+
+NAMES = {
+    '"s" + limit / 2': "s-3",
+    '"s" + (limit - 1) * -2 + "%"': "s16%",
+    '"s" + -(limit + 1)': "s6",
+    'prefix + "{\'" + strict + "\'}"': "p\"'{'true'}",
+    '"" + share + limit % 4': "0.1-3",
+    '"\\\\" + (strict ? "a" : "b") + prefix': "\\ap\"'",
+    '(limit > 3 || strict) && limit > 0 ? "yes" : "no"': "no",
+    '!strict == (limit > 0) ? "same" : "other"': "same",
+    "prefix": "p\"'",
+}
+
+
+@pytest.mark.parametrize(("java", "name"), NAMES.items())
+def test_names_of_stages_are_computed_as_in_java(tmp_path, java, name):
+    """What a program computes of its arguments is computed here, by Java's rules and precedence."""
+    members = f"""
+    static Pattern<Event, ?> p(String prefix, int limit, boolean strict, double share) {{
+        String name = {java};
+        return Pattern.<Event>begin({java}).where(SimpleCondition.of(e -> e.name.equals(name)));
+    }}
+    """
+    made, _ = module(tmp_path, members)
+
+    pattern = made.p_pattern(*_arguments(made.p_pattern, "p\"'", -7, True, 0.1))
+    matches = match(pattern, [{"name": name, "n": 0, "x": 0.0, "at": 0}], timestamp="at")
+
+    assert [list(one) for one in matches] == [[name]]
+
+
+def _arguments(function, *values):
+    """Return the values of the parameters that a function has."""
+    given = dict(zip(("prefix", "limit", "strict", "share"), values, strict=True))
+    return [given[name] for name in inspect.signature(function).parameters]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyflinkcep.migrate.chains.lookup import snake
+from pyflinkcep.migrate.chains.constants import parameter, tree_of
 from pyflinkcep.migrate.chains.values import (
     Branch,
     Code,
@@ -19,6 +19,7 @@ from pyflinkcep.migrate.chains.values import (
     Unknown,
     Value,
 )
+from pyflinkcep.migrate.meaning.tree import Choice
 
 __all__ = ["Fork", "Watch"]
 
@@ -123,7 +124,7 @@ class Fork(Watch):
             return None
         what = f"{name} is a parameter: in Java {default.value!r} by default"
         walker.doubt(walker.last, self.scope, what)
-        return Symbol(snake(name), kind, ((snake(name), kind),), default.value)
+        return parameter(name, kind, default.value)
 
     def returned(
         self, test: Symbol, first: Value | None, second: Value | None, walker: Any
@@ -152,13 +153,10 @@ def either(test: Symbol, first: Value, second: Value) -> Value | None:
     if isinstance(first, Constant) and isinstance(second, Constant):
         if first == second:
             return first
-        kind = {bool: "boolean", int: "int", float: "double", str: "String"}.get(
-            type(first.value), ""
-        )
-        if kind and type(first.value) is type(second.value):
-            python = f"{first.value!r} if {test.python} else {second.value!r}"
-            return Symbol(f"({python})", kind, test.names)
-        return None
+        a, b = tree_of(first), tree_of(second)
+        if a is None or b is None or type(first.value) is not type(second.value):
+            return None
+        return Symbol(Choice(test.tree, a, b, a.type), test.names)
     if not (isinstance(first, Link) and isinstance(second, Link)):
         return None
     seen = {id(link): link for link in first.ancestors()}

@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
-import math
-import operator
 import re
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from pyflinkcep.migrate.chains.lookup import quoted, snake
+from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.chains.values import Constant, Symbol, Value
 from pyflinkcep.migrate.java import constants as java
-from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.declarations import JavaType, written_type
 from pyflinkcep.migrate.java.literals import Constant as JavaConstant
 from pyflinkcep.migrate.java.literals import literal_of
 from pyflinkcep.migrate.java.source import Node
-from pyflinkcep.migrate.java.types import unboxed
+from pyflinkcep.migrate.java.types import BOOLEAN, LONG, STRING, is_numeric, unboxed
+from pyflinkcep.migrate.meaning.reading import as_type
+from pyflinkcep.migrate.meaning.tree import Binary, Call, Const, Expression, Unary, Var
 
 __all__ = [
     "as_java",
@@ -30,6 +29,7 @@ __all__ = [
     "literal",
     "parameter",
     "tested",
+    "tree_of",
     "unary",
 ]
 
@@ -90,98 +90,51 @@ def unary(sign: str, value: Constant) -> Constant | None:
     return None if made is None else Constant(made.value, made.type.name)
 
 
-def _divide(left: Any, right: Any) -> object:
-    if isinstance(left, int) and isinstance(right, int):
-        size = abs(left) // abs(right)
-        return size if (left < 0) == (right < 0) else -size
-    return left / right
-
-
-def _remainder(left: Any, right: Any) -> object:
-    if isinstance(left, int) and isinstance(right, int):
-        return abs(left) % abs(right) * (-1 if left < 0 else 1)
-    return math.fmod(left, right)
-
-
-_OPERATORS: dict[str, Callable[[Any, Any], object]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": _divide,
-    "%": _remainder,
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "&&": lambda left, right: left and right,
-    "||": lambda left, right: left or right,
-}
-_PYTHON = {"&&": "and", "||": "or"}
 _TRUTHS = frozenset(["==", "!=", "<", "<=", ">", ">=", "&&", "||"])
-_FLOATS = frozenset(["float", "double", "Float", "Double"])
-_LONGS = frozenset(["long", "Long"])
+_OPERATORS = _TRUTHS | frozenset("+-*/%")
 
 
 def binary(sign: str, left: Value, right: Value) -> Value | None:
     """Return the value of an operation; None if it is not known."""
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _folded(sign, left, right)
-    if sign not in _OPERATORS:
+    a, b = tree_of(left), tree_of(right)
+    if sign not in _OPERATORS or a is None or b is None:
         return None
-    operands = [_operand(value) for value in (left, right)]
-    if None in operands:
-        return None
-    names = {**_names(left), **_names(right)}
-    texts = [
-        value.type if isinstance(value, Symbol) else type(value.value).__name__
-        for value in (left, right)
-        if isinstance(value, Symbol | Constant)
-    ]
-    if sign == "+" and any(kind in ("String", "str") for kind in texts):
-        return Symbol(_joined(left, right), "String", tuple(names.items()))
-    kind = _kind_of(texts)
-    if sign == "%" or (sign == "/" and kind == "long"):
-        return None  # Python's signs, and its quotients beyond 53 bits, are others
-    if sign == "/" and kind == "int":
-        return Symbol(f"int({operands[0]} / {operands[1]})", kind, tuple(names.items()))
-    python = f"{operands[0]} {_PYTHON.get(sign, sign)} {operands[1]}"
-    if sign in _TRUTHS:
-        return Symbol(python, "boolean", tuple(names.items()))
-    return Symbol(f"({python})", kind, tuple(names.items()))
+    given = [value.names for value in (left, right) if isinstance(value, Symbol)]
+    names = tuple(dict(name for some in given for name in some).items())
+    made = _operation(sign, a, b)
+    return None if made is None else Symbol(made, names)
 
 
-def _kind_of(operands: list[str]) -> str:
-    """Return the Java type of an operation on numbers of some types."""
-    if _FLOATS & set(operands):
-        return "double"
-    return "long" if _LONGS & set(operands) else "int"
-
-
-def _names(value: Value) -> dict[str, str]:
-    return dict(value.names) if isinstance(value, Symbol) else {}
-
-
-def _operand(value: Value) -> str | None:
+def tree_of(value: Value | None) -> Expression | None:
+    """Return a value as an expression; None if it has none."""
     if isinstance(value, Symbol):
-        return value.python
-    if isinstance(value, Constant) and not isinstance(value.value, tuple):
-        return quoted(value.value) if isinstance(value.value, str) else repr(value.value)
-    return None
+        return value.tree
+    if value == Constant(None):
+        return Const(None, JavaType("null"))
+    known = as_java(value) if isinstance(value, Constant) else None
+    return None if known is None else Const(known.value, known.type)
 
 
-def _joined(left: Value, right: Value) -> str:
-    """Return an f-string of text and what is appended to it."""
-    parts = []
-    for value in (left, right):
-        if isinstance(value, Constant):
-            parts.append(str(value.value).replace("{", "{{").replace("}", "}}"))
-        elif isinstance(value, Symbol) and value.python.startswith('f"'):
-            parts.append(value.python[2:-1])
-        elif isinstance(value, Symbol):
-            parts.append("{" + value.python.strip("()") + "}")
-    return 'f"' + "".join(parts) + '"'
+def _operation(sign: str, a: Expression, b: Expression) -> Expression | None:
+    """Return an operator over two values."""
+    numbers = is_numeric(a.type) and is_numeric(b.type)
+    if sign == "+" and STRING in (a.type, b.type):
+        return Call("concat", (a, b), STRING)
+    if numbers:
+        type_ = JavaType(java.promoted(unboxed(a.type).name, unboxed(b.type).name))
+        a, b = as_type(a, type_), as_type(b, type_)
+        return Binary(sign, a, b, BOOLEAN if sign in _TRUTHS else type_)
+    if sign in ("&&", "||"):
+        return Binary(sign, a, b, BOOLEAN)
+    if sign not in ("==", "!="):
+        return None
+    null = JavaType("null")
+    same = Call("Objects.equals", (a, b), BOOLEAN)
+    if null in (a.type, b.type):
+        same = Call("is null", (b if a.type == null else a,), BOOLEAN)
+    return same if sign == "==" else Unary("!", same, BOOLEAN)
 
 
 def _folded(sign: str, left: Constant, right: Constant) -> Constant | None:
@@ -192,10 +145,9 @@ def _folded(sign: str, left: Constant, right: Constant) -> Constant | None:
             return Constant(made.value, made.type.name)
     if sign == "+" and (isinstance(left.value, str) or isinstance(right.value, str)):
         return Constant(_shown(left.value) + _shown(right.value))
-    try:
-        return Constant(_OPERATORS[sign](left.value, right.value))
-    except (KeyError, TypeError, ValueError, ArithmeticError):
-        return None
+    if sign in ("==", "!="):
+        return Constant((left.value == right.value) is (sign == "=="))
+    return None
 
 
 def _shown(value: object) -> str:
@@ -240,7 +192,8 @@ def in_unit(unit: str, method: str, amount: Value) -> Value | None:
     if sizes[0] is None or sizes[1] is None:
         return None
     if isinstance(amount, Symbol) and sizes[0] >= sizes[1]:
-        return Symbol(f"({amount.python} * {sizes[0] // sizes[1]})", "long", amount.names)
+        factor = Const(sizes[0] // sizes[1], LONG)
+        return Symbol(Binary("*", as_type(amount.tree, LONG), factor, LONG), amount.names)
     if not isinstance(amount, Constant) or not isinstance(amount.value, int):
         return None
     size = abs(amount.value) * sizes[0] // sizes[1]
@@ -264,15 +217,17 @@ def listed(written: str, kind: str) -> Symbol:
 def parameter(name: str, kind: str, default: object = None) -> Symbol:
     """Return a value of a Java type that a pattern is given when it is built."""
     python = snake(name)
-    return Symbol(python, kind, ((python, kind),), default)
+    return Symbol(Var(python, written_type(kind)), ((python, kind),), default)
 
 
 def tested(written: str) -> Symbol:
     """Return the parameter for a condition that is known at run time alone."""
     name = snake(written.strip("()!").replace("()", "").rsplit(".", 1)[-1])[:40]
     name = name.removeprefix("get_") or "test"
-    python = f"not {name}" if written.strip("(").startswith("!") else name
-    return Symbol(python, "boolean", ((name, "boolean"),))
+    tree: Expression = Var(name, BOOLEAN)
+    if written.strip("(").startswith("!"):
+        tree = Unary("!", tree, BOOLEAN)
+    return Symbol(tree, ((name, "boolean"),))
 
 
 def least(digits: str) -> Constant:

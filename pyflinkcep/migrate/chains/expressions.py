@@ -30,6 +30,7 @@ from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
     Constant,
+    Header,
     Link,
     Loop,
     Made,
@@ -44,6 +45,8 @@ from pyflinkcep.migrate.java.constants import LIMITS
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
+from pyflinkcep.migrate.java.types import BOOLEAN, unboxed
+from pyflinkcep.migrate.meaning.tree import Unary
 from pyflinkcep.migrate.translated import Note
 
 __all__ = ["Expressions"]
@@ -266,8 +269,8 @@ class Expressions:
         if sign == "-" and isinstance(value, Unknown) and operand.type.endswith("integer_literal"):
             return least(text_of(operand))
         if isinstance(value, Symbol):
-            written = f"{'not ' if sign == '!' else sign}{value.python}"
-            return Symbol(written, value.type, value.names)
+            type_ = BOOLEAN if sign == "!" else unboxed(value.tree.type)
+            return Symbol(Unary(sign, value.tree, type_), value.names) if sign != "+" else value
         if not isinstance(value, Constant):
             return None
         return unary(sign, value)
@@ -353,14 +356,8 @@ class Expressions:
         """Return a condition as Python; as a parameter if it cannot be written."""
         return condition if isinstance(condition, Symbol) else tested(text_of(node))
 
-    def python_of(self, value: Value | None) -> str | None:
-        """Return a value as an expression of Python."""
-        if isinstance(value, Symbol):
-            return value.python
-        return repr(value.value) if isinstance(value, Constant) else None
-
     def repeated(
-        self, node: Node, scope: Scope, header: Symbol | None, follow: Callable[[], object]
+        self, node: Node, scope: Scope, header: Header | None, follow: Callable[[], object]
     ) -> None:
         """Follow the body of a loop once, and let patterns go through it at run time."""
         watch, streams = Watch(scope), len(self.streams)
@@ -371,7 +368,7 @@ class Expressions:
         touches = [v for v in changed.values() if isinstance(v, Link)] or added
         if header is None and touches:
             self.doubt(node, scope, "a loop of which the source does not say how often it runs")
-        header = header or Symbol("for _ in range(0):  # TODO: how often", "loop")
+        header = header or Header()
         for key, items in added.items():
             watch.link(key).items.append(Loop(header, tuple(items)))
         for place, value in changed.items():

@@ -27,6 +27,9 @@ from pyflinkcep.migrate.chains.values import (
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.overloads import chosen
 from pyflinkcep.migrate.java.source import Node, children, text_of
+from pyflinkcep.migrate.java.types import STRING
+from pyflinkcep.migrate.meaning.tree import Call as TreeCall
+from pyflinkcep.migrate.meaning.tree import Const
 
 __all__ = ["Invocations"]
 
@@ -131,7 +134,8 @@ class Invocations(Expressions):
         if isinstance(amount, Symbol):
             unit = name.removeprefix("of").lower()
             unit = "milliseconds" if unit in ("millis", "milliseconds") else unit
-            return Symbol(f"timedelta({unit}={amount.python})", "Duration", amount.names)
+            operands = (Const(unit, STRING), amount.tree)
+            return Symbol(TreeCall("timedelta", operands, JavaType("Duration")), amount.names)
         return None
 
     def _own(self, node: Node, name: str, owner: JavaClass | None, scope: Scope) -> Value | None:

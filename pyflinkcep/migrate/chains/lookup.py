@@ -15,7 +15,6 @@ __all__ = [
     "inside",
     "is_stream_type",
     "javadoc",
-    "quoted",
     "simple_name",
     "snake",
     "type_arguments",
@@ -166,21 +165,6 @@ _TAKEN = frozenset(
         "object",
     ]
 )
-
-
-def quoted(value: str) -> str:
-    r"""
-    Return a string literal with double quotes, if that needs no more escapes.
-
-    Examples
-    --------
-    >>> quoted("it's"), quoted('say "no"')
-    ('"it\'s"', '\'say "no"\'')
-    """
-    single = repr(value)
-    if single.startswith('"') or '"' in value:
-        return single
-    return '"' + single[1:-1].replace("\\'", "'") + '"'
 
 
 def javadoc(node: Node) -> str:

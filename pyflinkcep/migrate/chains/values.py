@@ -8,11 +8,16 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.migrate.meaning.python import Python
+from pyflinkcep.migrate.meaning.scope import Findings
+from pyflinkcep.migrate.meaning.tree import Expression, Var, parts
+
 __all__ = [
     "Branch",
     "Call",
     "Code",
     "Constant",
+    "Header",
     "Link",
     "Loop",
     "Made",
@@ -48,20 +53,28 @@ class Symbol:
 
     Attributes
     ----------
-    python : str
-        The expression.
-    type : str
-        Its Java type.
+    tree : Expression
+        What is computed; the parameters are variables in it.
     names : tuple of (str, str)
         The parameters in it, with their Java types.
     default : object
         What the program takes if nothing is given; None if that is not known.
     """
 
-    python: str
-    type: str
+    tree: Expression
     names: tuple[tuple[str, str], ...] = ()
     default: object = attrs.field(default=None, eq=False)
+
+    @property
+    def type(self) -> str:
+        """Its Java type."""
+        return str(self.tree.type)
+
+    def python(self, imports: set[str], level: int = 0) -> str:
+        """Return the expression, to stand where a level binds; add the imports that it needs."""
+        findings = Findings(imports=imports)
+        given = frozenset(part for part in parts(self.tree) if isinstance(part, Var))
+        return Python(findings, known=given, wraps=False).write(self.tree, level)
 
 
 @attrs.frozen(eq=False)
@@ -135,10 +148,27 @@ class Branch:
 
 
 @attrs.frozen(eq=False)
+class Header:
+    """
+    How often a loop runs.
+
+    Attributes
+    ----------
+    counter : str
+        The variable, in Python.
+    over : Symbol or None
+        The values; None if they are not known.
+    """
+
+    counter: str = "_"
+    over: Symbol | None = None
+
+
+@attrs.frozen(eq=False)
 class Loop:
     """Calls that are repeated for each of a number of values."""
 
-    header: Symbol
+    header: Header
     body: tuple[Item, ...]
 
 

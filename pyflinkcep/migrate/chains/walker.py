@@ -10,12 +10,13 @@ import attrs
 
 from pyflinkcep.migrate.chains import flow
 from pyflinkcep.migrate.chains.branches import Fork
-from pyflinkcep.migrate.chains.constants import converted, listed
+from pyflinkcep.migrate.chains.constants import binary, converted, listed, parameter, tree_of
 from pyflinkcep.migrate.chains.invocations import Invocations
 from pyflinkcep.migrate.chains.lookup import inside, is_stream_type, javadoc, snake
 from pyflinkcep.migrate.chains.values import (
     Code,
     Constant,
+    Header,
     Link,
     Made,
     Scope,
@@ -24,8 +25,10 @@ from pyflinkcep.migrate.chains.values import (
     Unknown,
     Value,
 )
-from pyflinkcep.migrate.java.declarations import JavaClass, Method
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.source import Node, children, text_of
+from pyflinkcep.migrate.java.types import INT
+from pyflinkcep.migrate.meaning.tree import Call as TreeCall
 
 __all__ = ["Walker"]
 
@@ -132,9 +135,7 @@ class Walker(Invocations):
     ) -> Value:
         code = Code(method.node, scope.source, scope)
         if kind in _PRIMITIVES:
-            python = snake(name)
-            default = None if given is None else default_of(given)
-            return Symbol(python, kind, ((python, kind),), default)
+            return parameter(name, kind, None if given is None else default_of(given))
         if is_stream_type(kind):
             return self.parameter_stream(code, name, kind)
         return Unknown(code)
@@ -199,8 +200,7 @@ class Walker(Invocations):
         default = next((found for found in defaults if isinstance(found, Constant)), None)
         if default is not None:
             self.doubt(node, scope, f"{name} is a parameter: in Java {default.value!r} by default")
-        python = snake(name)
-        return Symbol(python, kind, ((python, kind),), None if default is None else default.value)
+        return parameter(name, kind, None if default is None else default.value)
 
     def _expression_statement(self, node: Node, scope: Scope) -> None:
         for part in children(node):
@@ -260,8 +260,7 @@ class Walker(Invocations):
                 if counted is None:  # what it counts is no longer what it began with
                     for name, held in inner.values.items():
                         if isinstance(held, Constant) and type(held.value) is int:
-                            counter = snake(name)
-                            inner.set(name, Symbol(counter, "int", ((counter, "int"),)), "int")
+                            inner.set(name, parameter(name, "int"), "int")
                 self.repeated(node, inner, counted, lambda: self._round(node, inner))
                 return None
             if not test.value:
@@ -279,7 +278,7 @@ class Walker(Invocations):
     def _break_statement(self, node: Node, scope: Scope) -> _Returned:
         return _DONE
 
-    def _counted(self, node: Node, scope: Scope) -> Symbol | None:
+    def _counted(self, node: Node, scope: Scope) -> Header | None:
         """Return the header of a loop that counts from a number up to another one."""
         inits = node.children_by_field_name("init")
         condition = node.child_by_field_name("condition")
@@ -295,16 +294,14 @@ class Walker(Invocations):
             return None
         first = scope.find(left)
         last = self.evaluate(condition.child_by_field_name("right"), scope)
-        start, end = self.python_of(first), self.python_of(last)
+        most = binary("+", last, Constant(1)) if sign == "<=" and last is not None else last
+        start, end = tree_of(first), tree_of(most)
         if start is None or end is None:
             return None
-        python = snake(left)
-        scope.set(left, Symbol(python, "int", ((python, "int"),)), "int")
-        most = f"{end} + 1" if sign == "<=" else end
+        scope.set(left, parameter(left, "int"), "int")
         used = [value.names for value in (first, last) if isinstance(value, Symbol)]
-        needed = tuple(name for some in used for name in some)
-        header = f"for {python} in range({'' if start == '0' else start + ', '}{most}):"
-        return Symbol(header, "loop", needed)
+        over = TreeCall("range", (start, end), JavaType("IntStream", (INT,)))
+        return Header(snake(left), Symbol(over, tuple(name for some in used for name in some)))
 
     def _enhanced_for_statement(self, node: Node, scope: Scope) -> _Returned | None:
         values = self.evaluate(node.child_by_field_name("value"), scope)
@@ -319,15 +316,12 @@ class Walker(Invocations):
                     return None if returned is _DONE else returned
             return None
         inner = Scope(scope.source, scope.owner, scope)
-        header: Symbol | None = None
-        python = snake(name)
-        if self.python_of(values) is None and kind in _PRIMITIVES:
+        header: Header | None = None
+        if not isinstance(values, Symbol) and kind in _PRIMITIVES:
             values = listed(text_of(node.child_by_field_name("value")), kind)
-        over = self.python_of(values)
-        if over is not None:
-            inner.set(name, Symbol(python, kind, ((python, kind),)), kind)
-            names = values.names if isinstance(values, Symbol) else ()
-            header = Symbol(f"for {python} in {over}:", "loop", names)
+        if isinstance(values, Symbol):
+            inner.set(name, parameter(name, kind), kind)
+            header = Header(snake(name), values)
         else:
             inner.set(name, Unknown(Code(node, scope.source, scope)), kind)
         self.repeated(node, inner, header, lambda: self._round(node, inner))

@@ -26,7 +26,7 @@ from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.scope import Findings, snake_case
 from pyflinkcep.migrate.meaning.sql import Sql
-from pyflinkcep.migrate.meaning.sql_parts import sampled, unmarked
+from pyflinkcep.migrate.meaning.sql_parts import needs_text, sampled
 from pyflinkcep.migrate.meaning.statements import read_block
 from pyflinkcep.migrate.meaning.tree import (
     Expression,
@@ -43,8 +43,6 @@ from pyflinkcep.pattern.coercion import as_condition
 __all__ = ["columns_of", "event_value", "translate_condition", "translate_value"]
 
 _NOTHING: Mapping[str, Any] = {}
-_NOT_BUILT = re.compile(r"\{[^{}]*\b(?:ctx|event)\b")
-"""Of an f-string of SQL: a part that is known when an event is there, not when it is built."""
 _CONTEXT = re.compile(r"(?<!\.)\bctx\b")
 _NAMED = re.compile(r'getEventsForPattern\("([^"]*)"\)')
 
@@ -164,7 +162,7 @@ def _translated(
     if found is not None:
         text, notes = found
         imports = set(findings.imports)
-        if "{sql_text(" in text and findings.captured:
+        if needs_text(text):
             imports.add("from pyflinkcep.migrate.runtime import sql_text")
         return Translated(
             sql=text,
@@ -189,16 +187,14 @@ def _sql(
 
     own = Findings()  # what SQL that turns out to be none asks for is not needed
     try:
-        writer = Sql(note, python=Python(own).write)
+        writer = Sql(note, python=Python(own).inside().write)
         text = writer.condition(streams_folded(written))
         as_condition(sampled(text), "", "")
-        if (findings.captured or own.captured) and _NOT_BUILT.search(unmarked(text)):
-            return None
     except (Untranslatable, CepError):
         return None
     findings.imports |= own.imports
     findings.captured |= own.captured
-    return unmarked(text), tuple(notes)
+    return text, tuple(notes)
 
 
 def _function(

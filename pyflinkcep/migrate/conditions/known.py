@@ -14,9 +14,9 @@ from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.meaning.construction import constructed
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.scope import Findings, Scope
-from pyflinkcep.migrate.meaning.tree import Call, Captured, Const, Expression, Untranslatable
+from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Untranslatable
 
-__all__ = ["Given", "GivenFunction", "array_of", "captured", "expression_of"]
+__all__ = ["Given", "GivenFunction", "array_of", "expression_of"]
 
 
 @attrs.frozen
@@ -94,9 +94,3 @@ def _object(value: Given, project: Project) -> Expression | None:
         return constructed(reader, of, known, of.node)
     except Untranslatable:
         return None
-
-
-def captured(name: str, python: str, type_: str) -> Captured:
-    """Return a variable that is known when the pattern is built."""
-    written = python if python.isidentifier() or python.startswith(("(", 'f"')) else f"({python})"
-    return Captured(name, written, JavaType(type_))

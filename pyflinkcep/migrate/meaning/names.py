@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import ast
 import builtins
 import symtable
 from collections.abc import Iterable
 
 from pyflinkcep.migrate.meaning.scope import Findings, snake_case
-from pyflinkcep.migrate.meaning.tree import Untranslatable
+from pyflinkcep.migrate.meaning.tree import Untranslatable, Var, parts
 
 __all__ = ["checked_names", "tag_constant"]
 
@@ -60,9 +59,8 @@ def checked_names(lines: list[str], parameters: Iterable[str], findings: Finding
     except SyntaxError as error:
         raise Untranslatable(f"it has no meaning ({error.msg})") from error
     given = {tag_constant(tag) for tag in findings.tags} | _imported(findings.imports)
-    for expression in findings.captured.values():
-        parts = ast.walk(ast.parse(expression, mode="eval"))
-        given |= {part.id for part in parts if isinstance(part, ast.Name)}
+    for value in findings.captured.values():
+        given |= {part.name for part in parts(value) if isinstance(part, Var)}
     unknown = sorted(_free(table) - given - _DEFINED)
     if unknown:
         raise Untranslatable(f"the value of {', '.join(unknown)} is not known here")

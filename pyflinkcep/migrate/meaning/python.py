@@ -13,7 +13,7 @@ from pyflinkcep.migrate.java.types import BOOLEAN, STRING, UNKNOWN, is_boxed, is
 from pyflinkcep.migrate.meaning.constants import constant
 from pyflinkcep.migrate.meaning.names import tag_constant
 from pyflinkcep.migrate.meaning.nulls import non_null_if
-from pyflinkcep.migrate.meaning.python_calls import CALLS, TYPED_BOOL
+from pyflinkcep.migrate.meaning.python_calls import CALLS, COMPARISONS, TYPED_BOOL
 from pyflinkcep.migrate.meaning.scope import Findings
 from pyflinkcep.migrate.meaning.tree import (
     Aggregate,
@@ -31,6 +31,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Unary,
     Untranslatable,
     Var,
+    parts,
 )
 
 __all__ = ["Python"]
@@ -59,11 +60,25 @@ class Python:
         The variables that hold new objects, which are dicts.
     known : frozenset of Expression
         What is not null here.
+    quote : str
+        The quote of strings, another one inside of an f-string.
+    wraps : bool
+        Whether whole numbers overflow as in Java.
     """
 
     findings: Findings
     made: set[str] = attrs.field(factory=set)
     known: frozenset[Expression] = frozenset()
+    quote: str = '"'
+    wraps: bool = True
+
+    def constant(self, value: object) -> str:
+        """Return a constant, a string with the quote that stands around none of it."""
+        return constant(value, self.quote)
+
+    def inside(self) -> Python:
+        """Return a writer of values inside of an f-string."""
+        return attrs.evolve(self, quote="'" if self.quote == '"' else '"')
 
     def use(self, name: str) -> str:
         """Return the name of a function of the runtime, which will be imported."""
@@ -84,13 +99,22 @@ class Python:
         match of:
             case Const(type=type_) | Captured(type=type_):
                 return type_ == BOOLEAN
-            case Unary(operator="!"):
-                return self.write(of).startswith("not ") or " is not None" in self.write(of)
+            case Unary(operator="!", operand=operand):
+                return self._is_bool_negated(operand)
             case Binary(operator="&&" | "||", left=left, right=right):
                 return self._is_bool(left) and self._is_bool(right)
             case Call(name=name):
                 return name in TYPED_BOOL
         return False
+
+    def _is_bool_negated(self, of: Expression) -> bool:
+        compared = self._comparison(of)
+        match of:
+            case Unary(operator="!", operand=operand):
+                return self._is_bool(operand)
+            case Binary(operator="==" | "!="):
+                return _flag_in(of) is (of.operator == "==")
+        return compared is None or compared[1] in ("is", "is not")
 
     def non_null(self, of: Expression) -> str:
         """Return a value; the function raises if it is null."""
@@ -112,14 +136,18 @@ class Python:
     # --- one kind each
 
     def _written(self, of: Expression) -> tuple[str, int]:
+        compared = self._comparison(of)
+        if compared is not None:
+            return " ".join(compared), COMPARED
         match of:
             case Const():
                 return self._const(of)
             case Var(name=name):
                 return name, ATOM
-            case Captured(name=name, python=python):
-                self.findings.captured[name] = python
-                return python, ATOM
+            case Captured(name=name, value=value):
+                self.findings.captured[name] = value
+                given = frozenset(part for part in parts(value) if isinstance(part, Var))
+                return attrs.evolve(self, known=self.known | given)._written(value)
             case Get():
                 return self._get(of), ATOM
             case Unary():
@@ -127,15 +155,15 @@ class Python:
             case Binary():
                 return self._binary(of)
             case Cast():
-                return self._cast(of), ATOM
+                return self._cast(of)
             case Choice():
                 return self._choice(of), CHOICE
-            case Is():
-                return self._is(of), COMPARED
             case Call():
                 return self._call(of)
             case Make():
-                inner = ", ".join(f'"{name}": {self.write(value)}' for name, value in of.fields)
+                inner = ", ".join(
+                    f"{self.constant(name)}: {self.write(value)}" for name, value in of.fields
+                )
                 return f"{{{inner}}}", ATOM
             case Lambda():
                 return f"lambda {', '.join(of.parameters)}: {self.write(of.body)}", 0
@@ -147,7 +175,7 @@ class Python:
         if of.type.name == "OutputTag":
             return tag_constant(str(of.value)), ATOM
         negative = isinstance(of.value, int | float) and str(of.value).startswith("-")
-        return constant(of.value), UNARY if negative else ATOM
+        return self.constant(of.value), UNARY if negative else ATOM
 
     def _get(self, of: Get) -> str:
         owner = self.write(of.owner, ATOM)
@@ -160,26 +188,23 @@ class Python:
         is_dict = isinstance(root, Var) and root.name in self.made
         is_dict = is_dict or (isinstance(root, Call) and root.name == "json of")
         if is_dict or isinstance(of.owner, Make) or not plain or of.name in _CLASHES:
-            return f"{owner}[{constant(of.name)}]"
+            return f"{owner}[{self.constant(of.name)}]"
         return f"{owner}.{of.name}"
 
     def _unary(self, of: Unary) -> tuple[str, int]:
         inner = of.operand
         if of.operator == "!":
-            if isinstance(inner, Call) and inner.name == "is null":
-                return f"{self.write(inner.operands[0], PLUS)} is not None", COMPARED
-            if isinstance(inner, Call):
-                written, level = self._call(inner)
-                for sign, other in (("==", "!="), ("in", "not in")):
-                    if level == COMPARED and written.split(" ").count(sign) == 1:
-                        return written.replace(f" {sign} ", f" {other} "), COMPARED
+            compared = self._comparison(inner)
+            if compared is not None:
+                left, sign, right = compared
+                return f"{left} {_OPPOSITE[sign]} {right}", COMPARED
             if isinstance(inner, Unary) and inner.operator == "!":
                 return self._truth(inner.operand, 0), NOT
             if isinstance(inner, Binary) and inner.operator in ("==", "!="):
                 other = "!=" if inner.operator == "==" else "=="
                 return self._equality(attrs.evolve(inner, operator=other))
             return f"not {self._truth(inner, NOT)}", NOT
-        if of.operator == "-" and of.type.name in ("int", "long"):
+        if of.operator == "-" and of.type.name in ("int", "long") and self.wraps:
             bits = self.use("int32" if of.type.name == "int" else "int64")
             return f"{bits}(-{self.write(inner, UNARY)})", ATOM
         return f"{of.operator}{self.write(inner, UNARY)}", UNARY
@@ -241,7 +266,6 @@ class Python:
             return self._whole(of, type_, level)
         if type_ == "boolean":
             return f"{self.write(of.left, ATOM)} {op} {self.write(of.right, ATOM)}", TIMES
-        left, right = self._operand(of.left), self._operand(of.right)
         if op in ("/", "%"):
             fixed = isinstance(of.right, Const) and of.right.value not in (0, 0.0)
             if op == "/" and fixed:
@@ -252,17 +276,14 @@ class Python:
                 level = ATOM
         else:
             both_cast = isinstance(of.left, Cast) and isinstance(of.right, Cast)
-            left = self.write(of.left, level) if both_cast else left
-            right = self.write(of.right, level + 1) if both_cast else right
-            written = (
-                f"{_in(left, of.left, level, self)} {op} {_in(right, of.right, level + 1, self)}"
-            )
+            write = self.write if both_cast else self._operand
+            written = f"{write(of.left, level)} {op} {write(of.right, level + 1)}"
         if type_ == "float":
             return f"{self.use('float32')}({written})", ATOM
         return written, level
 
-    def _operand(self, of: Expression) -> str:
-        return self.write(of.operand if _is_exact(of) else of)
+    def _operand(self, of: Expression, level: int = 0) -> str:
+        return self.write(of.operand if _is_exact(of) else of, level)
 
     def _whole(self, of: Binary, type_: str, level: int) -> tuple[str, int]:
         op = of.operator
@@ -283,15 +304,24 @@ class Python:
                 left, op = f"({left} & {(1 << bits + 1) - 1})", ">>"
             return f"{self.use(wrap)}({left} {op} ({right} & {bits}))", ATOM
         left, right = self.write(of.left, level), self.write(of.right, level + 1)
+        if not self.wraps:
+            return f"{left} {op} {right}", level
         return f"{self.use(wrap)}({left} {op} {right})", ATOM
 
     # --- others
 
-    def _cast(self, of: Cast) -> str:
+    def _cast(self, of: Cast) -> tuple[str, int]:
+        written = self._converted(of)
+        return self._written(of.operand) if written is None else (written, ATOM)
+
+    def _converted(self, of: Cast) -> str | None:
+        """Return a value converted; None if Python needs no conversion."""
         have, want = unboxed(of.operand.type).name, of.type.name
         inner = self.write(of.operand)
+        plain = None
         if have == "char":
             inner, have = f"ord({inner})", "int"
+            plain = inner
         if want == "char" and have in ("double", "float"):
             return f"chr({self.use('truncated')}({inner}, 32) & 65535)"
         if want == "char":
@@ -307,7 +337,7 @@ class Python:
             if want == "int":
                 return f"{self.use('int32')}({inner})"
             return f"{self.use('narrowed')}({inner}, {_BITS[want]})"
-        return inner if inner.startswith("ord(") else self.write(of.operand, ATOM)
+        return plain
 
     def _choice(self, of: Choice) -> str:
         condition = self._truth(of.condition, OR)
@@ -315,17 +345,23 @@ class Python:
         no = attrs.evolve(self, known=self.known | non_null_if(of.condition, False))
         return f"{yes.write(of.yes, OR)} if {condition} else {no.write(of.no, CHOICE)}"
 
-    def _is(self, of: Is) -> str:
-        column = self.write(Get(of.operand, of.column, STRING))
-        if len(of.names) == 1:
-            return f'{column} == "{of.names[0]}"'
-        return f"{column} in ({', '.join(map(constant, of.names))})"
+    def _comparison(self, of: Expression) -> tuple[str, str, str] | None:
+        """Return both sides of a comparison and the operator between them; None for others."""
+        match of:
+            case Is(operand=operand, column=column, names=names):
+                written = self.write(Get(operand, column, STRING))
+                if len(names) == 1:
+                    return written, "==", self.constant(names[0])
+                return written, "in", f"({', '.join(map(self.constant, names))})"
+            case Call(name="equals" | "Objects.equals"):
+                return self._equals(of)
+            case Call() if of.name in COMPARISONS:
+                return COMPARISONS[of.name](self, of.operands)
+        return None
 
     def _call(self, of: Call) -> tuple[str, int]:
         if of.name in ("equals", "Objects.equals"):
-            return self._equals(of)
-        if of.name == "is null":
-            return f"{self.write(of.operands[0], PLUS)} is None", COMPARED
+            return self._other_equals(of)
         if of.name == "not null":
             (inner,) = of.operands
             return (self.non_null(inner), ATOM if not self.is_known(inner) else 0)
@@ -337,28 +373,41 @@ class Python:
             raise Untranslatable(f"{of.name}() in Python")
         return written(self, of.operands)
 
-    def _equals(self, of: Call) -> tuple[str, int]:
+    def _other_equals(self, of: Call) -> tuple[str, int]:
+        """Return ``equals`` of what no operator of Python compares."""
+        a, b = of.operands
+        if is_floating(unboxed(a.type)) and is_floating(unboxed(b.type)):
+            return f"{self.use('equal_floats')}({self.write(a)}, {self.write(b)})", ATOM
+        return "False", ATOM
+
+    def _equals(self, of: Call) -> tuple[str, str, str] | None:
         a, b = of.operands
         x, y = unboxed(a.type), unboxed(b.type)
+        strict = of.name == "equals" and not self.is_known(a)
         if is_floating(x) and is_floating(y) and x == y:
-            if of.name == "equals":
-                return f"{self.use('compare')}({self.write(a)}, {self.write(b)}) == 0", COMPARED
-            return f"{self.use('equal_floats')}({self.write(a)}, {self.write(b)})", ATOM
+            written = f"{self.use('compare')}({self.write(a)}, {self.write(b)})"
+            return (written, "==", "0") if of.name == "equals" else None
         if UNKNOWN not in (x, y) and x != y and _is_value(x) and _is_value(y):
-            if of.name == "equals" and not self.is_known(a):
-                return f"{self.non_null(a)} is None", COMPARED  # never, but null is an error
-            return "False", ATOM
+            return (self.non_null(a), "is", "None") if strict else None  # null is an error
         if isinstance(a, Const):
             a, b = _constant_last(a, b)
             if isinstance(b, Const) and isinstance(b.value, bool):
-                return f"{self.write(a, PLUS)} is {b.value}", COMPARED
-            return f"{self.write(a, PLUS)} == {self.write(b, PLUS)}", COMPARED
-        strict = of.name == "equals" and not self.is_known(a)
+                return self.write(a, PLUS), "is", str(b.value)
+            return self.write(a, PLUS), "==", self.write(b, PLUS)
         left = self.non_null(a) if strict else self.write(a, PLUS)
-        return f"{left} == {self.write(b, PLUS)}", COMPARED
+        return left, "==", self.write(b, PLUS)
 
 
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+_OPPOSITE = {"==": "!=", "in": "not in", "is": "is not"}
+
+
+def _flag_in(of: Binary) -> bool | None:
+    """Return the boolean that a comparison is with; None if it is with none."""
+    flags = (side.value for side in (of.right, of.left) if isinstance(side, Const))
+    return next((flag for flag in flags if isinstance(flag, bool)), None)
 
 
 def _constant_last(a: Expression, b: Expression) -> list[Expression]:
@@ -377,13 +426,6 @@ def _is_exact(of: Expression) -> TypeGuard[Cast]:
     """Whether a value is a whole number as a double that Python converts by itself."""
     is_cast = isinstance(of, Cast) and of.type.name == "double"
     return isinstance(of, Cast) and is_cast and unboxed(of.operand.type).name in _SHORT
-
-
-def _in(written: str, of: Expression, level: int, writer: Python) -> str:
-    """Return an operand of arithmetic, in parentheses if it needs them."""
-    if isinstance(of, Cast) and written == writer.write(of.operand):
-        return writer.write(of.operand, level)
-    return writer.write(of, level) if written == writer.write(of) else written
 
 
 _NULLABLE = frozenset({"Map.get", "or else", "Stream.findFirst", "List.get", "Map.getOrDefault"})

@@ -5,18 +5,20 @@ from __future__ import annotations
 
 import re
 
-from pyflinkcep.migrate.java.types import INT, unboxed
-from pyflinkcep.migrate.meaning.constants import constant
+from pyflinkcep.migrate.java.types import INT, UNKNOWN, unboxed
+from pyflinkcep.migrate.meaning.constants import Inside, f_string
 from pyflinkcep.migrate.meaning.python_groups import GROUPS
 from pyflinkcep.migrate.meaning.python_streams import STREAMS
 from pyflinkcep.migrate.meaning.python_writers import (
     ATOM,
     COMPARED,
     PLUS,
+    Compared,
     Operands,
     PythonWriter,
     Writer,
     dereferenced,
+    events_of,
     function,
     helper,
     listed_again,
@@ -25,7 +27,7 @@ from pyflinkcep.migrate.meaning.python_writers import (
 )
 from pyflinkcep.migrate.meaning.tree import Binary, Call, Const, Expression, Untranslatable
 
-__all__ = ["CALLS", "TYPED_BOOL"]
+__all__ = ["CALLS", "COMPARISONS", "TYPED_BOOL"]
 
 TYPED_BOOL = frozenset({
     "is null", "equalsIgnoreCase", "isBlank", "matches", "same boxed", "isNaN", "has any",
@@ -35,25 +37,20 @@ TYPED_BOOL = frozenset({
 """Calls whose Python text mypy knows to be a bool."""
 
 
-def _contains(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
+def _contains(writer: PythonWriter, operands: Operands) -> tuple[str, str, str]:
     whole, part = operands
-    return f"{writer.write(part, PLUS)} in {writer.write(whole, PLUS)}", COMPARED
+    return writer.write(part, PLUS), "in", writer.write(whole, PLUS)
 
 
 def _concat(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
-    pieces = list(_pieces(operands))
-    written = []
-    for piece in pieces:
-        if isinstance(piece, Const) and isinstance(piece.value, str):
-            written.append(_f_text(piece.value))
-        else:
-            inner = text_of_value(writer, piece)
-            if '"' in inner and "'" not in inner:
-                inner = inner.replace('"', "'")
-            if '"' in inner or "\\" in inner:
-                return _added(writer, pieces), PLUS
-            written.append("{" + inner + "}")
-    return 'f"' + "".join(written) + '"', ATOM
+    pieces, inside = _pieces(operands), writer.inside()
+    texts = [
+        piece.value if isinstance(piece, Const) and isinstance(piece.value, str)
+        else Inside(text_of_value(inside, piece))
+        for piece in pieces
+    ]  # fmt: skip
+    found = f_string(texts, writer.quote)
+    return (_added(writer, pieces), PLUS) if found is None else (found, ATOM)
 
 
 def _pieces(operands: Operands) -> list[Expression]:
@@ -64,10 +61,6 @@ def _pieces(operands: Operands) -> list[Expression]:
         else:
             found.append(operand)
     return found
-
-
-def _f_text(value: str) -> str:
-    return constant(value)[1:-1].replace("{", "{{").replace("}", "}}")
 
 
 def _added(writer: PythonWriter, pieces: list[Expression]) -> str:
@@ -92,7 +85,19 @@ def text_of_value(writer: PythonWriter, of: Expression, *, always: bool = False)
         return writer.write(of, PLUS)
     if type_ in ("int", "long", "short", "byte") and not always and writer.is_known(of):
         return writer.write(of)
-    return f"{writer.use('float_text' if type_ == 'float' else 'text')}({writer.write(of)})"
+    return _as_text(writer, type_, writer.write(of))
+
+
+def _as_text(writer: PythonWriter, type_: str, written: str) -> str:
+    """Return a value of a Java type as the text that Java makes of it."""
+    if type_ in _TIMES:
+        return f"{writer.use('time_text')}({written}, {writer.constant(type_)})"
+    if type_ in ("ZonedDateTime", "OffsetDateTime", "Calendar"):
+        raise Untranslatable(f"the text of a {type_}")
+    return f"{writer.use('float_text' if type_ == 'float' else 'text')}({written})"
+
+
+_TIMES = ("Timestamp", "Date", "Instant", "LocalDateTime", "LocalDate", "Duration")
 
 
 def _text(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
@@ -105,18 +110,18 @@ def _to_string(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
         return writer.non_null(of), ATOM
     if writer.is_known(of):
         return text_of_value(writer, of, always=True), ATOM
-    return f"{writer.use('text')}({writer.non_null(of)})", ATOM
+    return _as_text(writer, unboxed(of.type).name, writer.non_null(of)), ATOM
 
 
 def _matches(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     whole, pattern = operands
-    written = regex(pattern)
+    written = regex(writer, pattern)
     return f"{writer.use('java_matches')}({writer.write(whole)}, {written})", ATOM
 
 
 def _split(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     whole, pattern, *limit = operands
-    texts = [writer.write(whole), regex(pattern), *map(writer.write, limit)]
+    texts = [writer.write(whole), regex(writer, pattern), *map(writer.write, limit)]
     return f"{writer.use('java_split')}({', '.join(texts)})", ATOM
 
 
@@ -126,7 +131,10 @@ def _replaced(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     if not plain:
         raise Untranslatable("replaceAll() with groups")
     writer.findings.imports.add("import re")
-    return f"re.sub({regex(pattern)}, {writer.write(other)}, {writer.non_null(whole)})", ATOM
+    return (
+        f"re.sub({regex(writer, pattern)}, {writer.write(other)}, {writer.non_null(whole)})",
+        ATOM,
+    )
 
 
 def _absolute(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
@@ -152,7 +160,7 @@ def _math(name: str) -> Writer:
 
 
 def _java_math(name: str) -> Writer:
-    return helper("java_math", f'"{name}"')
+    return helper("java_math", name)
 
 
 def _compared(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
@@ -160,11 +168,11 @@ def _compared(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
 
 
 def _parsed(name: str, bits: int) -> Writer:
-    return helper(name, str(bits)) if bits else helper(name)
+    return helper(name, bits) if bits else helper(name)
 
 
 def _events(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
-    return f"list(ctx.getEventsForPattern({writer.write(operands[0])}))", ATOM
+    return f"list({events_of(writer, Call('events', operands, UNKNOWN))})", ATOM
 
 
 def _item(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
@@ -194,7 +202,7 @@ def _last_of(whole: Expression, index: Expression) -> int:
 
 def _first(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     if isinstance(operands[0], Call) and operands[0].name == "events":
-        return f"next(iter({writer.write(operands[0])[5:-1]}))", ATOM
+        return f"next(iter({events_of(writer, operands[0])}))", ATOM
     return f"{dereferenced(writer, operands[0])}[0]", ATOM
 
 
@@ -202,16 +210,12 @@ def _last(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"{dereferenced(writer, operands[0])}[-1]", ATOM
 
 
-def _is_empty(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
-    return f"len({writer.write(operands[0])}) == 0", COMPARED
+def _is_empty(writer: PythonWriter, operands: Operands) -> tuple[str, str, str]:
+    return f"len({writer.write(operands[0])})", "==", "0"
 
 
 def _has_any(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"bool({writer.write(operands[0])})", ATOM
-
-
-def _listed(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
-    return f"[{', '.join(writer.write(operand) for operand in operands)}]", ATOM
 
 
 def _part(name: str) -> Writer:
@@ -239,11 +243,13 @@ def _first_written(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return writer.write(operands[0], PLUS), PLUS
 
 
+_FORMATS = re.compile(r"%[-+0 ,#]*\d*(?:\.\d+)?(.|\n|)")
+
+
 def _formatted(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     pattern = operands[0].value if isinstance(operands[0], Const) else None
-    if not isinstance(pattern, str) or re.search(
-        r"%[-+0 ,#(]*\d*(\.\d+)?[^-+0 ,#(\d.sdfxXcbn%]", pattern
-    ):
+    kinds = _FORMATS.findall(pattern) if isinstance(pattern, str) else [""]
+    if not set(kinds) <= set("sdfxXcbn%"):
         raise Untranslatable("String.format() with an unusual pattern")
     return helper("java_format")(writer, operands)
 
@@ -297,6 +303,13 @@ def _in_unit(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"{writer.use('div_int')}({millis} // 1000, {size // 1000})", ATOM
 
 
+def _timedelta(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
+    unit, amount = operands
+    writer.findings.imports.add("from datetime import timedelta")
+    assert isinstance(unit, Const)
+    return f"timedelta({unit.value}={writer.write(amount)})", ATOM
+
+
 def _assigned(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     target, value = operands
     return f"({writer.write(target)} := {writer.write(value)})", ATOM
@@ -306,16 +319,25 @@ def _output(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     raise Untranslatable("ctx.output() in an expression")
 
 
+COMPARISONS: dict[str, Compared] = {
+    "is null": lambda w, o: (w.write(o[0], PLUS), "is", "None"),
+    "contains": _contains, "List.contains": _contains, "Map.containsKey": _contains,
+    "Map.containsValue": lambda w, o: (
+        w.write(o[1], PLUS), "in", f"{w.write(o[0], ATOM)}.values()"),
+    "isEmpty": _is_empty, "List.isEmpty": _is_empty,
+}  # fmt: skip
+"""By the name of the call, what writes it as a comparison, which ``!`` turns."""
+
 CALLS: dict[str, Writer] = {
-    "equalsIgnoreCase": helper("equals_ignore_case"), "contains": _contains,
+    "equalsIgnoreCase": helper("equals_ignore_case"),
     "startsWith": method("startswith"), "endsWith": method("endswith"), "matches": _matches,
-    "isEmpty": _is_empty, "isBlank": helper("is_a_blank"), "length": helper("length"),
+    "isBlank": helper("is_a_blank"), "length": helper("length"),
     "toLowerCase": method("lower"), "toUpperCase": method("upper"), "trim": helper("trim"),
     "strip": helper("strip_white"), "substring": helper("substring"),
     "charAt": helper("char_at"), "indexOf": helper("index_of"),
     "lastIndexOf": helper("last_index_of"), "replace": helper("replace_text"),
     "concat": _concat, "compareTo": helper("compare_text"),
-    "compareToIgnoreCase": helper("compare_text", "True"), "hashCode": helper("java_hash"),
+    "compareToIgnoreCase": helper("compare_text", True), "hashCode": helper("java_hash"),
     "split": _split, "replaceAll": _replaced,
     "repeat": lambda w, o: (f"{w.write(o[0], 7)} * {w.write(o[1], 7)}", 7),
     "text": _text, "toString": _to_string, "name of": lambda w, o: (w.non_null(o[0]), ATOM),
@@ -339,31 +361,31 @@ CALLS: dict[str, Writer] = {
     "Duration.of": lambda w, o: (
         f"{w.use('of_millis')}({w.write(o[0], 7)} * {w.write(o[1])})", ATOM),
     "Duration.between": lambda w, o: (f"{w.write(o[1], PLUS)} - {w.write(o[0], 7)}", PLUS),
-    "Duration.to": _in_unit,
+    "Duration.to": _in_unit, "timedelta": _timedelta,
     "after": lambda w, o: (f"{w.write(o[0], PLUS)} > {w.write(o[1], PLUS)}", COMPARED),
     "before": lambda w, o: (f"{w.write(o[0], PLUS)} < {w.write(o[1], PLUS)}", COMPARED),
     **{f"time.{name}": _part(name) for name in (
         "hour", "minute", "second", "year", "month", "day")},
     "BigDecimal.of": _decimal, "BigDecimal.doubleValue": function("float"),
     "BigDecimal.longValue": function("int"),
-    **{f"BigDecimal.{name}": helper("decimal", f'"{name}"') for name in (
+    **{f"BigDecimal.{name}": helper("decimal", name) for name in (
         "add", "subtract", "multiply")},
     "row of": helper("row_of"), "rows of": helper("rows_of"),
     "copy": lambda w, o: (w.write(o[0], ATOM), ATOM),
     "time of millis": helper("time_of"), "Optional.map": _optional_map,
     "Optional.flatMap": _optional_map, "Optional.filter": _optional_filter,
-    **{f"Character.{name}": helper("char_is", f'"{name}"') for name in (
+    **{f"Character.{name}": helper("char_is", name) for name in (
         "isDigit", "isLetter", "isLetterOrDigit", "isUpperCase", "isLowerCase", "isWhitespace",
     )},
     "json": helper("json_text"), "json of": _json_of,
     "or else": _or_else, "append": _concat,
-    "List.get": _item, "List.size": _size, "List.isEmpty": _is_empty,
-    "List.getFirst": _first, "List.getLast": _last, "List.contains": _contains,
+    "List.get": _item, "List.size": _size,
+    "List.getFirst": _first, "List.getLast": _last,
     "List.add": method("append"), "List.addAll": method("extend"),
-    "List.clear": method("clear"), "List.of": _listed, "copy of": listed_again, "has any": _has_any,
+    "List.clear": method("clear"), "copy of": listed_again, "has any": _has_any,
     "iterator": helper("Iterator"), "Iterator.next": method("next"),
     "Iterator.hasNext": method("has_next"), "Map.get": method("get"),
-    "Map.getOrDefault": method("get"), "Map.containsKey": _contains,
+    "Map.getOrDefault": method("get"),
     "Map.keySet": method("keys"), "Map.values": method("values"),
     "Map.entrySet": method("items"), "Entry.getKey": _first,
     "Entry.getValue": lambda w, o: (f"{w.write(o[0], ATOM)}[1]", ATOM),

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
+from pyflinkcep.migrate.meaning.python_streams import IN_BRACKETS
 from pyflinkcep.migrate.meaning.python_writers import (
     ATOM,
-    COMPARED,
     Operands,
     PythonWriter,
     Writer,
@@ -14,7 +14,7 @@ from pyflinkcep.migrate.meaning.python_writers import (
     method,
     regex,
 )
-from pyflinkcep.migrate.meaning.tree import Call, Const, Lambda, Untranslatable
+from pyflinkcep.migrate.meaning.tree import Call, Const, Untranslatable
 
 __all__ = ["GROUPS"]
 
@@ -34,7 +34,10 @@ def _matcher(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     of, whole = operands
     if not isinstance(of, Call) or of.name != "regex":
         raise Untranslatable("a regular expression that is not known here")
-    return f"{writer.use('Matcher')}({regex(of.operands[0])}, {writer.non_null(whole)})", ATOM
+    return (
+        f"{writer.use('Matcher')}({regex(writer, of.operands[0])}, {writer.non_null(whole)})",
+        ATOM,
+    )
 
 
 def _contains_all(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
@@ -53,15 +56,6 @@ def _part(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
     return f"{dereferenced(writer, whole)}[{start}:{writer.write(last)}]", ATOM
 
 
-def _flattened(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
-    of, many = operands
-    assert isinstance(many, Lambda)
-    (name,) = many.parameters
-    each = "one" if name != "one" else "inner"
-    inner = dereferenced(writer, many.body)
-    return f"[{each} for {name} in {writer.write(of, 2)} for {each} in {inner}]", ATOM
-
-
 def _while(name: str) -> Writer:
     def write(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
         of, test = operands
@@ -69,11 +63,6 @@ def _while(name: str) -> Writer:
         return f"list({name}({writer.write(test)}, {writer.write(of)}))", ATOM
 
     return write
-
-
-def _chained(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
-    first, second = (writer.write(operand) for operand in operands)
-    return f"[*{first}, *{second}]", ATOM
 
 
 def _sorted_in_place(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
@@ -90,9 +79,18 @@ def _removed(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
 
 
 def _as_set(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
-    written = writer.write(operands[0])
-    is_new = written.startswith("[") and written.endswith("]") and len(written) > len("[]")
-    return (f"{{{written[1:-1]}}}" if is_new else f"set({written})"), ATOM
+    (of,) = operands
+    while isinstance(of, Call) and of.name == "stream":
+        (of,) = of.operands
+    if isinstance(of, Call) and of.name in IN_BRACKETS and of.operands:
+        return f"{{{IN_BRACKETS[of.name](writer, of.operands)}}}", ATOM
+    return f"set({writer.write(operands[0])})", ATOM
+
+
+def _range(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
+    first, last = operands
+    start = "" if first == Const(0, first.type) else f"{writer.write(first)}, "
+    return f"range({start}{writer.write(last)})", ATOM
 
 
 def _joined(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
@@ -111,10 +109,8 @@ GROUPS: dict[str, Writer] = {
     "Set.add": helper("added"), "Set.addAll": method("update"),
     "Map.putIfAbsent": method("setdefault"), "Map.merge": helper("merged"),
     "Map.computeIfAbsent": helper("computed"),
-    "Map.containsValue": lambda w, o: (
-        f"{w.write(o[1], 6)} in {w.write(o[0], ATOM)}.values()", COMPARED),
-    "Stream.flatMap": _flattened, "Stream.takeWhile": _while("takewhile"),
-    "Stream.dropWhile": _while("dropwhile"), "Stream.concat": _chained,
+    "Stream.takeWhile": _while("takewhile"),
+    "Stream.dropWhile": _while("dropwhile"),
     "Stream.sorted": helper("in_order"), "Stream.maxBy": helper("greatest_by"),
     "Stream.minBy": helper("least_by"), "Stream.reduce": helper("reduced"),
     "Stream.joining": _joined, "Stream.toSet": _as_set,
@@ -125,7 +121,7 @@ GROUPS: dict[str, Writer] = {
     "compared by": lambda w, o: (f"({w.write(o[0])})({w.write(o[1])}, {w.write(o[2])})", ATOM),
     "array of": lambda w, o: (f"[{w.write(o[0])}] * {w.write(o[1], 7)}", 7),
     "chars": helper("chars"),
-    "range": lambda w, o: (f"range({w.write(o[0])}, {w.write(o[1])})", ATOM),
+    "range": _range,
     "grouped": helper("grouped"), "as map": helper("as_map"),
     "natural order": lambda w, _: (w.use("natural_order"), ATOM),
     "order by": helper("order_by"), "reversed order": helper("reversed_order"),

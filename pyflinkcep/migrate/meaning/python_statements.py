@@ -11,7 +11,7 @@ import attrs
 from pyflinkcep.migrate.java.types import is_floating
 from pyflinkcep.migrate.meaning.nulls import non_null_if
 from pyflinkcep.migrate.meaning.python import Python
-from pyflinkcep.migrate.meaning.python_writers import dereferenced
+from pyflinkcep.migrate.meaning.python_writers import events_of
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Break,
@@ -144,8 +144,7 @@ class Statements:
                 return [f"raise RuntimeError({inner})"]
             case Try():
                 body, handler = (self._inner(part, frozenset()) for part in (of.body, of.handler))
-                uses = any("error" in line.split("#")[0] for line in handler)
-                name = " as error" if uses else ""
+                name = " as error" if _reads(of.handler, "error") else ""
                 return ["try:", *body, f"except {self._errors(of.kinds)}{name}:", *handler]
             case Break():
                 return ["break"]
@@ -206,32 +205,33 @@ class Statements:
         ):
             raise Untranslatable(f"a field of an event is changed: {target.name}")
         if isinstance(target, Call) and target.name == "List.get":
-            whole, index = (self.python.write(operand, 9) for operand in target.operands)
-            return [f"{whole}[{index.strip('()') if index.isidentifier() else index}] = {written}"]
+            whole, index = target.operands
+            return [f"{self.python.write(whole, 9)}[{self.python.write(index)}] = {written}"]
         return [f"{self.python.write(target)} = {written}"]
 
-    def _if(self, of: If) -> list[str]:
+    def _if(self, of: If, word: str = "if") -> list[str]:
         match of:
             case If(Binary(">" | "<" as op, kept, Var() as best), (Set(Var() as same, value),), ()):
-                if best == same and kept == value:
+                if best == same and kept == value and word == "if":
                     name = "max" if op == ">" else "min"
                     written = self.python.write(best), self.python.write(kept)
                     return [f"{written[0]} = {name}({written[0]}, {written[1]})"]
         condition = self.python.write(of.condition)
         then = self._inner(of.then, non_null_if(of.condition, True))
-        lines = [f"if {condition}:", *then]
+        lines = [f"{word} {condition}:", *then]
         if not of.otherwise:
             return lines
-        otherwise = self._inner(of.otherwise, non_null_if(of.condition, False))
+        facts = non_null_if(of.condition, False)
         if len(of.otherwise) == 1 and isinstance(of.otherwise[0], If):
-            first, *rest = otherwise
-            return [*lines, "el" + first.strip(), *(line[4:] for line in rest)]
-        return [*lines, "else:", *otherwise]
+            before = self.python.known
+            self.python.known = before | facts
+            lines += self._if(of.otherwise[0], "elif")
+            self.python.known = before
+            return lines
+        return [*lines, "else:", *self._inner(of.otherwise, facts)]
 
     def _for_each(self, of: ForEach) -> list[str]:
-        iterable = dereferenced(self.python, of.iterable)
-        if isinstance(of.iterable, Call) and of.iterable.name == "events":
-            iterable = iterable[5:-1]
+        iterable = events_of(self.python, of.iterable)
         name = of.name if of.name in self._read else "_"
         self._declared.add(name)
         return [f"for {name} in {iterable}:", *self._inner(of.body, frozenset())]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from pyflinkcep.migrate.meaning.python_writers import (
     ATOM,
     Operands,
@@ -15,7 +17,7 @@ from pyflinkcep.migrate.meaning.python_writers import (
 )
 from pyflinkcep.migrate.meaning.tree import Expression, Lambda
 
-__all__ = ["STREAMS"]
+__all__ = ["IN_BRACKETS", "STREAMS"]
 
 
 def _each(writer: PythonWriter, of: Expression) -> tuple[str, str]:
@@ -23,14 +25,43 @@ def _each(writer: PythonWriter, of: Expression) -> tuple[str, str]:
     return of.parameters[0], writer.write(of.body, 2)
 
 
-def _filtered(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
+def _listed(writer: PythonWriter, operands: Operands) -> str:
+    return ", ".join(writer.write(operand) for operand in operands)
+
+
+def _filtered(writer: PythonWriter, operands: Operands) -> str:
     name, test = _each(writer, operands[1])
-    return f"[{name} for {name} in {writer.write(operands[0], 2)} if {test}]", ATOM
+    return f"{name} for {name} in {writer.write(operands[0], 2)} if {test}"
 
 
-def _mapped(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
+def _mapped(writer: PythonWriter, operands: Operands) -> str:
     name, value = _each(writer, operands[1])
-    return f"[{value} for {name} in {writer.write(operands[0], 2)}]", ATOM
+    return f"{value} for {name} in {writer.write(operands[0], 2)}"
+
+
+def _flattened(writer: PythonWriter, operands: Operands) -> str:
+    of, many = operands
+    assert isinstance(many, Lambda)
+    (name,) = many.parameters
+    each = "one" if name != "one" else "inner"
+    inner = dereferenced(writer, many.body)
+    return f"{each} for {name} in {writer.write(of, 2)} for {each} in {inner}"
+
+
+def _chained(writer: PythonWriter, operands: Operands) -> str:
+    first, second = (writer.write(operand, 2) for operand in operands)
+    return f"*{first}, *{second}"
+
+
+IN_BRACKETS: dict[str, Callable[[PythonWriter, Operands], str]] = {
+    "List.of": _listed, "Stream.filter": _filtered, "Stream.map": _mapped,
+    "Stream.flatMap": _flattened, "Stream.concat": _chained,
+}  # fmt: skip
+"""By the name of a call that makes a list, what writes the inside of its brackets."""
+
+
+def _bracketed(write: Callable[[PythonWriter, Operands], str]) -> Writer:
+    return lambda writer, operands: (f"[{write(writer, operands)}]", ATOM)
 
 
 def _quantified(word: str, negated: bool = False) -> Writer:
@@ -61,8 +92,8 @@ def _extreme(word: str) -> Writer:
 
 
 STREAMS: dict[str, Writer] = {
-    "stream": lambda w, o: (dereferenced(w, o[0]), ATOM), "Stream.filter": _filtered,
-    "Stream.map": _mapped, "Stream.anyMatch": _quantified("any"),
+    **{name: _bracketed(write) for name, write in IN_BRACKETS.items()},
+    "stream": lambda w, o: (dereferenced(w, o[0]), ATOM), "Stream.anyMatch": _quantified("any"),
     "Stream.allMatch": _quantified("all"), "Stream.noneMatch": _quantified("any", True),
     "Stream.count": function("len"), "Stream.toList": listed_again,
     "Stream.sum": _summed, "Stream.average": helper("stream_average"),

@@ -15,7 +15,7 @@ from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source
-from pyflinkcep.migrate.meaning.tree import Captured, Expression, Var
+from pyflinkcep.migrate.meaning.tree import Captured, Expression, Var, parts
 from pyflinkcep.migrate.translated import Note
 
 __all__ = ["Findings", "Scope", "python_name", "snake_case"]
@@ -63,8 +63,8 @@ class Findings:
         Finds the function that an object is, by its node, file and class around.
     objects : list
         The functions found so, which values of the type Function number.
-    captured : dict of str to str
-        The variables around that were read, whose values are known at run time alone, in Python.
+    captured : dict of str to Expression
+        The variables around that were read, whose values are known at run time alone.
     """
 
     notes: list[Note] = attrs.field(factory=list)
@@ -76,7 +76,7 @@ class Findings:
     aggregates: bool = False
     resolve: Callable[[Node, Source, JavaClass | None], Any] | None = None
     objects: list[Any] = attrs.field(factory=list)
-    captured: dict[str, str] = attrs.field(factory=dict)
+    captured: dict[str, Expression] = attrs.field(factory=dict)
 
     def note(self, file: str, line: int, what: str) -> None:
         """Add a note, once."""
@@ -129,7 +129,8 @@ class Scope:
         """Add a variable; its name in Python is free."""
         python = python_name(name)
         taken = {value.name for value in self.values.values() if isinstance(value, Var)}
-        taken |= {v.python for v in self.fields.values() if isinstance(v, Captured)}
+        around = (v.value for v in self.fields.values() if isinstance(v, Captured))
+        taken |= {part.name for v in around for part in parts(v) if isinstance(part, Var)}
         while python in taken and not self._is(name, python):
             python += "_"
         variable = Var(python, type_)

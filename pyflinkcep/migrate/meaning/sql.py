@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
@@ -165,7 +167,7 @@ class Sql(SqlValues):
     def _side(self, of: Expression, other: Expression) -> str:
         if isinstance(of, Const) and isinstance(of.value, float):
             plain = "e" not in repr(of.value) and is_floating(other.type)
-            if plain and isinstance(other, Get):
+            if plain and math.isfinite(of.value) and isinstance(other, Get):
                 return repr(of.value)
         if isinstance(of, Const) and isinstance(of.value, str) and len(of.value) == 1:
             return text_literal(of.value)
@@ -224,12 +226,10 @@ class Sql(SqlValues):
             raise self.no("instanceof of a cast")
         column = self.value(Get(of.operand, of.column, JavaType("String")))
         names = ", ".join(map(text_literal, of.names))
-        written = f"{column} = {names}" if len(of.names) == 1 else f"{column} IN ({names})"
-        return (
-            (f"coalesce({written}, false)", ATOM)
-            if exact and len(of.names) > 1
-            else ((written.replace(" = ", " <=> ", 1), COMPARED) if exact else (written, COMPARED))
-        )
+        if len(of.names) == 1:
+            return f"{column} {'<=>' if exact else '='} {names}", COMPARED
+        written = f"{column} IN ({names})"
+        return (f"coalesce({written}, false)", ATOM) if exact else (written, COMPARED)
 
     # --- tests of the library
 
@@ -298,6 +298,8 @@ class Sql(SqlValues):
         if name == "equals":
             self._may_be_null(a)
         fixed = any(isinstance(side, Const) or is_captured(side) for side in (a, b))
+        if name == "equals" and (isinstance(b, Const) or is_captured(b)):
+            exact = False  # for null Java fails: neither this nor its negation holds
         definite = fixed or not exact
         both = name == "Objects.equals" and not fixed
         sign = "<=>" if both or (exact and not (definite and self._is_known(a, b))) else "="

@@ -9,6 +9,7 @@ import re
 import attrs
 
 from pyflinkcep.migrate.java.types import UNKNOWN, is_floating
+from pyflinkcep.migrate.meaning.constants import Inside, constant, f_string
 from pyflinkcep.migrate.meaning.tree import (
     Aggregate,
     Binary,
@@ -23,7 +24,7 @@ from pyflinkcep.migrate.meaning.tree import (
 
 __all__ = [
     "average_of", "bounded_by", "chain", "inner_of", "is_empty_average", "mark",
-    "may_be_nan", "sampled", "stage_event", "stage_free", "text_literal", "unmarked",
+    "may_be_nan", "needs_text", "sampled", "stage_event", "stage_free", "text_literal", "unmarked",
 ]  # fmt: skip
 
 
@@ -43,28 +44,29 @@ def sampled(sql: str) -> str:
 
 def unmarked(sql: str) -> str:
     """
-    Return SQL as the inside of an f-string, with expressions of Python for its marks.
+    Return SQL with marks as Python, with expressions in the places of the marks.
 
     Examples
     --------
-    >>> unmarked("n > " + mark("double", "limit") + " AND s = " + mark("String", "name"))
-    'n > {limit}D AND s = {sql_text(name)}'
+    >>> print(unmarked("n > " + mark("double", "limit") + " AND s = " + mark("String", "name")))
+    f"n > {limit}D AND s = {sql_text(name)}"
     """
-    if _MARK.search(sql) is None:
-        return sql
-
-    def written(found: re.Match[str]) -> str:
-        kind, python = found.groups()
-        if kind == "String":
-            return f"{{sql_text({python})}}"
-        return f"{{{python}}}D" if kind in ("double", "float") else f"{{{python}}}"
-
-    pieces, end = [], 0
+    pieces: list[str | Inside] = []
+    end = 0
     for found in _MARK.finditer(sql):
-        pieces.append(sql[end : found.start()].replace("{", "{{").replace("}", "}}"))
-        pieces.append(written(found))
+        kind, python = found.groups()
+        pieces.append(sql[end : found.start()])
+        pieces.append(Inside(f"sql_text({python})" if kind == "String" else python))
+        pieces.append("D" if kind in ("double", "float") else "")
         end = found.end()
-    return "".join([*pieces, sql[end:].replace("{", "{{").replace("}", "}}")])
+    pieces.append(sql[end:])
+    plain = [f"str({p.python})" if isinstance(p, Inside) else constant(p) for p in pieces if p]
+    return f_string(pieces) or " + ".join(plain)
+
+
+def needs_text(sql: str) -> bool:
+    """Whether SQL has a mark for a text."""
+    return any(found[1] == "String" for found in _MARK.finditer(sql))
 
 
 def text_literal(value: str) -> str:

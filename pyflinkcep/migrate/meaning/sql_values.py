@@ -320,7 +320,12 @@ class SqlValues:
         condition = self.condition(of.condition)
         yes = attrs.evolve(self, known=self.known | non_null_if(of.condition, True))
         no = attrs.evolve(self, known=self.known | non_null_if(of.condition, False))
-        return f"CASE WHEN {condition} THEN {write(yes, of.yes)} ELSE {write(no, of.no)} END"
+        otherwise = "ELSE"
+        match of.condition:
+            case Call("equals", (Get() as left, Const() as right)) if left not in self.known:
+                no.known |= {left}  # for null Java fails: neither of both values
+                otherwise = f"WHEN {self.value(left, PLUS)} <> {self.value(right, PLUS)} THEN"
+        return f"CASE WHEN {condition} THEN {write(yes, of.yes)} {otherwise} {write(no, of.no)} END"
 
     def _may_be_null(self, of: Expression) -> None:
         """Note that Java fails where a value is null, if it can be."""

@@ -72,10 +72,10 @@ class Var:
 
 @attrs.frozen
 class Captured:
-    """A value that is known when the pattern is built: an expression of Python, in parentheses."""
+    """A variable around, known when the pattern is built: what it was computed from."""
 
     name: str
-    python: str
+    value: Expression
     type: JavaType
 
 
@@ -342,8 +342,14 @@ def field_of(owner: Expression, name: str, type_: JavaType) -> Expression:
     return Get(owner, name, type_) if made is None else made
 
 
+_OF_MATCHES = ("events", "ctx.timestamp", "ctx.currentProcessingTime")
+"""Calls whose values are known when there is an event."""
+
+
 def is_captured(of: Expression) -> bool:
     """Whether a value depends on nothing but what is known when the pattern is built."""
     leaves = [part for part in parts(of) if not _inner(part)]
+    if any(isinstance(part, Call) and part.name in _OF_MATCHES for part in parts(of)):
+        return False
     plain = all(isinstance(leaf, Const | Captured) for leaf in leaves)
     return plain and any(isinstance(leaf, Captured) for leaf in leaves)

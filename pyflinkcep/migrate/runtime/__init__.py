@@ -69,6 +69,7 @@ from pyflinkcep.migrate.runtime.strings import (
     strip_white,
     substring,
     text,
+    time_text,
     trim,
 )
 from pyflinkcep.migrate.runtime.values import (
@@ -185,6 +186,7 @@ __all__ = [
     "text",
     "then_order",
     "time_of",
+    "time_text",
     "to_float32",
     "trim",
     "truncated",

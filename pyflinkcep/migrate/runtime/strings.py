@@ -8,7 +8,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -20,7 +20,7 @@ __all__ = [
     "float_text", "index_of", "is_a_blank", "is_blank_or_null", "java_format",
     "java_hash", "java_matches", "java_split", "last_index_of", "length", "parse_boolean",
     "parse_double", "parse_int", "replace_text", "sql_text", "strip_white", "substring",
-    "text", "trim",
+    "text", "time_text", "trim",
 ]  # fmt: skip
 
 
@@ -59,6 +59,44 @@ def text(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(text, value)) + "]"
     return str(value)
+
+
+def time_text(value: Any, kind: str) -> str:
+    """
+    Return a time or duration as its class of Java writes it; old ones in the machine's time zone.
+
+    Examples
+    --------
+    >>> at = datetime(2024, 1, 2, 3, 4, tzinfo=UTC)
+    >>> time_text(at, "Instant"), time_text(at, "LocalDateTime"), time_text(at - at, "Duration")
+    ('2024-01-02T03:04:00Z', '2024-01-02T03:04', 'PT0S')
+    """
+    if isinstance(value, timedelta):
+        return _duration_text(value)
+    if not isinstance(value, datetime):
+        return text(value) if value is None else str(value)
+    aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    micros = f"{value.microsecond:06}"
+    if kind == "Timestamp":
+        return f"{aware.astimezone():%Y-%m-%d %H:%M:%S}.{micros.rstrip('0') or '0'}"
+    if kind == "Date":
+        return f"{aware.astimezone():%a %b %d %H:%M:%S %Z %Y}"
+    seconds = f"{value:%Y-%m-%dT%H:%M:%S}"
+    if value.microsecond:
+        seconds += "." + (micros if micros[3:] != "000" else micros[:3])
+    if kind == "Instant":
+        return seconds + "Z"
+    return seconds if value.second or value.microsecond else seconds[:-3]
+
+
+def _duration_text(value: timedelta) -> str:
+    micros = value // timedelta(microseconds=1)
+    whole, part = divmod(abs(micros), 1_000_000)
+    sign = "-" if micros < 0 else ""
+    units = (whole // 3600, "H"), (whole // 60 % 60, "M")
+    found = "".join(f"{sign}{count}{unit}" for count, unit in units if count)
+    seconds = f"{whole % 60}" + f".{part:06}".rstrip("0") * bool(part)
+    return f"PT{found}{sign}{seconds}S" if seconds != "0" or not found else f"PT{found}"
 
 
 class StringJoiner:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pyflinkcep.migrate.chains.lookup import simple_name
 from pyflinkcep.migrate.chains.objects import by_field
 from pyflinkcep.migrate.chains.values import Constant, Made, Value
+from pyflinkcep.migrate.meaning.constants import constant
 from pyflinkcep.migrate.translation import Translation
 
 __all__ = ["rows_of"]
@@ -24,7 +25,7 @@ def rows_of(translation: Translation, elements: tuple[Value, ...]) -> list[str] 
 
 def _row(translation: Translation, element: Value) -> str | None:
     if isinstance(element, Constant) and isinstance(element.value, _PLAIN):
-        return f"({_python(element.value)},)"
+        return f"({constant(element.value)},)"
     if not isinstance(element, Made):
         return None
     declared = translation.project.find(simple_name(element.type), element.code.source)
@@ -56,14 +57,7 @@ def _value(translation: Translation, value: Value) -> str | None:
         parts = [_value(translation, part) for part in held]
         known = [part for part in parts if part is not None]
         return f"[{', '.join(known)}]" if len(known) == len(parts) else None
-    return _python(value.value) if isinstance(value.value, _PLAIN) else None
+    return constant(value.value) if isinstance(value.value, _PLAIN) else None
 
 
 _PLAIN = (str, int, float, type(None))  # others hold what is not known before the program runs
-
-
-def _python(value: object) -> str:
-    text = repr(value)
-    if isinstance(value, str) and '"' not in value:
-        return '"' + text[1:-1].replace("\\'", "'") + '"'
-    return text

@@ -7,11 +7,13 @@ import keyword
 import re
 import sys
 import textwrap
+import tokenize
 from collections.abc import Iterable
 
 import attrs
 
 from pyflinkcep.migrate.chains.lookup import simple_name, snake
+from pyflinkcep.migrate.chains.values import Symbol
 from pyflinkcep.migrate.translated import Translated
 
 __all__ = ["Module", "python_type"]
@@ -73,6 +75,10 @@ class Module:
         self._names[made] = what or made
         return made
 
+    def python_of(self, symbol: Symbol) -> str:
+        """Return a value that is known at run time alone as Python."""
+        return symbol.python(self._imports)
+
     def has(self, name: str, what: str) -> bool:
         """Whether a name is that of something already."""
         return self._names.get(name) == what
@@ -106,8 +112,7 @@ class Module:
         assert made.name is not None
         assert made.python is not None
         if keyword.iskeyword(made.name):
-            head = (f"class {made.name}(", f"class {made.name}_(")
-            python = made.python.replace(*head)
+            python = _renamed(made.python, made.name, f"{made.name}_")
             made = attrs.evolve(made, name=f"{made.name}_", python=python)
         assert made.name is not None
         assert made.python is not None
@@ -115,7 +120,7 @@ class Module:
         self.use(*made.imports)
         text = _UNNEEDED.sub("", _NOQA.sub("", made.python))
         if name != made.name:
-            text = re.sub(rf"\b{re.escape(made.name)}\b", name, text)
+            text = _renamed(text, made.name, name)
         if text.strip("\n") not in self._functions:
             self.function(text)
         return name
@@ -132,7 +137,7 @@ class Module:
             self.use("from collections.abc import Callable")
         if any(python_type(kind) == "timedelta" for kind in given.values()):
             self.use("from datetime import timedelta")
-        inner = re.sub(rf"\b{re.escape(made.name)}\b", inner_name, made.python or "").strip()
+        inner = _renamed(made.python or "", made.name, inner_name).strip()
         doc = '"""Return the function for values that are known at run time."""'
         doc = doc.replace("function", "condition") if inner_name == "condition" else doc
         returned = f"{inner_name}()" if is_class else inner_name
@@ -152,6 +157,17 @@ class Module:
         main = "\n\n".join(self._main)
         text = "\n\n\n".join(part for part in (head, body, main) if part) + "\n"
         return _CONTROL.sub("?", text)
+
+
+def _renamed(python: str, old: str, new: str) -> str:
+    """Return Python with another name in the place of one; texts keep what they say."""
+    lines = python.splitlines(keepends=True)
+    tokens = tokenize.generate_tokens(iter(lines).__next__)
+    places = [token.start for token in tokens if (token.type, token.string) == (tokenize.NAME, old)]
+    for row, column in reversed(places):
+        line = lines[row - 1]
+        lines[row - 1] = line[:column] + new + line[column + len(old) :]
+    return "".join(lines)
 
 
 def _imports(statements: Iterable[str]) -> str:

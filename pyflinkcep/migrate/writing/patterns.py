@@ -15,6 +15,7 @@ from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
     Constant,
+    Header,
     Item,
     Link,
     Loop,
@@ -24,6 +25,8 @@ from pyflinkcep.migrate.chains.values import (
     Value,
 )
 from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
+from pyflinkcep.migrate.meaning.folding import negated
+from pyflinkcep.migrate.meaning.sql_parts import unmarked
 from pyflinkcep.migrate.translated import Note, Translated
 from pyflinkcep.migrate.translation import Translation, code_of, parameters, place
 from pyflinkcep.migrate.writing.module import Module, python_type
@@ -135,21 +138,22 @@ class PatternWriter:
             if isinstance(item, Branch):
                 begun = self._branch(item, event_type, indent, begun=begun)
             elif isinstance(item, Loop):
-                self._need(item.header)
-                header, given = item.header.python, set(self._parameters)
-                self._nested(header, item.body, event_type, indent, begun=begun)
-                counter = header.split()[1]
+                if item.header.over is not None:
+                    self._need(item.header.over)
+                counter, given = item.header.counter, set(self._parameters)
+                self._nested(
+                    _header(item.header, self.module), item.body, event_type, indent, begun=begun
+                )
                 if counter not in given:  # it is a variable of the loop
                     self._parameters.pop(counter, None)
         return begun
 
     def _branch(self, item: Branch, event_type: str | None, indent: int, *, begun: bool) -> bool:
-        self._need(item.condition)
-        test, then, otherwise = item.condition.python, item.then, item.otherwise
+        test, then, otherwise = item.condition, item.then, item.otherwise
         if not then:
-            test = test.removeprefix("not ") if test.startswith("not ") else f"not {test}"
+            test = attrs.evolve(test, tree=negated(test.tree))
             then, otherwise = otherwise, ()
-        after = self._nested(f"if {test}:", then, event_type, indent, begun=begun)
+        after = self._nested(f"if {self._need(test)}:", then, event_type, indent, begun=begun)
         if otherwise:
             after = self._nested("else:", otherwise, event_type, indent, begun=begun)
         return after
@@ -222,16 +226,7 @@ class PatternWriter:
             name = self.module.factory(made, read, "Callable[..., bool]")
             return f"{name}({', '.join(read)})"
         self.module.use(*made.imports)
-        sql = made.sql
-        for java in made.captured:
-            symbol = code.scope.find(java)
-            if isinstance(symbol, Symbol) and '"' in symbol.python:  # not inside of an f-string
-                local = snake(java) if snake(java) not in self._parameters else f"{snake(java)}_"
-                line = f"{local} = {symbol.python}"
-                if line not in self._lines:
-                    self._lines.append(line)
-                sql = sql.replace(f"{{sql_text({symbol.python})}}", f"{{sql_text({local})}}")
-        return f"f{quoted(sql)}"
+        return unmarked(made.sql)
 
     def _subtype(self, call: Call) -> tuple[tuple[str, list[str]] | None, str | None]:
         written = text_of(call.code.node.child_by_field_name("arguments")).strip("()")
@@ -247,10 +242,7 @@ class PatternWriter:
         if isinstance(value, Constant) and not isinstance(value.value, tuple):
             return self._constant(value.value)
         if isinstance(value, Symbol):
-            self._need(value)
-            if "timedelta(" in value.python:
-                self.module.use("from datetime import timedelta")
-            return value.python
+            return self._need(value)
         if isinstance(value, Skip):
             return self._skip(value)
         if isinstance(value, Link):
@@ -280,7 +272,7 @@ class PatternWriter:
         if isinstance(value, timedelta):
             self.module.use("from datetime import timedelta")
             return timed(value)
-        return quoted(value) if isinstance(value, str) else repr(value)
+        return quoted(value)
 
     def _skip(self, skip: Skip) -> str:
         self.module.use("from pyflinkcep import AfterMatchSkipStrategy")
@@ -288,8 +280,7 @@ class PatternWriter:
         if isinstance(skip.stage, Constant):
             stage = self._constant(skip.stage.value)
         elif isinstance(skip.stage, Symbol):
-            self._need(skip.stage)
-            stage = skip.stage.python
+            stage = self._need(skip.stage)
         text = f"AfterMatchSkipStrategy.{skip.method}({stage})"
         return f"{text}.throwExceptionOnMiss()" if skip.throws else text
 
@@ -316,11 +307,19 @@ class PatternWriter:
         self._lines = [*outer, *made]
         return name
 
-    def _need(self, symbol: Symbol) -> None:
+    def _need(self, symbol: Symbol) -> str:
+        """Return a value as Python; the function gets the parameters that it is made of."""
         self._parameters.update(symbol.names)
+        return self.module.python_of(symbol)
 
     def _note(self, call: Call, what: str) -> None:
         self.notes.append(Note(call.code.source.file, line_of(call.code.node), what))
+
+
+def _header(of: Header, module: Module) -> str:
+    if of.over is None:
+        return "for _ in range(0):  # TODO: how often"
+    return f"for {of.counter} in {module.python_of(of.over)}:"
 
 
 def _stage_name(call: Call) -> str:

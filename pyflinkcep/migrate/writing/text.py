@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import textwrap
 from collections.abc import Sequence
 from datetime import timedelta
 
-from pyflinkcep.migrate.chains.lookup import quoted
+from pyflinkcep.migrate.meaning.constants import constant as quoted
 
 __all__ = ["WIDTH", "call", "chain", "docstring", "indented", "literal", "quoted", "timed"]
 
@@ -81,10 +82,10 @@ def call(name: str, arguments: Sequence[str], indent: int) -> str:
     line = f"{name}({', '.join(arguments)})"
     if "\n" not in line and len(line) + indent <= WIDTH:
         return line
-    if len(arguments) == 1 and arguments[0].startswith('"'):
-        value = arguments[0]
-        if len(value) + indent + 4 > WIDTH:
-            parts = split_text(_unquoted(value), WIDTH - indent - 4)
+    if len(arguments) == 1 and len(arguments[0]) + indent + 4 > WIDTH:
+        value = _string_in(arguments[0])
+        if value is not None:
+            parts = split_text(value, WIDTH - indent - 4)
             return f"{name}(\n" + "".join(f"    {part}\n" for part in parts) + ")"
     joined = ", ".join(arguments)
     if "\n" not in joined and len(joined) + indent + 4 <= WIDTH:
@@ -94,17 +95,20 @@ def call(name: str, arguments: Sequence[str], indent: int) -> str:
 
 
 def _fitting(argument: str, indent: int) -> str:
-    if argument.startswith(('"', "'")) and len(argument) + indent + 1 > WIDTH:
-        parts = split_text(_unquoted(argument), WIDTH - indent - 5)
+    value = _string_in(argument) if len(argument) + indent + 1 > WIDTH else None
+    if value is not None:
+        parts = split_text(value, WIDTH - indent - 5)
         if len(parts) > 1:
             return "(\n" + "".join(f"    {part}\n" for part in parts) + ")"
     return argument
 
 
-def _unquoted(literal: str) -> str:
-    import ast
-
-    return str(ast.literal_eval(literal))
+def _string_in(python: str) -> str | None:
+    """Return the string that an expression is; None for other expressions."""
+    if not python.startswith(('"', "'")):
+        return None
+    found = ast.parse(python, mode="eval").body
+    return found.value if isinstance(found, ast.Constant) and isinstance(found.value, str) else None
 
 
 def chain(start: str, calls: Sequence[tuple[str, Sequence[str]]], prefix: str, indent: int) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -27,7 +28,7 @@ SQL = {
     '(Heat h) -> !"a".equals(h.getRoom())': "NOT 'a' <=> room",
     '(Heat h) -> "it\'s".equals(h.getRoom())': r"'it\'s' = room",
     "(Heat h) -> h.getKind() == Kind.RED": "kind = 'RED'",
-    '(Heat h) -> h.getKind().getCode().equals("r")': "CASE WHEN kind = 'RED' THEN 'r' ELSE 'b' END = 'r'",
+    '(Heat h) -> h.getKind().getCode().equals("r")': "CASE WHEN kind = 'RED' THEN 'r' WHEN kind <> 'RED' THEN 'b' END = 'r'",
     '(Heat h) -> h.getPlace().getCity().startsWith("x")': "startswith(place.city, 'x')",
     '(Heat h) -> h.getTags().get("k") != null': "tags['k'] IS NOT NULL",
     "(Heat h) -> Limits.ROOMS.contains(h.getRoom())": "room IN ('a', 'b')",
@@ -213,3 +214,77 @@ def test_selectors_become_sql() -> None:
     found = [translate_value(node, source, project, "E").sql for node in nodes]
 
     assert found == ["user", "user", "at * 1000", "user"]
+
+
+NULLS = {
+    '(Heat h) -> h.getKind().getCode().equals("b")': [False, True, False],
+    '(Heat h) -> !h.getKind().getCode().equals("r")': [False, True, False],
+    '(Heat h) -> h.getRoom().equals("x") ? h.getCount() > 1 : h.getCount() < 9': [
+        True,
+        True,
+        False,
+    ],
+}
+
+
+@pytest.mark.parametrize(("java", "expected"), NULLS.items())
+def test_what_is_computed_of_null_compares_with_nothing(java: str, expected: list[bool]) -> None:
+    """Where Java fails because a value is null, what is computed of it does not hold in SQL."""
+    rows = [
+        {"kind": "RED", "room": "x", "count": 2},
+        {"kind": "BLUE", "room": "y", "count": 2},
+        {"kind": None, "room": None, "count": 2},
+    ]
+    sql = condition(java).sql
+    assert sql is not None
+
+    found = match(Pattern.begin("a").where(sql), [{**row, "n": n} for n, row in enumerate(rows)])
+
+    holds = {one["a"][0].n for one in found}
+    assert [n in holds for n in range(3)] == expected
+
+
+@pytest.mark.parametrize(
+    ("java", "events"),
+    [
+        (
+            "(Heat h) -> h.getDegrees() == Double.POSITIVE_INFINITY",
+            {float("inf"): True, 1.0: False},
+        ),
+        (
+            "(Heat h) -> h.getDegrees() > Double.NEGATIVE_INFINITY",
+            {0.5: True, -float("inf"): False},
+        ),
+        (
+            "(Heat h) -> h.getDegrees() < -Double.NEGATIVE_INFINITY",
+            {1.0: True, float("inf"): False},
+        ),
+        ("(Heat h) -> h.getDegrees() <= Double.MAX_VALUE", {1e300: True, float("inf"): False}),
+    ],
+)
+def test_infinity_is_a_number_in_sql(java: str, events: dict[float, bool]) -> None:
+    """Constants of any size are written as SQL reads them."""
+    for degrees, expected in events.items():
+        event = {"degrees": degrees}
+        sql = condition(java).sql
+        assert sql is not None
+        assert len(match(Pattern.begin("a").where(sql), [event])) == int(expected), sql
+
+
+TIMES = {
+    "Timestamp": "2024-01-02 03:04:00.5",
+    "Date": "Tue Jan 02 03:04:00 UTC 2024",
+}
+
+
+@pytest.mark.parametrize(("kind", "expected"), TIMES.items())
+def test_times_are_written_as_java_writes_them(
+    kind: str, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A time next to a text is what toString() of its class makes of it, recorded from Java."""
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    function = defined(
+        condition(f'(Heat h) -> ("" + new {kind}(h.getTime())).equals("{expected}")')
+    )
+    assert function(as_event({"time": 1704164640500})) is True
