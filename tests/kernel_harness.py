@@ -39,8 +39,16 @@ class KernelRun:
         limit: PartialMatchLimit | None = None,
         processing_time: bool = False,
         gives_reached: bool = False,
+        by_windows: bool = False,
     ) -> None:
-        kernel = make_kernel(nfa, 0, limit, processing_time, gives_reached=gives_reached)
+        kernel = make_kernel(
+            nfa,
+            0,
+            limit,
+            processing_time,
+            gives_reached=gives_reached,
+            by_windows=by_windows,
+        )
         assert kernel is not None
         self.nfa = nfa
         self.kernel: Kernel = kernel

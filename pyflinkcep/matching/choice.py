@@ -24,6 +24,7 @@ def make_matcher(
     processing_time: bool = False,
     is_stream: bool = False,
     wants_reached: bool = False,
+    by_windows: bool = False,
 ) -> PatternMatcher:
     """
     Return a matcher, with the compiled kernel if it can run the pattern.
@@ -44,7 +45,10 @@ def make_matcher(
         Whether keys wait for watermarks.
     wants_reached : bool
         Whether stages that partial matches reach are needed.
+    by_windows : bool
+        Whether a match that the end of a window released has that time; never in processing time.
     """
+    by_windows = by_windows and not processing_time
     known = known_bits(nfa.atoms)
     kernel = make_kernel(
         nfa,
@@ -54,9 +58,10 @@ def make_matcher(
         sets_timers=is_stream,
         expressions=expressions,
         gives_reached=wants_reached,
+        by_windows=by_windows,
     )
     if kernel is not None:
         return KernelMatcher(kernel, list(nfa.stages), processing_time)
-    rules = CepOperator(nfa, None, processing_time, limit)
+    rules = CepOperator(nfa, None, processing_time, limit, by_windows=by_windows)
     functions = None if expressions is None else generated(expressions)
     return PythonMatcher(rules, wants_timeouts, known, functions, wants_reached)

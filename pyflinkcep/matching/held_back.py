@@ -9,7 +9,7 @@ from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction
 from pyflinkcep.engines.flink.nfa.steps import StateTable
 from pyflinkcep.sase.model import Query
 
-__all__ = ["HeldBack", "may_wait", "waiting_ms"]
+__all__ = ["HeldBack", "may_wait"]
 
 
 @attrs.frozen
@@ -58,11 +58,6 @@ class HeldBack:
 def may_wait(nfa: NFA) -> bool:
     """Whether a match of a pattern may wait for time to pass after its last event."""
     return nfa.skips or any(table.is_pending for table in nfa.tables.values())
-
-
-def waiting_ms(nfa: NFA) -> int | None:
-    """Return how long a match may wait after its first event; None if none does."""
-    return (HeldBack.by_pattern(nfa).events_ms or None) if may_wait(nfa) else None
 
 
 def _gaps(nfa: NFA) -> int | None:

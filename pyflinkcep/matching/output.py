@@ -17,35 +17,10 @@ __all__ = [
     "MATCH_TIME",
     "known_times",
     "stage_column",
-    "times_of_matches",
 ]
 
 MATCH_TIME = "matchTimestamp"
 """The column of ``toDF()`` with the time of a match."""
-
-
-def times_of_matches(found: Found, taken: Ints, window_ms: int, *, is_last: bool) -> Ints:
-    """
-    Return the times of matches that may have waited, epoch milliseconds.
-
-    Parameters
-    ----------
-    found : Found
-        The matches.
-    taken : array of int64, epoch milliseconds
-        The times of their events.
-    window_ms : int, milliseconds
-        The longest time from the first event of a match to its end.
-    is_last : bool
-        Whether the time is always that of the last event, as in queries.
-    """
-    lasts: Ints = np.maximum.reduceat(taken, found.firsts)
-    if is_last:
-        return lasts
-    waited = found.times != lasts
-    begun = np.minimum(np.minimum.reduceat(taken, found.firsts), MAX_WATERMARK - window_ms)
-    times: Ints = np.where(waited, begun + window_ms, found.times)
-    return times
 
 
 def known_times(times: Ints, unit: int) -> pa.Array:

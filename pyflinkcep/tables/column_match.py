@@ -21,7 +21,6 @@ from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.bounded import Portion, matched
 from pyflinkcep.matching.choice import make_matcher
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.held_back import waiting_ms
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stages import taking_stages
@@ -169,7 +168,6 @@ class ColumnMatch:
             taking_stages(self.pattern, self.nfa),
             self.keys.columns,
             self.times,
-            waiting_ms(self.nfa),
             events,
         )
         return Matches.of(rows, dropped) if events is None else Matches.listed(rows, dropped)
@@ -178,7 +176,7 @@ class ColumnMatch:
         """Return matches and timeouts, by rows of the table, and how many partials were dropped."""
         self.nfa.open(RuntimeContext())
         store = TableStore(self.table, self.order, self.fields)
-        matcher = make_matcher(self.nfa, True, limit, self.expressions)
+        matcher = make_matcher(self.nfa, True, limit, self.expressions, by_windows=True)
         parts: tuple[list[Found], list[Found]] = [], []
         dropped = 0
         for found in matched(matcher, _Portions(self, store, self.firsts).all()):

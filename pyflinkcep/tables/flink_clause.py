@@ -18,7 +18,6 @@ from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.held_back import waiting_ms
 from pyflinkcep.matching.leaf_columns import LeafColumn, LeafColumns
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.pieces import integers
@@ -124,7 +123,7 @@ class _Output:
         return pa.table({**shown, **measured(taken, places, read.measures, read.names)})
 
     def _times(self) -> pa.Array:
-        return match_times(self.found, self.matched.times, waiting_ms(self.matched.nfa))
+        return match_times(self.found, self.matched.times)
 
     def _type(self, leaf: Leaf, events: _Matched) -> pa.DataType:
         argument = None if leaf.argument is None else events.type(leaf.argument)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.matching.output import MATCH_TIME, known_times, stage_column, times_of_matches
+from pyflinkcep.matching.output import MATCH_TIME, known_times, stage_column
 from pyflinkcep.matching.pieces import in_one_piece, integers
 from pyflinkcep.matching.results import Found, Result
 from pyflinkcep.tables.events import as_event
@@ -39,8 +39,6 @@ class FoundRows:
         The columns of the key, by name.
     times : Times
         The times of events.
-    window_ms : int or None, milliseconds
-        The longest time from the first event of a match to its end; None if no match waits.
     given : sequence of dict or None
         The events, if the table was made of them; what was found consists of their values.
     """
@@ -51,7 +49,6 @@ class FoundRows:
     stages: Sequence[str]
     keys: Mapping[str, pa.ChunkedArray]
     times: Times
-    window_ms: int | None
     given: Sequence[dict[str, Any]] | None = None
 
     def __len__(self) -> int:
@@ -94,7 +91,7 @@ class FoundRows:
             )
         first = integers(found.handles[found.firsts])
         columns = [in_one_piece(column.take(first)) for column in self.keys.values()]
-        columns.append(match_times(found, self.times, self.window_ms))
+        columns.append(match_times(found, self.times))
         columns += [
             stage_column(found, stage, lambda rows: self.table.take(integers(rows)))
             for stage in self.stages
@@ -106,7 +103,7 @@ class FoundRows:
         return pa.table(columns, schema=pa.schema(fields))
 
 
-def match_times(found: Found, times: Times, window_ms: int | None) -> pa.Array:
+def match_times(found: Found, times: Times) -> pa.Array:
     """
     Return the times of matches, in the type of the times of events.
 
@@ -116,12 +113,7 @@ def match_times(found: Found, times: Times, window_ms: int | None) -> pa.Array:
         The matches; handles are rows.
     times : Times
         The times of events.
-    window_ms : int or None, milliseconds
-        The longest time from the first event of a match to its end; None if no match waits.
     """
-    own = found.times
-    if window_ms is not None and len(own):
-        own = times_of_matches(found, times.ms(found.handles), window_ms, is_last=False)
     if not pa.types.is_timestamp(times.type):
-        return integers(own)
-    return known_times(own, PER_MS[times.type.unit]).cast(times.type)
+        return integers(found.times)
+    return known_times(found.times, PER_MS[times.type.unit]).cast(times.type)

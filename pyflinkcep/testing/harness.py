@@ -84,7 +84,8 @@ class NFATestHarness:
             Matches that waited for time to pass, and (partial match, end of its window).
         """
         time = watermark(timestamp)
-        return self._nfa.advance_time(self._buffer.get_accessor(), self._state, time)
+        pending, timed_out = self._nfa.advance_time(self._buffer.get_accessor(), self._state, time)
+        return [match for match, _ in pending], timed_out
 
     def process(self, event: Any, timestamp: int | datetime) -> list[EventMatch]:
         """

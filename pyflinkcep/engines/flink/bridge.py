@@ -59,6 +59,7 @@ def make_kernel(
     sets_timers: bool = True,
     expressions: CompiledExpressions | None = None,
     gives_reached: bool = False,
+    by_windows: bool = False,
 ) -> _kernel.Kernel | None:
     """
     Make a kernel for a pattern.
@@ -79,6 +80,8 @@ def make_kernel(
         The programs of the pattern's match expressions.
     gives_reached : bool
         Whether stages that partial matches reach are among the results.
+    by_windows : bool
+        See :class:`~pyflinkcep.engines.flink.operator.CepOperator`.
 
     Returns
     -------
@@ -111,6 +114,7 @@ def make_kernel(
         sets_timers=sets_timers,
         ansi=expressions is not None and expressions.ansi,
         gives_reached=gives_reached,
+        by_windows=by_windows,
     )
 
 

@@ -17,8 +17,8 @@ ACCEPT                    a match
 ========================  =====================================================================
 
 A quantifier is expanded: ``A{2,4}`` is *A A (A (A)?)?*. MARK and CHECK are only around parts that
-may match no row, since such a round is the last one: within the least number of rounds it counts
-for all of them, beyond it the round fails.
+may match no row, since such a round is the last one: it ends a loop with a greatest number of rounds,
+and within the least number it counts for all of them; beyond that in ``*`` and ``+`` the round fails.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ class _Compiler:
         else:
             for _ in range(part.high - part.low):
                 exits.append(self.add(Op.SPLIT))
-                self._round(part.part)
+                checks += self._round(part.part)
         end = len(self.code)
         for split in exits:
             ways = (split + 1, end) if part.greedy else (end, split + 1)

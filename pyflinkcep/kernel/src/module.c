@@ -83,7 +83,8 @@ static int workspace_make(Workspace *work, const Pattern *pattern) {
 typedef struct {
     PyObject *helper, *states, *atoms, *slots, *stages, *known;
     long long window_time, limit;
-    int handle_timeout, processing_time, skip_throws, drop_oldest, sets_timers, ansi, reached;
+    int handle_timeout, processing_time, skip_throws, drop_oldest, sets_timers, ansi, reached,
+        by_windows;
 } Arguments;
 
 static int kernel_read_arguments(Kernel *kernel, const Arguments *given) {
@@ -103,6 +104,7 @@ static int kernel_read_arguments(Kernel *kernel, const Arguments *given) {
     kernel->drop_oldest = given->drop_oldest;
     kernel->sets_timers = given->sets_timers;
     kernel->gives_reached = given->reached;
+    kernel->by_windows = given->by_windows;
     kernel->values.ansi = given->ansi;
     if (evaluation_make(&kernel->asked, given->known) < 0 ||
         pattern_read_states(&kernel->pattern, given->states) < 0 ||
@@ -117,7 +119,7 @@ static int kernel_read_arguments(Kernel *kernel, const Arguments *given) {
 static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
     static char *names[] = {"helper", "states", "atoms", "slots", "stage_names", "start", "final",
         "window_time", "handle_timeout", "processing_time", "skip", "known", "limit", "drop_oldest",
-        "sets_timers", "ansi", "gives_reached", NULL};
+        "sets_timers", "ansi", "gives_reached", "by_windows", NULL};
     Pattern *pattern = &kernel->pattern;
     Arguments given;
     if (kernel->helper != NULL) {
@@ -125,12 +127,13 @@ static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
         return -1;
     }
     if (!PyArg_ParseTupleAndKeywords(
-            args, keywords, "OO!O!O!O!iiLpp(iip)O!Lpppp", names, &given.helper, &PyTuple_Type,
+            args, keywords, "OO!O!O!O!iiLpp(iip)O!Lppppp", names, &given.helper, &PyTuple_Type,
             &given.states, &PyTuple_Type, &given.atoms, &PyTuple_Type, &given.slots, &PyTuple_Type,
             &given.stages, &pattern->start, &pattern->final, &given.window_time,
             &given.handle_timeout, &given.processing_time, &pattern->skip_kind,
             &pattern->skip_stage, &given.skip_throws, &PyTuple_Type, &given.known, &given.limit,
-            &given.drop_oldest, &given.sets_timers, &given.ansi, &given.reached))
+            &given.drop_oldest, &given.sets_timers, &given.ansi, &given.reached,
+            &given.by_windows))
         return -1;
     int status = kernel_read_arguments(kernel, &given);
     if (status < 0) name_memory_error(kernel, 0);

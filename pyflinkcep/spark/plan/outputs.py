@@ -21,7 +21,7 @@ from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
 from pyflinkcep.matching.columns import quoted
-from pyflinkcep.matching.held_back import waiting_ms
+from pyflinkcep.matching.held_back import may_wait
 from pyflinkcep.matching.output import MATCH_TIME
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.source import EventSource
@@ -137,8 +137,8 @@ def match_rows(
 
 def match_times(source: EventSource, nfa: NFA | None, *, of_query: bool = False) -> MatchTimes:
     """Return the times of the matches of a pattern, or of a query."""
-    window_ms = None if nfa is None else waiting_ms(nfa)
-    return MatchTimes(source.time_unit, source.time_column, window_ms, of_query)
+    is_last = of_query and nfa is not None and may_wait(nfa)
+    return MatchTimes(source.time_unit, source.time_column, is_last)
 
 
 def match_schema(source: EventSource, stages: Sequence[str], time_name: str) -> StructType:

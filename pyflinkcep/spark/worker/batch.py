@@ -91,6 +91,7 @@ class _Partition:
             task.limit,
             task.layout.expressions,
             wants_reached=task.consumer.wants_reached,
+            by_windows=task.consumer.by_windows,
         )
         self._last: pa.Table | None = None
         self._store: EventStore | None = None

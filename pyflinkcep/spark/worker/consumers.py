@@ -23,7 +23,7 @@ from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import key_values
 from pyflinkcep.matching.matcher import MOST_EVENTS
-from pyflinkcep.matching.output import known_times, stage_column, times_of_matches
+from pyflinkcep.matching.output import known_times, stage_column
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.retyping import retyped
 from pyflinkcep.runtime import RuntimeContext
@@ -69,6 +69,8 @@ class Consumer(Protocol):
         Whether stages that partial matches reach are needed.
     shows_time : bool
         Whether the outputs show the time at which a match is emitted.
+    by_windows : bool
+        Whether they show the end of a window as the time of what it released.
     most_events : int
         About how many events the results may have that it is given at a time.
     """
@@ -77,6 +79,7 @@ class Consumer(Protocol):
     wants_timeouts: bool
     wants_reached: bool
     shows_time: bool
+    by_windows: bool
     most_events: int
 
     def open(self, context: RuntimeContext) -> None:
@@ -110,6 +113,7 @@ class FunctionConsumer:
     wants_timeouts: bool = attrs.field(init=False)
     wants_reached: bool = attrs.field(init=False, default=False)
     shows_time: bool = attrs.field(init=False)
+    by_windows: bool = attrs.field(init=False, default=False)
     most_events: int = attrs.field(init=False, default=1 << 14)  # each becomes a Row
     _writers: dict[str, RowWriter] = attrs.field(init=False, factory=dict)
 
@@ -224,30 +228,26 @@ class MatchTimes:
         Units of the time column per millisecond; None if it is bigint milliseconds.
     column : str or None
         The time column of events; None in processing time.
-    window_ms : int or None, milliseconds
-        The longest time from the first event of a match to its end; None if no match waits for an
-        end, or there is none.
     is_last : bool
-        Whether the time is always that of the last event, as in queries.
+        Whether a match that waited has the time of its last event, as in queries.
 
     Notes
     -----
-    A match that an event completes has its time. One that had to wait has the end of its window,
-    whichever event or watermark released it: where micro-batches end makes no difference, and the
-    watermark before is not ahead of it.
+    A match that an event completes or releases has the event's time; one that the end of a window
+    releases has that time. Where micro-batches end makes no difference, and the watermark before is
+    not ahead of it.
     """
 
     unit: int | None
     column: str | None = None
-    window_ms: int | None = None
     is_last: bool = False
 
     def of(self, found: Found, events: EventStore) -> Ints:
         """Return the times of matches, epoch milliseconds."""
-        if self.window_ms is None or self.column is None:
+        if not self.is_last:
             return found.times
-        taken = self.of_events(found, events)
-        return times_of_matches(found, taken, self.window_ms, is_last=self.is_last)
+        lasts: Ints = np.maximum.reduceat(self.of_events(found, events), found.firsts)
+        return lasts
 
     def of_events(self, found: Found, events: EventStore) -> Ints:
         """Return the times of the events of matches, epoch milliseconds."""
@@ -287,6 +287,7 @@ class ColumnConsumer:
     wants_timeouts: bool = attrs.field(init=False)
     wants_reached: bool = attrs.field(init=False, default=False)
     shows_time: bool = attrs.field(init=False, default=True)
+    by_windows: bool = attrs.field(init=False, default=True)
     most_events: int = attrs.field(init=False, default=MOST_EVENTS)
 
     def __attrs_post_init__(self) -> None:

@@ -55,6 +55,7 @@ class ValueConsumer:
     wants_timeouts: bool = attrs.field(init=False, default=False)
     wants_reached: bool = attrs.field(init=False, default=False)
     shows_time: bool = attrs.field(init=False)
+    by_windows: bool = attrs.field(init=False, default=True)
     most_events: int = attrs.field(init=False, default=MOST_EVENTS)
 
     def __attrs_post_init__(self) -> None:

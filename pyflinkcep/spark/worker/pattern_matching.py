@@ -64,6 +64,8 @@ class PatternMatching(Matching):
         Whether timed-out partial matches are needed.
     wants_reached : bool
         Whether stages that partial matches reach are needed.
+    by_windows : bool
+        Whether a match that the end of a window released has that time.
     limit : PartialMatchLimit or None
         How many partial matches a key may have.
     droppable : frozenset of int
@@ -78,6 +80,7 @@ class PatternMatching(Matching):
     comparator: TieOrder | None
     wants_timeouts: bool
     wants_reached: bool = False
+    by_windows: bool = False
     limit: PartialMatchLimit | None = None
     droppable: frozenset[int] = frozenset()
     endings: Endings | None = None
@@ -127,6 +130,7 @@ class StreamTask(BucketTask):
             plan.processing_time,
             is_stream=True,
             wants_reached=matching.wants_reached,
+            by_windows=matching.by_windows,
         )
 
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:

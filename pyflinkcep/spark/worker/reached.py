@@ -57,6 +57,7 @@ class ReachedConsumer:
     wants_timeouts: bool = attrs.field(init=False, default=False)
     wants_reached: bool = attrs.field(init=False, default=True)
     shows_time: bool = attrs.field(init=False, default=True)
+    by_windows: bool = attrs.field(init=False, default=True)
     most_events: int = attrs.field(init=False, default=MOST_EVENTS)
     _firsts: FirstTimes | None = attrs.field(init=False, default=None)
 

@@ -34,13 +34,16 @@ class FoundMatch:
         Its first event.
     events : dict of str to list
         Its events, or handles of events.
+    time : int, epoch milliseconds
+        The end of the window that it waited for; 0 if an event completed it.
     """
 
     start_event_id: EventId
     events: EventMatch
+    time: int = 0
 
 
-def emit_at_once(found: list[FoundMatch]) -> list[EventMatch]:
+def emit_at_once(found: list[FoundMatch]) -> list[FoundMatch]:
     """
     Emit matches without a skip strategy, in the order of Flink's priority queue.
 
@@ -48,8 +51,21 @@ def emit_at_once(found: list[FoundMatch]) -> list[EventMatch]:
     ----------
     found : list of FoundMatch
         In the order of the partial matches they come from.
+
+    Notes
+    -----
+    Since they are sorted by start, the queue's array is the list itself. Each removal moves the
+    last element to the root, so with one start for all, all but the first come out reversed.
     """
-    return [match.events for match in _in_heap_order(found)]
+    starts: list[Any] = [match.start_event_id for match in found]
+    if len(found) < 2 or all(map(operator.lt, starts, starts[1:])):
+        return found
+    if starts[0] == starts[-1]:
+        return found[:1] + found[:0:-1]
+    heap, ordered = list(found), []
+    while heap:
+        ordered.append(heap_poll(heap, lambda match: match.start_event_id))
+    return ordered
 
 
 def emit(
@@ -128,21 +144,3 @@ def _prune(
     state.partial_matches = [p for p in state.partial_matches if not superfluous(p)]
     state.state_set = None
     heap_remove_if(state.completed_matches, superfluous, by_start)
-
-
-def _in_heap_order(matches: list[FoundMatch]) -> list[FoundMatch]:
-    """
-    Order matches, sorted by start, as Java's priority queue returns them.
-
-    Since they are sorted, the queue's array is the list itself. Each removal moves the last element
-    to the root, so with one start for all, all but the first come out reversed.
-    """
-    starts: list[Any] = [match.start_event_id for match in matches]
-    if len(matches) < 2 or all(map(operator.lt, starts, starts[1:])):
-        return matches
-    if starts[0] == starts[-1]:
-        return matches[:1] + matches[:0:-1]
-    heap, ordered = list(matches), []
-    while heap:
-        ordered.append(heap_poll(heap, lambda match: match.start_event_id))
-    return ordered

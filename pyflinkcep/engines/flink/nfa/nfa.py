@@ -165,7 +165,7 @@ class NFA:
 
     def advance_time(
         self, accessor: SharedBufferAccessor, state: NFAState, timestamp: int
-    ) -> tuple[list[EventMatch], list[TimedOut]]:
+    ) -> tuple[list[tuple[EventMatch, int]], list[TimedOut]]:
         """
         End the partial matches whose window has passed.
 
@@ -181,8 +181,8 @@ class NFA:
         Returns
         -------
         tuple of list
-            Matches that waited for time to pass, and the timed-out partial matches with the end of
-            their window (only with `handle_timeout`).
+            Matches that waited for time to pass, each with the time at which it came out, and the
+            timed-out partial matches with the end of their window (only with `handle_timeout`).
 
         Notes
         -----
@@ -214,24 +214,48 @@ class NFA:
         state.state_changed = True
         state.partial_matches = kept
         state.state_set = None
-        matches = self._emit_pending(accessor, state, pending)
+        matches = self._emit_pending(accessor, state, pending, timestamp)
         state.deadline = windows.first_deadline(state.partial_matches)
         return matches, timed_out
 
+    def release_time(self, state: NFAState, timestamp: int) -> int:
+        """
+        Return the first time, up to a given one, at which the end of a window may release a match.
+
+        A skip strategy decides again at each such time, as it does if time passes without a jump:
+        where the next event or watermark stands makes no difference.
+        """
+        if not self.skips or timestamp < state.deadline:
+            return timestamp
+        windows, partials, waiting = self.windows, state.partial_matches, state.completed_matches
+        ends = [windows.deadline(p) for p in partials if p.table.is_pending]
+        first = waiting[0].start_event_id if waiting else None
+        if first is not None:
+            starts = ((p, p.start_event_id) for p in partials)
+            holders = [windows.deadline(p) for p, start in starts if start and start < first]
+            ends.append(max(holders, default=timestamp))
+        return min([*ends, timestamp])
+
     def _emit_pending(
-        self, accessor: SharedBufferAccessor, state: NFAState, pending: list[ComputationState]
-    ) -> list[EventMatch]:
+        self,
+        accessor: SharedBufferAccessor,
+        state: NFAState,
+        pending: list[ComputationState],
+        timestamp: int,
+    ) -> list[tuple[EventMatch, int]]:
         """Emit what waited for its window to pass without the event of a NOT stage."""
         if self.skips:
-            return emit(self.skip_strategy, accessor, state, pending)
+            matches = emit(self.skip_strategy, accessor, state, pending)
+            return [(match, timestamp) for match in matches]
         found = []
         for partial in pending:
             node, start = partial.previous_node, partial.start_event_id
             assert node is not None
             assert start is not None
-            found.append(FoundMatch(start, accessor.materialize_match(node, partial.version)))
+            events = accessor.materialize_match(node, partial.version)
+            found.append(FoundMatch(start, events, self.windows.deadline(partial)))
             accessor.release_node(node, partial.version)
-        return emit_at_once(found)
+        return [(match.events, match.time) for match in emit_at_once(found)]
 
     def drop_oldest(self, accessor: SharedBufferAccessor, state: NFAState, count: int) -> None:
         """Drop the `count` partial matches that began first."""
@@ -354,4 +378,4 @@ class NFA:
             return emit(self.skip_strategy, accessor, state, completed)
         if successors is None or not successors.found:
             return []
-        return emit_at_once(successors.found)
+        return [match.events for match in emit_at_once(successors.found)]

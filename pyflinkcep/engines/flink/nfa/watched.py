@@ -172,7 +172,7 @@ class Watched(NFA):
 
     def advance_time(
         self, accessor: SharedBufferAccessor, state: NFAState, timestamp: int
-    ) -> tuple[list[EventMatch], list[TimedOut]]:
+    ) -> tuple[list[tuple[EventMatch, int]], list[TimedOut]]:
         """End the partial matches whose window has passed; see :meth:`NFA.advance_time`."""
         for partial in state.partial_matches:
             if timestamp >= self.windows.deadline(partial):
@@ -254,11 +254,20 @@ class Watched(NFA):
         return self._watching(state, new, lambda: NFA._emit(self, accessor, state, successors))
 
     def _emit_pending(
-        self, accessor: SharedBufferAccessor, state: NFAState, pending: list[ComputationState]
-    ) -> list[EventMatch]:
-        return self._watching(
-            state, pending, lambda: NFA._emit_pending(self, accessor, state, pending)
-        )
+        self,
+        accessor: SharedBufferAccessor,
+        state: NFAState,
+        pending: list[ComputationState],
+        timestamp: int,
+    ) -> list[tuple[EventMatch, int]]:
+        times: list[int] = []
+
+        def emit() -> list[EventMatch]:
+            found = NFA._emit_pending(self, accessor, state, pending, timestamp)
+            times.extend(time for _, time in found)
+            return [match for match, _ in found]
+
+        return list(zip(self._watching(state, pending, emit), times, strict=True))
 
     def _watching(
         self,

@@ -98,6 +98,9 @@ class CepOperator:
         How many partial matches a key may have.
     expressions : Expressions or None
         The pattern's match expressions, if the engine can evaluate them.
+    by_windows : bool
+        Whether a match that the end of a window released has that time, as if the watermark moved
+        with every millisecond, in place of the time of the event or watermark that ended it.
 
     Notes
     -----
@@ -121,6 +124,7 @@ class CepOperator:
     processing_time: bool = False
     limit: PartialMatchLimit | None = None
     expressions: Expressions | None = None
+    by_windows: bool = False
 
     def new_key(self) -> KeyState:
         """Return the state of a new key."""
@@ -300,10 +304,13 @@ class CepOperator:
         timestamp: int,
         output: Output,
     ) -> None:
-        pending: list[EventMatch]
-        timed_out: list[TimedOut]
-        pending, timed_out = self.nfa.advance_time(accessor, nfa_state, timestamp)
-        for match in pending:
-            output.match(key, timestamp, match)
-        for match, deadline in timed_out:
-            output.timeout(key, deadline, match)
+        now: int | None = None
+        while now != timestamp:
+            now = self.nfa.release_time(nfa_state, timestamp) if self.by_windows else timestamp
+            pending: list[tuple[EventMatch, int]]
+            timed_out: list[TimedOut]
+            pending, timed_out = self.nfa.advance_time(accessor, nfa_state, now)
+            for match, time in pending:
+                output.match(key, time if self.by_windows else timestamp, match)
+            for match, deadline in timed_out:
+                output.timeout(key, deadline, match)

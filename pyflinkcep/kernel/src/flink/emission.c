@@ -34,19 +34,18 @@ static int check_signals_of(Key *key) {
     return -1;
 }
 
-static int give_match(Kernel *kernel, Key *key, const FoundMatch *match, int64_t timestamp) {
+static int give_match(Kernel *kernel, Key *key, const FoundMatch *match) {
     if (check_signals_of(key) < 0) return -1;
     const Found *events = &kernel->matches.found;
     for (Py_ssize_t i = match->first; i < match->end; i++)
         if (found_event(&kernel->found, events->stages[i], events->handles[i]) < 0) return -1;
-    return found_end(&kernel->found, MATCH, timestamp);
+    return found_end(&kernel->found, MATCH, match->time);
 }
 
 /* Emit the rest of the matches as Java's priority queue does. */
-static int give_from_heap(
-    Kernel *kernel, Key *key, FoundMatch *heap, Py_ssize_t size, int64_t timestamp) {
+static int give_from_heap(Kernel *kernel, Key *key, FoundMatch *heap, Py_ssize_t size) {
     while (size > 0) {
-        if (give_match(kernel, key, &heap[0], timestamp) < 0) return -1;
+        if (give_match(kernel, key, &heap[0]) < 0) return -1;
         heap[0] = heap[--size];
         if (size > 0) sift_down_matches(heap, size, 0);
     }
@@ -57,7 +56,7 @@ static int give_from_heap(
  * Emit matches, sorted by start, as Java's priority queue does. Since they are sorted, the queue's
  * array is the list itself; if all starts differ, the order is unchanged.
  */
-int emit_at_once(Kernel *kernel, Key *key, int64_t timestamp) {
+int emit_at_once(Kernel *kernel, Key *key) {
     FoundMatch *heap = kernel->matches.items;
     Py_ssize_t size = kernel->matches.size;
     bool rises = true;
@@ -65,13 +64,13 @@ int emit_at_once(Kernel *kernel, Key *key, int64_t timestamp) {
     for (Py_ssize_t i = 1; i < size && rises; i++) rises = by_start(&heap[i - 1], &heap[i]) < 0;
     if (rises) {
         for (Py_ssize_t i = 0; i < size && status == 0; i++)
-            status = give_match(kernel, key, &heap[i], timestamp);
+            status = give_match(kernel, key, &heap[i]);
     } else if (by_start(&heap[0], &heap[size - 1]) == 0) {
-        status = give_match(kernel, key, &heap[0], timestamp);
+        status = give_match(kernel, key, &heap[0]);
         for (Py_ssize_t i = size - 1; i > 0 && status == 0; i--)
-            status = give_match(kernel, key, &heap[i], timestamp);
+            status = give_match(kernel, key, &heap[i]);
     } else {
-        status = give_from_heap(kernel, key, heap, size, timestamp);
+        status = give_from_heap(kernel, key, heap, size);
     }
     matches_empty(&kernel->matches);
     return status;
@@ -81,6 +80,10 @@ int emit_at_once(Kernel *kernel, Key *key, int64_t timestamp) {
 
 static int by_start_event(const Partial *left, const Partial *right) {
     return compared(left->start_timestamp, left->start_id, right->start_timestamp, right->start_id);
+}
+
+bool starts_before(const Partial *left, const Partial *right) {
+    return by_start_event(left, right) < 0;
 }
 
 static int heap_add(Partials *heap, Partial item) {
@@ -273,7 +276,7 @@ int emit(Kernel *kernel, Key *key, Partials *completed, int64_t timestamp) {
     int status = add_completed(key, completed);
     while (status == 0 && key->completed.size > 0) {
         const Partial *earliest = &key->partials.items[0];
-        if (earliest->has_start && by_start_event(earliest, &key->completed.items[0]) < 0) break;
+        if (earliest->has_start && starts_before(earliest, &key->completed.items[0])) break;
         Partial match = heap_poll(&key->completed);
         status = emit_match(kernel, key, &match, &done, timestamp);
         if (partial_release(key, &match) < 0 || (status == 0 && check_signals_of(key) < 0))

@@ -61,7 +61,7 @@ typedef struct {
     PyObject *view; /* from a handle to the event as the user's conditions see it */
     Pattern pattern;
     int64_t limit; /* of partial matches, 0 for none */
-    bool drop_oldest, processing_time, sets_timers, gives_reached;
+    bool drop_oldest, processing_time, sets_timers, gives_reached, by_windows;
     Values values;
     Fields fields;
     Evaluation asked;
@@ -110,10 +110,12 @@ void key_first_deadline(const Kernel *kernel, Key *key);
 void key_earlier_deadline(const Kernel *kernel, Key *key, const Partial *partial);
 
 /* emission.c */
-int emit_at_once(Kernel *kernel, Key *key, int64_t timestamp);
+int emit_at_once(Kernel *kernel, Key *key);
 int emit(Kernel *kernel, Key *key, Partials *completed, int64_t timestamp);
+bool starts_before(const Partial *left, const Partial *right);
 
 /* nfa.c */
+int64_t key_release_time(const Kernel *kernel, const Key *key, int64_t timestamp);
 int key_advance(Kernel *kernel, Key *key, int64_t timestamp);
 int key_apply(Kernel *kernel, Key *key);
 int key_drop_oldest(Kernel *kernel, Key *key, Py_ssize_t count);

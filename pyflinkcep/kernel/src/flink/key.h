@@ -60,6 +60,7 @@ typedef struct {
 
 typedef struct {
     int64_t start_timestamp, start_id;
+    int64_t time;          /* when it came out */
     Py_ssize_t first, end; /* of its events */
 } FoundMatch;
 
@@ -77,7 +78,7 @@ void found_forget_open(Found *found);
 void found_empty(Found *found);
 void found_free(Found *found);
 int matches_add(
-    Matches *matches, const Partial *partial, const Path *path, int32_t last_stage,
+    Matches *matches, const Partial *partial, const Path *path, int64_t time, int32_t last_stage,
     int64_t last_handle);
 void matches_empty(Matches *matches);
 void matches_free(Matches *matches);

@@ -55,10 +55,11 @@ static int give_timeouts(Kernel *kernel) {
 }
 
 static int match_of_run(
-    Kernel *kernel, const Partial *partial, Node *node, Version *version, int32_t last_stage) {
+    Kernel *kernel, const Partial *partial, Node *node, Version *version, int64_t time,
+    int32_t last_stage) {
     if (context_path(kernel, node, version) < 0) return -1;
     return matches_add(
-        &kernel->matches, partial, &kernel->work.path, last_stage, kernel->asked.handle);
+        &kernel->matches, partial, &kernel->work.path, time, last_stage, kernel->asked.handle);
 }
 
 static int give_pending(Kernel *kernel, Key *key, int64_t timestamp) {
@@ -67,12 +68,14 @@ static int give_pending(Kernel *kernel, Key *key, int64_t timestamp) {
     int status = 0;
     for (Py_ssize_t i = 0; i < pending->size && status == 0; i++) {
         Partial *partial = &pending->items[i];
-        status = match_of_run(kernel, partial, partial->node, partial->version, NO_STATE);
+        int64_t end = timestamp;
+        if (kernel->by_windows) deadline_of(kernel, partial, &end);
+        status = match_of_run(kernel, partial, partial->node, partial->version, end, NO_STATE);
     }
     for (Py_ssize_t i = 0; i < pending->size; i++)
         if (partial_release(key, &pending->items[i]) < 0) status = -1;
     pending->size = 0;
-    return status < 0 ? -1 : emit_at_once(kernel, key, timestamp);
+    return status < 0 ? -1 : emit_at_once(kernel, key);
 }
 
 /* Keep a partial match whose window is open; end one whose window has passed. */
@@ -92,6 +95,29 @@ static int advance_one(Kernel *kernel, Key *key, Partial partial, int64_t timest
     kernel->ended.window++;
     if (kernel->pattern.handle_timeout) status = keep_timeout(kernel, &partial, timestamp);
     return partial_release(key, &partial) < 0 ? -1 : status;
+}
+
+/*
+ * Return the first time up to a given one at which a match may come out by the end of a window. A
+ * skip strategy decides again at each such time, as it does if time passes without a jump.
+ */
+int64_t key_release_time(const Kernel *kernel, const Key *key, int64_t timestamp) {
+    if (!kernel->by_windows || kernel->pattern.skip_kind == SKIP_NONE || key->never ||
+        timestamp < key->deadline)
+        return timestamp;
+    const Partial *waiting = key->completed.size > 0 ? &key->completed.items[0] : NULL;
+    bool is_held = false;
+    int64_t first = timestamp, released = INT64_MIN;
+    for (Py_ssize_t i = 0; i < key->partials.size; i++) {
+        const Partial *partial = &key->partials.items[i];
+        int64_t end;
+        if (!deadline_of(kernel, partial, &end)) end = INT64_MAX;
+        if (kernel->pattern.states[partial->state].is_pending && end < first) first = end;
+        if (waiting == NULL || !partial->has_start || !starts_before(partial, waiting)) continue;
+        is_held = true;
+        if (end > released) released = end;
+    }
+    return is_held && released < first ? released : first;
 }
 
 /* End the partial matches whose window has passed. */
@@ -242,7 +268,8 @@ static int branch_to(
         return -1;
     if (completes && !skips) {
         int32_t last = move->takes ? move->stage : NO_STATE;
-        if (match_of_run(kernel, &next, partial->node, version, last) < 0) return -1;
+        if (match_of_run(
+                kernel, &next, partial->node, version, kernel->asked.timestamp, last) < 0) return -1;
         if (!move->continues) return 0;
     }
     if (move->takes) {
@@ -327,7 +354,7 @@ static int give_matches(Kernel *kernel, Key *key) {
     Partials *done = &kernel->work.done;
     if (done->size > 0 || key->completed.size > 0)
         return emit(kernel, key, done, kernel->asked.timestamp);
-    return emit_at_once(kernel, key, kernel->asked.timestamp);
+    return emit_at_once(kernel, key);
 }
 
 /* Take a partial match's step. Takes over the partial match, and drops it if memory runs out. */

@@ -127,6 +127,16 @@ static int failed(Kernel *kernel, Key *key) {
     return -1;
 }
 
+/* End windows up to a time, one by one where matches have the times of these ends. */
+static int advance_through(Kernel *kernel, Key *key, int64_t timestamp) {
+    int64_t now;
+    do {
+        now = key_release_time(kernel, key, timestamp);
+        if (key_advance(kernel, key, now) < 0) return -1;
+    } while (now != timestamp);
+    return 0;
+}
+
 /*
  * Match events in their final order, from `start` on. Return where to continue: `end`, or, once
  * the results have `most_events`, an earlier event with a new time; -1 with an exception.
@@ -147,7 +157,7 @@ Py_ssize_t key_process(
         /* Once per time: its first event may move a partial match to a state whose gap is already
            over, and in Flink the second event can still use it. */
         if (!key->never && timestamp >= key->deadline && !(has_now && now == timestamp) &&
-            key_advance(kernel, key, timestamp) < 0)
+            advance_through(kernel, key, timestamp) < 0)
             return failed(kernel, key);
         evaluation_begin(
             &kernel->asked, handles == NULL ? events->base + at : handles[at], timestamp,
@@ -177,7 +187,7 @@ int key_advance_watermark(Kernel *kernel, Key *key, int64_t timestamp) {
     if (passed > 0)
         memmove(key->timers, key->timers + passed, (size_t)key->timer_count * sizeof(int64_t));
     kernel->asked.timestamp = timestamp;
-    if (key_advance(kernel, key, timestamp) < 0) return failed(kernel, key);
+    if (advance_through(kernel, key, timestamp) < 0) return failed(kernel, key);
     key->is_new_start = false;
     return 0;
 }

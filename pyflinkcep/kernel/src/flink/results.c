@@ -71,7 +71,7 @@ void found_free(Found *found) {
  * completes it, negative for none.
  */
 int matches_add(
-    Matches *matches, const Partial *partial, const Path *path, int32_t last_stage,
+    Matches *matches, const Partial *partial, const Path *path, int64_t time, int32_t last_stage,
     int64_t last_handle) {
     FoundMatch *items =
         reserve(matches->items, &matches->room, matches->size + 1, sizeof(FoundMatch));
@@ -80,6 +80,7 @@ int matches_add(
     FoundMatch *match = &matches->items[matches->size++];
     match->start_timestamp = partial->start_timestamp;
     match->start_id = partial->start_id;
+    match->time = time;
     match->first = matches->found.events;
     if (found_path(&matches->found, path) < 0) return -1;
     if (last_stage >= 0 && found_event(&matches->found, last_stage, last_handle) < 0) return -1;

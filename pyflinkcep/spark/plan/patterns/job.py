@@ -173,6 +173,7 @@ class PatternJob:
             droppable,
             wants_timeouts=consumer.wants_timeouts,
             wants_reached=consumer.wants_reached,
+            by_windows=consumer.by_windows,
         )
         return StreamJob.of(self.job, prepared, matching, facts, output, droppable)
 
@@ -252,6 +253,7 @@ class PatternJob:
         *,
         wants_timeouts: bool = False,
         wants_reached: bool = False,
+        by_windows: bool = False,
     ) -> PatternMatching:
         names = taking_stages(self.pattern, self.nfa)
         taking = {stage: self.nfa.stages.index(stage) for stage in names}
@@ -260,6 +262,7 @@ class PatternJob:
             comparator=self.comparator,
             wants_timeouts=wants_timeouts,
             wants_reached=wants_reached,
+            by_windows=by_windows,
             limit=self.limit,
             droppable=droppable,
             endings=endings,

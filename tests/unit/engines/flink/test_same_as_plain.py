@@ -52,13 +52,15 @@ class Collect:
 class Both:
     """One key on both paths."""
 
-    def __init__(self, nfa: NFA, limit: PartialMatchLimit | None = None) -> None:
+    def __init__(
+        self, nfa: NFA, limit: PartialMatchLimit | None = None, by_windows: bool = False
+    ) -> None:
         nfa.open(RuntimeContext())
         self.nfa = nfa
-        self.rules = CepOperator(nfa, limit=limit)
+        self.rules = CepOperator(nfa, limit=limit, by_windows=by_windows)
         self.state = self.rules.new_key()
         self.output = Collect()
-        self.run = KernelRun(nfa, limit)
+        self.run = KernelRun(nfa, limit, by_windows=by_windows)
         self.key = self.run.kernel.new_key()
 
     def process(self, times: list[int], events: list[Any]) -> None:
@@ -134,10 +136,15 @@ def steps(draw: st.DrawFn) -> list[tuple[int, list[tuple[int, Event]], bool]]:
 
 
 @settings(max_examples=MANY)
-@given(spec=patterns().filter(is_buildable), timeouts=st.booleans(), todo=steps())
-def test_results_and_state(spec: PatternSpec, timeouts: bool, todo: Any) -> None:
+@given(
+    spec=patterns().filter(is_buildable),
+    timeouts=st.booleans(),
+    todo=steps(),
+    by_windows=st.booleans(),
+)
+def test_results_and_state(spec: PatternSpec, timeouts: bool, todo: Any, by_windows: bool) -> None:
     """After every step results and state are equal, and each path can go on from the other's."""
-    both = Both(NFACompiler.compile(spec.build(), timeouts))
+    both = Both(NFACompiler.compile(spec.build(), timeouts), by_windows=by_windows)
 
     for time, events, exchange in todo:
         both.process([at for at, _ in events], [event for _, event in events])

@@ -51,6 +51,7 @@ class Recording:
         self.schemas = {"main": schema_of("x int")}
         self.wants_timeouts = True
         self.wants_reached = False
+        self.by_windows = False
         self.most_events = MOST_EVENTS
         self.matches: list[Any] = []
         self.timeouts: list[Any] = []

@@ -118,26 +118,6 @@ def test_a_sum_that_overflows_is_an_error_in_ansi_mode_only() -> None:
         ValueConsumer(schema, [], leaves, MatchTimes(None), True).consume(_FOUND, store)
 
 
-@pytest.mark.parametrize(
-    ("window_ms", "released", "expected"),
-    [
-        (None, [4, 9], [4, 9]),
-        (7, [4, 5], [4, 5]),
-        (7, [9, MAX_WATERMARK], [8, 12]),
-        (MAX_WATERMARK, [9, 9], [MAX_WATERMARK, MAX_WATERMARK]),
-    ],
-)
-def test_the_time_of_a_match(
-    window_ms: int | None, released: list[int], expected: list[int]
-) -> None:
-    """It is that of the last event, and for one that had to wait the end of its window."""
-    store = EventStore(RowReader(StructType().add("at", LongType())), _TIMES.schema)
-    store.add(_TIMES)
-    found = attrs.evolve(_FOUND, times=np.asarray(released))
-
-    assert MatchTimes(None, "at", window_ms).of(found, store).tolist() == expected
-
-
 _TIMES = pa.table({"at": [1, 2, 3, 4, 5]})
 
 
