@@ -108,9 +108,12 @@ class Leaf(Aggregate):
     ----------
     fold : Fold or None
         The aggregate, for a fold.
+    is_inside : bool
+        Whether a row at a distance is one of the match, as that of LAG and LEAD in MEASURES.
     """
 
     fold: Fold | None = None
+    is_inside: bool = False
 
     @classmethod
     def of(

@@ -159,7 +159,9 @@ class LeafReader(RowReader):
             owner = self._common_owner(node, argument)
             self._check_reads(node, argument)
             leaf = Leaf.of("last", owner, self.row_sql(argument, NO_NAMES))
-        return attrs.evolve(leaf, shift=-offset if name == "prev" else offset)
+        is_inside = name != node.value and self._variable is None and offset > 0
+        shift = -offset if name == "prev" else offset
+        return attrs.evolve(leaf, shift=shift, is_inside=is_inside)
 
     def _check_arguments(self, node: Syntax, most: int) -> None:
         if not 1 <= len(node.operands) <= most:

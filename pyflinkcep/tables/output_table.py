@@ -49,7 +49,8 @@ class OutputTable(Sequence[dict[str, Any]]):
         self.numPartialMatchesDropped = dropped
 
     def _rows(self, begin: int, end: int) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self._table.slice(begin, max(end - begin, 0)).to_pylist()
+        size = max(min(end, len(self)) - begin, 0)  # of a table without columns Arrow takes any
+        rows: list[dict[str, Any]] = self._table.slice(begin, size).to_pylist()
         return rows
 
     def __len__(self) -> int:

@@ -57,7 +57,7 @@ def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
     first, rest = _shown(clause, names)
     values = all_parts(read.measures)
     if not first and not rest and not values:
-        values = {Leaf.of("count"): ""}  # a table without columns has no rows either
+        values = {Leaf.of("count"): ""}  # so that the matches are counted
     plan = read.plan(defines.kinds, True, within, tuple(values), defines.evaluated).with_casts()
     columns = _Columns(table, sql, read, plan, values)
     arguments = columns.of_measures(defines.evaluated_arguments())
@@ -77,7 +77,8 @@ def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
     is_matched = taken.column(MATCHED) if clause.rows is Rows.WITH_UNMATCHED else None
     made = measured(taken, of_values, read.measures, names, is_matched)
     shown = {name: taken.column(name) for name in first}
-    return pa.table({**shown, **made, **{name: taken.column(name) for name in rest}})
+    columns = {**shown, **made, **{name: taken.column(name) for name in rest}}
+    return pa.table(columns) if columns else taken.select([])  # which keeps the number of rows
 
 
 def _shown(clause: Clause, names: Names) -> tuple[list[str], list[str]]:

@@ -203,7 +203,7 @@ class _Leaf:
             return self._nothing
         at = rows[leaf.offset if leaf.function == "first" else count - 1 - leaf.offset]
         at += match.start + leaf.shift
-        if at not in part:
+        if at not in (range(match.start, match.end) if leaf.is_inside else part):
             return self._nothing
         return at if self._is_picked else self._value(match, at)
 

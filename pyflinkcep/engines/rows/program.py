@@ -17,8 +17,8 @@ ACCEPT                    a match
 ========================  =====================================================================
 
 A quantifier is expanded: ``A{2,4}`` is *A A (A (A)?)?*. MARK and CHECK are only around parts that
-may match no row, since such a round is the last one: it ends a loop with a greatest number of rounds,
-and within the least number it counts for all of them; beyond that in ``*`` and ``+`` the round fails.
+may match no row, since such a round is the last one: it ends a loop with a greatest number of
+rounds, and within the least number it counts for all of them; beyond it, ``*`` and ``+`` fail.
 """
 
 from __future__ import annotations

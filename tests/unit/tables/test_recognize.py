@@ -249,3 +249,78 @@ def test_a_table_needs_no_spark() -> None:
     outcome = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert outcome.stdout.split() == ["1", "1", "False"]
+
+
+@pytest.mark.parametrize(("condition", "count"), [("id > 0", 3), ("id > 2", 1), ("id > 5", 0)])
+def test_a_clause_without_output_columns_has_its_matches(condition: str, count: int) -> None:
+    """Rows without columns are counted, sliced and compared as others."""
+    clause = f"ORDER BY id PATTERN (A) DEFINE A AS {condition}"
+    found = matchRecognize({"id": [1, 2, 3]}, clause, dialect="standard")
+
+    assert found == [{}] * count
+    assert len(found[1:]) == max(count - 1, 0)
+    assert (found.toArrow().num_rows, len(found.toPandas())) == (count, count)
+
+
+def _ways(part: Any, text: str, at: int) -> Any:
+    """Yield where a pattern may end, preferred first, by the words of the specification."""
+    kind, *inner = part if isinstance(part, tuple) else ("take", part)
+    if kind == "take":
+        if text[at : at + 1] == inner[0].lower():
+            yield at + 1
+    elif kind == "or":
+        for one in inner:
+            yield from _ways(one, text, at)
+    else:
+        yield from _rounds(inner, 0, text, at)
+
+
+def _rounds(loop: Any, done: int, text: str, at: int) -> Any:
+    one, low, high, greedy = loop
+    if done >= low and not greedy:
+        yield at
+    if high is None or done < high:
+        for end in _ways(one, text, at):
+            if end > at:
+                yield from _rounds(loop, done + 1, text, end)
+            elif done < low or high is not None:
+                yield at  # a round that takes no row is the last
+    if done >= low and greedy:
+        yield at
+
+
+_QUANTIFIERS = {
+    "?": (0, 1), "*": (0, None), "+": (1, None), "{2}": (2, 2), "{,2}": (0, 2), "{1,3}": (1, 3)
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kernel", ["0", "1"])
+def test_groups_that_may_be_empty(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round without a row is the last: it ends a bounded loop, * and + pass it over."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", kernel)
+    loops = [(q, bounds, greedy) for q, bounds in _QUANTIFIERS.items() for greedy in (True, False)]
+    parts: list[tuple[str, Any]] = [("A", "A"), ("B", "B")]
+    parts += [
+        (f"{v}{q}{'' if greedy else '?'}", ("loop", v, *bounds, greedy))
+        for v in "AB" for q, bounds, greedy in loops if bounds[0] == 0
+    ]  # fmt: skip
+    choices = [(f"{x} | {y}", ("or", p, q)) for x, p in parts for y, q in parts[:2] if x != y]
+    texts = ["aab", "bab"]
+    table = pa.table({"t": ["aab"] * 3 + ["bab"] * 3, "n": [0, 1, 2] * 2, "s": list("aabbab")})
+    wrong = []
+    for inner, part in [*parts[2:], *choices]:
+        for quantifier, bounds, greedy in loops:
+            pattern = f"({inner}){quantifier}{'' if greedy else '?'}"
+            defined = ", ".join(f"{v} AS s = '{v.lower()}'" for v in "AB" if v in pattern)
+            clause = f"""PARTITION BY t ORDER BY n MEASURES COUNT(*) AS size, FIRST(n) AS n
+                AFTER MATCH SKIP TO NEXT ROW PATTERN ({pattern})
+                DEFINE {defined}"""
+            found = [row["size"] for row in matchRecognize(table, clause, dialect="standard")]
+            loop = ("loop", part, *bounds, greedy)
+            ends = [next(_ways(loop, text, at), None) for text in texts for at in range(3)]
+            starts = [at for _ in texts for at in range(3)]
+            expected = [end - at for end, at in zip(ends, starts, strict=True) if end is not None]
+            if found != expected:
+                wrong.append((pattern, found, expected))
+
+    assert wrong == []

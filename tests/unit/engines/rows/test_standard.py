@@ -166,8 +166,6 @@ def test_functions_of_a_row_elsewhere(
 @pytest.mark.parametrize(
     ("word", "meaning"),
     [
-        ("LAG(v)", "PREV(v)"),
-        ("lead(A.v, 2)", "NEXT(A.v, 2)"),
         ("classifier", "CLASSIFIER()"),
         ("MATCH_NUMBER", "MATCH_NUMBER()"),
         ("count()", "count(*)"),
@@ -187,6 +185,19 @@ def test_words_of_other_systems_are_understood(word: str, meaning: str) -> None:
     found, expected = (reading(_case(clause.format(text))) for text in (word, meaning))
 
     assert found.measure_leaves() == expected.measure_leaves()
+
+
+@pytest.mark.parametrize("kernel", ["0", "1"])
+def test_lag_and_lead_stop_at_the_ends_of_the_match(
+    kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Snowflake's; PREV and NEXT do not, and in DEFINE LAG sees the row before the match."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", kernel)
+    clause = """ORDER BY id MEASURES LAG(A.id) AS a, lead(A.id) AS b, PREV(A.id) AS c,
+        LEAD(id) AS d, NEXT(id) AS e, LAG(CLASSIFIER()) AS f
+        PATTERN (A B) DEFINE A AS LAG(id) IS NOT NULL"""
+
+    assert answer(None, _case(clause))[1][0] == (None, 3, 1, None, 4, "A")
 
 
 def test_a_column_named_as_a_function_is_the_column() -> None:
