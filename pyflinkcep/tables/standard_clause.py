@@ -77,8 +77,8 @@ def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
     is_matched = taken.column(MATCHED) if clause.rows is Rows.WITH_UNMATCHED else None
     made = measured(taken, of_values, read.measures, names, is_matched)
     shown = {name: taken.column(name) for name in first}
-    columns = {**shown, **made, **{name: taken.column(name) for name in rest}}
-    return pa.table(columns) if columns else taken.select([])  # which keeps the number of rows
+    output = {**shown, **made, **{name: taken.column(name) for name in rest}}
+    return pa.table(output) if output else taken.select([])  # which keeps the number of rows
 
 
 def _shown(clause: Clause, names: Names) -> tuple[list[str], list[str]]:
