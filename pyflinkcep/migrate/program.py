@@ -7,16 +7,19 @@ import re
 
 import attrs
 
+from pyflinkcep.migrate.chains.branches import CHANGES
 from pyflinkcep.migrate.chains.flow import STATEMENTS
 from pyflinkcep.migrate.chains.kinds import share_types
-from pyflinkcep.migrate.chains.lookup import enclosing, inside, javadoc, simple_name
-from pyflinkcep.migrate.chains.values import Link, Scope
+from pyflinkcep.migrate.chains.lookup import enclosing, inside, javadoc, simple_name, snake
+from pyflinkcep.migrate.chains.patterns import STAGES
+from pyflinkcep.migrate.chains.values import Code, Link, Scope
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
+from pyflinkcep.migrate.java.written import called_in
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.translation import Translation, columns_of
 from pyflinkcep.migrate.writing.jobs import JobWriter
@@ -128,6 +131,8 @@ def _translated(
     used: set[int] = set()
     jobs = 0
     begun: dict[int, list[Link]] = {}
+    lost: list[Method] = []
+    idle: list[Code] = []
     for owner, method in _entries(project, source):
         if method is not None and _covered(method, used):
             continue
@@ -139,6 +144,9 @@ def _translated(
             _run_fields(walker, owner)
         if isinstance(returned, Link) and returned not in walker.links:
             walker.links.append(returned)
+        if method is not None and not isinstance(returned, Link) and _makes_pattern(method):
+            lost.append(method)
+        idle += walker.idle
         used |= {line.begun.node.start_byte for line in walker.links if line.begun.source is source}
         used |= {
             s.call.code.node.start_byte for s in walker.streams if s.call.code.source is source
@@ -149,6 +157,7 @@ def _translated(
         if applied or statements:
             app = _app(method, owner)
             writer = JobWriter(module, translation, patterns, walker.streams, walker.settings, app)
+            writer.gaps = walker.gaps
             jobs += writer.write()
             written.statements += writer.statements
             written.notes += writer.notes
@@ -165,11 +174,14 @@ def _translated(
                 schema = translation.schema(kind, links[-1].begun)
                 time = _likely_time(schema or "")
                 written.checked.append(Checked(name, site, kind, time=time, schema=schema))
+    for method in lost:
+        patterns.missed(method.node, source, _pattern_name(method.name))
     _write_missed(project, source, patterns)
+    _write_calls(project, source, patterns, [*patterns.marked, *idle])
     written.notes += _missed_jobs(source, used)
     written.notes += patterns.notes
     written.patterns = [name for name, _ in patterns.written.values()]
-    if written.patterns or jobs:
+    if written.patterns or jobs or patterns.marked:
         written.module, written.text = module_name, module.text()
     _count(written, translation)
     written.notes = list(dict.fromkeys(written.notes))
@@ -214,7 +226,8 @@ def _write_missed(project: Project, source: Source, patterns: PatternWriter) -> 
     """Write the patterns that no method leads to, as far as their own text says what they are."""
     for call in inside(source.root, "method_invocation"):
         name = text_of(call.child_by_field_name("name"))
-        if name != "begin" or not _is_flink(call) or call.start_byte in patterns.seen_starts:
+        known = call.start_byte in patterns.seen_starts or _is_in(call, patterns.marked)
+        if name != "begin" or not _is_flink(call) or known:
             continue
         whole = call
         while whole.parent is not None and whole.parent.type == "method_invocation":
@@ -226,8 +239,98 @@ def _write_missed(project: Project, source: Source, patterns: PatternWriter) -> 
             value = walker.evaluate(whole, Scope(source, owner))
         if isinstance(value, Link):
             patterns.write(value)
+            what = "nothing that is followed leads to this pattern: write that part of the job"
+            patterns.notes.append(Note(source.file, line_of(call), what))
         else:
             patterns.missed(whole, source)
+
+
+def _write_calls(
+    project: Project, source: Source, patterns: PatternWriter, known: list[Code]
+) -> None:
+    """Write what raises for the calls on patterns that no pattern which is written has."""
+    for call in inside(source.root, "method_invocation"):
+        name = text_of(call.child_by_field_name("name"))
+        if name not in STAGES | CHANGES or (source.file, call.end_byte) in patterns.calls:
+            continue
+        if _is_in(call, known) or not _is_of_pattern(call) or _is_used(call, source, project):
+            continue
+        whole = call
+        while whole.parent is not None and whole.parent.type == "method_invocation":
+            whole = whole.parent
+        patterns.missed(whole, source, "missed_stage")
+        known.append(patterns.marked[-1])
+
+
+def _is_in(node: Node, codes: list[Code]) -> bool:
+    """Whether code is part of other code of the same file."""
+    return any(
+        one.node is not None
+        and one.node.start_byte <= node.start_byte
+        and node.end_byte <= one.node.end_byte
+        and _root_of(one.node) == _root_of(node)
+        for one in codes
+    )
+
+
+def _root_of(node: Node) -> int:
+    while node.parent is not None:
+        node = node.parent
+    return int(node.id)
+
+
+def _is_of_pattern(call: Node) -> bool:
+    """Whether a call is one on a pattern, as far as names and types of variables say."""
+    names = set()
+    root: Node | None = call
+    while root is not None and root.type == "method_invocation":
+        given = children(root.child_by_field_name("arguments"))
+        name = text_of(root.child_by_field_name("name"))
+        names.add(name if given or name not in ("next", "times") else "")
+        root = root.child_by_field_name("object")
+    type_ = "" if root is None else _declared_type(root)
+    return bool(names & _ONLY_PATTERNS) or type_.startswith(("Pattern", "GroupPattern"))
+
+
+_ONLY_PATTERNS = STAGES | {"oneOrMore", "timesOrMore", "allowCombinations", "consecutive"}
+
+
+def _declared_type(name: Node) -> str:
+    """Return the type that a variable or field is declared with; empty if it is not written."""
+    around = name.parent
+    while around is not None:
+        for part in around.named_children:
+            if part.type in ("local_variable_declaration", "field_declaration"):
+                named = [text_of(d.child_by_field_name("name")) for d in children(part)]
+            elif part.type == "formal_parameters":
+                for one in children(part):
+                    if text_of(one.child_by_field_name("name")) == text_of(name):
+                        return text_of(one.child_by_field_name("type"))
+                continue
+            else:
+                continue
+            if text_of(name).removeprefix("this.") in named:
+                return text_of(part.child_by_field_name("type"))
+        around = around.parent
+    return ""
+
+
+def _is_used(call: Node, source: Source, project: Project) -> bool:
+    """Whether a call is in a method that another file calls, which says what becomes of it."""
+    method = enclosing(call, "method_declaration", "constructor_declaration")
+    if method is None:
+        return False
+    name = text_of(method.child_by_field_name("name"))
+    return any(name in called_in(one) for one in project.sources if one is not source)
+
+
+def _makes_pattern(method: Method) -> bool:
+    return method.type.name in ("Pattern", "GroupPattern") and not method.type.dims
+
+
+def _pattern_name(name: str) -> str:
+    made = snake(name)
+    return made if made.endswith("pattern") else f"{made}_pattern"
 
 
 def _count(written: Written, translation: Translation) -> None:

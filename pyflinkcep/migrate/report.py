@@ -131,6 +131,8 @@ class Report:
             f"{counted(self.read, 'file')} read, {counted(patterns, 'pattern')}, "
             f"{counted(conditions, 'condition')}, {sql} of them in SQL; "
         )
+        if any(file.errors for file in self.files) and not any(f.module for f in self.files):
+            return f"{counted(self.read, 'file')} read, nothing could be translated"
         if not patterns and not any(file.module for file in self.files):
             return f"{counted(self.read, 'file')} read, no pattern and no MATCH_RECOGNIZE found"
         return text + (

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What variables hold after code that may have run or not."""
+"""What variables hold after code that may have run or not, or that is not followed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from pyflinkcep.migrate.chains.constants import parameter, tree_of
+from pyflinkcep.migrate.chains.constants import tree_of
+from pyflinkcep.migrate.chains.lookup import inside, simple_name
 from pyflinkcep.migrate.chains.values import (
     Branch,
     Code,
     Constant,
+    Gap,
     Item,
     Link,
     Made,
@@ -19,38 +22,35 @@ from pyflinkcep.migrate.chains.values import (
     Unknown,
     Value,
 )
+from pyflinkcep.migrate.java.source import Node, children, text_of
+from pyflinkcep.migrate.java.written import declared_in, written_in
 from pyflinkcep.migrate.meaning.tree import Choice
 
-__all__ = ["Fork", "Watch"]
+__all__ = ["CHANGES", "KEPT", "Fork", "Watch", "either", "forget"]
 
 
 class Watch:
     """Remembers the variables and patterns that code sees, to tell what it changed."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, walker: Any) -> None:
         self.scope = scope
-        self._values = {id(s): dict(s.values) for s in _chain(scope)}
-        self._scopes = list(_chain(scope))
-        seen: dict[int, Link] = {}
-        for value in scope.all().values():
-            if isinstance(value, Link):
-                seen.update({id(link): link for link in value.ancestors()})
-        self._links = {key: (link, len(link.items)) for key, link in seen.items()}
+        self._holders: list[dict[Any, Value]] = [s.values for s in _chain(scope)]
+        self._holders.append(walker.set_fields)
+        self._values = {id(held): dict(held) for held in self._holders}
+        links: list[Link] = walker.links
+        self._links = {id(link): (link, len(link.items)) for link in links}
 
-    def before(self, name: str, scope: Scope) -> Value | None:
-        """Return what a variable held."""
-        return self._values[id(scope)].get(name)
-
-    def taken(self) -> tuple[dict[tuple[int, str], Value], dict[int, list[Item]]]:
+    def taken(self) -> tuple[dict[tuple[int, Any], Value], dict[int, list[Item]]]:
         """Return the variables and the calls that were added, and undo both."""
-        changed: dict[tuple[int, str], Value] = {}
-        for scope in self._scopes:
-            old = self._values[id(scope)]
-            for name, value in scope.values.items():
-                if name in old and old[name] is not value:
-                    changed[id(scope), name] = value
-            scope.values.clear()
-            scope.values.update(old)
+        changed: dict[tuple[int, Any], Value] = {}
+        for held in self._holders:
+            old = self._values[id(held)]
+            for name, value in held.items():
+                known = name in old or isinstance(name, tuple)
+                if known and old.get(name) is not value:
+                    changed[id(held), name] = value
+            held.clear()
+            held.update(old)
         added: dict[int, list[Item]] = {}
         for key, (link, length) in self._links.items():
             if len(link.items) > length:
@@ -62,20 +62,23 @@ class Watch:
         """Return a pattern that was seen."""
         return self._links[key][0]
 
-    def set(self, key: tuple[int, str], value: Value) -> None:
+    def set(self, key: tuple[int, Any], value: Value) -> None:
         """Give a variable a value."""
-        next(s for s in self._scopes if id(s) == key[0]).values[key[1]] = value
+        next(held for held in self._holders if id(held) == key[0])[key[1]] = value
 
-    def old(self, key: tuple[int, str]) -> Value:
+    def old(self, key: tuple[int, Any]) -> Value:
         """Return what a variable held."""
-        return self._values[key[0]][key[1]]
+        unknown = Unknown(Code(None, self.scope.source, self.scope))
+        held: Value = self._values[key[0]].get(key[1], unknown)
+        return held
 
 
 class Fork(Watch):
     """The two branches of a conditional."""
 
-    def __init__(self, scope: Scope) -> None:
-        super().__init__(scope)
+    def __init__(self, scope: Scope, walker: Any, node: Node) -> None:
+        super().__init__(scope, walker)
+        self.node = node
         self._first: Any = ({}, {})
 
     def turn(self) -> None:
@@ -103,18 +106,15 @@ class Fork(Watch):
         for key in [*first[0], *(key for key in second[0] if key not in first[0])]:
             old = self.old(key)
             values = first[0].get(key, old), second[0].get(key, old)
-            if all(isinstance(value, Stream) for value in values):
-                walker.doubt(walker.last, self.scope, "one of two streams: the first was taken")
-                self.set(key, values[0])
-                continue
             known = next((v for v in values if isinstance(v, Constant)), None)
-            joined = walker.joined(test, *values)
+            joined = walker.joined(test, *values, self.node, self.scope)
             if (
                 joined is None
                 and known is not None
+                and isinstance(key[1], str)
                 and any(isinstance(v, Unknown | Made) for v in values)
             ):
-                joined = self._read_at_start(key[1], known, walker)
+                joined = self._read_at_start(str(key[1]), known, walker)
             self.set(key, joined or self._unknown(old, walker))
 
     def _read_at_start(self, name: str, default: Constant, walker: Any) -> Value | None:
@@ -123,27 +123,29 @@ class Fork(Watch):
         if not kind:
             return None
         what = f"{name} is a parameter: in Java {default.value!r} by default"
-        walker.doubt(walker.last, self.scope, what)
-        return parameter(name, kind, default.value)
+        walker.doubt(self.node, self.scope, what)
+        of = (name, self.node.id, walker.frame)
+        made: Symbol = walker.symbol(name, kind, of, default.value)
+        return made
 
     def returned(
         self, test: Symbol, first: Value | None, second: Value | None, walker: Any
     ) -> Value | None:
-        """Return what a method returns if either branch does."""
-        if first is None or second is None:
-            self.taken()
-            return second if first is None else first
+        """Return what a method returns if both branches do."""
         then, otherwise = self._first, self.taken()
         for added, is_first in ((then[1], True), (otherwise[1], False)):
             for key, items in added.items():
                 parts = (tuple(items), ()) if is_first else ((), tuple(items))
                 self.link(key).items.append(Branch(test, *parts))
-        return walker.joined(test, first, second)  # type: ignore[no-any-return]
+        if first is None or second is None:
+            return None
+        made = walker.joined(test, first, second, self.node, self.scope)
+        return made or Unknown(Code(self.node, self.scope.source, self.scope))
 
     def _unknown(self, old: Value, walker: Any) -> Value:
         if isinstance(old, Unknown | Code):
             return Unknown(old) if isinstance(old, Code) else old
-        return Unknown(Code(walker.last, self.scope.source, self.scope))
+        return Unknown(Code(self.node, self.scope.source, self.scope))
 
 
 def either(test: Symbol, first: Value, second: Value) -> Value | None:
@@ -167,6 +169,88 @@ def either(test: Symbol, first: Value, second: Value) -> Value | None:
     joined = Link(common, [branch], begun, kind_of_events, first.name or second.name)
     joined.joined = (first, second)
     return joined
+
+
+CHANGES = frozenset([
+    "where", "or", "until", "subtype", "within", "optional", "oneOrMore", "timesOrMore", "times",
+    "greedy", "allowCombinations", "consecutive",
+])  # fmt: skip
+"""The calls that change a pattern's last stage."""
+
+KEPT = frozenset([
+    "get", "getFirst", "getLast", "size", "isEmpty", "contains", "indexOf", "stream", "iterator",
+    "toString", "equals", "hashCode", "join", "println", "print", "printf", "info", "debug", "warn",
+    "error", "trace", "log", "requireNonNull", "isNull", "nonNull", "format", "length",
+])  # fmt: skip
+"""The methods that neither change what they are called on nor what they are given."""
+
+
+def forget(walker: Any, node: Node, scope: Scope) -> None:
+    """
+    Let all that code may change be unknown, as it is not followed.
+
+    Variables, fields and elements that it assigns are unknown from here on; patterns that it
+    changes have a gap there, and what it does with streams is a gap of the job.
+    """
+    code = Code(node, scope.source, scope)
+    unknown = Unknown(code, lost=True)
+    streams = False
+    for body, is_own in _reached(node, scope.owner):
+        for name in written_in(body) - declared_in(body):
+            if is_own and scope.holder(name) is not None:
+                scope.set(name, unknown)
+            else:
+                walker.set_field(name, unknown, scope)
+        for call in inside(body, "method_invocation"):
+            method = text_of(call.child_by_field_name("name"))
+            if method in KEPT:
+                continue
+            given = children(call.child_by_field_name("arguments") or call)
+            root = _root(call)
+            for used in (root, *given):
+                held = None if used is None else walker.held(used, scope)
+                streams = streams or isinstance(held, Stream)
+                if isinstance(held, Link) and (used is not root or method in CHANGES):
+                    held.items.append(Gap(code))
+                elif isinstance(held, Constant) and isinstance(held.value, tuple):
+                    walker.replaced(held, unknown, scope)
+                elif isinstance(held, Made):
+                    _lose_fields(walker, held, unknown)
+    if streams:
+        walker.gaps.append(code)
+
+
+def _lose_fields(walker: Any, made: Made, unknown: Unknown) -> None:
+    """Let the fields of an object of the program be unknown."""
+    declared = walker.project.find(simple_name(made.type), made.code.source)
+    for name in walker.project.all_fields(declared):
+        made.state[name] = unknown
+
+
+def _reached(node: Node, owner: Any) -> Iterator[tuple[Node, bool]]:
+    """Yield code, and the methods of its class that it calls: whether it sees the variables."""
+    yield node, True
+    seen: set[str] = set()
+    waiting = [node]
+    while waiting and owner is not None:
+        for call in inside(waiting.pop(), "method_invocation"):
+            name, on = text_of(call.child_by_field_name("name")), call.child_by_field_name("object")
+            if name in seen or not (on is None or on.type in ("this", "super")):
+                continue
+            seen.add(name)
+            for method in owner.methods.get(name, []):
+                if method.body is not None:
+                    waiting.append(method.body)
+                    yield method.body, False
+
+
+def _root(call: Node) -> Node | None:
+    """Return what a chain of calls begins with."""
+    on = call.child_by_field_name("object")
+    while on is not None and on.type in ("method_invocation", "array_access"):
+        field = "object" if on.type == "method_invocation" else "array"
+        on = on.child_by_field_name(field)
+    return on
 
 
 def _chain(scope: Scope | None) -> list[Scope]:

@@ -7,7 +7,6 @@ import re
 from datetime import timedelta
 from typing import Any
 
-from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.chains.values import Constant, Symbol, Value
 from pyflinkcep.migrate.java import constants as java
 from pyflinkcep.migrate.java.declarations import JavaType, written_type
@@ -25,10 +24,10 @@ __all__ = [
     "duration",
     "in_unit",
     "least",
-    "listed",
+    "list_name",
     "literal",
+    "numbered",
     "parameter",
-    "tested",
     "tree_of",
     "unary",
 ]
@@ -200,34 +199,35 @@ def in_unit(unit: str, method: str, amount: Value) -> Value | None:
     return Constant(size if amount.value > 0 else -size, "long")
 
 
-def listed(written: str, kind: str) -> Symbol:
+def list_name(written: str) -> str:
     """
-    Return the parameter for a list that is known at run time alone, named as Java names it.
+    Return the name of the parameter for a list, as Java names it.
 
     Examples
     --------
-    >>> listed("rules.getNames()", "String").names
-    (('names', 'List<String>'),)
+    >>> list_name("rules.getNames()"), list_name("names")
+    ('Names', 'names')
     """
     last = written.split("(", 1)[0].rsplit(".", 1)[-1]
-    named = last[3:] if last.startswith("get") and last[3:4].isupper() else last
-    return parameter(named, f"List<{kind}>")
+    return last[3:] if last.startswith("get") and last[3:4].isupper() else last
 
 
 def parameter(name: str, kind: str, default: object = None) -> Symbol:
     """Return a value of a Java type that a pattern is given when it is built."""
-    python = snake(name)
-    return Symbol(Var(python, written_type(kind)), ((python, kind),), default)
+    return Symbol(Var(name, written_type(kind)), ((name, kind),), default)
 
 
-def tested(written: str) -> Symbol:
-    """Return the parameter for a condition that is known at run time alone."""
-    name = snake(written.strip("()!").replace("()", "").rsplit(".", 1)[-1])[:40]
-    name = name.removeprefix("get_") or "test"
-    tree: Expression = Var(name, BOOLEAN)
-    if written.strip("(").startswith("!"):
-        tree = Unary("!", tree, BOOLEAN)
-    return Symbol(tree, ((name, "boolean"),))
+def numbered(wanted: str, taken: str) -> str:
+    """
+    Return the next name after one that is taken.
+
+    Examples
+    --------
+    >>> numbered("limit", "limit"), numbered("limit", "limit_2")
+    ('limit_2', 'limit_3')
+    """
+    number = taken.removeprefix(wanted).removeprefix("_")
+    return f"{wanted}_{int(number) + 1 if number else 2}"
 
 
 def least(digits: str) -> Constant:

@@ -5,24 +5,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.chains.branches import Watch, either
+from pyflinkcep.migrate.chains.branches import Watch, either, forget
 from pyflinkcep.migrate.chains.constants import (
     binary,
     converted,
     least,
     literal,
+    numbered,
     parameter,
-    tested,
     unary,
 )
 from pyflinkcep.migrate.chains.lookup import (
     LITERALS,
+    inside,
     is_stream_type,
     javadoc,
     simple_name,
+    snake,
     type_arguments,
 )
 from pyflinkcep.migrate.chains.objects import by_field, changes, construct, names_reached, unset
@@ -30,6 +33,7 @@ from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
     Constant,
+    Gap,
     Header,
     Link,
     Loop,
@@ -38,6 +42,7 @@ from pyflinkcep.migrate.chains.values import (
     Skip,
     Stream,
     Symbol,
+    TooLong,
     Unknown,
     Value,
 )
@@ -51,7 +56,9 @@ from pyflinkcep.migrate.translated import Note
 
 __all__ = ["Expressions"]
 
+MOST_STEPS = 200_000
 _CODE = frozenset(["lambda_expression", "method_reference", "class_literal"])
+_WITHOUT_EFFECT = frozenset(["this", "super", "identifier", "scoped_identifier", "type_identifier"])
 
 
 @attrs.define(eq=False)
@@ -71,6 +78,12 @@ class Expressions:
         What was set on the environment.
     notes : list of Note
         What could not be followed.
+    gaps : list of Code
+        What is done with streams, or with patterns elsewhere, in code that is not followed.
+    idle : list of Code
+        The code that is known not to be reached.
+    set_fields : dict
+        What static fields were set to, by class and name.
     """
 
     project: Project
@@ -78,10 +91,16 @@ class Expressions:
     streams: list[Stream] = attrs.field(factory=list)
     notes: list[Note] = attrs.field(factory=list)
     settings: list[Call] = attrs.field(factory=list)
+    gaps: list[Code] = attrs.field(factory=list)
+    idle: list[Code] = attrs.field(factory=list)
+    set_fields: dict[tuple[int, str], Value] = attrs.field(factory=dict)
     steps: int = 0
     depth: int = 0
     unsure: int = 0
-    last: Node = None
+    frame: int = 0
+    callers: list[Scope] = attrs.field(factory=list)
+    _symbols: dict[str, object] = attrs.field(factory=dict)
+    _counters: list[str] = attrs.field(factory=list)
     _fields: dict[tuple[int, str], Value] = attrs.field(factory=dict)
     _objects: dict[int, tuple[Made, Made]] = attrs.field(factory=dict)
 
@@ -95,20 +114,33 @@ class Expressions:
         """Follow a method."""
         raise NotImplementedError
 
+    def switched(self, node: Node, scope: Scope) -> Value | None:
+        """Return the value of a switch."""
+        raise NotImplementedError
+
     # --- expressions
+
+    def step(self) -> None:
+        """Count a step; raise an error if there are too many."""
+        self.steps += 1
+        if self.steps > MOST_STEPS:
+            raise TooLong(f"following it takes more than {MOST_STEPS:,} steps")
 
     def evaluate(self, node: Node | None, scope: Scope) -> Value:
         """Return what is known of the value of an expression."""
-        self.steps += 1
-        self.last = node
-        if node is None or self.steps > 20_000:
+        self.step()
+        if node is None:
             return Unknown(Code(node, scope.source, scope))
         if node.type in LITERALS:
             return literal(node) or Unknown(Code(node, scope.source, scope))
         if node.type in _CODE:
             return self.captured(node, scope)
         follow: Callable[[Node, Scope], Value | None] | None
+        if node.type == "switch_expression":
+            return self.switched(node, scope) or Unknown(Code(node, scope.source, scope))
         follow = getattr(self, f"_{node.type}", None)
+        if follow is None and node.type not in _WITHOUT_EFFECT:
+            forget(self, node, scope)
         value: Value | None = None if follow is None else follow(node, scope)
         if value is not None:
             return value
@@ -189,23 +221,95 @@ class Expressions:
         held = None if this is None else self.member(this, name)
         if held is not None:
             return held
-        owner = scope.owner
+        owner = self._declaring(name, scope)
+        return None if owner is None else self.field_of(owner, name)
+
+    def _declaring(self, name: str, scope: Scope) -> JavaClass | None:
+        """Return the class that declares a field which code sees."""
+        owner: JavaClass | None = scope.owner
         while owner is not None:
             extended: JavaClass | None = owner
             for _ in range(8):
                 if extended is None:
                     break
                 if name in extended.fields:
-                    return self.field_of(extended, name)
+                    return extended
                 above = extended.superclass
                 extended = None if above is None else self.project.find(above.name, scope.source)
             owner = owner.outer
         constant = self.project.constant_field(name, scope.source, scope.owner)
-        return None if constant is None else self.field_of(constant[1], name)
+        return None if constant is None else constant[1]
+
+    def set_field(self, name: str, value: Value, scope: Scope) -> None:
+        """Give a field of the object, or of a class around, a value."""
+        this, owner = scope.object(), self._declaring(name, scope)
+        is_static = owner is not None and "static" in owner.fields[name].modifiers
+        if this is not None and not is_static:
+            this.state[name] = self._if_sure(value, scope)
+        elif owner is not None:
+            self.set_fields[id(owner), name] = value
+        else:
+            scope.set(name, value)
+
+    def _if_sure(self, value: Value, scope: Scope) -> Value:
+        """Return a value for what no branch remembers: unknown if it may not be reached."""
+        return Unknown(Code(None, scope.source, scope)) if self.unsure else value
+
+    def assign(self, target: Node, value: Value, scope: Scope) -> None:
+        """Give a variable, a field or an element a value."""
+        name = text_of(target).removeprefix("this.")
+        if target.type == "identifier" and scope.holder(name) is not None:
+            scope.set(name, value)
+        elif target.type == "identifier" or (target.type == "field_access" and "." not in name):
+            self.set_field(name, value, scope)
+        elif target.type == "field_access":
+            owner = target.child_by_field_name("object")
+            held = self.held(owner, scope)
+            declared = self.project.find(simple_name(text_of(owner)), scope.source)
+            if isinstance(held, Made):
+                held.state[text_of(target.child_by_field_name("field"))] = self._if_sure(
+                    value, scope
+                )
+            elif held is None and declared is not None:
+                self.set_fields[id(declared), name.rsplit(".", 1)[-1]] = value
+        elif target.type == "array_access":
+            held = self.evaluate(target.child_by_field_name("array"), scope)
+            unknown = Unknown(Code(target, scope.source, scope))
+            if isinstance(held, Constant):
+                self.replaced(held, unknown, scope)
+
+    def held(self, node: Node, scope: Scope) -> Value | None:
+        """Return what a variable or field holds; None for other expressions."""
+        name = text_of(node).removeprefix("this.")
+        if node.type == "this":
+            return scope.object()
+        plain = node.type == "identifier" or (node.type == "field_access" and "." not in name)
+        if not plain:
+            return self._field_access(node, scope) if node.type == "field_access" else None
+        found = scope.find(name) if node.type == "identifier" else None
+        return found or self.field(name, scope)
+
+    def replaced(self, old: Value, new: Value, scope: Scope) -> None:
+        """Let all that holds a list hold what became of it."""
+        this = scope.object()
+        near: list[dict[Any, Value]] = [self.set_fields]
+        far: list[dict[Any, Value]] = [self._fields, *([this.state] if this is not None else [])]
+        for number, one in enumerate([scope, *self.callers]):
+            around: Scope | None = one
+            while around is not None:
+                (far if number else near).append(around.values)
+                around = around.outer
+        for holders, value in ((near, new), (far, self._if_sure(new, scope))):
+            for holder in holders:
+                for name, held in holder.items():
+                    if held is old:
+                        holder[name] = value
 
     def field_of(self, owner: JavaClass, name: str) -> Value | None:
-        """Return what a field holds at first."""
+        """Return what a field holds: what it was set to, or else what it holds at first."""
         key = (id(owner), name)
+        if key in self.set_fields:
+            return self.set_fields[key]
         if key not in self._fields:
             found = owner.fields[name]
             scope = Scope(owner.source, owner)
@@ -217,13 +321,13 @@ class Expressions:
                 self._fields[key] = self.declared(value, name, str(found.type), node)
                 if isinstance(value, Constant) and changes(owner, name, value, self.project):
                     self.doubt(node, scope, f"{name} is a parameter: Java assigns it while it runs")
-                    self._fields[key] = parameter(name, str(found.type), value.value)
+                    self._fields[key] = self.symbol(name, str(found.type), key, value.value)
             elif (assigned := self._assigned(owner, name)) is not None:
                 self._fields[key] = self.declared(assigned, name, str(found.type), owner.node)
             elif is_stream_type(str(found.type)):
                 self._fields[key] = self.parameter_stream(where, name, str(found.type))
             elif str(found.type) in ("int", "long", "String", "boolean", "double", "Duration"):
-                self._fields[key] = parameter(name, str(found.type))
+                self._fields[key] = self.symbol(name, str(found.type), key)
         return self._fields[key]
 
     def _assigned(self, owner: JavaClass, name: str) -> Value | None:
@@ -234,9 +338,11 @@ class Expressions:
     def _constructed(self, owner: JavaClass, name: str, made: Made, given: bool) -> Value | None:
         """Return what a field holds after the constructor, which is followed once."""
         if id(made) not in self._objects:
-            self._objects[id(made)] = (made, construct(self.run, owner, made, given=given))
+            empty = attrs.evolve(made, state={})
+            self._objects[id(made)], self._objects[id(empty)] = (made, empty), (empty, empty)
+            construct(self.run, owner, empty, given=given)
         value = self._objects[id(made)][1].state.get(name)
-        return value if isinstance(value, Link | Skip | Constant) else None
+        return value if isinstance(value, Link | Skip | Constant | Symbol) else None
 
     def declared(self, value: Value, name: str, kind: str, node: Node) -> Value:
         """Return a value with the name and type of the variable that holds it."""
@@ -279,17 +385,29 @@ class Expressions:
         condition = self.evaluate(node.child_by_field_name("condition"), scope)
         then, otherwise = (node.child_by_field_name(f) for f in ("consequence", "alternative"))
         if isinstance(condition, Constant):
-            return self.evaluate(then if condition.value else otherwise, scope)
-        test = self.as_test(condition, node.child_by_field_name("condition"))
+            taken, left = (then, otherwise) if condition.value else (otherwise, then)
+            self.idle.append(Code(left, scope.source, scope))
+            return self.evaluate(taken, scope)
+        test = self.as_test(condition, node.child_by_field_name("condition"), scope)
         values = []
+        self.unsure += 1
         for side in (then, otherwise):
-            watch = Watch(scope)
+            watch = Watch(scope, self)
             values.append(self.evaluate(side, scope))
-            watch.taken()
-        return self.joined(test, *values)
+            changed, added = watch.taken()
+            if changed or added:
+                forget(self, side, scope)
+        self.unsure -= 1
+        return self.joined(test, values[0], values[1], node, scope)
 
-    def joined(self, test: Symbol, first: Value, second: Value) -> Value | None:
+    def joined(
+        self, test: Symbol, first: Value, second: Value, node: Node, scope: Scope
+    ) -> Value | None:
         """Return the value that is one of two, as a test at run time decides."""
+        if isinstance(first, Stream) and isinstance(second, Stream) and first is not second:
+            call = Call("choose", (), Code(node, scope.source, scope))
+            self.streams.append(Stream(call, (first, second), first.event_type, first.name))
+            return self.streams[-1]
         made = either(test, first, second)
         if isinstance(made, Link) and made is not first:
             self.links.append(made)
@@ -301,27 +419,22 @@ class Expressions:
         sign = text_of(node.child_by_field_name("operator"))
         name = text_of(target).removeprefix("this.")
         if sign != "=":
-            before = scope.find(name)
+            before = self.held(target, scope)
             value = (binary(sign[:-1], before, value) if before else None) or Unknown(
                 Code(node, scope.source, scope)
             )
-        this = scope.object()
-        is_field = text_of(target).startswith("this.") or scope.find(name) is None
-        if this is not None and is_field and "." not in name:
-            this.state[name] = value if not self.unsure else Unknown(self.captured(node, scope))
-            return value
-        if target.type in ("identifier", "field_access") and "." not in name:
-            kind = scope.type_of(name) or ""
+        kind = scope.type_of(name) or ""
+        if kind and "." not in name:
             value = self.declared(converted(value, kind), name, kind, node.parent)
-            scope.set(name, value)
+        self.assign(target, value, scope)
         return value
 
     def _update_expression(self, node: Node, scope: Scope) -> Value | None:
         operand = children(node)[0]
-        before = scope.find(text_of(operand))
+        before = self.held(operand, scope)
         step = Constant(1 if "++" in text_of(node) else -1)
         after = binary("+", before, step) if isinstance(before, Constant) else None
-        scope.set(text_of(operand), after or Unknown(Code(node, scope.source, scope)))
+        self.assign(operand, after or Unknown(Code(node, scope.source, scope)), scope)
         return before
 
     def _array_creation_expression(self, node: Node, scope: Scope) -> Value | None:
@@ -352,35 +465,75 @@ class Expressions:
 
     # --- what is known at run time alone
 
-    def as_test(self, condition: Value, node: Node) -> Symbol:
+    def symbol(self, name: str, kind: str, of: object, default: object = None) -> Symbol:
+        """Return a parameter, whose name no other value has that is known at run time alone."""
+        wanted = made = snake(name)
+        while self._symbols.setdefault(made, of) != of:
+            made = numbered(wanted, made)
+        return parameter(made, kind, default)
+
+    def counter(self, name: str, kind: str) -> Symbol:
+        """Return the variable of a loop, whose name no parameter and no loop around has."""
+        wanted = made = snake(name)
+        while made in self._counters or self._symbols.setdefault(made, "loop") != "loop":
+            made = numbered(wanted, made)
+        return parameter(made, kind)
+
+    def identity(self, node: Node, scope: Scope) -> object:
+        """Return what tells the value of an expression from others: its text and variables."""
+        names = sorted({text_of(name) for name in inside(node, "identifier")})
+        held = [(name, scope.find(name)) for name in names]
+        return (text_of(node), tuple((name, value) for name, value in held if value is not None))
+
+    def as_test(self, condition: Value, node: Node, scope: Scope) -> Symbol:
         """Return a condition as Python; as a parameter if it cannot be written."""
-        return condition if isinstance(condition, Symbol) else tested(text_of(node))
+        return condition if isinstance(condition, Symbol) else self.tested(node, scope)
+
+    def tested(self, node: Node, scope: Scope) -> Symbol:
+        """Return the parameter for a condition that is known at run time alone."""
+        while node.type in ("parenthesized_expression", "condition") and children(node):
+            node = children(node)[0]
+        if node.type == "unary_expression" and text_of(node).startswith("!"):
+            made = self.tested(node.child_by_field_name("operand"), scope)
+            return Symbol(Unary("!", made.tree, BOOLEAN), made.names)
+        name = snake(text_of(node).replace("()", "").rsplit(".", 1)[-1])[:40].rstrip("_")
+        return self.symbol(
+            name.removeprefix("get_") or "test", "boolean", self.identity(node, scope)
+        )
 
     def repeated(
         self, node: Node, scope: Scope, header: Header | None, follow: Callable[[], object]
     ) -> None:
         """Follow the body of a loop once, and let patterns go through it at run time."""
-        watch, streams = Watch(scope), len(self.streams)
-        follow()
+        watch, streams = Watch(scope, self), len(self.streams)
+        self.unsure += 1
+        outcome = follow()
+        self.unsure -= 1
+        if outcome is not None:  # it may end early
+            watch.taken()
+            forget(self, node, scope)
+            return
         if any(stream.call.method == "pattern" for stream in self.streams[streams:]):
             self.doubt(node, scope, "a pattern is applied in a loop: write the loop around it")
         changed, added = watch.taken()
-        touches = [v for v in changed.values() if isinstance(v, Link)] or added
+        touches = any(isinstance(v, Link) for v in changed.values()) or bool(added)
         if header is None and touches:
             self.doubt(node, scope, "a loop of which the source does not say how often it runs")
-        header = header or Header()
+        code = Code(node, scope.source, scope)
         for key, items in added.items():
-            watch.link(key).items.append(Loop(header, tuple(items)))
+            item = Gap(code) if header is None else Loop(header, tuple(items))
+            watch.link(key).items.append(item)
         for place, value in changed.items():
             old = watch.old(place)
-            if isinstance(value, Link) and isinstance(old, Link):
-                loop = Loop(header, tuple(value.flat(old)))
-                looped = Link(old, [loop], old.begun, old.event_type, old.name)
+            if isinstance(value, Link) and isinstance(old, Link) and old in value.ancestors():
+                again = value.flat(old)
+                item = Gap(code) if header is None else Loop(header, tuple(again))
+                looped = Link(old, [item], old.begun, old.event_type, old.name)
                 watch.set(place, looped)
                 looped.joined = (value,)
                 self.links.append(looped)
             else:
-                watch.set(place, Unknown(Code(node, scope.source, scope)))
+                watch.set(place, Unknown(code))
 
     def doubt(self, node: Node, scope: Scope, what: str) -> None:
         """Note that something could not be followed."""

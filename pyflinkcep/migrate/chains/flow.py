@@ -7,14 +7,24 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from pyflinkcep.migrate.chains.values import Call, Constant, Link, Made, Stream, Unknown, Value
+from pyflinkcep.migrate.chains.values import (
+    Call,
+    Constant,
+    Link,
+    Made,
+    Stream,
+    Unknown,
+    Value,
+)
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.chains.expressions import Expressions
 
 __all__ = [
     "SAME_EVENTS",
+    "SINKS",
     "SOURCES",
+    "STATEMENTS",
     "built",
     "called",
     "cep_pattern",
@@ -38,6 +48,22 @@ SOURCES = frozenset(
     ]
 )
 """The calls that make a stream."""
+
+SINKS = frozenset(
+    [
+        "print",
+        "printToErr",
+        "addSink",
+        "sinkTo",
+        "writeAsText",
+        "writeAsCsv",
+        "writeToSocket",
+        "executeAndCollect",
+        "writeUsingOutputFormat",
+    ]
+)
+"""The calls that end a stream."""
+
 
 STATEMENTS = frozenset(["executeSql", "sqlQuery", "sqlUpdate"])
 """The calls with SQL."""
@@ -155,6 +181,6 @@ def made_elsewhere(walker: Expressions, value: Made) -> Stream:
 
 def _given(walker: Expressions, call: Call) -> Stream:
     """Return a stream of which nothing is known."""
-    made = Stream(Call("parameter", (), call.code))
+    made = Stream(Call("elsewhere", (), call.code))
     walker.streams.append(made)
     return made

@@ -8,6 +8,7 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.migrate.chains import flow, patterns
+from pyflinkcep.migrate.chains.branches import KEPT, forget
 from pyflinkcep.migrate.chains.constants import as_java, binary, duration, in_unit
 from pyflinkcep.migrate.chains.expressions import Expressions
 from pyflinkcep.migrate.chains.lookup import simple_name, type_arguments
@@ -22,6 +23,7 @@ from pyflinkcep.migrate.chains.values import (
     Stream,
     Symbol,
     Tag,
+    Unknown,
     Value,
 )
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
@@ -34,6 +36,8 @@ from pyflinkcep.migrate.meaning.tree import Const
 __all__ = ["Invocations"]
 
 _LISTS = frozenset(["asList", "of", "stream"])
+_READING = frozenset(["forEach", "containsAll", "lastIndexOf", "subList", "toArray", "copyOf"])
+_FUNCTIONS = ("lambda_expression", "method_reference", "object_creation_expression")
 
 
 @attrs.define(eq=False)
@@ -60,10 +64,35 @@ class Invocations(Expressions):
             return code
         values = self.arguments(node, scope)
         if name in ("ArrayList", "LinkedList", "HashSet", "LinkedHashSet"):
-            return values[0] if values and isinstance(values[0], Constant) else Constant(())
+            given = values[0].value if values and isinstance(values[0], Constant) else ()
+            return Constant(given if isinstance(given, tuple) else ())
+        if self.project.find(name, scope.source) is None:
+            for part in children(node.child_by_field_name("arguments")):
+                if part.type in _FUNCTIONS:
+                    forget(self, part, scope)
         return Made(name, values, code)
 
     def _method_invocation(self, node: Node, scope: Scope) -> Value | None:
+        value, is_followed = self._called(node, scope)
+        if not is_followed:
+            self._not_followed(node, scope)
+        return value
+
+    def _not_followed(self, node: Node, scope: Scope) -> None:
+        """Forget what a call may do with what it is given."""
+        name = text_of(node.child_by_field_name("name"))
+        for part in children(node.child_by_field_name("arguments")):
+            held = self.held(part, scope)
+            if isinstance(held, Link) and name not in KEPT:
+                what = f"a pattern is handed to {name}(): write that part of the job"
+                self.doubt(node, scope, what)
+            elif isinstance(held, Constant) and isinstance(held.value, tuple) and name not in KEPT:
+                self.replaced(held, Unknown(Code(node, scope.source, scope), lost=True), scope)
+            elif part.type in _FUNCTIONS:
+                forget(self, part, scope)
+
+    def _called(self, node: Node, scope: Scope) -> tuple[Value | None, bool]:
+        """Return what a call returns, and whether it is known what it does."""
         name = text_of(node.child_by_field_name("name"))
         owner = node.child_by_field_name("object")
         if owner is None or owner.type in ("this", "super"):
@@ -80,47 +109,50 @@ class Invocations(Expressions):
         arguments = self.arguments(node, scope)
         call = Call(name, arguments, code)
         if isinstance(value, Link):
-            return patterns.called(self, value, call)
+            return patterns.called(self, value, call), True
         if isinstance(value, Stream):
-            return flow.called(self, value, call)
+            return flow.called(self, value, call), True
         if isinstance(value, Skip):
-            return Skip(value.method, value.stage, True) if name.startswith("throw") else value
+            thrown = Skip(value.method, value.stage, True) if name.startswith("throw") else value
+            return thrown, True
         if isinstance(value, Made):
             return self._made(value, call, node, scope)
         if isinstance(value, Constant):
-            return self._of_constant(value, call, owner, scope)
+            return self._of_constant(value, call, scope)
         if isinstance(value, Symbol) and name == "equals" and arguments:
-            return binary("==", value, arguments[0])
-        return flow.consumed(self, value, call)
+            return binary("==", value, arguments[0]), True
+        return flow.consumed(self, value, call), False
 
-    def _static(self, node: Node, kind: str, name: str, scope: Scope, code: Code) -> Value | None:
-        """Return what a static method of a class returns."""
+    def _static(
+        self, node: Node, kind: str, name: str, scope: Scope, code: Code
+    ) -> tuple[Value | None, bool] | None:
+        """Return what a static method of a class returns; None if it is not one."""
         declared = self.project.find(kind, scope.source)
         if declared is not None and name in declared.methods:
             return self._own(node, name, declared, scope)
         if kind in ("SimpleCondition", "RichIterativeCondition") and name == "of":
-            return self.captured(node, scope)
+            return self.captured(node, scope), True
         arguments = self.arguments(node, scope)
         call = Call(name, arguments, code)
         if kind in ("Pattern", "GroupPattern") and name == "begin":
-            return patterns.begin(self, call)
+            return patterns.begin(self, call), True
         if kind == "CEP" and name == "pattern":
-            return flow.cep_pattern(self, call)
+            return flow.cep_pattern(self, call), True
         if kind in ("Duration", "Time"):
-            return self._duration(name, arguments, node)
+            return self._duration(name, arguments, node), True
         if kind.isupper() and name.startswith("to") and len(arguments) == 1:
-            return in_unit(kind, name, arguments[0])
+            return in_unit(kind, name, arguments[0]), True
         if kind == "AfterMatchSkipStrategy":
-            return Skip(name, arguments[0] if arguments else None)
+            return Skip(name, arguments[0] if arguments else None), True
         if kind in ("Arrays", "List", "Set", "Stream") and name in _LISTS:
             values = [v.value if isinstance(v, Constant) else v for v in arguments]
-            return Constant(tuple(values))
+            return Constant(tuple(values)), True
         if kind == "String" and name == "valueOf" and arguments:
-            return binary("+", Constant(""), arguments[0])
+            return binary("+", Constant(""), arguments[0]), True
         if declared is not None:
             return None
         made = Made(f"{kind}.{name}", arguments, code)
-        return flow.consumed(self, made, call) or made
+        return flow.consumed(self, made, call) or made, False
 
     def _duration(self, name: str, arguments: tuple[Value, ...], node: Node) -> Value | None:
         values = [v.value if isinstance(v, Constant) else None for v in arguments]
@@ -138,8 +170,10 @@ class Invocations(Expressions):
             return Symbol(TreeCall("timedelta", operands, JavaType("Duration")), amount.names)
         return None
 
-    def _own(self, node: Node, name: str, owner: JavaClass | None, scope: Scope) -> Value | None:
-        """Follow a method of the program."""
+    def _own(
+        self, node: Node, name: str, owner: JavaClass | None, scope: Scope
+    ) -> tuple[Value | None, bool]:
+        """Follow a method of the program; return its value, and whether there is one."""
         arguments = self.arguments(node, scope)
         this = scope.object()
         own = None if this is None else self.project.find(simple_name(this.type), scope.source)
@@ -147,12 +181,26 @@ class Invocations(Expressions):
             owner = own  # which may override the method
         found = self.method(owner, name, arguments)
         if found is None:
-            return None
+            return None, False
         this = None if "static" in found[0].modifiers else this
-        value = self.run(found[0], found[1], arguments, this)
+        value = self._run_from(scope, found, arguments, this)
         if isinstance(value, Stream) and value.name == name:
             value.name = None
-        return value
+        return value, True
+
+    def _run_from(
+        self,
+        scope: Scope,
+        found: tuple[Method, JavaClass],
+        arguments: tuple[Value, ...],
+        this: Made | None,
+    ) -> Value | None:
+        """Follow a method with the variables of its callers at hand."""
+        self.callers.append(scope)
+        try:
+            return self.run(*found, arguments, this)
+        finally:
+            self.callers.pop()
 
     def method(
         self, owner: JavaClass | None, name: str, arguments: tuple[Value, ...]
@@ -168,29 +216,39 @@ class Invocations(Expressions):
             owner = owner.outer
         return None
 
-    def _made(self, value: Made, call: Call, node: Node, scope: Scope) -> Value | None:
+    def _made(self, value: Made, call: Call, node: Node, scope: Scope) -> tuple[Value | None, bool]:
         declared = self.project.find(value.type, scope.source)
         if declared is not None:
             found = self.method(declared, call.method, call.arguments)
             if found is not None:
-                return self.run(*found, call.arguments, value)
+                return self._run_from(scope, found, call.arguments, value), True
             getter = self.project.getter(declared, call.method)
-            return None if getter is None else self.member(value, getter.name)
-        return flow.built(self, value, call)
+            return None if getter is None else self.member(value, getter.name), getter is not None
+        return flow.built(self, value, call), False
 
-    def _of_constant(self, value: Constant, call: Call, owner: Node, scope: Scope) -> Value | None:
+    def _of_constant(self, value: Constant, call: Call, scope: Scope) -> tuple[Value | None, bool]:
         """Return what a method of text, of a list or of a duration returns."""
+        if not isinstance(value.value, tuple):
+            return self._of_plain(value, call), False
         arguments = [a.value if isinstance(a, Constant) else a for a in call.arguments]
         held = value.value
-        if isinstance(held, tuple):
-            if call.method in ("add", "addLast") and owner.type == "identifier":
-                scope.set(text_of(owner), Constant((*held, *arguments[-1:])))
-                return Constant(True)
-            if call.method in ("get", "getFirst"):
-                return self._element(value, Constant(arguments[0] if arguments else 0))
-            if call.method == "size":
-                return Constant(len(held))
-            return Constant(held) if call.method in ("stream", "toList", "iterator") else None
+        if call.method in ("add", "addLast") and len(arguments) == 1:
+            self.replaced(value, Constant((*held, *arguments)), scope)
+            return Constant(True), True
+        if call.method in ("get", "getFirst"):
+            return self._element(value, Constant(arguments[0] if arguments else 0)), True
+        if call.method == "size":
+            return Constant(len(held)), True
+        if call.method in ("stream", "toList", "iterator"):
+            return Constant(held), True
+        if call.method not in KEPT and call.method not in _READING:
+            self.replaced(value, Unknown(call.code, lost=True), scope)
+        return None, False
+
+    def _of_plain(self, value: Constant, call: Call) -> Value | None:
+        """Return what a method of text or of a duration returns."""
+        arguments = [a.value if isinstance(a, Constant) else a for a in call.arguments]
+        held = value.value
         first = arguments[0] if arguments else None
         if isinstance(held, str) and call.method == "equals" and isinstance(first, Symbol):
             return binary("==", first, value)

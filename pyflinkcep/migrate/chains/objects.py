@@ -7,8 +7,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-import attrs
-
 from pyflinkcep.migrate.chains.constants import converted, literal
 from pyflinkcep.migrate.chains.lookup import inside
 from pyflinkcep.migrate.chains.values import Constant, Made, Value
@@ -20,9 +18,9 @@ from pyflinkcep.migrate.java.written import is_assigned
 __all__ = ["by_field", "changes", "construct", "names_in", "names_reached", "unset"]
 
 
-def construct(follow: Callable[..., Any], declared: JavaClass, made: Made, *, given: bool) -> Made:
+def construct(follow: Callable[..., Any], declared: JavaClass, made: Made, *, given: bool) -> None:
     """
-    Return an object with the fields that its constructor sets, which is followed for that.
+    Give an object the fields that its constructor sets, which is followed for that.
 
     Parameters
     ----------
@@ -31,16 +29,14 @@ def construct(follow: Callable[..., Any], declared: JavaClass, made: Made, *, gi
     declared : JavaClass
         The class.
     made : Made
-        The object.
+        The object, without any fields yet.
     given : bool
         Whether its arguments are known; otherwise they become parameters.
     """
-    empty = attrs.evolve(made, state={})
     for constructor in declared.methods.get(declared.name, []):
         if not given or len(constructor.parameters) == len(made.arguments):
-            follow(constructor, declared, made.arguments if given else None, empty)
+            follow(constructor, declared, made.arguments if given else None, made)
             break
-    return empty
 
 
 def by_field(declared: JavaClass, made: Made, project: Project) -> dict[str, Value] | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pyflinkcep.migrate.chains.branches import CHANGES
 from pyflinkcep.migrate.chains.lookup import type_arguments
 from pyflinkcep.migrate.chains.values import Call, Constant, Link, Value
 from pyflinkcep.migrate.java.source import text_of
@@ -23,11 +24,6 @@ CONDITIONS = frozenset(["where", "or", "until"])
 
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9]?")
 """The name of a type that a method is given."""
-
-_CHANGES = CONDITIONS | {
-    "subtype", "within", "optional", "oneOrMore", "timesOrMore", "times", "greedy",
-    "allowCombinations", "consecutive",
-}  # fmt: skip
 
 
 def begin(walker: Expressions, call: Call) -> Link:
@@ -48,7 +44,7 @@ def called(walker: Expressions, link: Link, call: Call) -> Value | None:
         walker.links.append(longer)
         _take_groups(longer, call)
         return longer
-    if call.method in _CHANGES:
+    if call.method in CHANGES:
         link.items.append(call)
         return link
     if call.method == "getName":

@@ -17,6 +17,7 @@ __all__ = [
     "Call",
     "Code",
     "Constant",
+    "Gap",
     "Header",
     "Link",
     "Loop",
@@ -26,6 +27,7 @@ __all__ = [
     "Stream",
     "Symbol",
     "Tag",
+    "TooLong",
     "Unknown",
     "Value",
 ]
@@ -106,9 +108,17 @@ class Made:
 
 @attrs.frozen(eq=False)
 class Unknown:
-    """A value that could not be followed."""
+    """
+    A value that could not be followed.
+
+    Attributes
+    ----------
+    lost : bool
+        Whether it was known before code that is not followed.
+    """
 
     code: Code
+    lost: bool = False
 
 
 @attrs.frozen
@@ -156,12 +166,12 @@ class Header:
     ----------
     counter : str
         The variable, in Python.
-    over : Symbol or None
-        The values; None if they are not known.
+    over : Symbol
+        The values.
     """
 
-    counter: str = "_"
-    over: Symbol | None = None
+    counter: str
+    over: Symbol
 
 
 @attrs.frozen(eq=False)
@@ -172,7 +182,18 @@ class Loop:
     body: tuple[Item, ...]
 
 
-Item = Call | Branch | Loop
+@attrs.frozen(eq=False)
+class Gap:
+    """What may be done to a pattern in code that is not followed."""
+
+    code: Code
+
+
+class TooLong(Exception):
+    """Tells that a program takes more steps to follow than are allowed."""
+
+
+Item = Call | Branch | Loop | Gap
 
 
 @attrs.define(eq=False, repr=False)

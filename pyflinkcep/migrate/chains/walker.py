@@ -9,13 +9,14 @@ from collections.abc import Sequence
 import attrs
 
 from pyflinkcep.migrate.chains import flow
-from pyflinkcep.migrate.chains.branches import Fork
-from pyflinkcep.migrate.chains.constants import binary, converted, listed, parameter, tree_of
+from pyflinkcep.migrate.chains.branches import Fork, forget
+from pyflinkcep.migrate.chains.constants import binary, converted, list_name, tree_of
 from pyflinkcep.migrate.chains.invocations import Invocations
-from pyflinkcep.migrate.chains.lookup import inside, is_stream_type, javadoc, snake
+from pyflinkcep.migrate.chains.lookup import inside, is_stream_type, javadoc
 from pyflinkcep.migrate.chains.values import (
     Code,
     Constant,
+    Gap,
     Header,
     Link,
     Made,
@@ -32,14 +33,35 @@ from pyflinkcep.migrate.meaning.tree import Call as TreeCall
 
 __all__ = ["Walker"]
 
-MOST_STEPS = 20_000
-MOST_ROUNDS = 200
+MOST_ROUNDS = 2_000
 DEEPEST = 24
 
 
 @attrs.frozen
 class _Returned:
+    """A method that ends, with its value."""
+
     value: Value | None
+
+
+@attrs.frozen
+class _Jump:
+    """A ``break``, ``continue`` or ``yield``, with its label, or an end that is not known."""
+
+    kind: str
+    label: str = ""
+    value: Value | None = None
+
+
+_Outcome = _Returned | _Jump
+_ENDED = _Jump("throw")
+_UNSURE = _Jump("unsure")
+"""What may end a method or a loop, or may not."""
+_NO_CODE = frozenset(
+    ["class_declaration", "record_declaration", "enum_declaration", "interface_declaration", ";"]
+)
+"""The statements that do nothing."""
+_BODIES = ("method_declaration", "constructor_declaration", "lambda_expression")
 
 
 _READ = frozenset(
@@ -97,9 +119,10 @@ class Walker(Invocations):
         this: Made | None = None,
     ) -> Value | None:
         """Follow a method; without arguments its parameters are known at run time alone."""
-        if self.depth >= DEEPEST or method.body is None:
-            return None
         scope = Scope(owner.source, owner, this=this)
+        if self.depth >= DEEPEST or method.body is None:
+            self._not_run(method, arguments or (), scope)
+            return None
         first = len(method.parameters) - 1
         if arguments is not None and method.spreads:
             rest = [a.value if isinstance(a, Constant) else a for a in arguments[first:]]
@@ -114,10 +137,14 @@ class Walker(Invocations):
                 given = self._parameter(method, scope, name, kind, given)
             scope.set(name, converted(given, kind), kind)
         self.depth += 1
+        outer, self.frame = self.frame, self.steps
         try:
             returned = self.statement(method.body, scope)
         finally:
             self.depth -= 1
+            self.frame = outer
+        if returned is _UNSURE:
+            forget(self, method.body, scope)
         value = returned.value if isinstance(returned, _Returned) else None
         if isinstance(value, Link) and (value.name is None or not _is_vague(method.name)):
             in_class = _is_vague(method.name) and owner.outer is not None
@@ -130,42 +157,63 @@ class Walker(Invocations):
             value.event_type = str(method.type.args[0])
         return value
 
+    def _not_run(self, method: Method, arguments: Sequence[Value], scope: Scope) -> None:
+        """Forget what a method that is not followed does with what it is given."""
+        where = Code(method.node, scope.source, scope)
+        if method.body is not None:
+            forget(self, method.body, scope)
+        for given in arguments:
+            if isinstance(given, Link):
+                given.items.append(Gap(where))
+            elif isinstance(given, Stream):
+                self.gaps.append(where)
+            elif isinstance(given, Constant) and isinstance(given.value, tuple):
+                self.replaced(given, Unknown(where), scope)
+
     def _parameter(
         self, method: Method, scope: Scope, name: str, kind: str, given: Value | None = None
     ) -> Value:
         code = Code(method.node, scope.source, scope)
         if kind in _PRIMITIVES:
-            return parameter(name, kind, None if given is None else default_of(given))
+            default = None if given is None else default_of(given)
+            if isinstance(given, Unknown) and given.lost:
+                self.doubt(method.node, scope, _LOST)
+            of = (method.name, name) if given is None else given
+            return self.symbol(name, kind, of, default)
         if is_stream_type(kind):
             return self.parameter_stream(code, name, kind)
         return Unknown(code)
 
     # --- statements
 
-    def statement(self, node: Node, scope: Scope) -> _Returned | None:
-        """Follow a statement; return what the method returns if it ends here."""
-        self.steps += 1
-        if self.steps > MOST_STEPS:
-            return _Returned(None)
+    def statement(self, node: Node, scope: Scope) -> _Outcome | None:
+        """Follow a statement; return how it ends, if nothing after it is reached."""
+        self.step()
         follow = getattr(self, f"_{node.type}", None)
         if follow is not None:
-            found: _Returned | None = follow(node, scope)
+            found: _Outcome | None = follow(node, scope)
             return found
-        return None
+        return None if node.type in _NO_CODE else self._lost(node, scope)
 
-    def _block(self, node: Node, scope: Scope) -> _Returned | None:
+    def _lost(self, node: Node, scope: Scope) -> _Outcome | None:
+        """Forget a statement that is not followed."""
+        forget(self, node, scope)
+        return _UNSURE if any(_leaves(end, node) for end in inside(node, *_JUMPS)) else None
+
+    def _block(self, node: Node, scope: Scope) -> _Outcome | None:
         return self._all(children(node), Scope(scope.source, scope.owner, scope))
 
     _constructor_body = _block
 
-    def _all(self, nodes: Sequence[Node], scope: Scope) -> _Returned | None:
+    def _all(self, nodes: Sequence[Node], scope: Scope) -> _Outcome | None:
         for at, node in enumerate(nodes):
             if node.type == "if_statement":
-                returned = self._if(node, scope, nodes[at + 1 :])
-                if returned is not None:
-                    return returned if returned is not _DONE else None
-                continue
-            returned = self.statement(node, scope)
+                rest = nodes[at + 1 :]
+                returned, followed = self._if(node, scope, rest)
+                if followed:
+                    return returned
+            else:
+                returned = self.statement(node, scope)
             if returned is not None:
                 return returned
         return None
@@ -200,52 +248,96 @@ class Walker(Invocations):
         default = next((found for found in defaults if isinstance(found, Constant)), None)
         if default is not None:
             self.doubt(node, scope, f"{name} is a parameter: in Java {default.value!r} by default")
-        return parameter(name, kind, None if default is None else default.value)
+        of = (name, self.identity(node, scope))
+        return self.symbol(name, kind, of, None if default is None else default.value)
 
     def _expression_statement(self, node: Node, scope: Scope) -> None:
         for part in children(node):
             self.evaluate(part, scope)
 
-    def _return_statement(self, node: Node, scope: Scope) -> _Returned:
+    def _return_statement(self, node: Node, scope: Scope) -> _Outcome:
         parts = children(node)
+        if not parts and self.depth == 1:
+            return _ENDED  # the program goes no further
         return _Returned(self.evaluate(parts[0], scope) if parts else None)
 
-    def _throw_statement(self, node: Node, scope: Scope) -> _Returned:
-        return _Returned(None)
+    def _throw_statement(self, _node: Node, _scope: Scope) -> _Outcome:
+        return _ENDED
 
-    def _if_statement(self, node: Node, scope: Scope) -> _Returned | None:
-        returned = self._if(node, scope, ())
-        return None if returned is _DONE else returned
+    def _break_statement(self, node: Node, _scope: Scope) -> _Outcome:
+        return _Jump("break", "".join(text_of(part) for part in children(node)))
 
-    def _if(self, node: Node, scope: Scope, rest: Sequence[Node]) -> _Returned | None:
-        """Follow a conditional, and with it what follows if one of its branches returns."""
+    def _continue_statement(self, node: Node, _scope: Scope) -> _Outcome:
+        return _Jump("continue", "".join(text_of(part) for part in children(node)))
+
+    def _yield_statement(self, node: Node, scope: Scope) -> _Outcome:
+        return _Jump("yield", value=self.evaluate(children(node)[0], scope))
+
+    def _assert_statement(self, _node: Node, _scope: Scope) -> None:
+        """Go on: Java does not check it unless it is asked to."""
+
+    def _if_statement(self, node: Node, scope: Scope) -> _Outcome | None:
+        return self._if(node, scope, ())[0]
+
+    def _if(self, node: Node, scope: Scope, rest: Sequence[Node]) -> tuple[_Outcome | None, bool]:
+        """Follow a conditional; also what follows, if one of its branches ends the method."""
         condition = self.evaluate(node.child_by_field_name("condition"), scope)
         then = node.child_by_field_name("consequence")
         otherwise = node.child_by_field_name("alternative")
         if isinstance(condition, Constant):
-            chosen = then if condition.value else otherwise
-            return None if chosen is None else self.statement(chosen, scope)
-        test = self.as_test(condition, node.child_by_field_name("condition"))
-        fork = Fork(scope)
+            chosen, left = (then, otherwise) if condition.value else (otherwise, then)
+            if left is not None:
+                self.idle.append(Code(left, scope.source, scope))
+            return None if chosen is None else self.statement(chosen, scope), False
+        test = self.as_test(condition, node.child_by_field_name("condition"), scope)
+        fork, streams = Fork(scope, self, node), len(self.streams)
         self.unsure += 1
         first = self.statement(then, scope)
         fork.turn()
         second = None if otherwise is None else self.statement(otherwise, scope)
         self.unsure -= 1
+        if first is _ENDED or second is _ENDED:
+            if first is not _ENDED:
+                fork.swap()
+            return (second if first is _ENDED else first), False
+        if any(stream.call.method in flow.SINKS for stream in self.streams[streams:]):
+            self.gaps.append(Code(node, scope.source, scope))
         if first is None and second is None:
             fork.join(test, self)
-            return None
+            return None, False
+        if not all(side is None or isinstance(side, _Returned) for side in (first, second)):
+            fork.taken()
+            return _UNSURE, False
+        followed = first is None or second is None
+        self.unsure += 1
         if second is None:
             second = self._all(rest, scope)
         elif first is None:
             fork.swap()
             first = self._all(rest, scope)
             fork.swap()
-        values = [None if side is None else side.value for side in (first, second)]
-        joined = fork.returned(test, values[0], values[1], self)
-        return _Returned(joined) if joined is not None else _DONE
+        self.unsure -= 1
+        return self._both(fork, test, node, first, second), followed
 
-    def _for_statement(self, node: Node, scope: Scope) -> _Returned | None:
+    def _both(
+        self, fork: Fork, test: Symbol, node: Node, first: _Outcome | None, second: _Outcome | None
+    ) -> _Outcome | None:
+        """Return how a method ends of which one branch, or both, return."""
+        if _ENDED in (first, second):
+            if first is not _ENDED:
+                fork.swap()
+            return second if first is _ENDED else first
+        values = [side.value for side in (first, second) if isinstance(side, _Returned)]
+        if len(values) == 2:
+            return _Returned(fork.returned(test, values[0], values[1], self))
+        last = node.parent.parent is not None and node.parent.parent.type in _BODIES
+        if values == [None] and last and None in (first, second):  # either is the method's end
+            fork.join(test, self)
+            return _Returned(None)
+        fork.taken()
+        return _UNSURE
+
+    def _for_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         inner = Scope(scope.source, scope.owner, scope)
         for part in node.children_by_field_name("init"):
             if part.type == "local_variable_declaration":
@@ -260,23 +352,47 @@ class Walker(Invocations):
                 if counted is None:  # what it counts is no longer what it began with
                     for name, held in inner.values.items():
                         if isinstance(held, Constant) and type(held.value) is int:
-                            inner.set(name, parameter(name, "int"), "int")
-                self.repeated(node, inner, counted, lambda: self._round(node, inner))
-                return None
+                            inner.set(name, self.symbol(name, "int", (node.id, self.frame)), "int")
+                return self._repeated(node, inner, counted)
             if not test.value:
                 return None
-            returned = self._round(node, inner)
-            if returned is not None:
-                return None if returned is _DONE else returned
+            ends, returned = self._round(node, inner)
+            if ends:
+                return returned
             for part in node.children_by_field_name("update"):
                 self.evaluate(part, inner)
-        return None
+        self.doubt(node, inner, f"a loop of more than {MOST_ROUNDS:,} rounds")
+        return self._lost(node, inner)
 
-    def _round(self, node: Node, scope: Scope) -> _Returned | None:
-        return self.statement(node.child_by_field_name("body"), scope)
+    def _repeated(self, node: Node, scope: Scope, header: Header | None) -> _Outcome | None:
+        """Follow a loop that runs as often as is known at run time alone."""
+        unknown: list[_Outcome] = []
 
-    def _break_statement(self, node: Node, scope: Scope) -> _Returned:
-        return _DONE
+        def follow() -> _Outcome | None:
+            ends, returned = self._round(node, scope)
+            unknown.extend([_UNSURE] if isinstance(returned, _Returned | _Jump) else [])
+            return _UNSURE if ends else None
+
+        if header is not None:
+            self._counters.append(header.counter)
+        self.repeated(node, scope, header, follow)
+        if header is not None:
+            self._counters.pop()
+        return unknown[0] if unknown else None
+
+    def _round(self, node: Node, scope: Scope) -> tuple[bool, _Outcome | None]:
+        """Follow the body of a loop; return whether the loop ends there, and how."""
+        outcome = self.statement(node.child_by_field_name("body"), scope)
+        if isinstance(outcome, _Jump):
+            around = node.parent
+            own = text_of(children(around)[0]) if around.type == "labeled_statement" else ""
+            if outcome.kind in ("break", "continue") and outcome.label in ("", own):
+                return outcome.kind == "break", None
+            if outcome is _UNSURE:
+                left = self._lost(node, scope)
+                returns = any(inside(node, "return_statement")) or "label" in around.type
+                return True, left if returns else None
+        return outcome is not None, outcome
 
     def _counted(self, node: Node, scope: Scope) -> Header | None:
         """Return the header of a loop that counts from a number up to another one."""
@@ -298,95 +414,182 @@ class Walker(Invocations):
         start, end = tree_of(first), tree_of(most)
         if start is None or end is None:
             return None
-        scope.set(left, parameter(left, "int"), "int")
+        counter = self.counter(left, "int")
+        scope.set(left, counter, "int")
         used = [value.names for value in (first, last) if isinstance(value, Symbol)]
         over = TreeCall("range", (start, end), JavaType("IntStream", (INT,)))
-        return Header(snake(left), Symbol(over, tuple(name for some in used for name in some)))
+        needed = tuple(name for some in used for name in some)
+        return Header(counter.names[0][0], Symbol(over, needed))
 
-    def _enhanced_for_statement(self, node: Node, scope: Scope) -> _Returned | None:
+    def _enhanced_for_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         values = self.evaluate(node.child_by_field_name("value"), scope)
         name = text_of(node.child_by_field_name("name"))
         kind = text_of(node.child_by_field_name("type"))
         if isinstance(values, Constant) and isinstance(values.value, tuple):
-            for value in values.value[:MOST_ROUNDS]:
+            for value in values.value:
                 inner = Scope(scope.source, scope.owner, scope)
                 inner.set(name, value if isinstance(value, Value) else Constant(value), kind)
-                returned = self._round(node, inner)
-                if returned is not None:
-                    return None if returned is _DONE else returned
+                ends, returned = self._round(node, inner)
+                if ends:
+                    return returned
             return None
         inner = Scope(scope.source, scope.owner, scope)
         header: Header | None = None
         if not isinstance(values, Symbol) and kind in _PRIMITIVES:
-            values = listed(text_of(node.child_by_field_name("value")), kind)
+            over_node = node.child_by_field_name("value")
+            if isinstance(values, Unknown) and values.lost:
+                self.doubt(node, scope, _LOST)
+            named = list_name(text_of(over_node))
+            values = self.symbol(named, f"List<{kind}>", self.identity(over_node, scope))
         if isinstance(values, Symbol):
-            inner.set(name, parameter(name, kind), kind)
-            header = Header(snake(name), values)
+            counter = self.counter(name, kind)
+            inner.set(name, counter, kind)
+            header = Header(counter.names[0][0], values)
         else:
             inner.set(name, Unknown(Code(node, scope.source, scope)), kind)
-        self.repeated(node, inner, header, lambda: self._round(node, inner))
-        return None
+        return self._repeated(node, inner, header)
 
-    def _while_statement(self, node: Node, scope: Scope) -> _Returned | None:
+    def _while_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         for _ in range(MOST_ROUNDS):
             test = self.evaluate(node.child_by_field_name("condition"), scope)
             if not isinstance(test, Constant):
-                self.repeated(node, scope, None, lambda: self._round(node, scope))
-                return None
+                return self._repeated(node, scope, None)
             if not test.value:
                 return None
-            returned = self._round(node, scope)
-            if returned is not None:
-                return None if returned is _DONE else returned
-        return None
+            ends, returned = self._round(node, scope)
+            if ends:
+                return returned
+        return self._lost(node, scope)
 
-    def _try_statement(self, node: Node, scope: Scope) -> _Returned | None:
+    def _do_statement(self, node: Node, scope: Scope) -> _Outcome | None:
+        ends, returned = self._round(node, scope)
+        return returned if ends else self._while_statement(node, scope)
+
+    def _try_statement(self, node: Node, scope: Scope) -> _Outcome | None:
+        """Follow what is tried, as if nothing were thrown; what is caught is not followed."""
+        inner = Scope(scope.source, scope.owner, scope)
         for resources in (p for p in children(node) if p.type == "resource_specification"):
             for resource in children(resources):
                 value = resource.child_by_field_name("value")
                 if value is not None:
-                    self.evaluate(value, scope)
-        return self.statement(node.child_by_field_name("body"), scope)
+                    name = text_of(resource.child_by_field_name("name"))
+                    kind = text_of(resource.child_by_field_name("type"))
+                    inner.set(name, self.evaluate(value, scope), kind)
+        outcome = self.statement(node.child_by_field_name("body"), inner)
+        for part in children(node):
+            if part.type == "catch_clause":
+                forget(self, part, scope)
+                returned = [children(found) for found in inside(part, "return_statement")]
+                others = [given for given in returned if given and text_of(given[0]) != "null"]
+                outcome = _UNSURE if others else outcome
+            elif part.type == "finally_clause":
+                outcome = self.statement(children(part)[0], scope) or outcome
+        return outcome
 
     _try_with_resources_statement = _try_statement
 
-    def _synchronized_statement(self, node: Node, scope: Scope) -> _Returned | None:
+    def _synchronized_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         return self.statement(node.child_by_field_name("body"), scope)
 
-    def _switch_expression(self, node: Node, scope: Scope) -> _Returned | None:
+    def _switch_expression(self, node: Node, scope: Scope) -> _Outcome | None:
+        groups, taken = self._case(node, scope)
+        if taken is None:
+            return self._lost(node, scope)
+        for at, group in enumerate(groups):
+            if at < taken or (at > taken and group.type == "switch_rule"):
+                self.idle.append(Code(group, scope.source, scope))
+                continue
+            body = [p for p in children(group) if p.type != "switch_label"]
+            returned = self._all(body, Scope(scope.source, scope.owner, scope))
+            if isinstance(returned, _Jump) and returned == _Jump("break"):
+                return None
+            if returned is not None:
+                return returned
+        return None
+
+    def _case(self, node: Node, scope: Scope) -> tuple[list[Node], int | None]:
+        """Return the parts of a switch, and which of them is taken: len() if none is."""
         test = self.evaluate(node.child_by_field_name("condition"), scope)
         groups = children(node.child_by_field_name("body"))
         if isinstance(test, Code) and test.node.type == "field_access":  # a constant of an enum
             test = Constant(text_of(test.node.child_by_field_name("field")))
         if not isinstance(test, Constant):
             self.doubt(node, scope, "a switch over what is known at run time alone")
-            return None
-        running = False
-        for group in groups:
+            return groups, None
+        default = len(groups)
+        for at, group in enumerate(groups):
             labels = [p for p in children(group) if p.type == "switch_label"]
-            cases = [case for label in labels for case in children(label)]
-            default = any(not children(label) for label in labels)
-            values = [self.evaluate(case, scope) for case in cases]
-            same = any(isinstance(v, Constant) and v.value == test.value for v in values)
-            named = any(text_of(case) == test.value for case in cases)
-            running = running or same or named or default
-            if running:
-                body = [p for p in children(group) if p.type != "switch_label"]
-                returned = self._all(body, scope)
-                if returned is not None:
-                    return None if returned is _DONE else returned
-                if group.type == "switch_rule":
-                    return None
+            for label in labels:
+                if not children(label) or text_of(label).startswith("default"):
+                    default = at
+                for case in children(label):
+                    value = self.evaluate(case, scope)
+                    known = isinstance(value, Constant)
+                    if text_of(case) == test.value or (
+                        isinstance(value, Constant) and value.value == test.value
+                    ):
+                        return groups, at
+                    if not known and not (isinstance(test.value, str) and _is_enum(case)):
+                        return groups, None
+        return groups, default
+
+    def switched(self, node: Node, scope: Scope) -> Value | None:
+        """Return the value of a switch."""
+        groups, taken = self._case(node, scope)
+        if taken is None or taken == len(groups):
+            forget(self, node, scope)
+            return None
+        for at, group in enumerate(groups):
+            if at < taken or (at > taken and group.type == "switch_rule"):
+                self.idle.append(Code(group, scope.source, scope))
+                continue
+            body = [p for p in children(group) if p.type != "switch_label"]
+            if group.type == "switch_rule" and body[0].type == "expression_statement":
+                return self.evaluate(children(body[0])[0], scope)
+            outcome = self._all(body, Scope(scope.source, scope.owner, scope))
+            if isinstance(outcome, _Jump) and outcome.kind == "yield":
+                return outcome.value
+            if outcome is not None:
+                break
+        forget(self, node, scope)
         return None
 
-    def _labeled_statement(self, node: Node, scope: Scope) -> _Returned | None:
-        return self.statement(children(node)[-1], scope)
+    def _labeled_statement(self, node: Node, scope: Scope) -> _Outcome | None:
+        outcome = self.statement(children(node)[-1], scope)
+        return None if outcome == _Jump("break", text_of(children(node)[0])) else outcome
+
+
+_LOST = (
+    "it is changed in code that is not followed, so it became a parameter: "
+    "write that part of the job"
+)
+_LOOPS = frozenset(["for_statement", "enhanced_for_statement", "while_statement", "do_statement"])
+_JUMPS = ("return_statement", "break_statement", "continue_statement")
+
+
+def _leaves(end: Node, code: Node) -> bool:
+    """Whether a jump goes out of code."""
+    around = {"break_statement": _LOOPS | {"switch_expression"}, "continue_statement": _LOOPS}
+    inner = around.get(end.type, frozenset())
+    label = "".join(text_of(part) for part in children(end)) if inner else ""
+    found = end
+    while found.id != code.id:
+        found = found.parent
+        if found.type in _BODIES:  # of a lambda, or of another class
+            return False
+        if label and found.type == "labeled_statement" and text_of(children(found)[0]) == label:
+            return False
+        if not label and found.type in inner:
+            return False
+    return True
+
+
+def _is_enum(case: Node) -> bool:
+    """Whether a label of a switch is the name of a constant of an enum."""
+    return bool(case.type == "identifier")
 
 
 def default_of(value: Value) -> object:
     """Return the default in ``params.getInt("limit", 4)``; None if there is none."""
     last = value.arguments[-1] if isinstance(value, Made) and len(value.arguments) > 1 else None
     return last.value if isinstance(last, Constant) else None
-
-
-_DONE = _Returned(None)

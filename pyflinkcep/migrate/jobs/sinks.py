@@ -7,27 +7,13 @@ import re
 
 import attrs
 
+from pyflinkcep.migrate.chains.flow import SINKS
 from pyflinkcep.migrate.chains.lookup import simple_name
 from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Stream
 from pyflinkcep.migrate.java.source import line_of, text_of
 from pyflinkcep.migrate.translation import code_of
 
 __all__ = ["SINKS", "Sink", "sink_of"]
-
-SINKS = frozenset(
-    [
-        "print",
-        "printToErr",
-        "addSink",
-        "sinkTo",
-        "writeAsText",
-        "writeAsCsv",
-        "writeToSocket",
-        "executeAndCollect",
-        "writeUsingOutputFormat",
-    ]
-)
-"""The calls that end a stream."""
 
 
 @attrs.frozen

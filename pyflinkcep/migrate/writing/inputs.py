@@ -223,7 +223,7 @@ class InputWriter:
         code = stream.call.code
         where = place(code)
         name = self.module.name(snake(f"{stream.call.method}_{stream.name or 'events'}"))
-        arguments = code.node.child_by_field_name("arguments")
+        arguments = code.node.child_by_field_name("arguments") or code.node
         java = "\n".join(f"# {line}".rstrip() for line in text_of(arguments).splitlines()[:40])
         lines = [docstring(f"TODO: do what {where} does"), java]
         lines.append(f'raise NotImplementedError("{where} is not translated")')
@@ -231,7 +231,9 @@ class InputWriter:
         body = indented("\n".join(lines))
         given = "".join(f", _other_{n}: DataFrame" for n in range(1, len(others) + 1))
         self.module.function(f"def {name}(_rows: DataFrame{given}) -> DataFrame:\n{body}")
-        self._note(code, f"{stream.call.method}() of a stream: write {name}()")
+        is_choice = stream.call.method == "choose"
+        what = "one of two streams" if is_choice else f"{stream.call.method}() of a stream"
+        self._note(code, f"{what}: write {name}()")
         return f"{name}({', '.join([before, *others])})"
 
     # --- sources

@@ -9,7 +9,7 @@ import attrs
 
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS, STATEMENTS
 from pyflinkcep.migrate.chains.lookup import snake
-from pyflinkcep.migrate.chains.values import Call, Stream, Tag
+from pyflinkcep.migrate.chains.values import Call, Code, Stream, Tag
 from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.java.source import line_of
 from pyflinkcep.migrate.jobs.sinks import SINKS, Sink, sink_of
@@ -42,6 +42,8 @@ class JobWriter:
         What the method does with streams, in order.
     notes : list of Note
         What to look at.
+    gaps : list of Code
+        What the method does that is not followed.
     statements : int
         How many statements with MATCH_RECOGNIZE were written.
     checked : list of Checked
@@ -54,6 +56,7 @@ class JobWriter:
     streams: list[Stream]
     settings: list[Call]
     app: str
+    gaps: list[Code] = attrs.field(factory=list)
     notes: list[Note] = attrs.field(factory=list)
     checked: list[Checked] = attrs.field(factory=list)
     _lines: list[str] = attrs.field(factory=list)
@@ -90,6 +93,8 @@ class JobWriter:
             self._results.write(stream)
         for stream in [*ends, *loose]:
             if self._is_given(stream):
+                if stream in ends:
+                    self._given_end(stream)
                 continue
             if stream in ends:
                 self._end(stream)
@@ -97,6 +102,7 @@ class JobWriter:
                 self._variable(stream)
         self._unused()
         self._left_out({id(stream) for stream in ends}, used)
+        self._gaps()
         if self._lines or written:
             self._main()
         return bool(ends or loose or written or given)
@@ -122,6 +128,23 @@ class JobWriter:
             elif method not in STATEMENTS or any(self._of_pattern(i) for i in stream.inputs):
                 what = f"{method}() of a stream is left out: write that part of the job"
                 self._note(stream, what)
+
+    def _gaps(self) -> None:
+        """Write functions that raise for what is not followed, and call them first."""
+        for code in {(one.source.file, one.node.start_byte): one for one in self.gaps}.values():
+            lines = [docstring(f"TODO: do what {place(code)} does"), *self.patterns.left(code)]
+            name = self.module.name(f"part_of_line_{line_of(code.node)}")
+            body = indented("\n".join(lines))
+            self.module.function(f"def {name}() -> None:\n{body}")
+            what = f"what is done with streams here is not followed: write {name}()"
+            self.notes.append(Note(code.source.file, line_of(code.node), what))
+            self._lines.insert(0, f"{name}()")
+
+    def _given_end(self, stream: Stream) -> None:
+        """Note where results of a stream go that the method is given."""
+        method = stream.call.method
+        more = "" if method in ("print", "printToErr") else ": write that part of the job"
+        self._note(stream, f"{method}() of what is found is left out{more}")
 
     def _is_given(self, stream: Stream) -> bool:
         """Whether a stream begins with one that the method is given."""
@@ -317,7 +340,7 @@ class JobWriter:
             read = python_type(kind)
             kinds = {
                 "str": "",
-                "bool": ', action="store_true"',
+                "bool": ", action=argparse.BooleanOptionalAction, required=True",
                 "int": ", type=int, required=True",
                 "timedelta": ", type=lambda given: timedelta(seconds=float(given)), required=True",
             }

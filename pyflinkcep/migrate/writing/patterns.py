@@ -15,10 +15,11 @@ from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
     Constant,
-    Header,
+    Gap,
     Item,
     Link,
     Loop,
+    Scope,
     Skip,
     Symbol,
     Unknown,
@@ -34,6 +35,7 @@ from pyflinkcep.migrate.writing.text import chain, docstring, indented, quoted, 
 
 __all__ = ["PatternWriter", "stages_of"]
 
+_MOST_CALLS, _MOST_LINES = 400, 60
 Calls = list[tuple[str, list[str]]]
 
 
@@ -44,7 +46,7 @@ def stages_of(items: Sequence[Item]) -> Iterator[str]:
             yield from stages_of((*item.then, *item.otherwise))
         elif isinstance(item, Loop):
             yield from stages_of(item.body)
-        elif item.method == "begin" or item.method in STAGES:
+        elif isinstance(item, Call) and (item.method == "begin" or item.method in STAGES):
             first = item.arguments[0] if item.arguments else None
             if isinstance(first, Constant):
                 yield str(first.value)
@@ -61,6 +63,10 @@ class PatternWriter:
     ----------
     notes : list of Note
         What to look at.
+    calls : set of (str, int)
+        The calls of Flink's API that were written: their files, and where they end.
+    marked : list of Code
+        The Java for which there is something that raises.
     """
 
     module: Module
@@ -69,6 +75,8 @@ class PatternWriter:
     written: dict[int, tuple[str, tuple[tuple[str, str], ...]]] = attrs.field(factory=dict)
     written_starts: set[int] = attrs.field(factory=set)
     seen_starts: set[int] = attrs.field(factory=set)
+    calls: set[tuple[str, int]] = attrs.field(factory=set)
+    marked: list[Code] = attrs.field(factory=list)
     _kept: list[Link] = attrs.field(factory=list)
     _stages: tuple[str, ...] = ()
     _stage: str = "event"
@@ -99,16 +107,23 @@ class PatternWriter:
         self.written_starts.add(link.begun.node.start_byte)
         return self.written[id(link)]
 
-    def missed(self, node: Node, source: Source) -> None:
+    def missed(self, node: Node, source: Source, name: str = "missed_pattern") -> None:
         """Write a function that raises, for a pattern that could not be followed."""
-        where = f"{source.file.rsplit('/', 1)[-1]}:{line_of(node)}"
         self.module.use("from pyflinkcep import Pattern")
-        java = [f"# {line}".rstrip() for line in text_of(node).splitlines()]
-        lines = [docstring(f"TODO: build the pattern of {where}"), *java]
-        body = indented("\n".join([*lines, f'raise NotImplementedError("{where}")']))
-        self.module.function(f"def {self.module.name('missed_pattern')}() -> Pattern:\n{body}")
+        code = Code(node, source, Scope(source))
+        lines = [docstring(f"TODO: build the pattern of {place(code)}"), *self.left(code)]
+        body = indented("\n".join(lines))
+        self.module.function(f"def {self.module.name(name)}() -> Pattern:\n{body}")
         note = Note(source.file, line_of(node), "a pattern that could not be followed: write it")
         self.notes.append(note)
+
+    def left(self, code: Code) -> list[str]:
+        """Return statements that raise, with the Java in whose place they are."""
+        self.marked.append(code)
+        java = text_of(code.node).splitlines()
+        more = ["# …"] if len(java) > _MOST_LINES else []
+        shown = [f"# {line}".rstrip() for line in java[:_MOST_LINES]]
+        return [*shown, *more, f"raise NotImplementedError({quoted(place(code))})"]
 
     # --- statements
 
@@ -135,15 +150,17 @@ class PatternWriter:
                 start = "pattern" if begun else "Pattern"
                 self._straight(run, event_type, "pattern = ", start, indent)
                 begun, run = True, []
-            if isinstance(item, Branch):
+            if isinstance(item, Gap):
+                self._lines += [f"# TODO: do what {place(item.code)} does", *self.left(item.code)]
+                what = "a pattern is changed where it could not be followed: write that"
+                self.notes.append(Note(item.code.source.file, line_of(item.code.node), what))
+            elif isinstance(item, Branch):
                 begun = self._branch(item, event_type, indent, begun=begun)
             elif isinstance(item, Loop):
-                if item.header.over is not None:
-                    self._need(item.header.over)
+                self._need(item.header.over)
                 counter, given = item.header.counter, set(self._parameters)
-                self._nested(
-                    _header(item.header, self.module), item.body, event_type, indent, begun=begun
-                )
+                header = f"for {counter} in {self.module.python_of(item.header.over)}:"
+                self._nested(header, item.body, event_type, indent, begun=begun)
                 if counter not in given:  # it is a variable of the loop
                     self._parameters.pop(counter, None)
         return begun
@@ -177,6 +194,11 @@ class PatternWriter:
     def _straight(
         self, items: Sequence[Item], event_type: str | None, prefix: str, start: str, indent: int
     ) -> None:
+        if len(items) > _MOST_CALLS:  # a longer expression is too deep for Python
+            first, rest = items[:_MOST_CALLS], items[_MOST_CALLS:]
+            self._straight(first, event_type, "pattern = ", start, indent)
+            self._straight(rest, event_type, prefix, "pattern", indent)
+            return
         calls: Calls = []
         kind = event_type
         for item in items:
@@ -194,6 +216,7 @@ class PatternWriter:
         self, call: Call, event_type: str | None, indent: int
     ) -> tuple[tuple[str, list[str]] | None, str | None]:
         """Return a call as Python, and the class of the events of the calls after it."""
+        self.calls.add((call.code.source.file, call.code.node.end_byte))
         if call.method in CONDITIONS:
             return self._condition(call, event_type), event_type
         if call.method == "begin":
@@ -253,18 +276,23 @@ class PatternWriter:
             if written.startswith("WithinType.") or written in _WITHIN:
                 self.module.use("from pyflinkcep import WithinType")
                 return f"WithinType.{written.rsplit('.', 1)[-1]}"
-            return self._unknown(call, written, node)
+            lost = isinstance(value, Unknown) and value.lost
+            return self._unknown(call, written, node, lost=lost)
         code = code_of(value)
         node = call.code.node if code is None else code.node
         return self._unknown(call, text_of(node), node)
 
-    def _unknown(self, call: Call, written: str, node: object) -> str:
+    def _unknown(self, call: Call, written: str, node: object, *, lost: bool = False) -> str:
         """Return a parameter for a value that the source does not say."""
         kind = "String" if call.method in (*STAGES, "begin") else "int"
         kind = "Duration" if call.method == "within" else kind
         name = snake(written.rsplit(".", 1)[-1].removesuffix("()").removeprefix("get"))
         name = name if name.isidentifier() and len(name) < 40 else snake(f"{call.method}_value")
-        self._note(call, f"{written} is not known before the program runs: it became a parameter")
+        what = "not known before the program runs: it became a parameter"
+        if lost:
+            what = "changed where it is not followed: write that part of the job"
+            written = text_of(call.code.node.child_by_field_name("arguments"))
+        self._note(call, f"{written} is {what}")
         self._parameters[name] = kind
         return name
 
@@ -314,12 +342,6 @@ class PatternWriter:
 
     def _note(self, call: Call, what: str) -> None:
         self.notes.append(Note(call.code.source.file, line_of(call.code.node), what))
-
-
-def _header(of: Header, module: Module) -> str:
-    if of.over is None:
-        return "for _ in range(0):  # TODO: how often"
-    return f"for {of.counter} in {module.python_of(of.over)}:"
 
 
 def _stage_name(call: Call) -> str:
