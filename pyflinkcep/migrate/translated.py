@@ -79,9 +79,18 @@ class TranslatedFunction(Translated):
         Whether it also handles timed-out partial matches.
     output_tags : tuple of (str, str or None)
         The names of the tags that it writes to with ``ctx.output``, and the schemas of their rows.
+    rows : tuple of (str, str)
+        What the rows are, by the name of a tag, which is empty for the main output: a ``dict``, a
+        ``tuple``, an object ``itself``, or ``null``.
     """
 
     output_type: str | None = None
     result: str = "?"
     handles_timeouts: bool = False
     output_tags: tuple[tuple[str, str | None], ...] = ()
+    rows: tuple[tuple[str, str], ...] = ()
+
+    def rows_are(self, kind: str, tag: str = "") -> bool:
+        """Whether all rows of an output are of a kind."""
+        kinds = {found for name, found in self.rows if name == tag}
+        return kinds == {kind} or (kind == "itself" and kinds == {kind, "null"})

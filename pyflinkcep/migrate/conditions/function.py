@@ -13,7 +13,7 @@ import attrs
 from pyflinkcep.migrate.conditions.known import expression_of
 from pyflinkcep.migrate.conditions.state import fields_of_body, fields_of_object, locals_around
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of, read_type
-from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.project import Project, filled
 from pyflinkcep.migrate.java.source import Node, Source, children, lambda_of, line_of, text_of
 from pyflinkcep.migrate.java.types import UNKNOWN
 from pyflinkcep.migrate.meaning.lambdas import parameters_of
@@ -62,6 +62,10 @@ class Function:
         The variables around the function.
     anonymous : bool
         Whether it is a method of an anonymous class.
+    variables : tuple of str
+        The type variables of its class.
+    types : dict of str to JavaType
+        What they stand for.
     """
 
     parameters: tuple[tuple[str, JavaType], ...]
@@ -80,6 +84,19 @@ class Function:
     hidden: frozenset[str] = frozenset()
     around: frozenset[str] = frozenset()
     anonymous: bool = False
+    variables: tuple[str, ...] = ()
+    types: dict[str, JavaType] = attrs.field(factory=dict)
+
+    def of_types(self, types: dict[str, JavaType]) -> Function:
+        """Return the function with types in place of type variables."""
+        return attrs.evolve(
+            self,
+            parameters=tuple((name, filled(type_, types)) for name, type_ in self.parameters),
+            event_type=filled(self.event_type, types),
+            result_type=filled(self.result_type, types),
+            type_arguments=tuple(filled(type_, types) for type_ in self.type_arguments),
+            types={**self.types, **types},
+        )
 
     @property
     def is_block(self) -> bool:
@@ -97,6 +114,7 @@ def reader_of(function: Function, findings: Findings, known: Mapping[str, Any]) 
         dynamic=function.dynamic,
         around=function.around,
         anonymous=function.anonymous,
+        types=dict(function.types),
     )
     for name, value in known.items():
         known_value = expression_of(value, function.project)
@@ -242,7 +260,9 @@ class _Finder:
         owner = method.owner or of
         found = self._method(method, owner.source, owner, above, fields, {})
         doc = found.doc or javadoc(of.node)
-        return attrs.evolve(found, class_name=of.name, doc=doc, dynamic=of, hidden=hidden)
+        made = attrs.evolve(found, class_name=of.name, doc=doc, dynamic=of, hidden=hidden)
+        types = dict(zip(of.variables, type_.args, strict=False))
+        return attrs.evolve(made, variables=of.variables).of_types(types)
 
     def _reader(self, source: Source, within: JavaClass | None) -> Reader:
         """Return a reader of what is given to a constructor or method."""

@@ -125,14 +125,22 @@ class _Translator:
     known: Mapping[str, Any]
     event_type: str | None
     columns: dict[str, str] = attrs.field(factory=dict)
+    rows: list[tuple[str, str]] = attrs.field(factory=list)
 
     def _find(self, methods: tuple[str, ...]) -> Function:
-        return function_of(self.node, self.source, self.project, methods, self.findings, self.known)
+        found = function_of(
+            self.node, self.source, self.project, methods, self.findings, self.known
+        )
+        open_ = [name for name in found.variables if name not in found.types]
+        events = found.type_arguments[0].name if found.type_arguments else ""
+        if events in open_ and self.event_type:  # new Function<>()
+            return found.of_types({events: written_type(self.event_type)})
+        return found
 
     def _event(self, function: Function) -> JavaType:
         written = function.parameters[0][1] if function.parameters else UNKNOWN
-        if len(written.args) == 2 and written.args[1].args:
-            return written.args[1].args[0]
+        if len(written.args) == 2 and written.args[1].name != "?":
+            return written.args[1].args[0] if written.args[1].args else written.args[1]
         if function.event_type.name not in ("?", "T"):
             return function.event_type
         return written_type(self.event_type) if self.event_type else UNKNOWN
@@ -148,7 +156,8 @@ class _Translator:
             raise Untranslatable(
                 f"a function of {len(function.parameters)} parameters", line_of(self.node)
             )
-        match = JavaType("Map", (JavaType("String"), JavaType("List", (event,))))
+        events = event if _has_one_each(function) else JavaType("List", (event,))
+        match = JavaType("Map", (JavaType("String"), events))
         for (java, _), python in zip(function.parameters, names, strict=True):
             reader.scope.values[java] = Var(python, _TYPES.get(python, match))
         return reader
@@ -217,6 +226,7 @@ class _Translator:
             output_tags=tuple(self.findings.tags.items()),
             captured=tuple(self.findings.captured),
             columns=tuple(self.columns.items()),
+            rows=tuple(dict.fromkeys(self.rows)),
         )
 
     def body(self, function: Function, kind: str) -> _Body:
@@ -243,6 +253,10 @@ class _Translator:
             python.made.add("event")
         elif kind not in _OF_EVENT and is_plain(reader.event_type):
             before = [f"match = {python.use('values_of')}(match)"]
+        if kind not in _OF_EVENT and _has_one_each(function):
+            before.append("match = {name: events[-1] for name, events in match.items()}")
+            what = "a match has one event of each stage, as before Flink 1.3: here the last one"
+            self.findings.note(self.source.file, line_of(function.body), what)
         write, ddl = self._row_writer(python, result), None
         if result.name in JSON_OBJECTS:
             ddl = json_columns(statements, self.project, self.source)
@@ -255,7 +269,12 @@ class _Translator:
         return _Body(body, result, ddl=ddl)
 
     def _row_writer(self, python: Python, result: JavaType) -> Callable[[Expression], str]:
-        return lambda value: row_of(python, value, result, self.project, self.source)
+        def write(value: Expression) -> str:
+            row, kind = row_of(python, value, result, self.project, self.source)
+            self.rows.append(("", kind))
+            return row
+
+        return write
 
     def _output_writer(self, python: Python) -> Callable[[Call], str]:
         def write(call: Call) -> str:
@@ -264,7 +283,8 @@ class _Translator:
                 raise Untranslatable("the output tag is not known here")
             type_ = tag.type.args[0] if tag.type.args else value.type
             self.findings.tags[str(tag.value)] = ddl_of(type_, self.project, self.source)
-            row = row_of(python, value, type_, self.project, self.source)
+            row, kind = row_of(python, value, type_, self.project, self.source)
+            self.rows.append((str(tag.value), kind))
             return f"ctx.output({python.write(tag)}, {row})"
 
         return write
@@ -339,6 +359,12 @@ def _changes_event(of: Statement) -> bool:
         case Set(target=Get(owner=Var(name="event"))):
             return True
     return False
+
+
+def _has_one_each(function: Function) -> bool:
+    """Whether a function is given one event of each stage, as before Flink 1.3."""
+    args = function.parameters[0][1].args if function.parameters else ()
+    return len(args) == 2 and not args[1].args and args[1].name not in ("?", "List", "Object")
 
 
 _OF_EVENT = ("map", "flatMap", "element")

@@ -76,28 +76,32 @@ def json_columns(
 
 def row_of(
     python: Python, value: Expression, type_: JavaType, project: Project, source: Source | None
-) -> str:
-    """Return a result as a row: an object as it is, any other value in a tuple."""
+) -> tuple[str, str]:
+    """
+    Return a result as a row, and what that is.
+
+    It is a ``dict`` of a new object, a ``tuple``, or the object ``itself``; ``null`` is none.
+    """
     if isinstance(value, Const) and value.value is None:
-        return "None"
+        return "None", "null"
     known = value.type if value.type.name not in ("?", "null", "Object") else type_
     if isinstance(value, Choice):
         known = value.yes.type if value.yes.type.name != "null" else value.no.type
     if isinstance(value, Make) and value.type.name.startswith("Tuple"):
         inner = ", ".join(python.write(field) for _, field in value.fields)
-        return f"({inner},)" if len(value.fields) == 1 else f"({inner})"
+        return f"({inner},)" if len(value.fields) == 1 else f"({inner})", "tuple"
     of = project.find(known.name, source) if not known.dims else None
     is_object = (of is not None and of.kind != "enum") or isinstance(value, Make)
     is_new = isinstance(value, Make) or (isinstance(value, Var) and value.name in python.made)
     if of is not None and of.kind != "enum" and not is_new:
         names = ", ".join(map(constant, column_names(of, project)))
-        return f"{python.use('row_of')}({python.write(value)}, {names})"
+        return f"{python.use('row_of')}({python.write(value)}, {names})", "tuple"
     listed = _rows_of(python, value, known, project, source)
     if listed is not None:
-        return f"({listed},)"
+        return f"({listed},)", "tuple"
     if is_object or known.name.startswith("Tuple") or known.name in ("?", "Row"):
-        return python.write(value)
-    return f"({python.write(value)},)"
+        return python.write(value), "dict" if is_new else "itself"
+    return f"({python.write(value)},)", "tuple"
 
 
 def _rows_of(

@@ -10,7 +10,7 @@ import attrs
 from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType, Method, class_of
 from pyflinkcep.migrate.java.source import Source
 
-__all__ = ["Project", "capitalized", "property_of"]
+__all__ = ["Project", "capitalized", "filled", "property_of"]
 
 _GETTERS = frozenset({"@Data", "@Value", "@Getter"})
 
@@ -207,7 +207,7 @@ class Project:
         if owner is of or not owner.variables:
             return field
         arguments = self._arguments(of, owner)
-        return attrs.evolve(field, type=_filled(field.type, arguments)) if arguments else field
+        return attrs.evolve(field, type=filled(field.type, arguments)) if arguments else field
 
     def _arguments(self, of: JavaClass, owner: JavaClass) -> dict[str, JavaType]:
         """Return what a class gives for the type parameters of one above it."""
@@ -217,8 +217,8 @@ class Project:
             for type_ in (*([one.superclass] if one.superclass else []), *one.interfaces):
                 above = self.find(type_.name, one.source, one)
                 if above is not None and above is not one:
-                    filled = [_filled(argument, own) for argument in type_.args]
-                    names = dict(zip(above.variables, filled, strict=False))
+                    arguments = [filled(argument, own) for argument in type_.args]
+                    names = dict(zip(above.variables, arguments, strict=False))
                     given.setdefault(above.full_name, names)
         return given.get(owner.full_name, {})
 
@@ -288,12 +288,12 @@ class Project:
         return None
 
 
-def _filled(type_: JavaType, given: dict[str, JavaType]) -> JavaType:
+def filled(type_: JavaType, given: dict[str, JavaType]) -> JavaType:
     """Return a type with types in place of its variables."""
     found = given.get(type_.name)
     if found is not None:
         return attrs.evolve(found, dims=found.dims + type_.dims)
-    return attrs.evolve(type_, args=tuple(_filled(one, given) for one in type_.args))
+    return attrs.evolve(type_, args=tuple(filled(one, given) for one in type_.args))
 
 
 def capitalized(name: str) -> str:

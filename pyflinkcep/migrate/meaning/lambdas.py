@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pyflinkcep.migrate.java.declarations import JavaType, read_type
+from pyflinkcep.migrate.java.project import filled
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import UNKNOWN
 from pyflinkcep.migrate.meaning.bodies import folded_body
@@ -43,6 +44,7 @@ def read_lambda(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lam
     names = []
     for place, (name, type_) in enumerate(parameters_of(node)):
         given = types[place] if place < len(types) else UNKNOWN
+        type_ = filled(type_, reader.scope.types)
         variable = inner.scope.declare(name, given if type_ == UNKNOWN else type_)
         names.append(variable.name)
     body = node.child_by_field_name("body")

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pyflinkcep.migrate.java.declarations import JavaType, read_type
+from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.source import Node, children
 from pyflinkcep.migrate.java.types import INT, STRING
 from pyflinkcep.migrate.meaning.construction import as_row, constructed, default, made
@@ -26,7 +26,7 @@ _EMPTY = {
 
 def read_creation(reader: Reading, node: Node) -> Expression:
     """Return what ``new`` makes."""
-    type_ = read_type(node.child_by_field_name("type"))
+    type_ = reader.type_at(node.child_by_field_name("type"))
     function = _function(reader, node, type_)
     if function is not None:
         return function
@@ -42,7 +42,11 @@ def read_creation(reader: Reading, node: Node) -> Expression:
     if type_.name in _EMPTY and len(values) == 1:
         if isinstance(values[0], Call) and values[0].name == "List.of":
             return Call("List.of", values[0].operands, JavaType(type_.name, values[0].type.args))
-        return Call("copy of", values, type_)
+        if _EMPTY[type_.name] == "Map.of":
+            args = type_.args or values[0].type.args
+            return Call("copy of map", values, JavaType(type_.name, args))
+        args = type_.args or values[0].type.args[:1]
+        return Call("copy of", values, JavaType(type_.name, args))
     if type_.name in ("JSONObject", "ObjectNode", "JsonObject") and not values:
         return Call("Map.of", (), JavaType("JSONObject"))
     if type_.name == "BigDecimal" and len(values) == 1 and isinstance(values[0], Const):

@@ -171,7 +171,7 @@ class Operators(Reading):
         return Call("assign", (target, self.assigned(value, target.type)), target.type)
 
     def _cast_expression(self, node: Node) -> Expression:
-        type_ = read_type(node.child_by_field_name("type"))
+        type_ = self.type_at(node.child_by_field_name("type"))
         return self.cast(self.read(node.child_by_field_name("value")), type_)
 
     def cast(self, value: Expression, type_: JavaType) -> Expression:

@@ -10,6 +10,7 @@ from pyflinkcep.migrate.meaning.python_writers import (
     PythonWriter,
     Writer,
     dereferenced,
+    function,
     helper,
     method,
     regex,
@@ -102,7 +103,7 @@ def _joined(writer: PythonWriter, operands: Operands) -> tuple[str, int]:
 
 
 GROUPS: dict[str, Writer] = {
-    "Map.of": _map_of, "Set.of": _set_of, "matcher": _matcher,
+    "Map.of": _map_of, "copy of map": function("dict"), "Set.of": _set_of, "matcher": _matcher,
     "Matcher.matches": method("matches"), "Matcher.find": method("find"),
     "Matcher.group": method("group"), "List.containsAll": _contains_all, "List.subList": _part,
     "List.indexOf": helper("index_in"), "List.sort": _sorted_in_place, "List.removeIf": _removed,

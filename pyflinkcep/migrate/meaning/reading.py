@@ -10,9 +10,10 @@ from typing import Any, Self
 import attrs
 
 from pyflinkcep.migrate.java.constants import converted, promoted
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
 from pyflinkcep.migrate.java.literals import Constant
 from pyflinkcep.migrate.java.overloads import chosen
+from pyflinkcep.migrate.java.project import filled
 from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.java.types import (
     BOOLEAN,
@@ -86,6 +87,10 @@ class Reading(ABC):
     def no(self, node: Node, what: str) -> Untranslatable:
         """Make the error for something without a translation."""
         return Untranslatable(what, line_of(node))
+
+    def type_at(self, node: Node | None) -> JavaType:
+        """Return the type that a node writes, with types in place of variables."""
+        return filled(read_type(node), self.scope.types)
 
     def note(self, node: Node, what: str) -> None:
         """Add a note about a node."""

@@ -112,6 +112,8 @@ class Scope:
         The fields that are local variables around a function, which only the function sees.
     anonymous : bool
         Whether this is a method of an anonymous class, above which `dynamic` is.
+    types : dict of str to JavaType
+        What the type variables of the class stand for.
     """
 
     source: Source
@@ -124,6 +126,7 @@ class Scope:
     dynamic: JavaClass | None = None
     around: frozenset[str] = frozenset()
     anonymous: bool = False
+    types: dict[str, JavaType] = attrs.field(factory=dict)
 
     def declare(self, name: str, type_: JavaType) -> Var:
         """Add a variable; its name in Python is free."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import JavaType, read_type
+from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN, INT, STRING, UNKNOWN, unboxed
 from pyflinkcep.migrate.meaning.cases import case_labels, is_case
@@ -74,7 +74,7 @@ def read_statements(reader: Reading, nodes: list[Node]) -> tuple[Statement, ...]
 
 
 def _local(reader: Reading, node: Node) -> list[Statement]:
-    written = read_type(node.child_by_field_name("type"))
+    written = reader.type_at(node.child_by_field_name("type"))
     found: list[Statement] = []
     for part in node.children_by_field_name("declarator"):
         name, value_node = (part.child_by_field_name(field) for field in ("name", "value"))
@@ -212,7 +212,7 @@ def _if(reader: Reading, node: Node) -> list[Statement]:
 
 def _for_each(reader: Reading, node: Node) -> list[Statement]:
     iterable = reader.read(node.child_by_field_name("value"))
-    written = read_type(node.child_by_field_name("type"))
+    written = reader.type_at(node.child_by_field_name("type"))
     element = element_of(iterable.type)
     type_ = element if written == UNKNOWN or (written.name == element.name) else written
     inner = reader.within_block()

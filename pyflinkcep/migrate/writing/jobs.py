@@ -183,11 +183,18 @@ class JobWriter:
         if self._is_result(stream):
             return self._result(stream)
         method = stream.call.method
-        if method == "getSideOutput" and stream.inputs:
+        if method == "getSideOutput" and self._is_of_result(stream):
             return self._side_output(stream)
         if self._of_pattern(stream) and stream.inputs:
             return self._after(stream)
         return self._input(stream)
+
+    def _is_of_result(self, stream: Stream) -> bool:
+        """Whether a stream is a side output of matches, rather than of a function of rows."""
+        of = stream.inputs[0] if stream.inputs else stream
+        while of.inputs and of.call.method in SAME_EVENTS and not self._is_result(of):
+            of = of.inputs[0]
+        return self._is_result(of)
 
     def _input(self, stream: Stream) -> str:
         made = self._inputs.write(stream)
@@ -342,6 +349,9 @@ class JobWriter:
                 "str": "",
                 "bool": ", action=argparse.BooleanOptionalAction, required=True",
                 "int": ", type=int, required=True",
+                "AfterMatchSkipStrategy": (
+                    ", type=lambda given: getattr(AfterMatchSkipStrategy, given)(), required=True"
+                ),
                 "timedelta": ", type=lambda given: timedelta(seconds=float(given)), required=True",
             }
             more = kinds.get(read, ", type=float, required=True")

@@ -34,6 +34,7 @@ _TYPES = {
     "Double": "float",
     "Duration": "timedelta",
     "Time": "timedelta",
+    "AfterMatchSkipStrategy": "AfterMatchSkipStrategy",
 }
 
 

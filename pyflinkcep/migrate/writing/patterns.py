@@ -99,6 +99,8 @@ class PatternWriter:
         signature = ", ".join(f"{name}: {python_type(kind)}" for name, kind in parameters)
         if "timedelta" in signature:
             self.module.use("from datetime import timedelta")
+        if "AfterMatchSkipStrategy" in signature:
+            self.module.use("from pyflinkcep import AfterMatchSkipStrategy")
         summary, more = _documented(link)
         body = indented("\n".join([docstring(summary, more), *self._lines]))
         self.module.function(f"def {name}({signature}) -> Pattern:\n{body}")
@@ -225,7 +227,9 @@ class PatternWriter:
             self._stage = _stage_name(call)
         if call.method == "subtype":
             return self._subtype(call)
-        arguments = [self._argument(call, value, indent) for value in call.arguments]
+        arguments = [
+            self._argument(call, value, indent, place) for place, value in enumerate(call.arguments)
+        ]
         return (call.method, arguments), event_type
 
     def _condition(self, call: Call, event_type: str | None) -> tuple[str, list[str]] | None:
@@ -261,7 +265,7 @@ class PatternWriter:
         self._note(call, f"subtype({kind}.class) became a test of the column {column!r}")
         return ("where", [quoted(sql)]), kind
 
-    def _argument(self, call: Call, value: Value, indent: int) -> str:
+    def _argument(self, call: Call, value: Value, indent: int, place: int) -> str:
         if isinstance(value, Constant) and not isinstance(value.value, tuple):
             return self._constant(value.value)
         if isinstance(value, Symbol):
@@ -277,15 +281,18 @@ class PatternWriter:
                 self.module.use("from pyflinkcep import WithinType")
                 return f"WithinType.{written.rsplit('.', 1)[-1]}"
             lost = isinstance(value, Unknown) and value.lost
-            return self._unknown(call, written, node, lost=lost)
+            return self._unknown(call, written, node, place, lost=lost)
         code = code_of(value)
         node = call.code.node if code is None else code.node
-        return self._unknown(call, text_of(node), node)
+        return self._unknown(call, text_of(node), node, place)
 
-    def _unknown(self, call: Call, written: str, node: object, *, lost: bool = False) -> str:
+    def _unknown(
+        self, call: Call, written: str, node: object, place: int, *, lost: bool = False
+    ) -> str:
         """Return a parameter for a value that the source does not say."""
         kind = "String" if call.method in (*STAGES, "begin") else "int"
         kind = "Duration" if call.method == "within" else kind
+        kind = "AfterMatchSkipStrategy" if call.method == "begin" and place else kind
         name = snake(written.rsplit(".", 1)[-1].removesuffix("()").removeprefix("get"))
         name = name if name.isidentifier() and len(name) < 40 else snake(f"{call.method}_value")
         what = "not known before the program runs: it became a parameter"

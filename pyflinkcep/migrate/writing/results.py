@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import re
-
 import attrs
 
 from pyflinkcep.migrate.chains.lookup import enclosing, snake
@@ -266,8 +264,8 @@ class ResultWriter:
         self._codes[id(made)] = code
         self.notes.extend(made.notes)
         for tag, ddl in made.output_tags:
-            is_new = re.search(r"ctx\.output\(\w+, \{", made.python or "") is not None
-            is_event = ddl is not None and ddl == self._event_columns and not is_new
+            is_event = ddl is not None and ddl == self._event_columns
+            is_event = is_event and made.rows_are("itself", tag)
             more = f", {self._more_columns}" if is_event and self._more_columns else ""
             self._make_tag(tag, ddl and f"{ddl}{more}")
         return made
@@ -296,15 +294,13 @@ class ResultWriter:
 
     def _are_events(self, made: TranslatedFunction) -> bool:
         """Whether the rows are events as they are, with the columns that were added."""
-        is_new = re.search(r"\(\{|return \{|return \(", made.python or "") is not None
-        return made.output_type == self._event_columns and not is_new
+        return made.output_type == self._event_columns and made.rows_are("itself")
 
     def _with_time(self, function: str, made: TranslatedFunction) -> str | None:
         """Write a function that adds the time of a match to its row."""
-        returns = re.findall(r"^\s+return (.)", made.python or "", re.MULTILINE)
-        if set(returns) not in ({"{"}, {"("}):
+        if not made.rows_are("tuple") and not made.rows_are("dict"):
             return None
-        row = "(*row, time)" if returns[0] == "(" else f'{{**row, "{EVENT_TIME}": time}}'
+        row = "(*row, time)" if made.rows_are("tuple") else f'{{**row, "{EVENT_TIME}": time}}'
         name = self.module.name(f"timed_{self._row_name}")
         events = "event for events in match.values() for event in events"
         body = indented(
