@@ -26,7 +26,6 @@ COUNTERS = (
     "endedByNotStage",
     "stateBytesRead",
     "stateBytesWritten",
-    "packingMs",
     "unpackingMs",
     "matchingMs",
     "stateMs",
@@ -46,7 +45,7 @@ GAUGES = (
 )
 """The observed metrics that are about what is left after a micro-batch; times in milliseconds."""
 
-_OWN = frozenset(["numMatches", "packingMs", "stateBytesRead"])
+_OWN = frozenset(["numMatches", "unpackingMs", "stateBytesRead"])
 """What tells the metrics of a pattern from those that users observe."""
 
 _MOST_ENDED = 20

@@ -112,7 +112,7 @@ def _charts(times: Sequence[float], own: Sequence[PatternPoint]) -> Iterator[str
     yield chart("State", times, lines)
     moved = {"read": "stateBytesRead", "written": "stateBytesWritten"}
     yield chart("State moved", times, [_counter(own, *each) for each in moved.items()], "B")
-    work = {"packing": "packingMs", "unpacking": "unpackingMs"}
+    work = {"unpacking": "unpackingMs"}
     work |= {"matching": "matchingMs", "state": "stateMs"}
     lines = [_counter(own, *each, lambda ms: ms / 1000) for each in work.items()]
     yield chart("Time of all tasks", times, lines, "s")

@@ -28,7 +28,6 @@ _TOTALS = {
     ),
     "stateBytesRead": ("state_read_bytes_total", {}, 1, "State read"),
     "stateBytesWritten": ("state_written_bytes_total", {}, 1, "State written"),
-    "packingMs": ("work_seconds_total", {"part": "packing"}, 1e-3, "Time of all tasks"),
     "unpackingMs": ("work_seconds_total", {"part": "unpacking"}, 1e-3, "Time of all tasks"),
     "matchingMs": ("work_seconds_total", {"part": "matching"}, 1e-3, "Time of all tasks"),
     "stateMs": ("work_seconds_total", {"part": "state"}, 1e-3, "Time of all tasks"),

@@ -86,7 +86,6 @@ class BucketWorker:
         """Process a bucket's new events, and the watermark of the micro-batch."""
         names = (
             "partition", "position", "data", "dropped", "latest", "spans", NULLS, "nullRecords",
-            "packingNanos",
         )  # fmt: skip
         packed = [
             row for frame in rows for row in zip(*(frame[name] for name in names), strict=True)
@@ -103,8 +102,7 @@ class BucketWorker:
                 [row[3] for row in packed if row[3] is not None],
                 [read_spans(row[5]) for row in packed if row[5] is not None],
             )
-        packing = sum(int(row[8]) for row in packed)
-        results = self._run(key, arrivals, now, is_expired=False, packing=packing)
+        results = self._run(key, arrivals, now, is_expired=False)
         nulls = [row[6] for row in packed if row[6] is not None]
         if nulls and NULLS in self._sides:
             results[0][NULLS] = write_table(pa.concat_tables(map(read_table, nulls)))
@@ -120,7 +118,7 @@ class BucketWorker:
         self._task.close()
 
     def _run(
-        self, key: Any, arrivals: Arrivals, now: int, *, is_expired: bool, packing: int = 0
+        self, key: Any, arrivals: Arrivals, now: int, *, is_expired: bool
     ) -> list[dict[str, Any]]:
         begun = time.perf_counter_ns()
         self._storage.read = self._storage.written = 0
@@ -133,7 +131,7 @@ class BucketWorker:
         rows = [result_row(self._task, output, self._storage, self._sides) for output in outputs]
         matching = work.matching.nanos
         state_nanos = time.perf_counter_ns() - begun - matching
-        spent = (packing, self._unpacking.take(), matching, state_nanos)
+        spent = (self._unpacking.take(), matching, state_nanos)
         for row, output in zip(rows, outputs, strict=True):
             last = output is outputs[-1]
             state, nanos = (work.state, spent) if last else (None, NO_TIME)

@@ -29,7 +29,6 @@ SUMS = (
     "numEventsHeld",
     "numEventsQueued",
     "numBuckets",
-    "packingNanos",
     "unpackingNanos",
     "matchingNanos",
     "stateNanos",
@@ -46,8 +45,8 @@ PATTERN_SUMS = (
 )
 """What is added up, of a pattern."""
 
-NO_TIME = (0, 0, 0, 0)
-"""The time spent in packing, in unpacking, in matching, and with state, where it is not told."""
+NO_TIME = (0, 0, 0)
+"""The time spent in unpacking, in matching, and with state, where it is not told."""
 
 LARGEST = "largestKey"
 """That of which the greatest is wanted."""
@@ -89,7 +88,7 @@ def numbers_of(
     found: Found,
     state: BucketState | None,
     watermark: int,
-    nanos: tuple[int, int, int, int] = NO_TIME,
+    nanos: tuple[int, int, int] = NO_TIME,
 ) -> list[int | None]:
     """
     Return the counters of a row, in the order of the names above and then by stage.
@@ -104,7 +103,7 @@ def numbers_of(
     watermark : int, epoch milliseconds
         The watermark that the bucket has reached.
     nanos : tuple of int
-        The time spent in packing, in unpacking, in matching, and with state.
+        The time spent in unpacking, in matching, and with state.
     """
     matches = int(np.count_nonzero(found.kinds))
     if found.rows is not None:

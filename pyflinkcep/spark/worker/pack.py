@@ -20,7 +20,6 @@ from pyflinkcep.matching.ordering import order_by_group
 from pyflinkcep.spark.arrow.ipc import write_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.ahead import joined, spans_of
-from pyflinkcep.spark.worker.counted import Stopwatch
 from pyflinkcep.spark.worker.runtime import partition_number
 from pyflinkcep.time import MIN_WATERMARK
 
@@ -48,7 +47,6 @@ PACKED = StructType(
         StructField("spans", BinaryType()),
         StructField("nulls", BinaryType()),
         StructField("nullRecords", LongType(), False),
-        StructField("packingNanos", LongType(), False),
     ]
 )
 """The schema of packed rows: events of a bucket, and where in the source they came from. Any of
@@ -57,7 +55,7 @@ or time. If the watermark moves
 within the micro-batch, each partition's last rows go to every bucket, with the latest event time of
 the partition, so that each bucket knows that of the whole micro-batch; otherwise a bucket knows
 that of the partitions it has events from. With ``maxAhead`` they have the spans of its event times
-too. One row of each partition's batches has the time that packing took.
+too.
 """
 
 _PACKED_BYTES = 8 << 20
@@ -109,14 +107,6 @@ def _spans_bytes(spans: Ints | None) -> bytes | None:
     return None if spans is None or not len(spans) else spans.astype("<i8").tobytes()
 
 
-def _timed(columns: Sequence[pa.Array], watch: Stopwatch) -> pa.RecordBatch:
-    """Return packed rows, the first of which has the time that packing them took."""
-    nanos = [watch.take()] + [0] * (len(columns[0]) - 1)
-    return pa.RecordBatch.from_arrays(
-        [*columns, pa.array(nanos, pa.int64())], names=PACKED.fieldNames()
-    )
-
-
 @attrs.frozen(eq=False)
 class PackTask:
     """
@@ -152,8 +142,14 @@ class PackTask:
     drops_nulls: bool = False
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Pack Arrow batches, some at a time, into one row for each bucket with events."""
-        number, watch = partition_number(), Stopwatch()
+        """
+        Pack Arrow batches, some at a time, into one row for each bucket with events.
+
+        The rows are the same whenever they are made of the same batches: if a shuffle file is lost,
+        Spark compares what it makes again with what others have read, and fails the query if that
+        differs.
+        """
+        number = partition_number()
         ids = np.asarray(self.key_groups.bucket_ids(), np.int32)
         position = size = 0
         latest, spans = MIN_WATERMARK, np.empty((0, 3), np.int64)
@@ -164,33 +160,26 @@ class PackTask:
             if not batch.num_rows:
                 continue
             if size >= _PACKED_BYTES:
-                with watch:
-                    packed = self._pack(kept, dropped, nulls, ids, (number, position), latest)
-                yield _timed(packed, watch)
+                yield self._pack(kept, dropped, nulls, ids, (number, position), latest)
                 kept, dropped, nulls, size, position = [], [], [], 0, position + 1
-            with watch:
-                whole = pa.Table.from_batches([batch])
-                if self.drops_nulls:
-                    whole, without = self._without_nulls(whole)
-                    nulls.append(without)
-                    latest = max(latest, self._latest(without))
-                times = self._times(whole)
-                if len(times):
-                    latest = max(latest, int(times.max()))
-                if self.max_ahead_ms is not None:
-                    more = spans_of(times, self.max_ahead_ms)
-                    spans = joined(np.concatenate([spans, more]), self.max_ahead_ms)
-                table, others = self._divide(whole, times)
-                kept.append(table)
-                dropped.append(others)
-                size += table.nbytes + others.nbytes
+            whole = pa.Table.from_batches([batch])
+            if self.drops_nulls:
+                whole, without = self._without_nulls(whole)
+                nulls.append(without)
+                latest = max(latest, self._latest(without))
+            times = self._times(whole)
+            if len(times):
+                latest = max(latest, int(times.max()))
+            if self.max_ahead_ms is not None:
+                more = spans_of(times, self.max_ahead_ms)
+                spans = joined(np.concatenate([spans, more]), self.max_ahead_ms)
+            table, others = self._divide(whole, times)
+            kept.append(table)
+            dropped.append(others)
+            size += table.nbytes + others.nbytes
         if kept:
-            with watch:
-                place = (number, position)
-                packed = self._pack(
-                    kept, dropped, nulls, ids, place, latest, spans, self.tells_latest
-                )
-            yield _timed(packed, watch)
+            place = (number, position)
+            yield self._pack(kept, dropped, nulls, ids, place, latest, spans, self.tells_latest)
 
     def _without_nulls(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
         """Return the events with key and time, and the others."""
@@ -235,8 +224,8 @@ class PackTask:
         latest: int,
         spans: Ints | None = None,
         for_all: bool = False,
-    ) -> list[pa.Array]:
-        """Return the columns but the last of a row for each bucket with events, or for all."""
+    ) -> pa.RecordBatch:
+        """Return a row for each bucket with events, or for all."""
         table, times = pa.concat_tables(kept).cast(self.schema), np.concatenate(dropped)
         groups = self.key_groups.groups(table.column(HASH).to_numpy())
         buckets = self.key_groups.buckets(groups)
@@ -254,7 +243,7 @@ class PackTask:
         rest = [None] * (len(data) - 1)
         others = [write_times(times) if len(times) else None, *rest]
         null_count = sum(part.num_rows for part in nulls)
-        return [
+        columns = [
             pa.array(ids[chosen]),
             pa.array(np.full(len(data), place[0], np.int32)),
             pa.array(np.full(len(data), place[1], np.int32)),
@@ -265,6 +254,7 @@ class PackTask:
             pa.array([self._written(nulls) if null_count else None, *rest], pa.binary()),
             pa.array([null_count] + [0] * len(rest), pa.int64()),
         ]
+        return pa.RecordBatch.from_arrays(columns, names=PACKED.fieldNames())
 
     def _written(self, nulls: Sequence[pa.Table]) -> bytes:
         """Return events without key or time as bytes, with the user's columns."""

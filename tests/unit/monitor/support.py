@@ -22,7 +22,6 @@ def progress(number: int, run: str = "run-1", **more: Any) -> dict[str, Any]:
         "numKeys": 10 + number,
         "numEventsHeld": 30 + 2 * number,
         "numEventsQueued": 7,
-        "packingMs": 12.5,
         "unpackingMs": 1.5,
         "numBuckets": 16,
         "matchingMs": 40.0 + number,

@@ -177,6 +177,21 @@ def test_much_is_packed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [n for row in rows for n in ids(row["data"])] == list(range(100))
 
 
+def test_packing_again_gives_the_same_bytes() -> None:
+    """
+    What goes through a shuffle is a function of the events alone.
+
+    If an executor is lost, Spark makes its part of the shuffle anew, and fails the query if that is
+    not what tasks that have ended have read.
+    """
+    bucket, random = Bucket(A_TO_B, filtered=True), np.random.default_rng(4)
+    rows: Rows = [event(int(n), "abx"[n % 3], f"k{n % 5}") for n in random.integers(0, 10**6, 300)]
+    for row in rows[::7]:
+        row["id"] = None
+    assert packed(bucket, rows, 7) == packed(bucket, rows, 7)
+    assert packed(bucket, rows, 300) == packed(bucket, [dict(row) for row in rows], 300)
+
+
 def test_dropped_events_leave_their_times() -> None:
     """Of events that no stage can use only the times are shipped, even when there are no others."""
     bucket = Bucket(A_TO_B, filtered=True)
