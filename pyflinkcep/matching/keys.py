@@ -67,8 +67,6 @@ def one_of_each(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
     >>> one_of_each(pa.chunked_array([[-0.0, None, 1.5]])).to_pylist()
     [0.0, None, 1.5]
     """
-    if pa.types.is_float16(numbers.type):
-        numbers = numbers.cast(pa.float32())
     nan, zero = (pa.scalar(value, numbers.type) for value in (float("nan"), 0.0))
     return pc.if_else(pc.is_nan(numbers), nan, pc.add(numbers, zero))
 

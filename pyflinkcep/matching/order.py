@@ -12,7 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.engines.flink.operator import Comparator, comparator_key
+from pyflinkcep.errors import InputError
 from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.pieces import has_part
 
 __all__ = ["Order", "OrderColumns", "TieOrder", "as_order"]
 
@@ -62,11 +64,18 @@ class OrderColumns:
             A number for each event; events of different groups stay in the groups' order.
         table : pyarrow.Table
             The events, with these columns; equal ones keep their order.
+
+        Raises
+        ------
+        InputError
+            If a column is of a type that has no order, as in Spark.
         """
         keys = {"group": pa.array(groups)}
         sorting = [("group", "ascending")]
         for number, (name, descending, nulls_first) in enumerate(self.columns):
             column = table.column(name)
+            if pa.types.is_nested(column.type):
+                column = _ranks_of_nested(name, column)
             if column.null_count:
                 keys[f"null {number}"] = column.is_null()
                 sorting.append((f"null {number}", "descending" if nulls_first else "ascending"))
@@ -77,8 +86,35 @@ class OrderColumns:
             sorting.append((f"value {number}", "descending" if descending else "ascending"))
         keys["place"] = pa.array(np.arange(len(groups)))
         sorting.append(("place", "ascending"))
-        order: Ints = pc.sort_indices(pa.table(keys), sort_keys=sorting).to_numpy()
+        try:
+            order: Ints = pc.sort_indices(pa.table(keys), sort_keys=sorting).to_numpy()
+        except (pa.ArrowTypeError, pa.ArrowNotImplementedError) as cause:
+            types = {name: str(table.column(name).type) for name in self.names}
+            raise InputError(f"ORDER BY {self}: {cause}", f"the types are {types}") from cause
         return order.astype(np.int64)
+
+
+def _ranks_of_nested(name: str, column: pa.ChunkedArray) -> pa.Array:
+    """Return numbers in the order of arrays and structs: part by part, NULL first."""
+    values = column.to_pylist()
+    if has_part(column.type, lambda part: pa.types.is_map(part) or pa.types.is_union(part)):
+        raise InputError(
+            f"ORDER BY {name}: values of type {column.type} have no order",
+            "order by a number, a text, a time, or an array or struct of them",
+        )
+    keys = [None if value is None else _parts(value) for value in values]
+    places = {key: at for at, key in enumerate(sorted({k for k in keys if k is not None}))}
+    return pa.array([None if key is None else places[key] for key in keys], pa.int64())
+
+
+def _parts(value: Any) -> Any:
+    """Return a value inside of another as it compares: NULL before all, NaN above all numbers."""
+    if value is None:
+        return (0,)
+    if isinstance(value, dict | list):
+        parts = value.values() if isinstance(value, dict) else value
+        return 1, tuple(map(_parts, parts))
+    return (2,) if value != value else (1, value)
 
 
 TieOrder = Comparator | OrderColumns

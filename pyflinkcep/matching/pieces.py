@@ -3,12 +3,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-__all__ = ["in_one_piece", "integers", "plain_numbers", "structs"]
+__all__ = [
+    "has_part",
+    "in_one_piece",
+    "integers",
+    "pandas_of",
+    "plain_numbers",
+    "structs",
+    "values_of",
+]
 
 
 def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
@@ -65,6 +74,58 @@ def plain_numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
         if len(chunk)
     ]
     return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, dtype), *parts])
+
+
+def has_part(type_: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
+    """Whether a type, or one inside of it, passes a test."""
+    inside = [type_.field(place).type for place in range(type_.num_fields)]
+    return test(type_) or any(has_part(part, test) for part in inside)
+
+
+def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """
+    Return values as Spark's Rows have them: maps are dicts.
+
+    Examples
+    --------
+    >>> values_of(pa.array([[[("a", 1)]], None], pa.list_(pa.map_(pa.string(), pa.int64()))))
+    [[{'a': 1}], None]
+    """
+    values: list[Any] = column.to_pylist()
+    read = _map_reader(column.type)
+    return values if read is None else list(map(read, values))
+
+
+def pandas_of(table: pa.Table) -> Any:
+    """Return a table as a DataFrame of pandas, with Python's values inside of lists and structs."""
+    inside = [pa.types.is_nested(column.type) for column in table.columns]
+    frame = table.to_pandas(ignore_metadata=True)
+    for place, column in enumerate(table.columns):
+        if inside[place]:
+            frame.isetitem(place, values_of(column))
+    return frame
+
+
+def _map_reader(type_: pa.DataType) -> Callable[[Any], Any] | None:
+    """Return what makes dicts of the pairs in a value; None for a type without maps."""
+    inside = [type_.field(place) for place in range(type_.num_fields)]
+    if pa.types.is_map(type_):
+        if pa.types.is_nested(type_.key_type):
+            return None  # which cannot be the key of a dict
+        item = _map_reader(type_.item_type)
+        return lambda pairs: (
+            None if pairs is None else {k: v if item is None else item(v) for k, v in pairs}
+        )
+    readers = [_map_reader(field.type) for field in inside]
+    if not any(readers) or pa.types.is_union(type_):
+        return None
+    if pa.types.is_struct(type_):
+        named = {field.name: read for field, read in zip(inside, readers, strict=True) if read}
+        return lambda fields: (
+            None if fields is None else fields | {n: read(fields[n]) for n, read in named.items()}
+        )
+    (element,) = readers
+    return lambda items: None if items is None else list(map(element, items))  # type: ignore[arg-type]
 
 
 _TYPES = {

@@ -21,7 +21,8 @@ from pyflinkcep.expressions.typed import TIMES
 from pyflinkcep.sase.computed import computed_for, is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import check_types, copied_attributes, output_types
-from pyflinkcep.tables.events import Table, events_of
+from pyflinkcep.tables.events import Table
+from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.values import exact_times_of, field_getter, plain
 
 __all__ = ["EventObjects", "attribute_of"]
@@ -72,7 +73,7 @@ class EventObjects:
             If an attribute is unknown or holds values of several kinds, values of different kinds
             are compared or combined, a type is not a string, or a time is invalid.
         """
-        rows = list(events_of(events))
+        rows = rows_of(events)
         times = list(range(len(rows)))
         if timestamp is not None:
             if isinstance(timestamp, str):

@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import repeat
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any, Protocol
 
-from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.runtime import no_such_column
 
-__all__ = ["MISSING", "Record", "Table", "as_event", "events_of", "is_objects", "objects_of"]
+__all__ = ["MISSING", "Record", "Table", "as_event", "library"]
 
 
 MISSING = ("NaTType", "NAType")
@@ -71,70 +69,9 @@ Table = _Pandas | _Polars | _Arrow | _Reader | Mapping[str, Iterable[Any]] | str
 file or folder of Parquet."""
 
 
-def events_of(source: Any) -> Iterator[Any]:
-    """
-    Return the events of a source, one at a time.
-
-    Parameters
-    ----------
-    source : iterable, mapping or table
-        Objects, which are used unchanged; dicts, which become :class:`Record`; columns by name;
-        a pandas or polars DataFrame; an Arrow table or record batch.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is none of these; Spark DataFrames are refused.
-    """
-    kind = type(source).__module__.split(".", 1)[0]
-    if kind == "pyspark":
-        raise InvalidArgumentError(
-            f"expected events in memory, got a {type(source).__name__} of Spark",
-            "write match(pattern, frame.collect(), ...), or CEP.pattern(frame, pattern) for a job",
-        )
-    if kind == "pandas" and hasattr(source, "itertuples"):
-        names = [str(name) for name in source.columns]
-        columns = [objects_of(source.iloc[:, place]) for place in range(len(names))]
-        rows = zip(*columns, strict=True) if columns else repeat((), len(source))
-        return (_record(zip(names, row, strict=True)) for row in rows)
-    if kind == "polars" and hasattr(source, "iter_rows"):
-        return (Record(row) for row in source.iter_rows(named=True))
-    if kind == "pyarrow" and hasattr(source, "to_pylist"):
-        return (Record(row) for row in source.to_pylist())
-    if isinstance(source, Mapping):
-        return _rows(source)
-    if not isinstance(source, Iterable):
-        raise InvalidArgumentError(
-            f"expected events, got {source!r}",
-            "pass a list, columns by name, a pandas or polars DataFrame, or an Arrow table",
-        )
-    return map(as_event, source)
-
-
-def objects_of(column: Any) -> list[Any]:
-    """
-    Return the values of a column of pandas.
-
-    NaN stays, but is None where pandas writes it for a missing value: among texts, and for no
-    category.
-    """
-    values: list[Any] = column.astype(object).tolist()
-    if column.dtype.kind != "O":
-        return values
-    known = [None if type(value) is float and value != value else value for value in values]
-    is_missing = type(column.dtype).__name__ == "CategoricalDtype"
-    return known if is_missing or set(map(type, known)) == {str, type(None)} else values
-
-
-def is_objects(source: Any) -> bool:
-    """Whether events are a list, or another iterable, of objects, rather than columns."""
-    if isinstance(source, Mapping):
-        return False
-    own = ("pandas", "polars", "pyarrow")
-    if isinstance(source, list | tuple) and source:
-        return type(source[0]).__module__.split(".", 1)[0] != "pyarrow"
-    is_path = isinstance(source, str) or hasattr(source, "__fspath__")
-    return not is_path and type(source).__module__.split(".", 1)[0] not in own
+def library(value: Any) -> str:
+    """Return the name of the library that a value's class is from, without loading it."""
+    return type(value).__module__.split(".", 1)[0]
 
 
 def as_event(event: Any) -> Any:
@@ -145,19 +82,3 @@ def as_event(event: Any) -> Any:
 def _record(fields: Iterable[tuple[Any, Any]]) -> Record:
     """Return fields as an event; the missing values of pandas are None, NaN stays."""
     return Record((name, None if type(v).__name__ in MISSING else v) for name, v in fields)
-
-
-def _rows(columns: Mapping[str, Any]) -> Iterator[Record]:
-    lists = {name: _listed(values) for name, values in columns.items()}
-    if len({len(values) for values in lists.values()}) > 1:
-        lengths = {name: len(values) for name, values in lists.items()}
-        raise InvalidArgumentError(
-            f"expected columns of one length, got {lengths}",
-            "pass one value per event",
-        )
-    return (_record(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True))
-
-
-def _listed(values: Any) -> list[Any]:
-    of_pandas = type(values).__module__.split(".", 1)[0] == "pandas" and hasattr(values, "dtype")
-    return objects_of(values) if of_pandas else list(values)

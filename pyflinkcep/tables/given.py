@@ -1,68 +1,67 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events in any form as a table of Arrow, if Arrow has types for all of their values."""
+"""Events in columns of any library as a table of Arrow: the one place that knows the libraries."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyflinkcep.errors import InputError, InvalidArgumentError
-from pyflinkcep.tables.events import MISSING, objects_of
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.matching.pieces import has_part, values_of
+from pyflinkcep.tables.events import MISSING, library
 
-__all__ = ["table_of"]
+__all__ = ["columns_of"]
 
 _PLAIN = (bool, int, float, str, bytes, datetime, date, Decimal, timedelta)
+_UNITS = ("s", "ms", "us", "ns")
 
 
-def table_of(source: Any) -> pa.Table | None:
+def columns_of(source: Any) -> pa.Table | dict[Any, list[Any]] | None:
     """
-    Return events as a table; None for objects, and for columns that Arrow has no type for.
+    Return events as a table, in types of which matchers know all.
 
-    Parameters
-    ----------
-    source : object
-        A table or record batches of Arrow, a dataset, a DataFrame of pandas or polars, columns by
-        name, or the path of a file or folder of Parquet.
+    Returns
+    -------
+    pyarrow.Table, dict of list or None
+        Columns of Python values if Arrow has no type for one; None for what has no columns.
 
     Raises
     ------
-    InvalidArgumentError
-        If two columns have one name, columns differ in length, or there is nothing at a path.
+    CepError
+        If two columns have one name, columns differ in length, or a path is not one of Parquet.
     """
-    kind = type(source).__module__.split(".", 1)[0]
-    if kind == "pyarrow":
-        return _checked(_of_arrow(source))
+    kind = library(source)
+    if isinstance(source, pa.RecordBatch):
+        return _checked(pa.Table.from_batches([source]))
+    if isinstance(source, pa.Table):
+        return _checked(source)
+    if hasattr(source, "to_table") and kind == "pyarrow":  # a dataset
+        return _checked(source.to_table())
     if isinstance(source, str | os.PathLike):
         return _checked(_of_path(os.fspath(source)))
     if kind == "pandas" and hasattr(source, "itertuples"):
         names = list(map(str, source.columns))
-        columns = [source.iloc[:, place] for place in range(len(names))]
-        return _of_columns(names, columns, len(source))
+        return _of_columns(names, [source.iloc[:, place] for place in range(len(names))])
     if kind == "polars" and hasattr(source, "iter_rows"):
-        return _of_polars(source)
+        return _of_columns(source.columns, source.get_columns())
     if isinstance(source, Mapping):
-        values = list(source.values())
-        return _of_columns(list(source), values, len(values[0]) if values else 0)
+        return _of_columns(list(source), list(source.values()))
     if isinstance(source, list | tuple) and source and isinstance(source[0], pa.RecordBatch):
         return _checked(pa.Table.from_batches(source))
+    if hasattr(source, "__arrow_c_stream__"):
+        return _checked(pa.RecordBatchReader.from_stream(source).read_all())
     return None
 
 
-def _of_arrow(source: Any) -> pa.Table | None:
-    if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source])
-    if isinstance(source, pa.RecordBatchReader):
-        return source.read_all()
-    if hasattr(source, "to_table"):  # a dataset
-        return source.to_table()
-    return source if isinstance(source, pa.Table) else None
+# --- files
 
 
 def _of_path(path: str) -> pa.Table:
@@ -74,59 +73,78 @@ def _of_path(path: str) -> pa.Table:
             "pass the path of a file or folder of Parquet",
         )
     try:
-        return ds.dataset(path, format="parquet").to_table()
-    except (pa.ArrowInvalid, OSError) as cause:
+        files = ds.dataset(path, format="parquet")
+        _refuse_tables(path, files.files)
+        inside = [os.path.relpath(file, path).split(os.sep)[:-1] for file in files.files]
+        named = (folder.partition("=") for folders in inside for folder in folders)
+        names = dict.fromkeys(name for name, sign, _ in named if sign)
+        keys = pa.schema([(name, pa.string()) for name in names])
+        own = [fragment.physical_schema for fragment in files.get_fragments()]
+        own = [pa.schema(field for field in one if field.name not in keys.names) for one in own]
+        schema = pa.unify_schemas([*own, keys], promote_options="permissive")
+        by_name = ds.partitioning(keys, flavor="hive")
+        found = ds.dataset(path, schema, format="parquet", partitioning=by_name).to_table()
+    except (pa.ArrowException, OSError) as cause:
         raise InputError(
             f"{path!r} cannot be read as Parquet: {cause}", "read it yourself, and pass the table"
         ) from cause
+    if not own:
+        raise InputError(f"{path!r} has no file of Parquet", "pass a folder that has one")
+    for name in keys.names:
+        place = found.column_names.index(name)
+        found = found.set_column(place, name, _inferred(found.column(place)))
+    return found
 
 
-def _of_polars(frame: Any) -> pa.Table | None:
-    try:
-        return _checked(frame.to_arrow())
-    except Exception as cause:  # of Rust too: a column of Python objects
-        if isinstance(cause, InvalidArgumentError):
-            raise
-        return None
+def _inferred(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return values of folders' names in the first type that Spark tries and all of them have."""
+    for type_ in (pa.int32(), pa.int64(), pa.float64(), pa.date32(), pa.timestamp("us")):
+        found = _attempted(partial(column.cast, type_))
+        if found is not None:
+            return found
+    return column
 
 
-def _checked(table: pa.Table | None) -> pa.Table | None:
-    if table is None:
-        return None
+_TABLES = {
+    "_delta_log": ("Delta", "deltalake: DeltaTable(path).to_pyarrow_table()"),
+    ".hoodie": ("Hudi", "Spark: spark.read.format('hudi').load(path).toArrow()"),
+    "metadata": ("Iceberg", "pyiceberg: table.scan().to_arrow()"),
+}
+"""What marks the folder of a table whose files are not all of it, or not all of them its own."""
+
+
+def _refuse_tables(path: str, files: Iterable[str]) -> None:
+    """Refuse files of a table whose log says which of their rows there are."""
+    folders = {os.path.abspath(path), *(os.path.dirname(os.path.abspath(file)) for file in files)}
+    seen: set[str] = set()
+    for folder in folders:
+        while folder not in seen:
+            seen.add(folder)
+            for name, (kind, how) in _TABLES.items():
+                log = os.path.join(folder, name)
+                if os.path.isdir(log) and (name != "metadata" or _has_metadata(log)):
+                    raise NotSupportedError(
+                        f"{path!r}: expected files of Parquet, got the {kind} table {folder!r}, "
+                        "whose log says which rows of its files there are",
+                        f"read its rows with {how}, and pass them",
+                    )
+            folder = os.path.dirname(folder)
+
+
+def _has_metadata(folder: str) -> bool:
+    return any(name.endswith(".metadata.json") for name in os.listdir(folder))
+
+
+# --- columns of Arrow
+
+
+def _checked(table: pa.Table) -> pa.Table:
     _check_names(table.column_names)
-    return _usable(table)
-
-
-def _usable(table: pa.Table) -> pa.Table:
-    """Return a table with columns in layouts of which Arrow can take some rows."""
     for place, column in enumerate(table.columns):
-        plain = _plain(column)
+        plain = _usable(column)
         if plain is not column:
             table = table.set_column(place, table.column_names[place], plain)
     return table
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    type_ = column.type
-    if pa.types.is_run_end_encoded(type_):
-        parts = [pc.run_end_decode(chunk) for chunk in column.chunks]
-        return _plain(pa.chunked_array(parts, type_.value_type))
-    plain = _without_views(type_)
-    return column if plain == type_ else column.cast(plain)
-
-
-def _without_views(type_: pa.DataType) -> pa.DataType:
-    """Return a type whose texts and bytes are not views."""
-    if pa.types.is_string_view(type_):
-        return pa.large_string()
-    if pa.types.is_binary_view(type_):
-        return pa.large_binary()
-    if pa.types.is_struct(type_):
-        return pa.struct([field.with_type(_without_views(field.type)) for field in type_])
-    for is_own, made in ((pa.types.is_list, pa.list_), (pa.types.is_large_list, pa.large_list)):
-        if is_own(type_):
-            return made(type_.value_field.with_type(_without_views(type_.value_type)))
-    return type_
 
 
 def _check_names(names: Sequence[Any]) -> None:
@@ -137,75 +155,151 @@ def _check_names(names: Sequence[Any]) -> None:
         )
 
 
-# --- columns
+def _usable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column in a type that all of Arrow's functions know."""
+    type_ = column.type
+    if pa.types.is_run_end_encoded(type_):
+        parts = [pc.run_end_decode(chunk) for chunk in column.chunks]
+        return _usable(pa.chunked_array(parts, type_.value_type))
+    plain = _usable_type(type_)
+    if plain == type_:
+        return column
+    if type_ == pa.uuid() or has_part(type_, _is_rebuilt):
+        values = [None if value is None else str(value) for value in column.to_pylist()]
+        values = values if type_ == pa.uuid() else column.to_pylist()
+        return pa.chunked_array([pa.array(values, plain)])
+    return column.cast(plain)
 
 
-def _of_columns(names: list[Any], columns: Sequence[Any], size: int) -> pa.Table | None:
+def _is_rebuilt(type_: pa.DataType) -> bool:
+    """Whether Arrow cannot cast a type, or does so with errors."""
+    is_view = pa.types.is_list_view(type_) or pa.types.is_large_list_view(type_)
+    return bool(is_view or pa.types.is_run_end_encoded(type_))
+
+
+def _usable_type(type_: pa.DataType) -> pa.DataType:
+    """Return the type without codes, views, runs, extensions, and numbers of few functions."""
+    if isinstance(type_, pa.BaseExtensionType):
+        known = {pa.uuid(): pa.string(), pa.bool8(): pa.bool_()}
+        return known.get(type_) or _usable_type(type_.storage_type)
+    if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
+        return _usable_type(type_.value_type)
+    if pa.types.is_decimal(type_) and type_.precision <= 38:
+        return pa.decimal128(type_.precision, type_.scale)
+    if pa.types.is_struct(type_):
+        return pa.struct([field.with_type(_usable_type(field.type)) for field in type_])
+    if pa.types.is_map(type_):
+        return pa.map_(_usable_type(type_.key_type), _usable_type(type_.item_type))
+    for is_own, made in _LISTS:
+        if is_own(type_):
+            return made(type_.value_field.with_type(_usable_type(type_.value_type)))
+    if pa.types.is_fixed_size_list(type_):
+        return pa.list_(_usable_type(type_.value_type), type_.list_size)
+    return next((made for is_own, made in _REPLACED if is_own(type_)), type_)
+
+
+_LISTS: tuple[tuple[Callable[[Any], bool], Callable[[Any], pa.DataType]], ...] = (
+    (pa.types.is_list, pa.list_),
+    (pa.types.is_large_list, pa.large_list),
+    (pa.types.is_list_view, pa.list_),
+    (pa.types.is_large_list_view, pa.large_list),
+)
+_REPLACED: tuple[tuple[Callable[[Any], bool], pa.DataType], ...] = (
+    (pa.types.is_string_view, pa.large_string()),
+    (pa.types.is_binary_view, pa.large_binary()),
+    (pa.types.is_float16, pa.float32()),
+    (pa.types.is_date64, pa.date32()),
+)
+
+
+# --- columns of other libraries
+
+
+def _of_columns(names: list[Any], columns: Sequence[Any]) -> pa.Table | dict[Any, list[Any]]:
     _check_names(names)
-    if not all(isinstance(name, str) for name in names):
-        return None
-    arrays: list[Any] = []
-    for column in columns:
-        array = _array(column)
-        if array is None or len(array) != size:
-            return None  # what reads rows says what is wrong
-        arrays.append(array)
-    return _usable(pa.table(dict(zip(names, arrays, strict=True))))
+    arrays = [_array(name, column) for name, column in zip(names, columns, strict=True)]
+    lengths = {name: len(array) for name, array in zip(names, arrays, strict=True)}
+    if len(set(lengths.values())) > 1:
+        raise InvalidArgumentError(
+            f"expected columns of one length, got {lengths}", "pass one value per event"
+        )
+    has_types = not any(isinstance(array, list) for array in arrays)
+    if has_types and all(isinstance(name, str) for name in names):
+        return _checked(pa.table(dict(zip(names, arrays, strict=True))))
+    listed = [array if isinstance(array, list) else values_of(array) for array in arrays]
+    return dict(zip(names, listed, strict=True))
 
 
-def _array(column: Any) -> Any:
-    """Return a column of any library as Arrow; None if it has values of no type or of several."""
+def _array(name: Any, column: Any) -> pa.Array | pa.ChunkedArray | list[Any]:
+    """Return a column of any library as Arrow; as a list if Arrow has no type for its values."""
     if isinstance(column, pa.Array | pa.ChunkedArray):
         return column
-    kind = type(column).__module__.split(".", 1)[0]
+    kind = library(column)
     if kind == "polars" and hasattr(column, "to_arrow"):
-        return _attempted(column.to_arrow)
+        return _of_polars(column)
     if kind == "pandas" and hasattr(column, "dtype"):
         return _of_pandas(column)
     if isinstance(column, np.ndarray) and column.ndim == 1:
         return _of_numpy(column)
-    return None if isinstance(column, str) else _of_values(list(column))
+    if isinstance(column, bytes | Mapping) or not isinstance(column, Iterable):
+        raise InvalidArgumentError(
+            f"the column {name!r}: expected a list of values, got {column!r}",
+            "pass columns as {'name': [value, …]}, or events as [{'name': value}, …]",
+        )
+    return _of_values(list(column))
 
 
 def _of_pandas(column: Any) -> Any:
-    dtype = column.dtype
-    if dtype.kind == "O" and isinstance(dtype, np.dtype):
-        return _of_values(objects_of(column))
-    if isinstance(dtype, np.dtype):
-        return _of_numpy(column.to_numpy())
-    if type(dtype).__name__ in ("PeriodDtype", "IntervalDtype", "SparseDtype"):
-        return None
-    return _attempted(lambda: pa.array(column))
+    """Return what ``pyarrow.Table.from_pandas`` makes of a column: NaN is a missing value."""
+    if hasattr(column.dtype, "fill_value"):
+        column = column.sparse.to_dense()
+    is_object = isinstance(column.dtype, np.dtype) and column.dtype.kind == "O"
+    # Of dates beside times Arrow makes dates.
+    if not is_object or not {date, datetime} <= set(map(type, column)):
+        found = _attempted(lambda: pa.array(column, from_pandas=True))
+        is_own = isinstance(getattr(found, "type", None), pa.ExtensionType)  # periods, intervals
+        if found is not None and not is_own:
+            return found
+    pairs = zip(column.astype(object).tolist(), column.isna().tolist(), strict=True)
+    return [None if is_missing else value for value, is_missing in pairs]
+
+
+def _of_polars(column: Any) -> Any:
+    """Return a column as Arrow; that of Python objects by their values, not their addresses."""
+    found = _attempted(column.to_arrow)
+    if found is None or has_part(found.type, pa.types.is_fixed_size_binary):
+        return _of_values(column.to_list())
+    return found
 
 
 def _of_numpy(column: Any) -> Any:
-    if column.dtype == object:
-        return _of_values(column.tolist())
-    if column.dtype.kind in "mM" and np.datetime_data(column.dtype)[0] not in (
-        "s",
-        "ms",
-        "us",
-        "ns",
-    ):
+    if column.dtype.kind in "mM" and np.datetime_data(column.dtype)[0] not in _UNITS:
         column = column.astype(f"{column.dtype.kind}8[s]")
-    return _attempted(lambda: pa.array(column, from_pandas=False))
+    found = None if column.dtype == object else _attempted(lambda: pa.array(column))
+    return _of_values(column.tolist()) if found is None else found
 
 
 def _of_values(values: list[Any]) -> Any:
     """Return values of one type as Arrow, which would make them alike otherwise."""
-    missing = ("NoneType", *MISSING)
-    kinds = {kind for kind in set(map(type, values)) if kind.__name__ not in missing}
+    kinds = {kind for kind in set(map(type, values)) if kind is not type(None)}
+    if any(kind.__name__ in MISSING for kind in kinds):
+        values = [None if type(value).__name__ in MISSING else value for value in values]
+        kinds = {kind for kind in kinds if kind.__name__ not in MISSING}
     if len(kinds) > 1 or not kinds <= {*_PLAIN}:
-        return None
-    if any(kind.__name__ in MISSING for kind in set(map(type, values))):
-        values = [None if type(value).__name__ in missing else value for value in values]
+        return values
     if kinds == {datetime} and len({value.tzinfo for value in values if value is not None}) > 1:
-        return None
-    return _attempted(lambda: pa.array(values, from_pandas=False))
+        return values
+    found = _attempted(lambda: pa.array(values, from_pandas=False))
+    return values if found is None else found
 
 
 def _attempted(convert: Callable[[], Any]) -> Any:
+    """Return what a conversion gives; None if it fails, in Rust too."""
     try:
         return convert()
-    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+    except (pa.ArrowException, OverflowError, TypeError, ValueError, AttributeError):
         return None
+    except BaseException as cause:
+        if type(cause).__name__ == "PanicException":
+            return None
+        raise

@@ -14,9 +14,9 @@ from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.arrival import arrived
 from pyflinkcep.tables.chain_match import chain_matches
-from pyflinkcep.tables.events import Record, Table, events_of
+from pyflinkcep.tables.events import Record, Table
 from pyflinkcep.tables.matches import Matches, Timeout
-from pyflinkcep.tables.rows import table_of_dicts, table_or_none
+from pyflinkcep.tables.rows import rows_of, table_of_dicts, table_or_rest
 from pyflinkcep.tables.values import (
     delay_ms,
     exact_times_of,
@@ -138,12 +138,12 @@ def match(
             'maxPartialMatches with evaluation="eventLists", which keeps no partial matches',
             'leave it out, or write evaluation="nfa"',
         )
-    table = table_or_none(events)
+    table, rest = table_or_rest(events)
     if delay is None and evaluation != EVENT_LISTS:
-        columns = _by_columns(pattern, events, table, timestamp, key, limit)
+        columns = _by_columns(pattern, rest, table, timestamp, key, limit)
         if columns is not None:
             return columns
-    given = list(events_of(events if table is None else table))
+    given = rows_of(rest)
     if evaluation == EVENT_LISTS:
         return _by_lists(pattern, given, timestamp, key, delay)
     exact = _exact_times(given, timestamp)

@@ -193,7 +193,9 @@ class Matches(Sequence[dict[str, list[EventT]]]):
 
     def toPandas(self) -> Any:
         """Return the matches as a DataFrame of pandas; see :meth:`toArrow`."""
-        return self.toArrow().to_pandas()
+        from pyflinkcep.matching.pieces import pandas_of  # which loads Arrow
+
+        return pandas_of(self.toArrow())
 
     def toPolars(self) -> Any:
         """Return the matches as a DataFrame of polars; see :meth:`toArrow`."""

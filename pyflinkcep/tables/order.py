@@ -16,9 +16,8 @@ from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.keys import one_of_each
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.ordering import order_by_group, order_by_group_and_time
-from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
+from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers, values_of
 from pyflinkcep.tables.records import Cells, RecordBlock, records
-from pyflinkcep.tables.typed_columns import decoded
 from pyflinkcep.tables.values import exact_time, exact_times_of, grouping_key, key_getter
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, wrong_unit
 from pyflinkcep.warned import Place, TimeUnitWarning
@@ -149,7 +148,7 @@ def _column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
     if name not in names:
         hint = did_you_mean(name, names, f"the columns are {names}")
         raise InputError(f"{what}={name!r}: the events have no column {name!r}", hint)
-    return decoded(table.column(name))
+    return table.column(name)
 
 
 def lazily(table: pa.Table) -> list[Any]:
@@ -194,7 +193,9 @@ class Keys:
         columns = {name: _column(table, name, "key") for name in names}
 
         def value_of(row: int) -> Any:
-            values = [grouping_key(column[row].as_py()) for column in columns.values()]
+            values = [
+                grouping_key(values_of(column.slice(row, 1))[0]) for column in columns.values()
+            ]
             return values[0] if isinstance(key, str) else tuple(values)
 
         codes = None
@@ -229,7 +230,7 @@ def _codes(column: pa.ChunkedArray) -> Ints:
     try:
         encoded = in_one_piece(column.dictionary_encode(null_encoding="encode"))
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        values = [grouping_key(value) for value in column.to_pylist()]
+        values = [grouping_key(value) for value in values_of(column)]
         numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
         return np.fromiter((numbers[value] for value in values), np.int64, len(values))
     codes: Ints = plain_numbers(encoded.indices)

@@ -49,9 +49,12 @@ class OutputTable(Sequence[dict[str, Any]]):
         self.numPartialMatchesDropped = dropped
 
     def _rows(self, begin: int, end: int) -> list[dict[str, Any]]:
+        from pyflinkcep.matching.pieces import values_of  # which loads Arrow
+
         size = max(min(end, len(self)) - begin, 0)  # of a table without columns Arrow takes any
-        rows: list[dict[str, Any]] = self._table.slice(begin, size).to_pylist()
-        return rows
+        part = self._table.slice(begin, size)
+        columns = dict(zip(part.column_names, map(values_of, part.columns), strict=True))
+        return [{name: own[row] for name, own in columns.items()} for row in range(size)]
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -96,7 +99,9 @@ class OutputTable(Sequence[dict[str, Any]]):
 
     def toPandas(self) -> Any:
         """Return the rows as a DataFrame of pandas."""
-        return self._table.to_pandas()
+        from pyflinkcep.matching.pieces import pandas_of
+
+        return pandas_of(self._table)
 
     def toPolars(self) -> Any:
         """Return the rows as a DataFrame of polars."""

@@ -30,7 +30,7 @@ from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.order import Field, Keys, Times, ordered
 from pyflinkcep.tables.records import records
-from pyflinkcep.tables.typed_columns import decoded, is_exact, kind_of, numbers
+from pyflinkcep.tables.typed_columns import is_exact, kind_of, numbers
 
 __all__ = ["QueryRows"]
 
@@ -102,7 +102,7 @@ class QueryRows:
         times = Times.of(rows, timestamp)
         order, in_time, parts = _partitioned(rows, times, query)
         taken = None if order is None else integers(order)
-        names = decoded(rows.column(type_))
+        names = rows.column(type_)
         table = EventTable(
             Numbers(np.ascontiguousarray(times.ms(order))),
             coded(names if taken is None else names.take(taken)),

@@ -16,6 +16,7 @@ from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.tokens import Source, tokenize
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.output_table import OutputTable
+from pyflinkcep.tables.rows import table_or_rest
 
 __all__ = ["matchRecognize"]
 
@@ -86,20 +87,32 @@ def _table(events: Any) -> Any:
             f"expected events in memory, got a {type(events).__name__} of Spark",
             "write pyflinkcep.matchRecognize(frame, clause)",
         )
-    from pyflinkcep.tables.given import table_of  # which loads Arrow
-
     rows = list(events) if isinstance(events, list | tuple) else None
     if rows is not None and all(isinstance(row, Mapping) for row in rows):
         names = dict.fromkeys(name for row in rows for name in row)
         events = {name: [row.get(name) for row in rows] for name in names}
-    table = table_of(events)
-    if table is None:
-        raise InvalidArgumentError(
-            f"expected a table, got {type(events).__name__}, or a column with values of several "
-            "types",
-            "pass an Arrow table, a pandas or polars DataFrame, columns by name or a list of dicts",
-        )
-    return table
+    table, rest = table_or_rest(events)
+    if table is not None:
+        return table
+    if isinstance(rest, dict):
+        raise _untyped(rest)
+    raise InvalidArgumentError(
+        f"expected a table, got {type(events).__name__}",
+        "pass an Arrow table, a pandas or polars DataFrame, columns by name or a list of dicts",
+    )
+
+
+def _untyped(columns: Mapping[Any, list[Any]]) -> InvalidArgumentError:
+    """Return the error for the first column for whose values Arrow has no type."""
+    for name, values in columns.items():
+        if table_or_rest({name: values})[0] is None:
+            break
+    found = {type(value).__name__: value for value in values if value is not None}
+    examples = " and ".join(f"{kind} ({found[kind]!r:.60})" for kind in sorted(found))
+    return InvalidArgumentError(
+        f"the column {name!r}: expected values of one type of SQL, got {examples}",
+        "convert them to one type, or leave the column out",
+    )
 
 
 def _output(

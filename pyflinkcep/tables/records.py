@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
+from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers, values_of
 from pyflinkcep.runtime import no_such_column
 from pyflinkcep.tables.events import Record
 
@@ -43,7 +43,7 @@ class Cells:
         if isinstance(piece, np.ndarray):
             numbers: list[Any] = piece[rows].tolist()
             return numbers
-        values: list[Any] = piece.take(integers(rows)).to_pylist()
+        values: list[Any] = values_of(piece.take(integers(rows)))
         return values
 
 
@@ -64,7 +64,7 @@ def records(table: pa.Table, rows: Ints) -> list[Record]:
     if not names:
         return [Record() for _ in range(len(rows))]
     taken = integers(rows)
-    columns = [column.take(taken).to_pylist() for column in table.columns]
+    columns = [values_of(column.take(taken)) for column in table.columns]
     return [Record(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
 

@@ -38,7 +38,7 @@ from pyflinkcep.sase.returns import Returns
 from pyflinkcep.tables.event_list import EventObjects, attribute_of
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.match_windows import window_totals
-from pyflinkcep.tables.rows import table_or_none
+from pyflinkcep.tables.rows import table_or_rest
 
 __all__ = ["matchSase"]
 
@@ -170,14 +170,13 @@ def matchSase(
         else chosen(asked, evaluation, output, limit is not None)
     )
     runs = None if limit is None else RunLimit(limit.most)
-    table = table_or_none(events)
+    table, rest = table_or_rest(events)
     if table is not None and not compressed:
         is_sorted = _hides_choice(how, asked, evaluation, output)
         found = _by_columns(asked, table, timestamp, type, how, output, runs, is_sorted)
         if found is not None:
             return found
-    given = events if table is None else table
-    objects = EventObjects.of(given, timestamp, type, asked)
+    objects = EventObjects.of(rest, timestamp, type, asked)
     if compressed:
         return _compressed(asked, objects)
     positions_of: Iterable[MatchPositions] = query_matches(

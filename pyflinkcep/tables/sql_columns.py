@@ -16,7 +16,6 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import Column
 from pyflinkcep.tables.typed_columns import (
     NumberColumn,
-    decoded,
     is_exact,
     kind_of,
     numbers,
@@ -99,17 +98,13 @@ class SqlColumns:
             return None
         column = self._table.column(name)
         if kind is Kind.STRING:
-            return decoded(column)
+            return column
         return numbers(column, kind)
 
     def own_column(self, text: str) -> pa.ChunkedArray | None:
         """Return the column that an expression is; None for any other expression."""
         name = self._column(text)
-        if name is None:
-            return None
-        column = self._table.column(name)
-        is_coded = pa.types.is_dictionary(column.type)
-        return column.cast(column.type.value_type) if is_coded else column
+        return None if name is None else self._table.column(name)
 
     def _column(self, text: str) -> str | None:
         tree = self._trees.get(text)

@@ -16,16 +16,13 @@ from pyflinkcep.expressions.program import EXACT_DIGITS, Kind, Type
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
 
-__all__ = ["NumberColumn", "decoded", "is_exact", "kind_of", "numbers", "ranked"]
+__all__ = ["NumberColumn", "is_exact", "kind_of", "numbers", "ranked"]
 
 _US = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
 
 
 def kind_of(type_: pa.DataType) -> Kind | None:
     """Return the type that a column has in SQL; None for one that programs lack."""
-    if pa.types.is_dictionary(type_):
-        type_ = type_.value_type
-        return Kind.STRING if _is_text(type_) else None
     if pa.types.is_boolean(type_):
         return Kind.BOOLEAN
     if pa.types.is_integer(type_):
@@ -45,11 +42,6 @@ def kind_of(type_: pa.DataType) -> Kind | None:
     return None
 
 
-def decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column with its values in place of the codes of a dictionary."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
 def is_exact(column: pa.ChunkedArray) -> bool:
     """Whether programs compare a column's values exactly: no decimals, no parts of microseconds."""
     type_ = column.type
@@ -62,8 +54,7 @@ def is_exact(column: pa.ChunkedArray) -> bool:
 
 
 def _is_text(type_: pa.DataType) -> bool:
-    is_long = pa.types.is_large_string(type_) or pa.types.is_string_view(type_)
-    return bool(is_long or pa.types.is_string(type_))
+    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
 @attrs.frozen(eq=False)
@@ -128,8 +119,6 @@ def numbers(column: pa.ChunkedArray, kind: Kind) -> NumberColumn | None:
     type_ = column.type
     if kind is Kind.BOOLEAN:
         return NumberColumn(column.cast(pa.int8()), is_float=False)
-    if pa.types.is_float16(type_):
-        return NumberColumn(column.cast(pa.float32()), is_float=True)
     if pa.types.is_decimal(type_):
         return NumberColumn(column.cast(pa.float64()), is_float=True)
     factor = divisor = 1
@@ -177,10 +166,5 @@ def ranked(
 
 def _encoded(column: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
     """Return the distinct texts of a column, and for each row the index of its own."""
-    if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-        if None in in_one_piece(column).dictionary.to_pylist():
-            column = column.cast(column.type.value_type)
-    encoded = column.dictionary_encode() if not pa.types.is_dictionary(column.type) else column
-    whole = in_one_piece(encoded)
+    whole = in_one_piece(column.dictionary_encode())
     return whole.dictionary, whole.indices

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import pytest
 from pyarrow.dataset import dataset
 
 from pyflinkcep import Pattern, match
-from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.tables import Record
 from pyflinkcep.tables.rows import table_of_dicts
 from pyflinkcep.testing import funnel, trace, whyNot
@@ -116,26 +116,30 @@ def test_dicts_as_columns(change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         assert found["a"][0].x is one["x"]
 
 
-def test_missing_texts_of_pandas() -> None:
-    """NaN among texts is NULL, as on Spark; among numbers it stays NaN."""
+def test_missing_values_of_pandas() -> None:
+    """NaN, which pandas writes for a missing value, is NULL, as on Spark; that of NumPy is a number."""
     frame = pd.DataFrame({"s": ["u", NAN, "v"], "x": [1.0, NAN, 2.0]})
-    pattern = Pattern.begin("a").where("s is null").next("b").where("s = 'v'")
+    pattern = Pattern.begin("a").where("s is null and x is null").next("b").where("s = 'v'")
     (found,) = match(pattern, frame)
 
-    assert found["a"][0].s is None
+    assert found["a"][0] == {"s": None, "x": None}
+    assert match(Pattern.begin("a").where("x > 1"), frame) == [{"a": [{"s": "v", "x": 2.0}]}]
+    (found,) = match(Pattern.begin("a").where("x > 2"), {"x": frame["x"].to_numpy()})
     assert found["a"][0].x != found["a"][0].x
 
 
 @pytest.mark.parametrize("kind", [object, "category"])
 @pytest.mark.parametrize("form", [pd.DataFrame, dict])
-def test_missing_texts_beside_any_values(kind: Any, form: Any) -> None:
+def test_missing_values_beside_any_values(kind: Any, form: Any) -> None:
     """They are NULL as well if another column has values of several types, read row by row."""
-    frame = pd.DataFrame({"s": ["u", NAN, "v"], "x": [1.0, NAN, 2.0], "other": [1, "a", None]})
+    frame = pd.DataFrame({"s": ["u", NAN, "v"], "x": [1.0, NAN, 2.0], "other": [1, "a", NAN]})
     events = form(frame.astype({"s": kind}))
     (found,) = match(Pattern.begin("a").where("s is null").next("b").where("s = 'v'"), events)
 
-    assert (found["a"][0].s, found["a"][0].other) == (None, "a")
-    assert found["a"][0].x != found["a"][0].x
+    assert found == {
+        "a": [{"s": None, "x": None, "other": "a"}],
+        "b": [{"s": "v", "x": 2.0, "other": None}],
+    }
     assert "1 match" in str(trace(Pattern.begin("a").where("s is null"), events))
 
 
@@ -161,3 +165,66 @@ def test_no_rows() -> None:
     assert (list(found), found.timeouts, found.toArrow().num_rows) == ([], [], 0)
     assert found.toArrow().column_names == ["k", "matchTimestamp", "low", "high", "more"]
     assert match(grows, [], "at", "k", timedelta(0)) == match(grows, iter(())) == []
+
+
+def _written(folder: Path, **columns: Any) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table(columns), folder / f"{len(list(folder.iterdir()))}.parquet")
+
+
+def test_folders_of_partitions(tmp_path: Path) -> None:
+    """What folders are named after are columns, last and in the types that Spark infers."""
+    name = "day={}/k={}/at={}/text={}"
+    _written(tmp_path / name.format("2024-01-01", 1, "2024-01-01 10%3A00%3A00", "a%20b"), n=[1, 2])
+    last = "__HIVE_DEFAULT_PARTITION__"
+    _written(tmp_path / name.format(last, 20_000_000_000, last, "1"), n=[9], k=[5])
+    (tmp_path / "_SUCCESS").touch()
+    found = match(Pattern.begin("a"), tmp_path)
+    first = {"day": date(2024, 1, 1), "k": 1, "at": datetime(2024, 1, 1, 10), "text": "a b"}
+
+    assert [m["a"][0] for m in found] == [
+        {"n": 1, **first}, {"n": 2, **first},
+        {"n": 9, "day": None, "k": 20_000_000_000, "at": None, "text": "1"},
+    ]  # fmt: skip
+    assert list(found[0]["a"][0]) == ["n", "day", "k", "at", "text"]
+    assert match(LOW_HIGH, tmp_path / "day=2024-01-01", key="text") == []
+    (file,) = (tmp_path / "day=2024-01-01").rglob("*.parquet")
+    assert match(Pattern.begin("a"), file) == [{"a": [{"n": 1}]}, {"a": [{"n": 2}]}]
+
+
+def test_files_of_several_schemas(tmp_path: Path) -> None:
+    """A folder has the columns of all of its files, in types that hold the values of all."""
+    _written(tmp_path, n=pa.array([1], pa.int32()))
+    _written(tmp_path, n=pa.array([2**40]), more=["x"])
+
+    assert [m["a"][0] for m in match(Pattern.begin("a"), tmp_path)] == [
+        {"n": 1, "more": None}, {"n": 2**40, "more": "x"}
+    ]  # fmt: skip
+    _written(tmp_path, n=["text"])
+    with pytest.raises(InputError, match="incompatible types: int64 vs string"):
+        match(LOW_HIGH, tmp_path)
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InputError, match="has no file of Parquet"):
+        match(LOW_HIGH, tmp_path / "none")
+
+
+@pytest.mark.parametrize(
+    ("kind", "log"),
+    [
+        ("Delta", "_delta_log/0.json"),
+        ("Hudi", ".hoodie/hoodie.properties"),
+        ("Iceberg", "metadata/v1.metadata.json"),
+    ],
+)
+def test_tables_with_a_log(kind: str, log: str, tmp_path: Path) -> None:
+    """Files of a table whose log says which rows there are, are refused: all, one, or beside others."""
+    table = tmp_path / "warehouse" / "table"
+    _written(table / "day=1", n=[1])
+    assert len(match(Pattern.begin("a"), table)) == 1
+    (table / log).parent.mkdir()
+    (table / log).touch()
+
+    for path in (table, table / "day=1", table / "day=1" / "0.parquet", table.parent):
+        for look in (match, trace):
+            with pytest.raises(NotSupportedError, match=rf"got the {kind} table '.*/table'"):
+                look(LOW_HIGH, path)
