@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.flink.nfa import NFA, Expressions
-from pyflinkcep.engines.flink.nfa.reached import Reaching
+from pyflinkcep.engines.flink.nfa.observer import StageObserver
 from pyflinkcep.engines.flink.operator import CepOperator, KeyState
 from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.engines.flink.operator.state_counts import StateCounts, count_states
@@ -56,7 +56,8 @@ class PythonMatcher:
     ) -> None:
         self._results = Results(rules.nfa.stages, wants_timeouts)
         if wants_reached:
-            rules = attrs.evolve(rules, nfa=Reaching.of(rules.nfa, self._results.reached))
+            observed = attrs.evolve(rules.nfa, observer=StageObserver(self._results.reached))
+            rules = attrs.evolve(rules, nfa=observed)
         self._rules = rules
         self._known = known
         self._functions = functions

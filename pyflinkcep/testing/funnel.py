@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.engines.flink.nfa import EventMatch
-from pyflinkcep.engines.flink.nfa.reached import Reaching
+from pyflinkcep.engines.flink.nfa.observer import StageObserver
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import Table
@@ -72,7 +72,7 @@ def funnel(
     steps = funnel_steps(pattern)
     output = _Output(run.given.times, {step.stage: step.number for step in steps})
     operator = CepOperator(
-        Reaching.of(run.nfa, output.reached),
+        attrs.evolve(run.nfa, observer=StageObserver(output.reached)),
         given.__getitem__,
         expressions=over_numbers(run.expressions, given),
     )

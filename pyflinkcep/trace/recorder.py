@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records what a watched automaton does to the partial matches of each key."""
+"""Records what an automaton does to the partial matches of each key."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import attrs
 
 from pyflinkcep.engines.flink.nfa import ComputationState, EventMatch
 from pyflinkcep.engines.flink.nfa.atoms import Atom
+from pyflinkcep.engines.flink.nfa.moves import Continuation
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
+from pyflinkcep.engines.flink.nfa.observer import Observer
 from pyflinkcep.engines.flink.nfa.steps import EventEnd, StateTable
-from pyflinkcep.engines.flink.nfa.watched import Continuation
 from pyflinkcep.engines.flink.nfa.windows import Windows
+from pyflinkcep.engines.flink.sharedbuffer import SharedBufferAccessor
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.trace.answers import Answerer
 from pyflinkcep.trace.lanes import Completed, Lane, Step
@@ -28,9 +30,9 @@ class EnoughError(Exception):
 
 
 @attrs.define(eq=False)
-class Recorder:
+class Recorder(Observer):
     """
-    The watcher that makes a trace; events are their numbers.
+    The observer that makes a trace; events are their numbers.
 
     Attributes
     ----------
@@ -100,15 +102,19 @@ class Recorder:
             counts[0] += 1
             counts[1] += holds
 
-    def began(self, partials: Sequence[Continuation]) -> None:
+    def began(self, accessor: SharedBufferAccessor, made: Sequence[Continuation]) -> None:
         """Note the partial matches that the event begins."""
-        for one in partials:
+        for one in made:
             lane = self._lane(None, (self._step(one),))
             self._effect(lane, "began", one.move.stage)
             self._continues(lane, one)
 
     def went_on(
-        self, partial: ComputationState, before: ComputationState, made: Sequence[Continuation]
+        self,
+        accessor: SharedBufferAccessor,
+        partial: ComputationState,
+        before: ComputationState,
+        made: Sequence[Continuation],
     ) -> None:
         """Note what became of a partial match."""
         _, lane = self._open.pop(id(partial))

@@ -11,7 +11,6 @@ import attrs
 
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFA, EventMatch, Expressions
-from pyflinkcep.engines.flink.nfa.watched import Watched
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.cep_operator import KeyState, Output
 from pyflinkcep.pattern import Pattern
@@ -114,7 +113,7 @@ def watched(
     fields = over_numbers(expressions, given.events)
     output = _Collected(given.events)
     operator = _Traced(
-        Watched.of(nfa, recorder),
+        attrs.evolve(nfa, observer=recorder),
         given.events.__getitem__,
         limit=limit,
         expressions=fields,

@@ -142,5 +142,4 @@ def _prune(
         return True
 
     state.partial_matches = [p for p in state.partial_matches if not superfluous(p)]
-    state.state_set = None
     heap_remove_if(state.completed_matches, superfluous, by_start)

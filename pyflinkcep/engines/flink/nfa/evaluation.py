@@ -8,12 +8,12 @@ Specifies ``kernel/src/flink/evaluation.c``, ``context.c`` and ``paths.c``; chan
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.engines.flink.nfa.steps import Ask, Step
+from pyflinkcep.engines.flink.nfa.steps import Ask, StateTable, Step
 from pyflinkcep.engines.flink.sharedbuffer import (
     DeweyNumber,
     NodeId,
@@ -23,6 +23,9 @@ from pyflinkcep.engines.flink.sharedbuffer import (
 from pyflinkcep.errors import CepError, ConditionError, MissingConditionError
 from pyflinkcep.expressions.codegen import MatchFunctions
 from pyflinkcep.time import clock_ms
+
+if TYPE_CHECKING:
+    from pyflinkcep.engines.flink.nfa.observer import Observer
 
 __all__ = [
     "EventEvaluation",
@@ -71,6 +74,8 @@ class EventEvaluation:
         The clock that conditions see; None for the wall clock.
     expressions : Expressions or None
         The match expressions, for engines that can evaluate them.
+    observer : Observer or None
+        Receives each answer.
 
     Attributes
     ----------
@@ -85,6 +90,7 @@ class EventEvaluation:
         "_expressions",
         "_fields",
         "_node",
+        "_observer",
         "_path",
         "_paths",
         "_paths_size",
@@ -104,8 +110,10 @@ class EventEvaluation:
         known: int = 0,
         processing_time: int | None = None,
         expressions: Expressions | None = None,
+        observer: Observer | None = None,
     ) -> None:
         self._view = view
+        self._observer = observer
         self._expressions = expressions
         self._fields: Sequence[Any] | None = None
         self.always_known = known
@@ -146,11 +154,18 @@ class EventEvaluation:
         bit = atom.bit
         if self.known & bit:
             return self.values & bit != 0
-        holds = self._ask(atom)
+        holds = self._answer(atom)
         self.known |= bit
         if holds:
             self.values |= bit
         return holds
+
+    def on_event_alone(self, table: StateTable) -> Step | Ask:
+        """Return the step in a state, or the first condition on what a partial match has taken."""
+        step: Any = table.first()
+        while step.__class__ is Ask and step.atom.bit:
+            step = step.following(self.holds(step.atom))
+        return step  # type: ignore[no-any-return]
 
     def decide(self, node: SharedBufferNode | None, version: DeweyNumber, ask: Ask) -> Step:
         """
@@ -172,14 +187,19 @@ class EventEvaluation:
         step: Any = ask
         while step.__class__ is Ask:
             atom = step.atom
-            if atom.bit:
-                holds = self.holds(atom)
-            elif atom.expression is not None and self._expressions is not None:
-                holds = self._compute(atom, self._expressions)
-            else:
-                holds = self._ask(atom)
+            holds = self.holds(atom) if atom.bit else self._answer(atom)
             step = (step.yes if holds else step.no) or step.following(holds)
         return step  # type: ignore[no-any-return]
+
+    def _answer(self, atom: Atom) -> bool:
+        """Evaluate a condition."""
+        if atom.bit or atom.expression is None or self._expressions is None:
+            holds = self._ask(atom)
+        else:
+            holds = self._compute(atom, self._expressions)
+        if self._observer is not None:
+            self._observer.answered(atom, holds, self._node, self._version)
+        return holds
 
     def _ask(self, atom: Atom) -> bool:
         row = self._row

@@ -7,14 +7,14 @@ Specifies ``kernel/src/flink/partials.c``; they must be changed together.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 
-from pyflinkcep.engines.flink.nfa.emission import FoundMatch
-from pyflinkcep.engines.flink.nfa.nfa_state import NEVER, ComputationState, NFAState
+from pyflinkcep.engines.flink.nfa.emission import EventMatch, FoundMatch
+from pyflinkcep.engines.flink.nfa.nfa_state import NEVER, ComputationState
 from pyflinkcep.engines.flink.nfa.steps import Move, StateTable, Step
-from pyflinkcep.engines.flink.nfa.windows import Windows
 from pyflinkcep.engines.flink.sharedbuffer import (
     DeweyNumber,
     EventId,
@@ -22,7 +22,7 @@ from pyflinkcep.engines.flink.sharedbuffer import (
     SharedBufferAccessor,
 )
 
-__all__ = ["Successors", "begin", "branch", "move_on", "release"]
+__all__ = ["Continuation", "Successors", "branch", "move_on", "release"]
 
 _NEWEST = EventId(NEVER, 0)
 """Stands for the id of an event that no partial match continues with."""
@@ -47,53 +47,41 @@ class Successors:
     completed: list[ComputationState]
     found: list[FoundMatch]
 
+    def made_of(self, step: Step, before: Sequence[int]) -> list[Continuation]:
+        """Return what each move of a step has added since the lists had the sizes `before`."""
+        partials = iter(self.following[before[0] :])
+        events = [found.events for found in self.found[before[2] :]]
+        matches: Iterator[Any] = iter([*self.completed[before[1] :], *events])
+        return [
+            Continuation(
+                move,
+                next(partials) if move.continues else None,
+                next(matches) if move.completes else None,
+            )
+            for move in step.moves
+        ]
 
-def begin(
-    step: Step,
-    accessor: SharedBufferAccessor,
-    state: NFAState,
-    windows: Windows,
-    event: Any,
-    timestamp: int,
-) -> None:
-    """
-    Begin partial matches with an event; the others are unchanged.
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """The sizes of the three lists."""
+        return len(self.following), len(self.completed), len(self.found)
 
-    Parameters
-    ----------
-    step : Step
-        The start state's step.
-    accessor : SharedBufferAccessor
-        The key's buffer.
-    state : NFAState
-        The key's state; changed in place.
-    windows : Windows
-        Decides when the new partial matches time out.
-    event : object
-        What the buffer will hold for the event.
-    timestamp : int, epoch milliseconds
-        The event's time.
-    """
-    partials = state.partial_matches
-    start = partials.pop()
-    entry = accessor.register_event(event, timestamp)
-    for move in step.moves:
-        version = start.version.increase(move.increase)
-        if move.stays:
-            start.version = version
-            partials.append(start)
-            continue
-        following = version.add_stage()
-        node = accessor.extend(move.stage, entry, None, version, following)
-        partial = ComputationState(move.target, following, entry.event_id, node)
-        partials.append(partial)
-        deadline = windows.deadline(partial)
-        if deadline < state.deadline:
-            state.deadline = deadline
-    accessor.release_event(entry)
-    state.state_changed = True
-    if timestamp > 0:
-        state.is_new_start_partial_match = True
+
+@attrs.frozen(eq=False)
+class Continuation:
+    """What one move made of a partial match: what goes on, and the match, which may wait."""
+
+    move: Move
+    partial: ComputationState | None
+    completed: ComputationState | EventMatch | None = None
+
+    def events(self, accessor: SharedBufferAccessor) -> EventMatch:
+        """Return what has been taken."""
+        state = self.completed if self.partial is None else self.partial
+        if not isinstance(state, ComputationState):
+            assert state is not None
+            return state
+        return accessor.materialize_match(state.previous_node, state.version)
 
 
 def move_on(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -11,10 +11,10 @@ import attrs
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.engines.flink.nfa.emission import EventMatch, FoundMatch, emit, emit_at_once
 from pyflinkcep.engines.flink.nfa.evaluation import EventEvaluation, Expressions
-from pyflinkcep.engines.flink.nfa.moves import Successors, begin, branch, move_on, release
+from pyflinkcep.engines.flink.nfa.moves import Successors, branch, move_on, release
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER, ComputationState, NFAState
-from pyflinkcep.engines.flink.nfa.state_sets import Reaction, StateSets
-from pyflinkcep.engines.flink.nfa.steps import Ask, StateTable
+from pyflinkcep.engines.flink.nfa.observer import Observer
+from pyflinkcep.engines.flink.nfa.steps import Ask, StateTable, Step
 from pyflinkcep.engines.flink.nfa.windows import Windows
 from pyflinkcep.engines.flink.sharedbuffer import DeweyNumber, LockableEvent, SharedBufferAccessor
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
@@ -51,6 +51,8 @@ class NFA:
         Decides what a match makes superfluous.
     description : str
         The pattern on one line.
+    observer : Observer or None
+        Receives what the automaton does.
     skips : bool
         Whether the skip strategy ever discards anything.
     stages : tuple of str
@@ -95,15 +97,11 @@ class NFA:
     handle_timeout: bool
     skip_strategy: AfterMatchSkipStrategy
     description: str
+    observer: Observer | None = None
     skips: bool = attrs.field(init=False)
     stages: tuple[str, ...] = attrs.field(init=False)
     windows: Windows = attrs.field(init=False)
-    _state_sets: dict[int, StateSets] = attrs.field(factory=dict, init=False, repr=False)
-
-    # What carries out a step; a watched automaton has its own.
-    _begin = staticmethod(begin)
-    _move_on = staticmethod(move_on)
-    _branch = staticmethod(branch)
+    _places: dict[StateTable, int] = attrs.field(init=False, repr=False)
 
     @skips.default
     def _has_skip_strategy(self) -> bool:
@@ -116,6 +114,10 @@ class NFA:
     @windows.default
     def _windows_of_the_pattern(self) -> Windows:
         return Windows(self.window_time, bool(self.window_times))
+
+    @_places.default
+    def _places_in_the_pattern(self) -> dict[StateTable, int]:
+        return {table: place for place, table in enumerate(self.start.tables.values())}
 
     @property
     def is_compressible(self) -> bool:
@@ -135,14 +137,7 @@ class NFA:
         expressions: Expressions | None = None,
     ) -> EventEvaluation:
         """Return what evaluates the conditions; see :class:`EventEvaluation`."""
-        return EventEvaluation(view, known, processing_time, expressions)
-
-    def state_sets(self, known: int) -> StateSets:
-        """Return the sets of states for runs in which these conditions are known beforehand."""
-        sets = self._state_sets.get(known)
-        if sets is None:
-            sets = self._state_sets[known] = StateSets(self.start, known)
-        return sets
+        return EventEvaluation(view, known, processing_time, expressions, self.observer)
 
     def open(self, context: RuntimeContext) -> None:
         """Open the conditions that have a life cycle, once for every transition."""
@@ -202,8 +197,12 @@ class NFA:
             assert node is not None
             if partial.table.is_pending:
                 pending.append(partial)
+                if self.observer is not None:
+                    self.observer.waited(partial)
                 continue
             state.ended.window += 1
+            if self.observer is not None:
+                self.observer.timed_out(partial, windows.passed_deadline(partial, timestamp))
             if self.handle_timeout:
                 match = accessor.materialize_match(node, partial.version)
                 timed_out.append((match, windows.passed_deadline(partial, timestamp)))
@@ -213,7 +212,6 @@ class NFA:
             return [], []
         state.state_changed = True
         state.partial_matches = kept
-        state.state_set = None
         matches = self._emit_pending(accessor, state, pending, timestamp)
         state.deadline = windows.first_deadline(state.partial_matches)
         return matches, timed_out
@@ -245,7 +243,7 @@ class NFA:
     ) -> list[tuple[EventMatch, int]]:
         """Emit what waited for its window to pass without the event of a NOT stage."""
         if self.skips:
-            matches = emit(self.skip_strategy, accessor, state, pending)
+            matches = self._emit_by_strategy(accessor, state, pending)
             return [(match, timestamp) for match in matches]
         found = []
         for partial in pending:
@@ -255,15 +253,20 @@ class NFA:
             events = accessor.materialize_match(node, partial.version)
             found.append(FoundMatch(start, events, self.windows.deadline(partial)))
             accessor.release_node(node, partial.version)
-        return [(match.events, match.time) for match in emit_at_once(found)]
+        emitted = [(match.events, match.time) for match in emit_at_once(found)]
+        if self.observer is not None:
+            matches = [match for match, _ in emitted]
+            self.observer.emitted(matches, pending, [], [], state.partial_matches)
+        return emitted
 
     def drop_oldest(self, accessor: SharedBufferAccessor, state: NFAState, count: int) -> None:
         """Drop the `count` partial matches that began first."""
         partials = state.partial_matches
+        if self.observer is not None:
+            self.observer.dropped(partials[:count])
         for partial in partials[:count]:
             release(accessor, partial)
         state.partial_matches = partials[count:]
-        state.state_set = None
         state.deadline = self.windows.first_deadline(state.partial_matches)
 
     # --- events
@@ -301,81 +304,103 @@ class NFA:
         -----
         Ports ``NFA.process`` (Flink 2.3.0).
         """
-        states = state.set_among(self.state_sets(evaluation.always_known))
-        reaction = states.react(evaluation)
-        if reaction.passes:
-            return []
-        return self.apply(reaction, accessor, state, timestamp, evaluation, event)
+        if self.observer is None:
+            return self._process(accessor, state, timestamp, evaluation, event)
+        self.observer.comes(event, timestamp)
+        matches = self._process(accessor, state, timestamp, evaluation, event)
+        self.observer.done(state.partial_matches)
+        return matches
 
-    def apply(
+    def _process(
         self,
-        reaction: Reaction,
         accessor: SharedBufferAccessor,
         state: NFAState,
         timestamp: int,
         evaluation: EventEvaluation,
         event: Any,
     ) -> list[EventMatch]:
-        """
-        Apply an event; see :meth:`process`.
-
-        Notes
-        -----
-        Ports ``NFA.doProcess`` (Flink 2.3.0).
-        """
-        if reaction.begins is not None:
-            self._begin(reaction.begins, accessor, state, self.windows, event, timestamp)
-            state.state_set = reaction.following
-            return []
-        steps, start, skips = reaction.steps, self.start, self.skips
-        carry_on, spread = self._move_on, self._branch
+        """Process an event, as ``NFA.doProcess`` does (Flink 2.3.0)."""
+        observer, final = self.observer, self.final if self.skips else None
         following: list[ComputationState] = []
-        successors: Successors | None = None
-        final = self.final if skips else None
+        successors = Successors(following, [], [])
         entry: LockableEvent | None = None
         changed = False
+        steps = self._first_steps(state, evaluation)
         for partial in state.partial_matches:
             step = steps[partial.table]
-            if step.__class__ is Ask:
+            if isinstance(step, Ask):
                 step = evaluation.decide(partial.previous_node, partial.version, step)
             if step.keeps:
                 following.append(partial)
                 continue
             changed = True
-            if entry is None and (step.keeps_event or (skips and step.takes)):
+            if entry is None and (step.keeps_event or (self.skips and step.takes)):
                 entry = accessor.register_event(event, timestamp)
-            move = step.single
-            if move is not None:
-                carry_on(accessor, partial, move, entry)
+            before, sizes = partial if observer is None else partial.copy(), successors.sizes
+            if step.single is not None:
+                move_on(accessor, partial, step.single, entry)
                 following.append(partial)
-                continue
-            if partial.table is start and timestamp > 0:
-                state.is_new_start_partial_match = True
-            if successors is None:
-                successors = Successors(following, [], [])
-            if not step.moves:
-                state.ended.by_event[step.ending] += 1
-            spread(accessor, partial, step, entry, event, final, successors)
+            else:
+                if partial.table is self.start and timestamp > 0:
+                    state.is_new_start_partial_match = True
+                if not step.moves:
+                    state.ended.by_event[step.ending] += 1
+                branch(accessor, partial, step, entry, event, final, successors)
+            if observer is not None:
+                made = successors.made_of(step, sizes)
+                if before.table is self.start:
+                    observer.began(accessor, [one for one in made if not one.move.stays])
+                else:
+                    observer.went_on(accessor, partial, before, made)
         if not changed:
             return []
         state.state_changed = True
         state.partial_matches = following
-        state.state_set = reaction.following
-        matches: list[EventMatch] = []
-        if successors is not None or state.completed_matches:
-            matches = self._emit(accessor, state, successors)
+        matches = self._emit(accessor, state, successors)
         state.deadline = self.windows.first_deadline(state.partial_matches)
         if entry is not None:
             accessor.release_event(entry)
         return matches
 
+    def _first_steps(
+        self, state: NFAState, evaluation: EventEvaluation
+    ) -> dict[StateTable, Step | Ask]:
+        """
+        Return what an event does in each state, as far as conditions on it alone tell.
+
+        In the order of the pattern, so that conditions are evaluated in one order.
+        """
+        tables = {partial.table for partial in state.partial_matches}
+        ordered = sorted(tables, key=self._places.__getitem__) if len(tables) > 1 else tables
+        return {table: evaluation.on_event_alone(table) for table in ordered}
+
     def _emit(
-        self, accessor: SharedBufferAccessor, state: NFAState, successors: Successors | None
+        self, accessor: SharedBufferAccessor, state: NFAState, successors: Successors
     ) -> list[EventMatch]:
         """Emit the matches that an event completed, and those that it releases."""
-        completed = [] if successors is None else successors.completed
-        if completed or state.completed_matches:
+        if successors.completed or state.completed_matches:
+            return self._emit_by_strategy(accessor, state, successors.completed)
+        matches = [match.events for match in emit_at_once(successors.found)]
+        if matches and self.observer is not None:
+            self.observer.emitted(matches, [], [], [], state.partial_matches)
+        return matches
+
+    def _emit_by_strategy(
+        self, accessor: SharedBufferAccessor, state: NFAState, completed: list[ComputationState]
+    ) -> list[EventMatch]:
+        """Emit the matches that the skip strategy releases."""
+        if self.observer is None:
             return emit(self.skip_strategy, accessor, state, completed)
-        if successors is None or not successors.found:
-            return []
-        return [match.events for match in emit_at_once(successors.found)]
+        partials, before = state.partial_matches, [*state.completed_matches, *completed]
+        matches = emit(self.skip_strategy, accessor, state, completed)
+        waiting, left = list(state.completed_matches), state.partial_matches
+        gone, discarded = _without(before, waiting), _without(partials, left)
+        self.observer.emitted(matches, gone, waiting, discarded, left)
+        return matches
+
+
+def _without(
+    before: Sequence[ComputationState], after: Sequence[ComputationState]
+) -> list[ComputationState]:
+    left = set(map(id, after))
+    return [state for state in before if id(state) not in left]

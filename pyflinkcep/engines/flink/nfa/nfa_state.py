@@ -9,7 +9,6 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.engines.flink.nfa.state_sets import StateSet, StateSets
 from pyflinkcep.engines.flink.nfa.steps import StateTable
 from pyflinkcep.engines.flink.sharedbuffer import DeweyNumber, EventId, SharedBufferNode
 
@@ -49,6 +48,10 @@ class ComputationState:
     version: DeweyNumber
     start_event_id: EventId | None = None
     previous_node: SharedBufferNode | None = None
+
+    def copy(self) -> ComputationState:
+        """Return a copy, which stays as it is."""
+        return ComputationState(self.table, self.version, self.start_event_id, self.previous_node)
 
 
 def by_start(state: ComputationState) -> Any:
@@ -105,8 +108,6 @@ class NFAState:
         Whether anything changed since the flag was last reset.
     is_new_start_partial_match : bool
         Whether a partial match began since the flag was last reset.
-    state_set : StateSet or None
-        The states that the partial matches are in; None until first looked up.
     deadline : int, epoch milliseconds
         No window ends earlier; the default makes the next advance of time check.
     ended : EndCounts
@@ -114,15 +115,14 @@ class NFAState:
 
     Notes
     -----
-    Ports ``org.apache.flink.cep.nfa.NFAState`` (Flink 2.3.0). `state_set` and `deadline`
-    follow from the partial matches, so they are not stored; nor is `ended`.
+    Ports ``org.apache.flink.cep.nfa.NFAState`` (Flink 2.3.0). `deadline` follows
+    from the partial matches, so it is not stored; nor is `ended`.
     """
 
     partial_matches: list[ComputationState]
     completed_matches: list[ComputationState] = attrs.field(factory=list)
     state_changed: bool = False
     is_new_start_partial_match: bool = False
-    state_set: StateSet | None = None
     deadline: int = ALWAYS
     ended: EndCounts = attrs.field(factory=EndCounts)
 
@@ -134,11 +134,3 @@ class NFAState:
         """Reset the flags of changes."""
         self.state_changed = False
         self.is_new_start_partial_match = False
-
-    def set_among(self, sets: StateSets) -> StateSet:
-        """Return the set of states that the partial matches are in; look it up if unknown."""
-        current = self.state_set
-        if current is None or current.family is not sets:
-            current = sets.of([partial.table for partial in self.partial_matches])
-            self.state_set = current
-        return current

@@ -152,7 +152,7 @@ int key_drop_oldest(Kernel *kernel, Key *key, Py_ssize_t count) {
 
 /*
  * Give the way of a partial match that takes the current event for a stage that it has not taken
- * any for; `node` and `version` are those before. Mirror: engines/flink/nfa/reached.py.
+ * any for; `node` and `version` are those before. Mirror: engines/flink/nfa/observer.py.
  */
 static int give_reached(Kernel *kernel, int32_t stage, Node *node, Version *version) {
     Path *path = &kernel->work.path;

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 from hypothesis import given
 
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
-from pyflinkcep.engines.flink.nfa.reached import Reaching
+from pyflinkcep.engines.flink.nfa.observer import StageObserver
 from pyflinkcep.engines.flink.operator import CepOperator
 from tests.kernel_harness import Found, KernelRun, needs_kernel
 from tests.property.strategies import PatternSpec, is_buildable, patterns
@@ -24,7 +25,7 @@ class BothTelling(Both):
 
     def __init__(self, nfa: NFA) -> None:
         super().__init__(nfa)
-        self.rules = CepOperator(Reaching.of(nfa, self._reached))
+        self.rules = CepOperator(attrs.evolve(nfa, observer=StageObserver(self._reached)))
         self.state = self.rules.new_key()
         self.run = KernelRun(nfa, gives_reached=True)
         self.key = self.run.kernel.new_key()
