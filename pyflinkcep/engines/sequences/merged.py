@@ -8,7 +8,6 @@ from itertools import count
 from typing import Any
 
 from pyflinkcep.engines.compressed.payloads import Payloads
-from pyflinkcep.engines.sequences.joined import JoinedRuns
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.sequences.runs import Run, Runs
 from pyflinkcep.engines.sequences.track import Track
@@ -62,7 +61,6 @@ class MergedRuns:
         self._runs = Runs(track, payloads)
         self._merged = payloads.merged
         self._alive: list[dict[Any, Run]] = [{} for _ in range(self._automaton.size)]
-        self._joined = [JoinedRuns(track, n) for n in range(self._automaton.size)]
         self._sweep_at = _FIRST_SWEEP
         self._closing = self._runs.closing_positions()
         self._merges = merges
@@ -115,7 +113,6 @@ class MergedRuns:
 
     def _drop(self, component: int, key: Any, run: Run) -> None:
         del self._alive[component][key]
-        self._joined[component].remove(key, run)
 
     def _enforce(self, limit: RunLimit, at: int) -> None:
         """Refuse too many runs in the window of an event."""
@@ -149,8 +146,7 @@ class MergedRuns:
         window = self._automaton.query.window
         closes = component in self._closing.get(at, ())
         oldest = None if window is None else track.times[at] - window
-        met = None if closes else self._joined[component].met(at)
-        for key, run in list(alive.items()) if met is None else met:
+        for key, run in list(alive.items()):
             if oldest is not None and track.times[run.start] < oldest:
                 self._drop(component, key, run)
                 continue
@@ -175,7 +171,6 @@ class MergedRuns:
         self._puts += 1
         if other is None:
             alive[key] = run
-            self._joined[run.component].put(key, run)
             if self._gives_up and self._puts == _TRIED_RUNS and not self._hits:
                 self._merges = False
         else:

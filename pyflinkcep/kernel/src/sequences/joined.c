@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The runs at a component by the value that an equality asks of the next event. Mirror:
- * engines/sequences/joined.py, with one difference: few runs are not looked up.
+ * The runs at a component by the value that an equality asks of the next event: an event that fails
+ * a clause `field = slot` of an edge changes no run by that edge, if the strategies let runs skip it.
+ * Plain Python (engines/sequences/merged.py) asks all runs instead; so do few runs here.
  */
 #include "sequences/joined.h"
 

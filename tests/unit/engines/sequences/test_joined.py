@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that events find by the value of an equality."""
+"""Runs that events find in C by the value of an equality."""
 
 from __future__ import annotations
 
 import math
 import random
 from typing import Any
-from unittest import mock
 
 import attrs
 import pytest
@@ -17,8 +16,6 @@ from pyflinkcep.engines.sequences.compiler import compile_query
 from pyflinkcep.engines.sequences.counting import KernelCounter
 from pyflinkcep.engines.sequences.equalities import Equality, equality_of
 from pyflinkcep.engines.sequences.evaluation import Sequences
-from pyflinkcep.engines.sequences.joined import JoinedRuns
-from pyflinkcep.engines.sequences.track import Track
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.module import compiled_module
@@ -78,57 +75,17 @@ def comparable(matches: Any) -> list[str]:
 @settings(max_examples=settings.default.max_examples)
 @given(st.integers(0, 1 << 40))
 def test_an_event_finds_all_runs_that_it_can_extend(seed: int) -> None:
-    """Found by value or asked one by one, runs make the same matches, in C too."""
+    """Found by value, as C does, or asked one by one, runs make the same matches."""
     chance = random.Random(seed)
     query = joined_query(chance)
     table = joined_table(chance, chance.choice([40, 160, 220]))
     own = list(range(len(table.times)))
     found = plain_counts(query, table, own)
-    with mock.patch.object(JoinedRuns, "met", return_value=None):
-        assert plain_counts(query, table, own) == found
     counter = KernelCounter.of(compile_query(query, _KINDS), table)
     assert counter is None or dict(counter.over(own).counts()) == found
     if sum(found.values()) < 2000:
         sequences = Sequences(query, table)
         assert comparable(sequences.run()) == comparable(sequences._unpacked())
-
-
-def test_an_event_meets_only_the_runs_that_it_can_extend() -> None:
-    """Of a hundred runs, an event is compared with the one of its value, or with none."""
-    size = 100
-    types = "A" * size + "BBB"
-    columns = {"n": [*range(size), 7, 500, None]}
-    query = parse("PATTERN SEQ(A a, B b) WHERE b.n = a.n")
-    asked = []
-    step = Track.step
-
-    def counted(track: Track, *given: Any) -> Any:
-        asked.append(given)
-        return step(track, *given)
-
-    table = EventTable(range(size + 3), list(types), columns, {"n": Kind.BIGINT})
-    with mock.patch.object(Track, "step", counted):
-        matches = list(Sequences(query, table)._unpacked())
-    assert matches == [{"a": [7], "b": [size]}]
-    assert len(asked) == 1
-
-
-def test_runs_out_of_the_window_are_dropped_unmet() -> None:
-    """An event does not meet the runs of other values, but these are not held for ever."""
-    size = 10_000
-    columns = {"n": list(range(size))}
-    query = parse("PATTERN SEQ(A a, A b) WHERE b.n = a.n WITHIN 10")
-    table = EventTable(range(size), ["A"] * size, columns, {"n": Kind.BIGINT})
-    held = []
-    put = JoinedRuns.put
-
-    def noted(joined: JoinedRuns, key: Any, run: Any) -> None:
-        put(joined, key, run)
-        held.append(sum(len(by_value) for _, by_value in joined._edges))
-
-    with mock.patch.object(JoinedRuns, "put", noted):
-        assert list(Sequences(query, table)._unpacked()) == []
-    assert max(held) < 2100
 
 
 @pytest.mark.parametrize(
