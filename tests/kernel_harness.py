@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,9 +15,11 @@ from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, KeyState, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.kernel._kernel import Kernel
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness
+
+if TYPE_CHECKING:
+    from pyflinkcep.kernel._kernel import Kernel
 
 MANY = 1 << 40
 
