@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import attrs
 import pytest
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy, parse
 from pyflinkcep.errors import CepError
+from pyflinkcep.spark.plan.slices import milliseconds_of
 from pyflinkcep.testing import whyNot
 from pyflinkcep.trace.model import End
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
@@ -32,6 +34,12 @@ ROWS = [("ab"[n % 3 % 2], n, value) for n, value in enumerate(NUMBERS)]
 
 
 QUERY = "PATTERN SEQ(low l, high h) WHERE skip_till_next_match(l, h) {} WITHIN 10 seconds"
+
+
+TIMES = (
+    "timestamp_micros(at) AS t",
+    "TIMESTAMP_NTZ '1970-01-01' + at * INTERVAL '0.000001' SECOND AS z",
+)
 
 
 def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
@@ -76,6 +84,21 @@ def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
     lows = [n for key, _, n in ROWS if key == "b" and n < 3]
     assert of_query.facts.reached["l"] == len(lows)
     assert (without["without a time"], without["without a key"]) == (1, 1)
+
+
+def test_times_with_a_zone_and_without(spark: SparkSession) -> None:
+    """Both are read to the millisecond, before 1970 and in 9999 too, and shown as times."""
+    micros = [-1, -1500001, 999, 1706700000123456, 253402300799999999]
+    rows = [(number, at) for number, at in enumerate(micros)]
+    events = spark.createDataFrame(rows, "n int, at bigint").selectExpr("n", *TIMES)
+    pattern = Pattern.begin("a").where("n = 3").next("b").where("n = 5")
+    for name in ("t", "z"):
+        source = SimpleNamespace(time_column=name, time_unit=1, dataframe=events)
+        column = milliseconds_of(source).alias("ms")  # type: ignore[arg-type]
+        found = {row.n: row.ms for row in events.select("n", column).collect()}
+        assert found == {number: at // 1000 for number, at in rows}
+        why = CEP.pattern(events, pattern).inEventTime(name).whyNot()
+        assert "event 3 at 2024-01-31" in str(why)
 
 
 def test_what_cannot_be_asked_is_refused(spark: SparkSession) -> None:

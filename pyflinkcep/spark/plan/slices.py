@@ -71,5 +71,7 @@ def milliseconds_of(source: EventSource) -> Column:
         # Not timestampdiff, which reads both times by the session's clock.
         day = F.unix_date(time.cast("date")).cast("bigint")
         minutes = (day * 24 + F.hour(time)) * 60 + F.minute(time)
-        return F.floor((minutes * 60 + F.date_part(F.lit("SECOND"), time)) * 1000)
-    return F.floor(F.unix_micros(time) / 1000)
+        seconds = F.date_part(F.lit("SECOND"), time).cast("decimal(8,6)")
+        return minutes * 60_000 + F.floor(seconds * 1000).cast("bigint")
+    micros = f"unix_micros({quoted(source.time_column)})"
+    return F.expr(f"({micros} - pmod({micros}, 1000L)) div 1000L")  # no double holds them all
