@@ -83,7 +83,7 @@ def types_of(
     except NotSupportedError:
         own = [F.expr(e) if isinstance(e, str) else e for e in expressions]
         _one_by_one(own, dataframe, refusal)  # what no engine computes is refused as such
-        raise
+        return _one_by_one(expressions, dataframe, refusal)
     except Exception:
         return _one_by_one(expressions, dataframe, refusal)
 
@@ -97,6 +97,9 @@ def _one_by_one(
     for number, expression in enumerate(expressions):
         try:
             found += _types([expression], dataframe)
+        except NotSupportedError as cause:
+            made = refusal(number, cause)
+            raise NotSupportedError(made.message, cause.hint, span=made.span) from None
         except Exception as cause:
             raise refusal(number, cause) from cause
     return found

@@ -24,7 +24,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
-from pyflinkcep.errors import CepError, InputError
+from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.tokens import TokenKind, tokenized
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import Leaf, parts_of
@@ -165,6 +165,8 @@ def argument_types(
         words = tokenized(list(arguments)[number])
         if is_about(cause, "UNRESOLVED_COLUMN") and any(word.is_word("SELECT") for word in words):
             known = ["a subquery inside the clause cannot read its rows: join before the clause"]
+        if isinstance(cause, NotSupportedError):
+            return errors[number](cause.message, cause.hint or hint)
         message = f"Spark cannot compute it: {first_line(cause)}"
         return errors[number](message, (*known, hint)[0])
 
@@ -330,9 +332,13 @@ def _error_over_columns(
     values: Mapping[Leaf, tuple[str, DataType]],
     what: str = "measure",
 ) -> Callable[[str, str], CepError]:
-    """Return what makes an error of Spark's message, which names the columns of values."""
+    """Return what makes an error of a message that names the columns of values."""
     error = _error_of(names, name, expression, what)
-    written = {_shown(leaf, values): text for leaf, text in expression.written().items()}
+    written = {
+        shown(leaf, values): text
+        for leaf, text in expression.written().items()
+        for shown in (_shown, _in_column)
+    }
 
     def told(message: str, hint: str) -> CepError:
         for column in sorted(written, key=len, reverse=True):
