@@ -8,10 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 from pyspark.sql.types import (
     ArrayType,
+    ByteType,
     DataType,
+    DateType,
     IntegralType,
     MapType,
     NullType,
+    NumericType,
+    ShortType,
     StringType,
     StructField,
     StructType,
@@ -21,17 +25,21 @@ from pyspark.sql.types import (
 
 from pyflinkcep.expressions.text import quoted_name
 from pyflinkcep.spark.plan.portable.casts import text_of
+from pyflinkcep.spark.plan.portable.times import since_epoch
 from pyflinkcep.spark.plan.portable.values import (
     BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
     INT,
+    RANGE,
     STRING,
     TIMESTAMP,
     Setting,
     Value,
+    chosen_type,
     common_type,
+    failing_if,
     has_floats,
     is_float,
     is_time,
@@ -39,15 +47,16 @@ from pyflinkcep.spark.plan.portable.values import (
 
 __all__ = ["CONVERSIONS", "PARTS", "called", "element", "member"]
 
-_TEXT, _WHOLE, _DAYS, _AT_LEAST_0, _DOUBLE, _DAY, _CLOCK, _INSTANT = (
+_TEXT, _STRING, _WHOLE, _DAYS, _AT_LEAST_0, _DOUBLE, _DAY, _CLOCK, _DATE = (
     "text",
+    "string",
     "n",
     "days",
     "0",
     "x",
     "day",
     "t",
-    "z",
+    "date",
 )
 
 
@@ -67,8 +76,8 @@ def _of(*names: str, of: tuple[str, ...] = (_TEXT,), to: DataType = STRING) -> d
 
 _FUNCTIONS: Mapping[str, _Known] = {
     **_of("lower", "lcase", "upper", "ucase", "trim", "ltrim", "rtrim", "reverse"),
-    **_of("md5", "sha1", "btrim"), **_of("sha2", of=(_TEXT, _WHOLE)),
-    **_of("crc32", to=BIGINT), **_of("octet_length", "bit_length", to=INT),
+    **_of("btrim"), **_of("md5", "sha1", of=(_STRING,)), **_of("sha2", of=(_STRING, _WHOLE)),
+    **_of("crc32", of=(_STRING,), to=BIGINT), **_of("octet_length", "bit_length", to=INT),
     **_of("levenshtein", of=(_TEXT,) * 2, to=INT),
     **_of("length", "char_length", "character_length", "len", "ascii", to=INT),
     **_of("replace", "translate", of=(_TEXT,) * 3),
@@ -82,15 +91,14 @@ _FUNCTIONS: Mapping[str, _Known] = {
     **_of("exp", "ln", "log10", "log2", of=(_DOUBLE,), to=DOUBLE),
     "nanvl": _Known((_DOUBLE, _DOUBLE), DOUBLE, 2),
     "isnan": _Known((_DOUBLE,), BOOLEAN, 1, "coalesce(isnan({0}), false)"),
-    **_of("year", "quarter", "month", "day", "dayofmonth", "dayofweek", "weekday", "dayofyear",
+    **_of("year", "quarter", "month", "day", "dayofmonth", "dayofweek", "dayofyear",
              "weekofyear", of=(_DAY,), to=INT),
     **_of("hour", "minute", "second", of=(_CLOCK,), to=INT),
     **_of("date_add", "date_sub", "dateadd", of=(_DAY, _DAYS), to=DATE),
     **_of("add_months", of=(_DAY, _DAYS), to=DATE), **_of("last_day", of=(_DAY,), to=DATE),
-    **_of("unix_seconds", "unix_millis", "unix_micros", of=(_INSTANT,), to=BIGINT),
-    **_of("timestamp_seconds", "timestamp_millis", "timestamp_micros", of=(_WHOLE,),
-             to=TIMESTAMP),
-    **_of("unix_date", of=(_DAY,), to=INT),
+    "weekday": _Known((_DAY,), INT, 1, "cast(pmod(dayofweek({0}) + 5, 7) AS int)"),
+    **_of("timestamp_micros", of=(_WHOLE,), to=TIMESTAMP),
+    **_of("unix_date", of=(_DATE,), to=INT),
     **_of("date_from_unix_date", of=(_WHOLE,), to=DATE),
     **_of("make_date", of=(_WHOLE,) * 3, to=DATE),
     **_of("rand", "random", of=(), to=DOUBLE), **_of("uuid", of=()),
@@ -148,25 +156,29 @@ def _argument(kind: str, value: Value, setting: Setting, what: str) -> str:
     type_ = value.type
     if kind == _TEXT:
         return text_of(value, setting, what).sql
-    if isinstance(type_, NullType):
+    if isinstance(type_, NullType) or (kind == _STRING and isinstance(type_, StringType)):
         return value.sql
-    if kind == _DOUBLE and not isinstance(type_, StringType) and not is_time(type_):
+    if kind == _DOUBLE and isinstance(type_, NumericType):
         return value.as_type(DOUBLE, setting).sql
     is_whole = isinstance(type_, IntegralType)
+    if is_whole and kind == _WHOLE and isinstance(type_, ByteType | ShortType):
+        return value.as_type(INT, setting).sql
     if is_whole and (kind == _WHOLE or (kind == _DAYS and type_ != BIGINT)):
         return value.sql
     if kind == _AT_LEAST_0 and isinstance(value.literal, int) and value.literal >= 0:
         return value.sql
-    if kind in (_DAY, _CLOCK, _INSTANT) and is_time(type_):
-        if isinstance(type_, TimestampType) and kind != _INSTANT:
+    if kind == _DATE and isinstance(type_, DateType):
+        return value.sql
+    if kind in (_DAY, _CLOCK) and is_time(type_):
+        if isinstance(type_, TimestampType):
             setting.needs_utc(what)
-        if kind == _INSTANT and not isinstance(type_, TimestampType):
-            return value.as_type(TIMESTAMP, setting).sql
         return value.sql
     raise _unknown(setting, what)
 
 
 # --- functions of their own
+
+_Special = Callable[[Sequence[Value], Setting, str], Value | None]
 
 
 def _isnan(operands: Sequence[Value], _setting: Setting, _what: str) -> Value | None:
@@ -191,7 +203,7 @@ def _nvl2(operands: Sequence[Value], setting: Setting, what: str) -> Value | Non
     if len(operands) != 3:
         return None
     asked, known, other = operands
-    type_ = common_type([known, other], setting, what)
+    type_ = chosen_type([known, other], setting, what)
     values = [value.as_type(type_, setting).sql for value in (known, other)]
     return Value(f"if({asked.sql} IS NOT NULL, {values[0]}, {values[1]})", type_)
 
@@ -202,18 +214,24 @@ def _size(operands: Sequence[Value], _setting: Setting, _what: str) -> Value | N
     return None
 
 
-def _holds(operands: Sequence[Value], setting: Setting, _what: str) -> Value | None:
+def _holds(operands: Sequence[Value], setting: Setting, what: str) -> Value | None:
     if len(operands) != 2:
         return None
     array, value = operands
-    if not isinstance(array.type, ArrayType) or has_floats(array.type):
+    if not isinstance(array.type, ArrayType) or isinstance(value.type, NullType):
         return None
-    value = value.as_type(array.type.elementType, setting)
-    return Value(f"array_contains({array.sql}, {value.sql})", BOOLEAN)
+    own = array.type.elementType
+    type_ = common_type([Value("", own), Value(value.sql, value.type)], setting, what)
+    if has_floats(type_) or isinstance(own, StringType) != isinstance(value.type, StringType):
+        return None
+    array, value = array.as_type(ArrayType(type_), setting), value.as_type(type_, setting)
+    found = f"array_contains({array.sql}, {value.sql})"
+    unknown = f"size(filter({array.sql}, v -> v IS NULL)) > 0"
+    return Value(f"if(({found}) OR NOT ({unknown}), {found}, NULL)", BOOLEAN)
 
 
 def _array(operands: Sequence[Value], setting: Setting, what: str) -> Value:
-    type_ = common_type(operands, setting, what)
+    type_ = chosen_type(operands, setting, what)
     values = [value.as_type(type_, setting).sql for value in operands]
     return Value(f"array({', '.join(values)})", ArrayType(type_))
 
@@ -239,7 +257,7 @@ def _element_at(function: str) -> Callable[[Sequence[Value], Setting, str], Valu
         if len(operands) != 2:
             return None
         whole, key = operands
-        type_ = _element_type(whole.type, setting, what)
+        type_ = _element_type(whole, key, setting, what)
         return Value(f"{function}({whole.sql}, {key.sql})", type_)
 
     return found
@@ -257,19 +275,48 @@ def _truncated(operands: Sequence[Value], setting: Setting, what: str) -> Value 
     return Value(f"date_trunc({operands[0].sql}, {time.sql})", TIMESTAMP)
 
 
-def _unix_time(operands: Sequence[Value], setting: Setting, _what: str) -> Value | None:
+def _since_epoch(micros: int) -> _Special:
+    """Return the function of the time since the epoch, in units of some microseconds."""
+
+    def units(operands: Sequence[Value], setting: Setting, _what: str) -> Value | None:
+        if len(operands) != 1 or not isinstance(operands[0].type, TimestampType | TimestampNTZType):
+            return None
+        return since_epoch(operands[0].as_type(TIMESTAMP, setting), micros)
+
+    return units
+
+
+def _unix_timestamp(operands: Sequence[Value], setting: Setting, _what: str) -> Value | None:
     if len(operands) != 1 or not is_time(operands[0].type):
         return None
-    return Value(f"unix_seconds({operands[0].as_type(TIMESTAMP, setting).sql})", BIGINT)
+    micros = since_epoch(operands[0].as_type(TIMESTAMP, setting), 1).sql
+    return Value(f"({micros} div 1000000L)", BIGINT)  # before 1970 too, Spark leaves the rest off
 
 
-_SPECIAL: dict[str, Callable[[Sequence[Value], Setting, str], Value | None]] = {
+def _at(micros: int) -> _Special:
+    """Return the function of the time so many units of some microseconds after the epoch."""
+
+    def time(operands: Sequence[Value], setting: Setting, _what: str) -> Value | None:
+        if len(operands) != 1 or not isinstance(operands[0].type, IntegralType):
+            return None
+        number, most = operands[0].as_type(BIGINT, setting).sql, RANGE // micros
+        bad = f"{number} > {most} OR {number} < -{most}"
+        count = failing_if(bad, number, "overflow: no such time")
+        return Value(f"timestamp_micros({count} * {micros}L)", TIMESTAMP)
+
+    return time
+
+
+_SPECIAL: dict[str, _Special] = {
     "isnan": _isnan, "substring": _substring, "substr": _substring, "nvl2": _nvl2, "size": _size,
     "cardinality": _size, "struct": _struct, "named_struct": _named_struct,
     "array_contains": _holds, "array": _array,
     "date_trunc": _truncated,
     "element_at": _element_at("element_at"), "try_element_at": _element_at("try_element_at"),
-    "unix_timestamp": _unix_time, "to_unix_timestamp": _unix_time,
+    "unix_seconds": _since_epoch(10**6), "unix_millis": _since_epoch(10**3),
+    "unix_micros": _since_epoch(1),
+    "unix_timestamp": _unix_timestamp, "to_unix_timestamp": _unix_timestamp,
+    "timestamp_seconds": _at(10**6), "timestamp_millis": _at(10**3),
 }  # fmt: skip
 
 
@@ -281,18 +328,22 @@ def member(owner: Value, name: str, quoted: str, setting: Setting, what: str) ->
     if isinstance(owner.type, StructType):
         for field in owner.type:
             if field.name.casefold() == name.casefold():
-                return Value(f"{owner.sql}.{quoted}", field.dataType)
+                sql = f"{owner.sql}.{quoted}"  # of a NULL struct, what Arrow has in its place
+                return Value(f"if({owner.sql} IS NULL, NULL, {sql})", field.dataType)
     raise _unknown(setting, what)
 
 
 def element(whole: Value, key: Value, setting: Setting, what: str) -> Value:
     """Return an element of an array or map."""
-    return Value(f"{whole.sql}[{key.sql}]", _element_type(whole.type, setting, what))
+    return Value(f"{whole.sql}[{key.sql}]", _element_type(whole, key, setting, what))
 
 
-def _element_type(type_: DataType, setting: Setting, what: str) -> DataType:
-    if isinstance(type_, ArrayType):
+def _element_type(whole: Value, key: Value, setting: Setting, what: str) -> DataType:
+    type_ = whole.type
+    if isinstance(type_, ArrayType) and isinstance(key.type, IntegralType):
         return type_.elementType
     if isinstance(type_, MapType) and not has_floats(type_.keyType):
-        return type_.valueType
+        own = Value("", type_.keyType)
+        if isinstance(key.type, NullType) or common_type([own, key], setting, what) == own.type:
+            return type_.valueType
     raise _unknown(setting, what)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql.types import (
     ArrayType,
+    BooleanType,
     DataType,
     DayTimeIntervalType,
     DecimalType,
@@ -28,11 +29,14 @@ from pyflinkcep.spark.plan.portable.values import (
     BOOLEAN,
     DOUBLE,
     MOST_DIGITS,
+    NULL,
     STRING,
     Setting,
     Value,
+    chosen_type,
     common_type,
     decimal_of,
+    failing_if,
     has_floats,
     is_float,
 )
@@ -40,6 +44,10 @@ from pyflinkcep.spark.plan.portable.values import (
 __all__ = ["compared", "computed"]
 
 _LEAST_SCALE = 6
+_MINUS = "(- {0})"
+_SIGNED_DIGITS = 34
+"""Of more digits, Spark rounds a decimal when it changes its sign."""
+_BEYOND = f"{float(2**63)!r}D"
 _NAN = "cast('NaN' AS double)"
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 _ROUNDED_TO_DOUBLE = "cast(x AS decimal(20, 4)) before rounding, or round in the result"
@@ -111,14 +119,21 @@ def _one_nan(value: Value) -> Value:
 
 
 def _logic(word: str) -> Callable[[Sequence[Value], Setting, str], Value]:
-    def joined(operands: Sequence[Value], _setting: Setting, _what: str) -> Value:
+    def joined(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+        _check_truths(operands, setting, what)
         return Value(f"({f' {word} '.join(value.sql for value in operands)})", BOOLEAN)
 
     return joined
 
 
-def _before(word: str) -> Callable[[Sequence[Value], Setting, str], Value]:
-    return lambda operands, _setting, _what: Value(f"({word} {operands[0].sql})", BOOLEAN)
+def _negated(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+    _check_truths(operands, setting, what)
+    return Value(f"(NOT {operands[0].sql})", BOOLEAN)
+
+
+def _check_truths(operands: Sequence[Value], setting: Setting, what: str) -> None:
+    if not all(isinstance(value.type, BooleanType | NullType) for value in operands):
+        raise setting.refused(what, "it is about values that are not true or false", "compare them")
 
 
 def _after(word: str) -> Callable[[Sequence[Value], Setting, str], Value]:
@@ -126,6 +141,7 @@ def _after(word: str) -> Callable[[Sequence[Value], Setting, str], Value]:
 
 
 def _among(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+    chosen_type(operands, setting, what)
     value, *others = compared(operands, setting, what)
     if is_float(value.type):  # among columns, the engine tells -0.0 and 0.0 apart
         tests = (f"{value.sql} = {other.sql}" for other in others)
@@ -134,14 +150,17 @@ def _among(operands: Sequence[Value], setting: Setting, what: str) -> Value:
 
 
 def _first_known(operands: Sequence[Value], setting: Setting, what: str) -> Value:
-    type_ = common_type(operands, setting, what)
+    type_ = chosen_type(operands, setting, what)
     values = [value.as_type(type_, setting).sql for value in operands]
     return Value(f"coalesce({', '.join(values)})", type_)
 
 
 def _extreme(function: str) -> Callable[[Sequence[Value], Setting, str], Value]:
     def chosen(operands: Sequence[Value], setting: Setting, what: str) -> Value:
-        type_ = common_type(operands, setting, what)
+        type_ = chosen_type(operands, setting, what)
+        known = [value for value in operands if not isinstance(value.type, NullType)]
+        if len({isinstance(value.type, StringType) for value in known}) > 1:
+            raise setting.refused(what, "it compares texts with other values", "cast them")
         values = [value.as_type(type_, setting) for value in operands]
         if is_float(type_):
             values = [_one_nan(value.as_type(DOUBLE, setting)) for value in operands]
@@ -155,7 +174,7 @@ def _case(operands: Sequence[Value], setting: Setting, what: str) -> Value:
     has_else = len(operands) % 2
     pairs = list(operands[: len(operands) - has_else])
     values = [*pairs[1::2], *operands[len(pairs) :]]
-    type_ = common_type(values, setting, what)
+    type_ = chosen_type(values, setting, what)
     typed = [value.as_type(type_, setting).sql for value in values]
     branches = [
         f"WHEN {condition.sql} THEN {value}"
@@ -175,7 +194,7 @@ def _sum(sign: str) -> Callable[[Sequence[Value], Setting, str], Value]:
             return _whole(sign, operands, type_, setting)
         if is_float(type_):
             return _infix(sign, [value.as_type(type_, setting) for value in operands], type_)
-        (p, s), (q, t) = map(decimal_of, operands)
+        (p, s), (q, t) = _digits_of(operands, type_)
         scale = max(s, t)
         digits = (p + q + 1, s + t) if sign == "*" else (max(p - s, q - t) + scale + 1, scale)
         return _decimal(_infix(sign, operands, type_).sql, *digits, setting, what)
@@ -217,11 +236,16 @@ def _number_type(operands: Sequence[Value], setting: Setting, what: str) -> Data
     return type_
 
 
+def _digits_of(operands: Sequence[Value], type_: DataType) -> list[tuple[int, int]]:
+    """Return the digits of the sides of an operation on decimals, those of NULL as the other's."""
+    return [decimal_of(Value("", type_) if v.type == NULL else v) for v in operands]
+
+
 def _quotient(operands: Sequence[Value], setting: Setting, what: str) -> Value:
     type_ = _number_type(operands, setting, what)
     if not isinstance(type_, DecimalType):
         return _infix("/", [value.as_type(DOUBLE, setting) for value in operands], DOUBLE)
-    (p, s), (q, t) = map(decimal_of, operands)
+    (p, s), (q, t) = _digits_of(operands, type_)
     scale = max(_LEAST_SCALE, s + q + 1)
     precision = p - s + t + scale
     if precision > MOST_DIGITS:  # digits after the point give way to those before it
@@ -235,19 +259,18 @@ def _remainder(sign: str) -> Callable[[Sequence[Value], Setting, str], Value]:
     def result(operands: Sequence[Value], setting: Setting, what: str) -> Value:
         type_ = _number_type(operands, setting, what)
         if isinstance(type_, DecimalType):
-            (p, s), (q, t) = map(decimal_of, operands)
+            (p, s), (q, t) = _digits_of(operands, type_)
             scale = max(s, t)
             sides = list(operands)
         else:
             sides = [value.as_type(type_, setting) for value in operands]
         a, b = (side.sql for side in sides)
         if sign == "pmod" and is_float(type_) and setting.ansi:
-            b = f"if({b} = 0, raise_error('pmod: remainder by zero'), {b})"
+            b = failing_if(f"{b} = 0", b, "pmod: remainder by zero")
         sql = f"pmod({a}, {b})" if sign == "pmod" else f"({a} {sign} {b})"
         if not isinstance(type_, DecimalType):
             return Value(sql, type_)
-        whole = min(p - s, q - t) if sign == "%" else max(p - s, q - t)
-        return _decimal(sql, max(whole + scale, 1), scale, setting, what)
+        return _decimal(sql, max(min(p - s, q - t) + scale, 1), scale, setting, what)
 
     return result
 
@@ -261,9 +284,20 @@ def _whole_quotient(operands: Sequence[Value], setting: Setting, what: str) -> V
 def _signed(form: str) -> Callable[[Sequence[Value], Setting, str], Value]:
     def result(operands: Sequence[Value], setting: Setting, what: str) -> Value:
         (value,) = operands
+        if form == _MINUS and isinstance(value.literal, int) and value.sql[-1:] != ")":
+            return Value.of_literal(-value.literal)
         if not isinstance(value.type, NumericType | DayTimeIntervalType):
             raise setting.refused(what, "it is of no number", "cast it")
-        return Value(form.format(value.sql), value.type)
+        if isinstance(value.type, DecimalType) and value.type.precision > _SIGNED_DIGITS:
+            raise setting.refused(
+                what,
+                f"Spark rounds it to {_SIGNED_DIGITS} digits",
+                f"cast to a decimal of at most {_SIGNED_DIGITS} digits",
+            )
+        sql = form.format(value.sql)
+        if isinstance(value.type, DecimalType):  # which is not what the engine says it is
+            sql = f"cast({sql} AS {value.type.simpleString()})"
+        return Value(sql, value.type)
 
     return result
 
@@ -273,11 +307,17 @@ def _to_whole(function: str) -> Callable[[Sequence[Value], Setting, str], Value]
         (value,) = operands
         type_ = value.type
         if isinstance(type_, DecimalType):
-            digits = type_.precision - type_.scale + 1
+            digits = type_.precision - type_.scale + bool(type_.scale)
             return _decimal(f"{function}({value.sql})", digits, 0, setting, what)
-        if not isinstance(type_, IntegralType):
-            value = value.as_type(DOUBLE, setting)
-        return Value(f"{function}({value.sql})", BIGINT)
+        if isinstance(_number_type(operands, setting, what), IntegralType):
+            return value.as_type(BIGINT, setting)
+        value = value.as_type(DOUBLE, setting)
+        sql = f"{function}({value.sql})"
+        if setting.ansi:  # beyond the range it is its end, and of NaN 0
+            ends = f"{value.sql} > {_BEYOND} OR {value.sql} < -{_BEYOND}"
+            bad = f"NOT isnan({value.sql}) AND ({ends})"
+            sql = failing_if(bad, sql, "overflow: the result does not fit bigint")
+        return Value(sql, BIGINT)
 
     return result
 
@@ -324,16 +364,17 @@ def _begins(operands: Sequence[Value], setting: Setting, what: str) -> Value:
 
 
 _RULES: dict[str, Callable[[Sequence[Value], Setting, str], Value]] = {
-    "and": _logic("AND"), "or": _logic("OR"), "not": _before("NOT"),
+    "and": _logic("AND"), "or": _logic("OR"), "not": _negated,
     "is null": _after("IS NULL"), "is not null": _after("IS NOT NULL"), "in": _among,
     "coalesce": _first_known, "greatest": _extreme("greatest"), "least": _extreme("least"),
     "case": _case, "+": _sum("+"), "-": _sum("-"), "*": _sum("*"), "/": _quotient,
     "%": _remainder("%"), "pmod": _remainder("pmod"), "div": _whole_quotient,
-    "neg": _signed("(- {0})"), "abs": _signed("abs({0})"), "floor": _to_whole("floor"),
+    "neg": _signed(_MINUS), "abs": _signed("abs({0})"), "floor": _to_whole("floor"),
     "ceil": _to_whole("ceil"), "round": _rounded, "sqrt": _of_double("sqrt({0})"),
     "sign": _of_double("sign({0})"),
     "power": _of_double(
-        "(CASE WHEN abs({0}) = 1D AND abs({1}) = double('Infinity') THEN double('NaN') "
+        "(CASE WHEN isnan({1}) OR (abs({0}) = 1D AND abs({1}) = double('Infinity')) "
+        "THEN double('NaN') "
         "WHEN {0} = 0D AND {1} < 0D THEN double('Infinity') ELSE power({0}, {1}) END)"
     ),
     "||": _joined, "like": _like, "startswith": _begins, "datediff": days_between,

@@ -17,20 +17,23 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.expressions.literals import UNITS_US
+from pyflinkcep.expressions.spark_sql import literal_sql
 from pyflinkcep.expressions.tree import Interval
 from pyflinkcep.spark.plan.portable.values import (
     BIGINT,
     DATE,
     INT,
     NTZ,
+    RANGE,
     TIMESTAMP,
     Setting,
     Value,
     common_type,
+    failing_if,
     is_time,
 )
 
-__all__ = ["INTERVAL", "added", "days_between", "distance", "is_clock", "moved"]
+__all__ = ["INTERVAL", "added", "days_between", "distance", "is_clock", "moved", "since_epoch"]
 
 INTERVAL = DayTimeIntervalType()
 _DAY = UNITS_US["DAY"]
@@ -48,7 +51,11 @@ def moved(sign: str, operands: Sequence[Value], setting: Setting, what: str) -> 
     left, right = operands
     if sign == "+" and not is_time(left.type):
         left, right = right, left
+    if sign == "*":
+        return _multiplied(left, right, setting, what)
     if not is_time(left.type):
+        if not all(isinstance(value.type, DayTimeIntervalType) for value in operands):
+            raise setting.refused(what, "it adds no two intervals", "add intervals of days")
         return _infix(sign, left, right, INTERVAL)
     if isinstance(right.type, YearMonthIntervalType):
         if isinstance(left.type, TimestampType):
@@ -66,10 +73,31 @@ def moved(sign: str, operands: Sequence[Value], setting: Setting, what: str) -> 
     return _infix(sign, left, right, left.type)
 
 
+def _multiplied(left: Value, right: Value, setting: Setting, what: str) -> Value:
+    interval, count = (right, left) if isinstance(right.literal, Interval) else (left, right)
+    if not isinstance(interval.literal, Interval) or not isinstance(count.type, IntegralType):
+        raise setting.refused(
+            what, "it wraps around or rounds otherwise", "write whole number * INTERVAL '1' SECOND"
+        )
+    number = count.as_type(BIGINT, setting).sql
+    most = RANGE // max(abs(interval.literal.microseconds), 1)
+    if most < RANGE:
+        bad = f"{number} > {most} OR {number} < -{most}"
+        number = failing_if(bad, number, "overflow: the interval is too long")
+    return Value(f"({number} * {interval.sql})", INTERVAL)
+
+
+def since_epoch(time: Value, micros: int) -> Value:
+    """Return the whole units of some microseconds from the epoch to a time, a TIMESTAMP."""
+    since = f"unix_micros({time.sql})"
+    whole = since if micros == 1 else f"(({since} - pmod({since}, {micros}L)) div {micros}L)"
+    return Value(whole, BIGINT)
+
+
 def _between(left: Value, right: Value, setting: Setting, what: str) -> Value:
     if isinstance(left.type, DateType) and isinstance(right.type, DateType):
         return Value(
-            f"make_dt_interval(datediff({left.sql}, {right.sql}))", DayTimeIntervalType(0, 0)
+            f"(datediff({left.sql}, {right.sql}) * INTERVAL '1' DAY)", DayTimeIntervalType(0, 0)
         )
     type_ = common_type([left, right], setting, what)
     if isinstance(type_, TimestampType):
@@ -116,7 +144,9 @@ def added(unit: str, operands: Sequence[Value], setting: Setting, what: str) -> 
         raise setting.refused(what, "it adds to a date or a text", "cast to timestamp before")
     if isinstance(time.type, TimestampType) and UNITS_US[unit] >= _DAY:
         setting.needs_utc(what)
-    return Value(f"timestampadd({unit}, {count.sql}, {time.sql})", time.type)
+    length = Interval(UNITS_US[unit])
+    by = _multiplied(count, Value(literal_sql(length), INTERVAL, length), setting, what)
+    return Value(f"if({time.sql} IS NULL, NULL, {time.sql} + {by.sql})", time.type)
 
 
 def _infix(sign: str, left: Value, right: Value, type_: DataType) -> Value:

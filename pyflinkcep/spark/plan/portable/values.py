@@ -44,12 +44,15 @@ __all__ = [
     "MOST_DIGITS",
     "NTZ",
     "NULL",
+    "RANGE",
     "STRING",
     "TIMESTAMP",
     "Setting",
     "Value",
+    "chosen_type",
     "common_type",
     "decimal_of",
+    "failing_if",
     "has_floats",
     "is_float",
     "is_time",
@@ -70,6 +73,7 @@ INT, NTZ, NULL, STRING, TIMESTAMP = (
     TimestampType(),
 )
 MOST_DIGITS = 38
+RANGE = 2**63
 
 _WIDTHS: dict[type[DataType], tuple[int, int]] = {
     ByteType: (0, 3), ShortType: (1, 5), IntegerType: (2, 10), LongType: (3, 20),
@@ -152,7 +156,8 @@ class Value:
             _, digits, exponent = value.as_tuple()
             scale = max(-int(exponent), 0)
             type_ = DecimalType(max(len(digits), scale), scale)
-        return cls(literal_sql(value), type_, value)
+        sql = literal_sql(value)
+        return cls(f"cast({sql} AS int)" if value == -(2**31) else sql, type_, value)
 
     @classmethod
     def with_suffix(cls, value: int | float, suffix: str) -> Value | None:
@@ -238,6 +243,19 @@ def common_type(values: Sequence[Value], setting: Setting, what: str) -> DataTyp
     if len(kinds) == 1 and None not in kinds:
         return types[0]
     raise _mixed(what, setting)
+
+
+def chosen_type(values: Sequence[Value], setting: Setting, what: str) -> DataType:
+    """Return the type of a choice, where literals have all digits of their types."""
+    texts = [isinstance(value.type, StringType) for value in values]
+    if not setting.ansi and any(texts) and any(is_time(value.type) for value in values):
+        raise _mixed(what, setting)
+    return common_type([Value(value.sql, value.type) for value in values], setting, what)
+
+
+def failing_if(bad: str, sql: str, problem: str) -> str:
+    """Return SQL that is an error where a condition holds."""
+    return f"if({bad}, raise_error('{problem}'), {sql})"
 
 
 def _mixed(what: str, setting: Setting) -> NotSupportedError:
