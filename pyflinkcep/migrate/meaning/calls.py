@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import attrs
+
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
-from pyflinkcep.migrate.java.project import Project, property_of
+from pyflinkcep.migrate.java.project import Project, filled, property_of
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import (
     BOOLEAN,
@@ -17,7 +19,7 @@ from pyflinkcep.migrate.java.types import (
 from pyflinkcep.migrate.meaning.bodies import combined, function_called, value_of_body
 from pyflinkcep.migrate.meaning.collectors import of_collections
 from pyflinkcep.migrate.meaning.enums import enum_static, enum_value
-from pyflinkcep.migrate.meaning.json_events import parsed_json
+from pyflinkcep.migrate.meaning.json_events import is_json, parsed_json
 from pyflinkcep.migrate.meaning.library import by_name, library_call
 from pyflinkcep.migrate.meaning.objects import built, known_function
 from pyflinkcep.migrate.meaning.reading import Reading
@@ -211,7 +213,7 @@ def on_value(
 def _may_be_property(reader: Reading, owner: Expression, of: JavaClass | None) -> bool:
     if of is not None:
         return reader.scope.project.method(of, "", 0) is None
-    known = is_boxed(owner.type) or owner.type.name in _LIBRARY
+    known = is_boxed(owner.type) or owner.type.name in _LIBRARY or is_json(owner.type)
     return isinstance(owner, Var | Get | Call) and not known
 
 
@@ -245,7 +247,7 @@ def _of_project(
     if not arguments:
         field = project.getter(of, name)
         if field is not None:
-            return field_of(owner, field.name, field.type)
+            return field_of(owner, field.name, reader.type_of_member(owner.type, field.type))
         if project.field(of, property_of(name)) is not None and method is None:
             name_ = property_of(name)
             field = project.field(of, name_)
@@ -329,6 +331,9 @@ def _followed(
     if method.owner is None:
         inner.scope.around, inner.scope.anonymous = scope.around, True
     inner.local_methods = reader.local_methods if owner is None else {}
+    if owner is not None and within is not None:
+        inner.scope.types = dict(zip(within.variables, owner.type.args, strict=False))
+        method = attrs.evolve(method, type=filled(method.type, inner.scope.types))
     return value_of_body(inner, method, values, reader)
 
 

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.source import Node, text_of
-from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, STRING, UNKNOWN, unboxed
+from pyflinkcep.migrate.java.source import Node, children, text_of
+from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, STRING, UNKNOWN, is_whole, unboxed
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Get, Unary, Var
 
-__all__ = ["is_by_name", "json_call", "parsed_json"]
+__all__ = ["is_by_name", "is_json", "is_parsed", "json_call", "parsed_json"]
 
 _BY_NAME = (
     "JSONObject",
@@ -22,10 +24,16 @@ _BY_NAME = (
     "Row",
     "GenericRecord",
     "MissingNode",
+    "JSONArray",
+    "JsonArray",
+    "ArrayNode",
 )
 _MADE = ("JSONObject", "ObjectNode", "JsonObject")
 _MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap")
-_NODE_CLASSES = ("JsonNode", "ObjectNode", "JsonObject", "JsonElement", "MissingNode")
+_ARRAYS = ("JSONArray", "JsonArray", "ArrayNode")
+_NODE_CLASSES = (
+    "JsonNode", "ObjectNode", "JsonObject", "JsonElement", "MissingNode", "JSONObject", *_ARRAYS,
+)  # fmt: skip
 _DOUBLE, _NODE, _MISSING = JavaType("double"), JavaType("JsonNode"), JavaType("MissingNode")
 _TYPED = {
     "String": STRING, "Integer": JavaType("Integer"), "Int": INT, "IntValue": INT,
@@ -33,13 +41,14 @@ _TYPED = {
     "DoubleValue": _DOUBLE, "Boolean": JavaType("Boolean"), "BooleanValue": BOOLEAN,
     "JSONObject": JavaType("JSONObject"), "AsJsonObject": JavaType("JsonObject"),
     "FloatValue": JavaType("float"), "Float": JavaType("Float"),
+    "JSONArray": JavaType("JSONArray"), "AsJsonArray": JavaType("JsonArray"),
 }  # fmt: skip
 _NODES = {
     "asText": STRING, "textValue": STRING, "asString": STRING, "getAsString": STRING,
     "asInt": INT, "intValue": INT, "getAsInt": INT, "asLong": LONG, "longValue": LONG,
     "getAsLong": LONG, "asDouble": _DOUBLE, "doubleValue": _DOUBLE, "getAsDouble": _DOUBLE,
     "asBoolean": BOOLEAN, "booleanValue": BOOLEAN, "getAsBoolean": BOOLEAN,
-    "getAsJsonObject": _NODE,
+    "getAsJsonObject": _NODE, "getAsJsonArray": _NODE, "deepCopy": _NODE,
 }  # fmt: skip
 _DEFAULTS: dict[JavaType, str | int | float | bool] = {
     STRING: "",
@@ -56,6 +65,11 @@ def is_by_name(value: Expression) -> bool:
     """Whether the fields of an object are read by their names."""
     name = value.type.name
     return name in _BY_NAME or (name in _MAPS and isinstance(value, Var) and value.name == "event")
+
+
+def is_json(type_: JavaType) -> bool:
+    """Whether values of a type are JSON, whose methods are no getters of columns."""
+    return type_.name in _NODE_CLASSES
 
 
 def parsed_json(reader: Reading, node: Node, name: str, arguments: list[Node]) -> Expression | None:
@@ -90,13 +104,35 @@ def json_call(
         return None
     if isinstance(owner, Call) and owner.name == "json of" and not arguments:
         return owner if name in ("getAsJsonObject", "asObject") else None
-    if not arguments and isinstance(owner, Get):
-        return _converted(owner, name)
+    if name in ("size", "length") and not arguments and owner.type.name in _NODE_CLASSES:
+        listed = JavaType("List", (STRING,))
+        whole = attrs.evolve(owner, type=listed) if isinstance(owner, Get) else owner
+        return Call("List.size", (whole,), INT)
+    parsed = is_parsed(owner, reader.findings.parsed)
+    if not arguments and parsed and name in _KINDS:
+        operands = (owner, Const(_KINDS[name], STRING))
+        return Call("json is", operands, BOOLEAN)
+    if not arguments and (parsed or isinstance(owner, Get | Call)):
+        return _converted(owner, name, parsed)
     if not arguments:
         return None
     keys = [reader.argument(argument) for argument in arguments]
+    if len(keys) == 1 and owner.type.name in _NODE_CLASSES and is_whole(keys[0].type):
+        element = _of_array(owner, name, keys[0])
+        if element is not None:
+            return element
+    if name == "findValue" and len(keys) == 1 and parsed:
+        return Call("json find", (owner, keys[0]), _NODE)
+    if name in ("get", "path") and len(keys) == 1 and parsed and not isinstance(keys[0], Const):
+        return Call("json item", (owner, keys[0]), _NODE)
+    if owner.type.name == "Row" and len(keys) == 1 and is_whole(keys[0].type):
+        return _of_row(reader, owner, name, keys[0], node)
     if name in _NODES and isinstance(owner, Get) and len(keys) == 1:
-        return _or_else(owner, _NODES[name], reader.cast(keys[0], _NODES[name]))
+        other = reader.cast(keys[0], _NODES[name])
+        if parsed:
+            kind = Const(_NODES[name].name, STRING)
+            return Call("json as", (owner, kind, other), _NODES[name])
+        return _or_else(owner, _NODES[name], other)
     key = keys[0].value if isinstance(keys[0], Const) else None
     if not isinstance(key, str):
         return None
@@ -104,8 +140,12 @@ def json_call(
     if "/" in key:
         return None
     value_type = owner.type.args[1] if len(owner.type.args) == 2 else UNKNOWN
+    if name == "findValue" and len(keys) == 1 and owner.type.name in _NODE_CLASSES:
+        reader.note(node, f"{key} is taken as a field of {_named(owner)}, wherever JSON has it")
+        return Get(owner, key, _NODE)
     if name in _FIELDS and len(keys) == 1:
         type_ = _NODE if owner.type.name in _NODE_CLASSES else value_type
+        type_ = _written_type(reader, node) or type_
         type_ = _MISSING if name == "path" else type_
         return Get(owner, key, UNKNOWN if type_.name == "Object" else type_)
     if name in ("has", "containsKey", "hasNonNull") and len(keys) == 1:
@@ -136,18 +176,72 @@ def _made_json(
     return None
 
 
-def _or_else(owner: Get, type_: JavaType, other: Expression) -> Expression:
+def _or_else(owner: Get | Call, type_: JavaType, other: Expression) -> Expression:
     """Return a field as a value of a type, or another value if it is missing."""
     return Call("or else", (attrs.evolve(owner, type=type_), other), type_)
 
 
-def _converted(owner: Get, name: str) -> Expression | None:
+def is_parsed(of: Expression, names: Collection[str]) -> bool:
+    """Whether a value is JSON that code reads itself, rather than of an event."""
+    while isinstance(of, Get) or (isinstance(of, Call) and of.name == "json item"):
+        of = of.owner if isinstance(of, Get) else of.operands[0]
+    if isinstance(of, Var):
+        return of.name in names
+    return isinstance(of, Call) and of.name in ("json of", "json find")
+
+
+_KINDS = {
+    "isTextual": "text", "isNumber": "number", "isInt": "int", "isLong": "int",
+    "isDouble": "double", "isBoolean": "boolean", "isArray": "array", "isObject": "object",
+    "isJsonArray": "array", "isJsonObject": "object",
+}  # fmt: skip
+
+
+def _of_array(owner: Expression, name: str, place: Expression) -> Expression | None:
+    """Return an element of an array of JSON, by its place."""
+    if name in ("get", "path", "getJSONObject", "getJSONArray", "optJSONObject"):
+        return Call("json item", (owner, place), _NODE)
+    type_ = _TYPED.get(name.removeprefix("get")) if name.startswith("get") else None
+    return None if type_ is None else Call("json item", (owner, place), type_)
+
+
+def _of_row(
+    reader: Reading, owner: Expression, name: str, place: Expression, node: Node
+) -> Expression | None:
+    """Return a field of a row by its place: Flink names those without a name f0, f1, …."""
+    known = isinstance(place, Const) and isinstance(place.value, int)
+    if name not in ("getField", "getFieldAs") or not known or not isinstance(place, Const):
+        return None
+    reader.note(node, f"field {place.value} of the row is taken as the column f{place.value}")
+    return Get(owner, f"f{place.value}", _written_type(reader, node) or UNKNOWN)
+
+
+def _written_type(reader: Reading, node: Node) -> JavaType | None:
+    """Return the type argument of a call such as ``row.<Integer>getFieldAs("n")``."""
+    given = node.child_by_field_name("type_arguments")
+    return reader.type_at(children(given)[0]) if given is not None and children(given) else None
+
+
+def _named(owner: Expression) -> str:
+    return owner.name if isinstance(owner, Get) else "the event"
+
+
+def _converted(owner: Expression, name: str, parsed: bool) -> Expression | None:
     """Return a node of JSON as a value of a type."""
     type_ = _NODES.get(name)
-    if type_ in _DEFAULTS and owner.type == _MISSING and name.startswith("as"):
-        return _or_else(owner, type_, Const(_DEFAULTS[type_], type_))
-    if type_ is not None:
+    if type_ == _NODE:
+        return owner
+    if type_ is not None and parsed and "as" in name.lower():
+        operands: tuple[Expression, ...] = (owner, Const(type_.name, STRING))
+        if owner.type == _MISSING and name.startswith("as"):
+            operands = (*operands, Const(_DEFAULTS[type_], type_))
+        return Call("json as", operands, type_)
+    if isinstance(owner, Call) and owner.name != "json item":
+        return None
+    if type_ is not None and isinstance(owner, Get | Call):
+        if owner.type == _MISSING and name.startswith("as"):
+            return _or_else(owner, type_, Const(_DEFAULTS[type_], type_))
         return Call("not null", (attrs.evolve(owner, type=type_),), type_)
-    if name in ("isNull", "isMissingNode"):
+    if name in ("isNull", "isMissingNode", "isJsonNull"):
         return Call("is null", (owner,), BOOLEAN)
     return None

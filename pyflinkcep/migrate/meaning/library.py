@@ -47,6 +47,7 @@ _STRINGS = {
     ("toCharArray", 0): JavaType("char", (), 1), ("split", 2): JavaType("String", (), 1),
     ("replaceAll", 2): STRING, ("intern", 0): STRING,
 }  # fmt: skip
+_CASES = ("toLowerCase", "toUpperCase")
 _DISTINCT = ("equalsIgnoreCase", "startsWith", "endsWith", "toLowerCase", "toUpperCase", "trim")
 """Methods that only strings have."""
 
@@ -98,6 +99,8 @@ def by_name(
 
 
 def _of_string(owner: Expression, name: str, operands: tuple[Expression, ...]) -> Expression | None:
+    if name in _CASES and len(operands) == 1 and operands[0].type.name == "Locale":
+        operands = ()
     type_ = _STRINGS.get((name, len(operands)))
     if type_ is None:
         return None

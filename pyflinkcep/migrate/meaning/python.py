@@ -183,10 +183,11 @@ class Python:
             raise Untranslatable(f"{of.name} of {owner}, which has no fields")
         plain = of.name.isidentifier() and not keyword.iskeyword(of.name)
         root = of.owner
-        while isinstance(root, Get):
-            root = root.owner
+        while isinstance(root, Get) or (isinstance(root, Call) and root.name == "json item"):
+            root = root.owner if isinstance(root, Get) else root.operands[0]
         is_dict = isinstance(root, Var) and root.name in self.made
-        is_dict = is_dict or (isinstance(root, Call) and root.name == "json of")
+        is_dict = is_dict or (isinstance(root, Call) and root.name in ("json of", "json find"))
+        is_dict = is_dict or (isinstance(root, Var) and root.name in self.findings.parsed)
         if is_dict or isinstance(of.owner, Make) or not plain or of.name in _CLASHES:
             return f"{owner}[{self.constant(of.name)}]"
         return f"{owner}.{of.name}"
@@ -364,7 +365,7 @@ class Python:
             return self._other_equals(of)
         if of.name == "not null":
             (inner,) = of.operands
-            return (self.non_null(inner), ATOM if not self.is_known(inner) else 0)
+            return self._written(inner) if self.is_known(inner) else (self.non_null(inner), ATOM)
         if of.name.startswith("helper "):
             arguments = ", ".join(map(self.write, of.operands))
             return f"{of.name[7:]}({arguments})", ATOM
@@ -428,7 +429,10 @@ def _is_exact(of: Expression) -> TypeGuard[Cast]:
     return isinstance(of, Cast) and is_cast and unboxed(of.operand.type).name in _SHORT
 
 
-_NULLABLE = frozenset({"Map.get", "or else", "Stream.findFirst", "List.get", "Map.getOrDefault"})
+_NULLABLE = frozenset({
+    "json item", "json find", "Map.get", "or else", "Stream.findFirst", "List.get",
+    "Map.getOrDefault",
+})  # fmt: skip
 _VALUES = ("String", "int", "long", "double", "float", "short", "byte", "char", "boolean")
 
 

@@ -377,7 +377,8 @@ CALLS: dict[str, Writer] = {
     **{f"Character.{name}": helper("char_is", name) for name in (
         "isDigit", "isLetter", "isLetterOrDigit", "isUpperCase", "isLowerCase", "isWhitespace",
     )},
-    "json": helper("json_text"), "json of": _json_of,
+    "json": helper("json_text"), "json of": _json_of, "json item": helper("json_item"),
+    "json find": helper("json_find"), "json as": helper("json_as"), "json is": helper("json_is"),
     "or else": _or_else, "append": _concat,
     "List.get": _item, "List.size": _size,
     "List.getFirst": _first, "List.getLast": _last,

@@ -171,7 +171,7 @@ class Reader(Operators):
             if constant is not None:
                 return constant
             of = self.class_named(text_of(owner))
-            library = CONSTANTS.get((text_of(owner), name))
+            library = CONSTANTS.get((text_of(owner).rsplit(".", 1)[-1], name))
             if of is None and library is not None:
                 return library
             listed = self._constant_list(name, of) if of is not None else None
@@ -202,7 +202,7 @@ class Reader(Operators):
                 raise self.no(node, f"the field {name} of the enum {of.name}")
             return held
         if field is not None:
-            return field_of(value, name, field.type)
+            return field_of(value, name, self.type_of_member(value.type, field.type))
         if value.type.name.startswith("Tuple") and name[:1] == "f" and name[1:].isdecimal():
             args = value.type.args
             place = int(name[1:])

@@ -92,6 +92,12 @@ class Reading(ABC):
         """Return the type that a node writes, with types in place of variables."""
         return filled(read_type(node), self.scope.types)
 
+    def type_of_member(self, owner: JavaType, type_: JavaType) -> JavaType:
+        """Return the type of a member of an object, whose class may have type variables."""
+        of = self.class_of(owner) if owner.args else None
+        given = {} if of is None else dict(zip(of.variables, owner.args, strict=False))
+        return filled(type_, given)
+
     def note(self, node: Node, what: str) -> None:
         """Add a note about a node."""
         self.findings.note(self.source.file, line_of(node), what)

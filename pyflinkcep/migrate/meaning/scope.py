@@ -65,6 +65,8 @@ class Findings:
         The functions found so, which values of the type Function number.
     captured : dict of str to Expression
         The variables around that were read, whose values are known at run time alone.
+    parsed : set of str
+        The variables that hold JSON that code reads itself.
     """
 
     notes: list[Note] = attrs.field(factory=list)
@@ -77,6 +79,7 @@ class Findings:
     resolve: Callable[[Node, Source, JavaClass | None], Any] | None = None
     objects: list[Any] = attrs.field(factory=list)
     captured: dict[str, Expression] = attrs.field(factory=dict)
+    parsed: set[str] = attrs.field(factory=set)
 
     def note(self, file: str, line: int, what: str) -> None:
         """Add a note, once."""

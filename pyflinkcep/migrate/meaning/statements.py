@@ -14,6 +14,7 @@ from pyflinkcep.migrate.meaning.cases import case_labels, is_case
 from pyflinkcep.migrate.meaning.collectors import element_of
 from pyflinkcep.migrate.meaning.construction import as_row
 from pyflinkcep.migrate.meaning.each import for_each_call, if_present
+from pyflinkcep.migrate.meaning.json_events import is_parsed
 from pyflinkcep.migrate.meaning.logging import logged, measured
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import (
@@ -89,6 +90,8 @@ def _local(reader: Reading, node: Node) -> list[Statement]:
             type_ = value.type
         value = reader.assigned(value, type_) if value is not None else None
         variable = reader.scope.declare(text_of(name), type_)
+        if value is not None and is_parsed(value, reader.findings.parsed):
+            reader.findings.parsed.add(variable.name)
         found.append(Let(variable.name, type_, value))
     return found
 
@@ -217,6 +220,8 @@ def _for_each(reader: Reading, node: Node) -> list[Statement]:
     type_ = element if written == UNKNOWN or (written.name == element.name) else written
     inner = reader.within_block()
     variable = inner.scope.declare(text_of(node.child_by_field_name("name")), type_)
+    if is_parsed(iterable, reader.findings.parsed):
+        reader.findings.parsed.add(variable.name)
     body = read_block(inner, node.child_by_field_name("body"))
     return [ForEach(variable.name, type_, iterable, body)]
 

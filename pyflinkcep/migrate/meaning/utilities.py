@@ -20,6 +20,28 @@ Operands = tuple[Expression, ...]
 Static = Callable[["Reading", Operands, Node], Expression | None]
 
 CONSTANTS: dict[tuple[str, str], Expression] = {
+    **{
+        ("Locale", name): Const(name, JavaType("Locale"))
+        for name in (
+            "ROOT",
+            "ENGLISH",
+            "US",
+            "UK",
+            "CANADA",
+            "GERMAN",
+            "GERMANY",
+            "FRENCH",
+            "FRANCE",
+            "ITALIAN",
+            "ITALY",
+            "CHINESE",
+            "CHINA",
+            "JAPAN",
+            "JAPANESE",
+            "KOREA",
+            "KOREAN",
+        )
+    },
     ("Boolean", "TRUE"): Const(True, BOOLEAN),
     ("Boolean", "FALSE"): Const(False, BOOLEAN),
     ("ZoneOffset", "UTC"): Const("UTC", JavaType("ZoneId")),
@@ -144,6 +166,7 @@ UTILITIES: dict[tuple[str, str], Static] = {
     ("Stream", "of"): _stream,
     ("String", "join"): _joined,
     ("Objects", "requireNonNull"): _itself,
+    ("Locale", "getDefault"): lambda _, _o, __: Const("ROOT", JavaType("Locale")),
     ("Optional", "ofNullable"): _optional,
     ("Optional", "of"): _optional,
     ("LocalDateTime", "ofInstant"): _in_utc,

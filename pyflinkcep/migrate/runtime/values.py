@@ -17,9 +17,10 @@ from pyflinkcep.migrate.runtime.strings import text
 
 __all__ = [
     "Iterator", "collected", "compare", "current_millis", "distinct", "enum_of", "equal_floats",
-    "fields_of", "first_of", "item", "joined", "json_object", "json_text", "log", "millis",
-    "of_millis", "ordinal", "row_of", "rows_of", "same_boxed", "stream_average", "stream_max",
-    "stream_min", "stream_sum", "time_of", "values_of",
+    "fields_of", "first_of", "item", "joined", "json_as", "json_find", "json_is", "json_item",
+    "json_object", "json_text", "log", "millis", "of_millis", "ordinal", "row_of", "rows_of",
+    "same_boxed", "stream_average", "stream_max", "stream_min", "stream_sum", "time_of",
+    "values_of",
 ]  # fmt: skip
 
 
@@ -262,6 +263,81 @@ def json_object(value: str | None, names: dict[str, str] | None = None) -> Any:
     if names and isinstance(found, dict):
         return JsonObject({str(names.get(name, name)): member for name, member in found.items()})
     return found
+
+
+def json_item(value: Any, key: str | int) -> Any:
+    """
+    Return a member of an object or array of JSON, or a field of a row; None if there is none.
+
+    Examples
+    --------
+    >>> json_item([1, 2], 1), json_item([1, 2], 2), json_item(json_object('{"a": 3}'), "a")
+    (2, None, 3)
+    """
+    known = present(value)
+    if isinstance(known, dict):
+        return known.get(key)
+    if isinstance(key, int):
+        return known[key] if isinstance(known, list) and 0 <= key < len(known) else None
+    return getattr(known, key, None)
+
+
+def json_find(value: Any, name: str) -> Any:
+    """
+    Return the first member of a name, at any depth; None if there is none.
+
+    Examples
+    --------
+    >>> json_find(json_object('{"a": {"b": [{"c": 1}]}}'), "c")
+    1
+    """
+    found = value.get(name) if isinstance(value, dict) else None
+    if found is not None:
+        return found
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return next((one for part in inner if (one := json_find(part, name)) is not None), None)
+
+
+def json_as(value: Any, kind: str, *default: Any) -> Any:
+    """
+    Return a value of JSON as one of a type of Java, as ``asText()`` and ``asInt()`` do.
+
+    Examples
+    --------
+    >>> json_as(5, "String"), json_as("12", "int"), json_as("x", "int"), json_as(None, "int", 7)
+    ('5', 12, 0, 7)
+    """
+    if value is None and default:
+        return default[0]
+    known = present(value)
+    if kind == "String":
+        return (default[0] if default else "") if isinstance(known, dict | list) else text(known)
+    if kind == "boolean":
+        return known == "true" if isinstance(known, str) else bool(known)
+    try:
+        number = float(known) if kind == "double" else math.trunc(float(known))
+    except (TypeError, ValueError, OverflowError):
+        return default[0] if default else 0.0 if kind == "double" else 0
+    is_exact = isinstance(known, int) and kind != "double"
+    return int(known) if is_exact else number
+
+
+def json_is(value: Any, kind: str) -> bool:
+    """
+    Whether a value of JSON is of a kind.
+
+    Examples
+    --------
+    >>> json_is("a", "text"), json_is(True, "number"), json_is(1.5, "number")
+    (True, False, True)
+    """
+    if isinstance(present(value), bool):
+        return kind == "boolean"
+    types: dict[str, tuple[type, ...]] = {
+        "text": (str,), "number": (int, float), "int": (int,), "double": (float,),
+        "array": (list,), "object": (dict,), "boolean": (),
+    }  # fmt: skip
+    return isinstance(value, types[kind])
 
 
 class Rows:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import NotSupportedError, Pattern
-from pyflinkcep.migrate.conditions import translate_value
+from pyflinkcep.migrate.conditions import translate_condition, translate_value
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java
 from pyflinkcep.tables.events import as_event
@@ -288,3 +288,85 @@ def test_times_are_written_as_java_writes_them(
         condition(f'(Heat h) -> ("" + new {kind}(h.getTime())).equals("{expected}")')
     )
     assert function(as_event({"time": 1704164640500})) is True
+
+
+OF_JSON = {
+    '(JsonNode n) -> n.get("items").get(1).get("x").asInt() > 3': (
+        "items array<struct<x:int>>", {"items": [as_event({"x": 1}), as_event({"x": 4})]}),
+    '(JsonNode n) -> n.findValue("kind").asText().equals("a")': ("kind string", {"kind": "a"}),
+    '(JsonNode n) -> n.path("a").path("b").asText("none").equals("a")': (
+        "a struct<b:string>", {"a": as_event({"b": "a"})}),
+    '(JsonNode n) -> n.get("items").size() == 2': ("items array<string>", {"items": ["a", "b"]}),
+    '(Row r) -> r.getField(0).equals("x") && (int) r.getField(1) > 3': (
+        "f0 string, f1 int", {"f0": "x", "f1": 4}),
+    '(Row r) -> r.<Integer>getFieldAs("n") > 3': ("n int", {"n": 4}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("java", "case"), OF_JSON.items())
+def test_events_of_json_and_rows_are_read_by_name_and_place(
+    java: str, case: tuple[str, dict[str, Any]]
+) -> None:
+    """Getters of JSON nodes and rows are columns, elements of arrays and their numbers."""
+    columns, event = case
+    kind = java[1:].split(" ")[0]
+    source = parse_java(f"class Job {{ Object it = {java}; }}", "Job.java")
+    project = Project([source])
+    declared = project.find("Job")
+    assert declared is not None
+    node = declared.fields["it"].value
+
+    found = [translate_condition(node, source, project, kind, sql=sql) for sql in (True, False)]
+
+    assert ", ".join(f"{name} {type_}" for name, type_ in found[0].columns) == columns
+    assert defined(found[1])(as_event(event)) is True
+    if found[0].sql is not None:
+        assert len(match(Pattern.begin("a").where(found[0].sql), [event])) == 1
+
+
+READ = "JsonNode v = new ObjectMapper().readTree(h.getRoom()); return %s;"
+TEXT = '{"a": {"b": [{"c": 5, "d": "7"}, "e"]}, "t": true, "n": 1.5}'
+PARSED = {
+    'v.get("a").get("b").get(0).get("c").asText().equals("5")': True,
+    'v.get("a").get("b").get(0).get("d").asInt() == 7': True,
+    'v.get("a").get("b").get(2) == null': True,
+    'v.get("a").get("b").size() == 2': True,
+    'v.findValue("c").asLong() > 4': True,
+    'v.findValue("zz") == null': True,
+    'v.path("zz").asText("none").equals("none")': True,
+    'v.path("zz").asInt() == 0': True,
+    'v.get("t").asBoolean() && v.get("a").get("b").isArray() && !v.get("n").isTextual()': True,
+    'v.get("n").asInt() == 1 && v.get("n").isNumber()': True,
+    "v.get(h.getKind().name()).asDouble() == 1.5": True,
+}
+
+
+@pytest.mark.parametrize(("java", "expected"), PARSED.items())
+def test_json_that_a_condition_reads_itself(java: str, expected: bool) -> None:
+    """Nodes of JSON that code parses convert their values as Jackson does."""
+    found = condition(f"(Heat h) -> {{ {READ % java} }}")
+
+    assert not found.stub, found.notes
+    assert defined(found)(as_event({"room": TEXT, "kind": "n"})) is expected
+
+
+GENERIC = (
+    "(Pair<String, Integer> p) -> %s; } class Pair<A, B> { A first; private B second; "
+    "A getFirst() { return first; } B other() { return this.second; } boolean is(A a) { return first.equals(a); } }"
+)
+
+
+@pytest.mark.parametrize(
+    ("java", "sql"),
+    [
+        ("p.second > 3", "second > 3"),
+        ("p.other() > 3", "second > 3"),
+        ('p.getFirst().startsWith("x")', "startswith(first, 'x')"),
+        ('p.is("x")', "first = 'x'"),
+        ('p.first.toLowerCase(Locale.ROOT).equals("x")', "lower(first) = 'x'"),
+        ('p.first.toUpperCase(java.util.Locale.ENGLISH).equals("X")', "upper(first) = 'X'"),
+    ],
+)
+def test_members_of_generic_classes_have_the_types_that_are_given(java: str, sql: str) -> None:
+    """Tuples of the program itself are read as their type arguments say."""
+    assert condition(GENERIC % java + " class Z { Object y = null").sql == sql
