@@ -26,6 +26,7 @@ __all__ = [
     "FunctionAdapter",
     "TimeoutFunctionAdapter",
     "as_process_function",
+    "check_arguments",
     "collect_returned",
     "flat_select_adapter",
     "select_adapter",
@@ -214,7 +215,7 @@ def as_process_function(function: Any) -> PatternProcessFunction:
     if isinstance(function, PatternProcessFunction):
         return function
     if callable(function) and not isinstance(function, type):
-        _check_arguments(function, "(match, ctx, out)")
+        check_arguments(function, "(match, ctx, out)")
         return _CallableProcessFunction(function)
     raise InvalidArgumentError(
         f"expected a process function, got {function!r}",
@@ -244,7 +245,7 @@ def _method(function: Any, kind: type, name: str, arguments: str) -> Callable[..
         method: Callable[..., Any] = getattr(function, name)
         return method
     if callable(function) and not isinstance(function, type):
-        _check_arguments(function, arguments)
+        check_arguments(function, arguments)
         return function  # type: ignore[no-any-return]
     raise InvalidArgumentError(
         f"expected a {kind.__name__}, got {function!r}",
@@ -252,7 +253,7 @@ def _method(function: Any, kind: type, name: str, arguments: str) -> Callable[..
     )
 
 
-def _check_arguments(function: Callable[..., Any], arguments: str) -> None:
+def check_arguments(function: Callable[..., Any], arguments: str, what: str = "") -> None:
     """Refuse a function with other arguments; builtins without a signature are accepted."""
     try:
         signature = inspect.signature(function)
@@ -262,6 +263,6 @@ def _check_arguments(function: Callable[..., Any], arguments: str) -> None:
         signature.bind(*arguments.split(","))
     except TypeError as cause:
         raise InvalidArgumentError(
-            f"{function_name(function)} cannot be called with {arguments}: {cause}",
+            f"{what}{function_name(function)} cannot be called with {arguments}: {cause}",
             f"write a function of {arguments}",
         ) from cause

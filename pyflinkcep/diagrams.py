@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, suggesting
 from pyflinkcep.match_recognize.drawn import clause_diagram
 from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.statement import Statement
@@ -21,6 +21,7 @@ _STATEMENT = re.compile(r"\bMATCH_RECOGNIZE\s*\(", re.IGNORECASE)
 _CLAUSE = re.compile(r"\bPATTERN\s*\(", re.IGNORECASE)
 
 
+@suggesting
 def diagram(pattern: Pattern | SaseQuery | str) -> Diagram:
     """
     Return a picture of a pattern, a query, or a clause MATCH_RECOGNIZE.

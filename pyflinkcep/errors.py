@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from typing import Any
+import functools
+import inspect
+from collections.abc import Callable, Iterable
+from typing import Any, ParamSpec, TypeVar
 
 __all__ = [
     "CepError",
@@ -25,6 +27,7 @@ __all__ = [
     "counted",
     "did_you_mean",
     "nearest_names",
+    "suggesting",
 ]
 
 
@@ -65,6 +68,27 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str) -> str:
     """
     near = nearest_names(name, known)
     return f"did you mean {near[0]!r}?" if near else otherwise
+
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+
+def suggesting(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Return a function of the user's that names the nearest argument to one that it lacks."""
+    known = [name for name in inspect.signature(function).parameters if name != "self"]
+
+    @functools.wraps(function)
+    def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        for name in kwargs:
+            if name not in known:
+                raise InvalidArgumentError(
+                    f"{function.__name__}: unknown argument {name!r}",
+                    did_you_mean(name, known, f"the arguments are {', '.join(known)}"),
+                )
+        return function(*args, **kwargs)
+
+    return checked
 
 
 class CepError(Exception):

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 
-from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError, suggesting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,6 +35,7 @@ _INSTALL_JAVA = (
 )
 
 
+@suggesting
 def session(
     engine: LocalEngine = "auto",
     cores: int | None = None,

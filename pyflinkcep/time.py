@@ -3,21 +3,27 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InputError, InvalidArgumentError
 
 __all__ = [
     "MAX_WATERMARK",
     "MIN_WATERMARK",
+    "MISSING",
     "Time",
     "clock_ms",
     "duration_ms",
     "duration_text",
+    "exact_moment",
     "is_calendar",
     "moment_text",
+    "plain",
     "to_milliseconds",
     "window_milliseconds",
     "wrong_unit",
@@ -216,6 +222,37 @@ def duration_text(milliseconds: int) -> str:
         if milliseconds % size == 0:
             return f"{milliseconds // size} {unit}"
     return f"{milliseconds} ms"
+
+
+MISSING = ("NaTType", "NAType")
+"""The types of missing values of pandas."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def plain(value: Any) -> Any:
+    """Return a value of pandas or NumPy as Python's own, and a missing one as None."""
+    kind = type(value)
+    if kind.__name__ in MISSING:
+        return None
+    if kind.__module__ != "numpy" or getattr(value, "shape", None) != ():
+        return value
+    return (value.astype("datetime64[us]") if kind.__name__ == "datetime64" else value).item()
+
+
+def exact_moment(time: Any, what: str) -> int:
+    """Return epoch milliseconds, or a datetime (UTC if it has no zone), in epoch microseconds."""
+    moment = plain(time)
+    if isinstance(moment, datetime):
+        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // timedelta(microseconds=1)
+    with suppress(TypeError):
+        if not isinstance(moment, bool):
+            return operator.index(moment) * 1000
+    raise InputError(
+        f"{what}: expected epoch milliseconds or a datetime, got {time!r}",
+        "pass epoch milliseconds as int, or a datetime; leave events without a time out",
+    )
 
 
 def is_calendar(milliseconds: int) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyflinkcep.charts.model import COLOURS, Chart, specification
 from pyflinkcep.charts.rows import check_text, dicts, readable
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, suggesting
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 
 __all__ = ["funnel_chart"]
@@ -18,6 +18,7 @@ _LEFT, _BAR, _ROW, _MARGIN, _MOST_GROUPS = 22.0, 380.0, 32.0, 22.0, 20
 _NEEDED = ("stage", "step", "keys", "partialMatches")
 
 
+@suggesting
 def funnel_chart(rows: Any, title: str = "funnel", by: str | Sequence[str] = ()) -> Chart:
     """
     Return a funnel as a chart.

@@ -3,24 +3,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InputError, InvalidArgumentError, did_you_mean
+from pyflinkcep.time import exact_moment, plain
 
 __all__ = ["Points", "check_count", "check_text", "dicts", "matches_of", "readable", "unit_of"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_AS_DICTS: Mapping[str, tuple[str, ...]] = {
+    "to_pylist": (), "to_dicts": (), "to_dict": ("records",)
+}  # fmt: skip
+"""The methods by which tables of Arrow, polars and pandas become dicts, and their arguments."""
 _UNITS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s"))
 
 
 def dicts(name: str, rows: Any, most: int | None = None) -> list[dict[str, Any]]:
-    """Return rows, or those of a DataFrame, as dicts: at most `most`."""
+    """Return rows, or those of a DataFrame of any library, as dicts: at most `most`."""
     if callable(getattr(rows, "collect", None)):
         rows = (rows if most is None else rows.limit(most)).collect()
+    elif isinstance(getattr(rows, "rows", None), list):  # what funnel() returns
+        rows = rows.rows
+    for method, arguments in _AS_DICTS.items():
+        if callable(getattr(rows, method, None)) and hasattr(rows, "columns"):
+            given = getattr(rows[:most], method)(*arguments)
+            rows = [{name: _known(value) for name, value in row.items()} for row in given]
     if isinstance(rows, str | Mapping) or not isinstance(rows, Iterable):
         raise InvalidArgumentError(
             f"{name}: expected rows or a DataFrame, got {rows!r}",
@@ -38,6 +47,11 @@ def dicts(name: str, rows: Any, most: int | None = None) -> list[dict[str, Any]]
             )
         found.append(dict(own))
     return found
+
+
+def _known(value: Any) -> Any:
+    """Return a value of a table; None for NaN, which has no place in a chart."""
+    return None if isinstance(value, float) and value != value else plain(value)
 
 
 def check_text(name: str, argument: str, value: object) -> None:
@@ -85,7 +99,11 @@ class Points:
 
 
 def matches_of(
-    name: str, matches: Any, time: str | Callable[[Any], Any], key: str | None, most: int
+    name: str,
+    matches: Any,
+    time: str | Callable[[Any], Any],
+    key: str | Sequence[str] | None,
+    most: int,
 ) -> list[Points]:
     """
     Return matches as points in time.
@@ -98,8 +116,8 @@ def matches_of(
         Rows of ``toDF()``, or what ``match`` returns.
     time : str or callable
         The field or function of an event's time.
-    key : str, optional
-        The column of the rows that names a match.
+    key : str or list of str, optional
+        The columns of the rows, or the fields of events, that name a match.
     most : int
         The most matches.
     """
@@ -108,20 +126,53 @@ def matches_of(
             f"{name}: expected time to be a field or a function of an event, got {time!r}",
             "write time='ts', or time=lambda event: event.ts",
         )
-    if key is not None:
-        check_text(name, "key", key)
+    keys = [key] if isinstance(key, str) else key
+    is_named = isinstance(keys, list | tuple) and keys and all(isinstance(k, str) for k in keys)
+    if keys is not None and not is_named:
+        raise InvalidArgumentError(
+            f"{name}: expected key to be the name of a column or a list of names, got {key!r}",
+            "write key='user', or key=['user', 'shop']",
+        )
     found = []
     for number, row in enumerate(dicts(name, matches, most)):
+        stages = {stage: [*own] for stage, own in row.items() if _is_array(own)}
+        if not stages:
+            raise InvalidArgumentError(
+                f"{name}: expected matches, each with a list of events for each stage, got {row!r}",
+                "pass what toDF() or match() return",
+            )
         events = [
             (stage, _milliseconds(name, event, time))
-            for stage, taken in row.items()
-            if isinstance(taken, list)
+            for stage, taken in stages.items()
             for event in taken
         ]
-        label = f"match {number}" if key is None else str(row.get(key))
         if events:
-            found.append(Points(label, tuple(sorted(events, key=lambda event: event[1]))))
+            first = next(taken[0] for taken in stages.values() if taken)
+            label = ", ".join(str(_named(name, column, row, first)) for column in keys or ())
+            events.sort(key=lambda event: event[1])
+            found.append(Points(label if keys else f"match {number}", tuple(events)))
     return found
+
+
+def _is_array(value: Any) -> bool:
+    """Whether a value of a row is a list, or the array that pandas reads from a file."""
+    return isinstance(value, list) or type(value).__name__ == "ndarray"
+
+
+def _named(name: str, column: str, row: Mapping[str, Any], event: Any) -> Any:
+    """Return a column of a match, or the field of its first event if it has none."""
+    if column in row and not _is_array(row[column]):
+        return row[column]
+    fields = event if isinstance(event, Mapping) else _fields(event)
+    if fields is None:
+        fields = {own: getattr(event, own) for own in dir(event) if not own.startswith("_")}
+    if column in fields:
+        return fields[column]
+    known = [*(own for own, value in row.items() if not _is_array(value)), *fields]
+    raise InvalidArgumentError(
+        f"{name}: key={column!r}: neither the matches nor their events have {column!r}",
+        did_you_mean(column, known, f"they have {', '.join(known)}"),
+    )
 
 
 def _milliseconds(name: str, event: Any, time: str | Callable[[Any], Any]) -> int:
@@ -135,15 +186,13 @@ def _milliseconds(name: str, event: Any, time: str | Callable[[Any], Any]) -> in
             f"{name}: the event {event!r} has no time {time!r}",
             "write time='ts' with the field that has it, or time=lambda event: event.ts",
         ) from cause
-    if isinstance(value, datetime):
-        aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
-        return (aware - _EPOCH) // timedelta(milliseconds=1)
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    try:
+        return exact_moment(value, "") // 1000
+    except InputError as cause:
         raise InvalidArgumentError(
             f"{name}: expected times in epoch milliseconds or datetimes, got {value!r}",
             "name the field with the event's time",
-        )
-    return int(value)
+        ) from cause
 
 
 def unit_of(longest_ms: float) -> tuple[int, str]:

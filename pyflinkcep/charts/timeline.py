@@ -9,6 +9,7 @@ from typing import Any
 
 from pyflinkcep.charts.model import COLOURS, Chart, specification
 from pyflinkcep.charts.rows import Points, check_count, check_text, matches_of, readable
+from pyflinkcep.errors import suggesting
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.time import is_calendar, moment_text
 
@@ -18,10 +19,11 @@ _TOP, _WIDTH, _LANE, _MARGIN = 78.0, 560.0, 24.0, 22.0
 _PAINTS = ("blue", "green", "amber", "violet", "red")
 
 
+@suggesting
 def timeline_chart(
     matches: Any,
     time: str | Callable[[Any], Any],
-    key: str | None = None,
+    key: str | Sequence[str] | None = None,
     title: str = "matches",
     most: int = 100,
 ) -> Chart:
@@ -34,8 +36,8 @@ def timeline_chart(
         What ``toDF()`` or ``match`` returns.
     time : str or callable
         The field or function of an event's time: epoch milliseconds or a datetime.
-    key : str, optional
-        The column of ``toDF()`` that names a match.
+    key : str or list of str, optional
+        The columns of ``toDF()``, or fields of a match's first event, that name a match.
     title : str
         What stands above it.
     most : int

@@ -98,7 +98,7 @@ def as_count(value: SupportsIndex, method: str) -> int:
     InvalidArgumentError
         If `value` is not a whole number; True and False are not.
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         raise InvalidArgumentError(
             f"{method}: expected a whole number, got {value!r}",
             "write times(n), times(from, to) or timesOrMore(n), and a timedelta after the numbers",

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from typing import Any
 
-from pyflinkcep.errors import InvalidArgumentError, NotSupportedError, did_you_mean
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError, did_you_mean, suggesting
 from pyflinkcep.pattern.coercion import Condition
 from pyflinkcep.pattern.pattern import Pattern
 from pyflinkcep.time import window_milliseconds
@@ -23,6 +24,7 @@ _OTHERS = {
 }
 
 
+@suggesting
 def windowFunnel(
     window: timedelta,
     conditions: Mapping[str, Condition],
@@ -97,11 +99,11 @@ def windowFunnel(
     return pattern.within(timedelta(milliseconds=longest))
 
 
-def _checked(modes: object) -> Sequence[str]:
+def _checked(modes: Any) -> list[str]:
     """Return the modes, if each is one that a pattern has."""
-    given = modes if isinstance(modes, list | tuple) else (modes,)
+    given = list(modes) if isinstance(modes, list | tuple | set | frozenset) else [modes]
     for mode in given:
-        if mode in _OTHERS:
+        if isinstance(mode, str) and mode in _OTHERS:
             raise NotSupportedError(f"windowFunnel: the mode {mode!r}", _OTHERS[mode])
         if mode not in (_ONCE, _INCREASE):
             known = [_ONCE, _INCREASE, *_OTHERS]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, suggesting
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.plan.arguments import not_a_dataframe
 from pyflinkcep.spark.plan.pipelines import check_analysable
@@ -14,6 +14,7 @@ from pyflinkcep.spark.plan.source import KeyedDataFrame
 __all__ = ["keyBy", "keyed"]
 
 
+@suggesting
 def keyBy(
     dataframe: DataFrame, *columns: str | Column, partitioned: bool = False
 ) -> KeyedDataFrame:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeGuard, cast, overload
 
 from pyflinkcep.choices import Dialect, OnPatternChange, OnTooManyPartialMatches
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, suggesting
 from pyflinkcep.tables import recognize
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.output_table import OutputTable
@@ -49,6 +49,7 @@ def matchRecognize(
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
     args: Mapping[str, Any] | Sequence[Any] | None = None,
 ) -> OutputTable: ...
+@suggesting
 def matchRecognize(
     df: DataFrame | Table | Sequence[Mapping[str, Any]],
     clause: str,

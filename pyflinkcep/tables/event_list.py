@@ -23,7 +23,8 @@ from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import check_types, copied_attributes, output_types
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.rows import rows_of
-from pyflinkcep.tables.values import exact_times_of, field_getter, plain
+from pyflinkcep.tables.values import exact_times_of, field_getter
+from pyflinkcep.time import plain
 
 __all__ = ["EventObjects", "attribute_of"]
 

@@ -8,12 +8,9 @@ from os import PathLike
 from typing import Any, Protocol
 
 from pyflinkcep.runtime import no_such_column
+from pyflinkcep.time import MISSING
 
-__all__ = ["MISSING", "Record", "Table", "as_event", "library"]
-
-
-MISSING = ("NaTType", "NAType")
-"""The types of missing values of pandas."""
+__all__ = ["Record", "Table", "as_event", "library"]
 
 
 class Record(dict[str, Any]):

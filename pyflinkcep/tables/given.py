@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.matching.pieces import has_part, values_of
-from pyflinkcep.tables.events import MISSING, library
+from pyflinkcep.tables.events import library
+from pyflinkcep.time import MISSING
 
 __all__ = ["columns_of"]
 

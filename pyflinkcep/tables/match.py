@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 from pyflinkcep.choices import EvaluationOfPattern, OnTooManyPartialMatches
 from pyflinkcep.engines.choice import EVENT_LISTS, check_pattern_evaluation
 from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit
-from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError, suggesting
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.arrival import arrived
 from pyflinkcep.tables.chain_match import chain_matches
@@ -52,6 +52,7 @@ def match(
     maxPartialMatches: int | None = None,
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
 ) -> Matches[EventT]: ...
+@suggesting
 def match(
     pattern: Pattern,
     events: Any,

@@ -18,9 +18,14 @@ from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.ordering import order_by_group, order_by_group_and_time
 from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers, values_of
 from pyflinkcep.tables.records import Cells, RecordBlock, records
-from pyflinkcep.tables.values import exact_time, exact_times_of, grouping_key, key_getter
-from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, wrong_unit
-from pyflinkcep.warned import Place, TimeUnitWarning
+from pyflinkcep.tables.values import (
+    exact_time,
+    exact_times_of,
+    grouping_key,
+    key_getter,
+    warn_of_unit,
+)
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 
 __all__ = ["PER_MS", "Field", "Keys", "Rows", "Times", "lazily", "ordered", "with_ties"]
 
@@ -65,7 +70,7 @@ class Times:
         size = table.num_rows
         if field is None:
             return cls(_chunked(np.arange(size)))
-        if callable(field):
+        if not isinstance(field, str):
             return cls(*_by_microseconds(exact_times_of(lazily(table), field)))
         column = _column(table, field, "timestamp")
         type_ = column.type
@@ -90,9 +95,7 @@ class Times:
         if least <= MIN_WATERMARK:
             row = pc.index(self.raw, least).as_py()
             exact_time(least, records(table, np.asarray([row]))[0])
-        warning = wrong_unit(least, most, f"timestamp={field!r}")
-        if warning is not None:
-            Place.here().warn(warning, TimeUnitWarning)
+        warn_of_unit(least, most, f"timestamp={field!r}")
 
     @property
     def are_sorted(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pyflinkcep.choices import Dialect, OnTooManyPartialMatches
 from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, suggesting
 from pyflinkcep.match_recognize.checks import check_clause, check_columns
 from pyflinkcep.match_recognize.names import Names, spelled_alike
 from pyflinkcep.match_recognize.parameters import with_parameters
@@ -21,6 +21,7 @@ from pyflinkcep.tables.rows import table_or_rest
 __all__ = ["matchRecognize"]
 
 
+@suggesting
 def matchRecognize(
     events: Table | Sequence[Mapping[str, Any]],
     clause: str,

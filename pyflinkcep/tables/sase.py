@@ -31,7 +31,7 @@ from pyflinkcep.engines.queries import (
 )
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, suggesting
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.returns import Returns
@@ -83,6 +83,7 @@ def matchSase(
 ) -> CompressedMatches: ...
 
 
+@suggesting
 def matchSase(
     query: str | Query,
     events: Table | Iterable[Any],

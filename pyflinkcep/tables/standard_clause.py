@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyflinkcep.engines.rows.defines import Defines, error_of
 from pyflinkcep.engines.rows.plan import StandardClause, StandardPlan, read_clause
@@ -31,6 +32,7 @@ from pyflinkcep.tables.measured import all_parts, cause_of, measure_error, measu
 from pyflinkcep.tables.order import PER_MS, Keys
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.typed_columns import NumberColumn
+from pyflinkcep.tables.values import warn_of_unit
 
 __all__ = ["standard_output"]
 
@@ -99,6 +101,9 @@ def _time(table: pa.Table, clause: Clause, names: Names) -> tuple[pa.ChunkedArra
     column = table.column(names.own_column(clause.order[0].name.text))
     type_ = column.type
     if pa.types.is_int64(type_):
+        found = pc.min_max(column).as_py()
+        if found["min"] is not None:
+            warn_of_unit(found["min"], found["max"], f"ORDER BY {clause.order[0].name.text}")
         return column, 1
     if pa.types.is_timestamp(type_):
         own = column.cast(pa.timestamp("ms", type_.tz)) if type_.unit == "s" else column

@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
+from pyflinkcep.adapters import check_arguments
 from pyflinkcep.errors import InputError, InvalidArgumentError
-from pyflinkcep.tables.events import MISSING
-from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, to_milliseconds, wrong_unit
+from pyflinkcep.time import (
+    MAX_WATERMARK,
+    MIN_WATERMARK,
+    exact_moment,
+    plain,
+    to_milliseconds,
+    wrong_unit,
+)
 from pyflinkcep.warned import Place, TimeUnitWarning
 
 __all__ = [
@@ -23,16 +29,14 @@ __all__ = [
     "grouping_key",
     "has_time",
     "key_getter",
-    "plain",
     "tie_order",
     "times_of",
+    "warn_of_unit",
     "watermark",
 ]
 
 Field = str | Callable[[Any], Any]
 """The name of a field, or a function of the event."""
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def epoch_milliseconds(time: Any, event: Any) -> int:
@@ -56,10 +60,8 @@ def epoch_milliseconds(time: Any, event: Any) -> int:
 
 def exact_time(time: Any, event: Any) -> int:
     """Return an event's time in epoch microseconds; see :func:`epoch_milliseconds`."""
-    if type(time) is int:
-        exact = time * 1000
-    else:
-        exact = _microseconds(time, f"the time of event {event!r}")
+    is_plain = type(time) is int
+    exact = time * 1000 if is_plain else exact_moment(time, f"the time of event {event!r}")
     if not MIN_WATERMARK < exact // 1000 <= MAX_WATERMARK:
         raise InputError(
             f"the time of event {event!r}: expected epoch milliseconds of 64 bits, got "
@@ -105,10 +107,15 @@ def exact_times_of(events: Sequence[Any], field: Field) -> list[int]:
     times = [exact_time(t, event) for t, event in zip(given, events, strict=True)]
     if times and not any(isinstance(plain(time), datetime) for time in given):
         what = f"timestamp={field!r}" if isinstance(field, str) else "timestamp"
-        warning = wrong_unit(min(times) // 1000, max(times) // 1000, what)
-        if warning is not None:
-            Place.here().warn(warning, TimeUnitWarning)
+        warn_of_unit(min(times) // 1000, max(times) // 1000, what)
     return times
+
+
+def warn_of_unit(earliest: int, latest: int, what: str) -> None:
+    """Warn at the user's line if whole numbers look like another unit than milliseconds."""
+    warning = wrong_unit(earliest, latest, what)
+    if warning is not None:
+        Place.here().warn(warning, TimeUnitWarning)
 
 
 def has_time(event: Any, field: Field) -> bool:
@@ -118,31 +125,8 @@ def has_time(event: Any, field: Field) -> bool:
 
 def watermark(time: Any) -> int:
     """Return a watermark, or a time of the clock, in epoch milliseconds."""
-    given = time if type(time) is int else _microseconds(time, "the watermark") // 1000
+    given = time if type(time) is int else exact_moment(time, "the watermark") // 1000
     return max(MIN_WATERMARK, min(given, MAX_WATERMARK))
-
-
-def _microseconds(time: Any, what: str) -> int:
-    moment = plain(time)
-    if isinstance(moment, datetime):
-        aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-        return (aware - _EPOCH) // timedelta(microseconds=1)
-    if hasattr(moment, "__index__") and not isinstance(moment, bool):
-        return operator.index(moment) * 1000
-    raise InputError(
-        f"{what}: expected epoch milliseconds or a datetime, got {time!r}",
-        "pass epoch milliseconds as int, or a datetime; leave events without a time out",
-    )
-
-
-def plain(value: Any) -> Any:
-    """Return a value of pandas or NumPy as Python's own, and a missing one as None."""
-    kind = type(value)
-    if kind.__name__ in MISSING:
-        return None
-    if kind.__module__ != "numpy" or getattr(value, "shape", None) != ():
-        return value
-    return (value.astype("datetime64[us]") if kind.__name__ == "datetime64" else value).item()
 
 
 def delay_ms(threshold: timedelta) -> int:
@@ -213,6 +197,7 @@ def field_getter(field: Any, what: str) -> Callable[[Any], Any]:
         If `field` is neither.
     """
     if callable(field):
+        check_arguments(field, "(event)", f"{what}: ")
         return field  # type: ignore[no-any-return]
     if isinstance(field, str):
         return _named(field, what)

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import ndiff
 from typing import Any
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, suggesting
 from pyflinkcep.tables.values import field_getter
 
 __all__ = ["assertMatches"]
 
 
+@suggesting
 def assertMatches(
     actual: Iterable[Mapping[str, Sequence[Any]]],
     expected: Iterable[Mapping[str, Sequence[Any]]],

@@ -12,6 +12,7 @@ import attrs
 from pyflinkcep.engines.flink.nfa import EventMatch
 from pyflinkcep.engines.flink.nfa.observer import StageObserver
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator
+from pyflinkcep.errors import suggesting
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.rows import rows_of
@@ -23,6 +24,7 @@ from pyflinkcep.trace.run import feed, over_numbers
 __all__ = ["funnel"]
 
 
+@suggesting
 def funnel(
     pattern: Pattern,
     events: Table | Iterable[Any],

@@ -14,7 +14,7 @@ from pyflinkcep.choices import OnTooManyPartialMatches
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFA, Expressions, NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, suggesting
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
@@ -37,6 +37,7 @@ from pyflinkcep.trace.why import WhyNot
 __all__ = ["Run", "checked", "sql_of", "trace", "whyNot"]
 
 
+@suggesting
 def trace(
     pattern: Pattern,
     events: Table | Iterable[Any],
@@ -98,6 +99,7 @@ def trace(
     return traced(run.pattern, run.nfa, run.given, run.expressions, limit, sql_of)
 
 
+@suggesting
 def whyNot(
     pattern: Pattern,
     events: Table | Iterable[Any],

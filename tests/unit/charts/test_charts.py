@@ -9,6 +9,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from pyflinkcep import InvalidArgumentError, NotSupportedError, Pattern
@@ -160,6 +165,13 @@ def test_files(tmp_path: Path) -> None:
         (lambda: funnel_chart([3]), "expected rows as dicts"),
         (lambda: timeline_chart([{"a": [{"t": 1}]}], "ts"), "has no time 'ts'"),
         (lambda: timeline_chart([{"a": [{"t": "1"}]}], "t"), "expected times in epoch"),
+        (lambda: timeline_chart([{"a": [{"t": pd.NaT}]}], "t"), "expected times in epoch .*NaT"),
+        (lambda: durations_chart([{"a": [{"t": np.array([1, 2])}]}], "t"), "expected times in ep"),
+        (lambda: timeline_chart(EVENTS, "at"), "expected matches, each with a list of events"),
+        (lambda: durations_chart(pd.DataFrame(EVENTS), "at"), "expected matches, each with a list"),
+        (lambda: timeline_chart(FOUND, "at", key="usr"), "have 'usr'\n\nHint: did you mean 'user'"),
+        (lambda: timeline_chart(FOUND, "at", key=["user", 3]), "expected key to be the name"),
+        (lambda: timeline_chart(FOUND, "at", key=[]), "expected key to be the name"),
         (lambda: timeline_chart([], "t", most=0), "at least 1, got 0"),
         (lambda: durations_chart([], 3), "expected time to be a field"),
         (lambda: durations_chart([], "t", title=3), "expected title to be text"),
@@ -169,3 +181,44 @@ def test_what_is_no_row_is_refused(call: Any, words: str) -> None:
     """Rows of something else are named, with what to pass."""
     with pytest.raises(InvalidArgumentError, match=words):
         call()
+
+
+FOUND = match(PATTERN, [{"user": event["u"][-1], **event} for event in EVENTS], "at", "user")
+
+
+@pytest.mark.parametrize("key", ["user", ["user"], ["user", "x"]])
+def test_keys_name_matches(key: Any) -> None:
+    """A key is a column of a match or a field of its first event, one or several."""
+    labels = {value["match"].rsplit(" ", 1)[0] for value in _values(FOUND, key)}
+    names = {match["<script>"][0]["user"] for match in _by_start(FOUND)}
+
+    assert labels == (names if key != ["user", "x"] else {f"{name}, 1" for name in names})
+
+
+def _values(matches: Any, key: Any) -> list[dict[str, Any]]:
+    values: list[dict[str, Any]] = timeline_chart(matches, "at", key).spec["data"]["values"]
+    return values
+
+
+def _by_start(matches: Any) -> list[dict[str, Any]]:
+    return [{"<script>": next(iter(one.values()))} for one in matches]
+
+
+def test_tables_of_matches(tmp_path: Path) -> None:
+    """Matches and funnels in tables of any library are drawn as they are as rows."""
+    table = pa.Table.from_pylist([{**event, "u": event["u"][-1]} for event in EVENTS])
+    found = match(PATTERN, table, "at", "u")
+    parquet = tmp_path / "found.parquet"
+    pq.write_table(found.toArrow(), parquet)
+    expected = _values(found, "u")
+    counted = funnel(PATTERN, EVENTS, "at", "u")
+
+    for frame in (found.toArrow(), found.toPandas(), found.toPolars(), pd.read_parquet(parquet)):
+        assert _values(frame, "u") == expected
+        assert (
+            durations_chart(frame, "at", most=2).spec == durations_chart(found, "at", most=2).spec
+        )
+    for rows in (counted, counted.rows, pd.DataFrame(counted.rows), pl.DataFrame(counted.rows)):
+        assert [bar["label"] for bar in funnel_chart(rows).spec["data"]["values"]] == [
+            bar["label"] for bar in funnel_chart(counted.rows).spec["data"]["values"]
+        ]
