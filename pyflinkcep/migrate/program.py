@@ -20,7 +20,7 @@ from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
 from pyflinkcep.migrate.java.written import called_in
-from pyflinkcep.migrate.translated import Note
+from pyflinkcep.migrate.translated import Note, gathered
 from pyflinkcep.migrate.translation import Translation, columns_of
 from pyflinkcep.migrate.writing.jobs import JobWriter
 from pyflinkcep.migrate.writing.module import Module
@@ -184,7 +184,7 @@ def _translated(
     if written.patterns or jobs or patterns.marked:
         written.module, written.text = module_name, module.text()
     _count(written, translation)
-    written.notes = list(dict.fromkeys(written.notes))
+    written.notes = gathered(written.notes)
     return written
 
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import attrs
 
-__all__ = ["Note", "Translated", "TranslatedFunction"]
+__all__ = ["Note", "Translated", "TranslatedFunction", "gathered", "null_note"]
 
 
 @attrs.frozen
@@ -26,6 +28,42 @@ class Note:
     file: str
     line: int
     what: str
+
+
+_WHERE, _IS_NULL = (
+    "where ",
+    " is null, the Java job fails with a NullPointerException; here the comparison does not hold",
+)
+
+
+def null_note(name: str) -> str:
+    """Return what is to be said of a value that may be null."""
+    return f"{_WHERE}{name}{_IS_NULL}"
+
+
+def gathered(notes: Iterable[Note]) -> list[Note]:
+    """
+    Return the notes of a file, each once, and one for all values that may be null.
+
+    Examples
+    --------
+    >>> notes = [Note("A.java", line, null_note(name)) for line, name in ((3, "x"), (2, "y"))]
+    >>> [(note.line, note.what[:20]) for note in gathered(notes)]
+    [(2, 'where x or y is null')]
+    """
+    nulls: dict[str, Note] = {}
+    found: dict[Note, None] = {}
+    for note in notes:
+        if note.what.endswith(_IS_NULL):
+            nulls.setdefault(note.what[len(_WHERE) : -len(_IS_NULL)], note)
+        else:
+            found[note] = None
+    if nulls:
+        *names, last = nulls
+        listed = f"{', '.join(names)} or {last}" if names else last
+        first = min(nulls.values(), key=lambda note: note.line)
+        found[attrs.evolve(first, what=null_note(listed))] = None
+    return list(found)
 
 
 @attrs.frozen

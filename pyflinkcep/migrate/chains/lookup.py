@@ -163,12 +163,17 @@ _TAKEN = frozenset(
         "sorted",
         "range",
         "object",
+        "l",
     ]
 )
 
 
 def javadoc(node: Node) -> str:
-    """Return the text of the comment before a declaration, without stars and tags."""
+    """
+    Return the first paragraph of the comment before a declaration, without stars and tags.
+
+    Of a long one, the first sentences; Java that is commented out is none.
+    """
     before = node.prev_named_sibling
     lines: list[str] = []
     while before is not None and before.type == "line_comment":
@@ -183,4 +188,15 @@ def javadoc(node: Node) -> str:
             lines.append(stripped)
     found = re.sub(r"\{@\w+\s+#?([^}]*)\}", r"\1", "\n".join(lines))
     found = re.sub(r"<p>\s*", "\n", found)
-    return html.unescape(re.sub(r"</?[a-zA-Z][^<>]*>", "", found)).strip()
+    plain = html.unescape(re.sub(r"</?[a-zA-Z][^<>]*>", "", found)).strip()
+    kept = [line for line in plain.splitlines() if not _CODE.search(line)]
+    first = re.split(r"\n\s*\n", "\n".join(kept).strip(), maxsplit=1)[0]
+    if len(first) <= _LONGEST:
+        return first
+    sentences = re.match(r".*\.(?=\s)", first[:_LONGEST], re.DOTALL)
+    return sentences[0] if sentences else first[:_LONGEST].rpartition(" ")[0] + " …"
+
+
+_CODE = re.compile(r"[;{}]\s*$|^\s*(?:\.\w+\(|@\w+|import )")
+_LONGEST = 400
+"""How many characters of a comment a docstring has at most."""

@@ -32,7 +32,7 @@ def stub(
             name,
             parameters,
             result,
-            f"{source.file}:{line}",
+            f"{source.file.rsplit('/', 1)[-1]}:{line}",
             error.what,
             node,
             declared_by(node, source, project),

@@ -330,7 +330,7 @@ class _Translator:
             why, line = cause.what, cause.line or line_of(function.body)
             self.findings.notes.append(Note(self.source.file, line, f"not translated: {why}"))
             use = Python(self.findings).use("not_translated")
-            where = f"{self.source.file}:{line_of(function.body)}"
+            where = f"{self.source.file.rsplit('/', 1)[-1]}:{line_of(function.body)}"
             lines = [
                 f"# {one_line(why)}",
                 *(f"# {text}".rstrip() for text in java_comment(function.body)),

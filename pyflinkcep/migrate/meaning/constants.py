@@ -54,6 +54,8 @@ def f_string(pieces: Sequence[str | Inside], quote: str = '"') -> str | None:
     >>> print(f_string(['say "', Inside("name"), '" {}']))
     f"say \"{name}\" {{}}"
     """
+    if not any(isinstance(piece, Inside) for piece in pieces):
+        return constant("".join(piece for piece in pieces if isinstance(piece, str)), quote)
     written = []
     for piece in pieces:
         if isinstance(piece, str):

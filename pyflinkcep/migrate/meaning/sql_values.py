@@ -46,6 +46,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     is_captured,
 )
+from pyflinkcep.migrate.translated import null_note
 
 __all__ = ["SqlValues"]
 
@@ -338,10 +339,7 @@ class SqlValues:
         ):
             return
         if isinstance(of, Get) and self._is_known_event(of):
-            self.note(
-                f"where {of.name} is null, the Java job fails with a NullPointerException; "
-                "here the comparison does not hold"
-            )
+            self.note(null_note(of.name))
 
     @staticmethod
     def _is_known_event(of: Get) -> bool:

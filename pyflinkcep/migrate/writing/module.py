@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import keyword
 import re
 import sys
@@ -150,12 +151,13 @@ class Module:
 
     def text(self) -> str:
         """Return the module."""
-        parts = [self.docstring, _imports(self._imports)]
+        body = "\n\n\n".join(self._functions)
+        main = "\n\n".join(self._main)
+        written = "\n".join([*self._constants, body, main])
+        parts = [self.docstring, _imports(_used(self._imports, written))]
         if self._constants:
             parts.append("\n\n".join(self._constants))
         head = "\n\n".join(part for part in parts if part)
-        body = "\n\n\n".join(self._functions)
-        main = "\n\n".join(self._main)
         text = "\n\n\n".join(part for part in (head, body, main) if part) + "\n"
         return _CONTROL.sub("?", text)
 
@@ -169,6 +171,22 @@ def _renamed(python: str, old: str, new: str) -> str:
         line = lines[row - 1]
         lines[row - 1] = line[:column] + new + line[column + len(old) :]
     return "".join(lines)
+
+
+def _used(statements: Iterable[str], python: str) -> list[str]:
+    """Return the import statements whose names are read, each of one name."""
+    single = [
+        f"{head} import {name.strip()}" if head else f"import {name.strip()}"
+        for head, names in (one.split("import ", 1) for one in statements)
+        for name in names.split(",")
+        for head in [head.strip()]
+    ]
+    try:
+        tree = ast.parse(python)
+    except SyntaxError:
+        return single
+    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return [one for one in single if one.split(" ")[-1].partition(".")[0] in read]
 
 
 def _imports(statements: Iterable[str]) -> str:
