@@ -17,6 +17,7 @@ from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
+from pyflinkcep.migrate.java.literals import literal_of
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
 from pyflinkcep.migrate.java.written import called_in
@@ -176,9 +177,10 @@ def _translated(
                 written.checked.append(Checked(name, site, kind, time=time, schema=schema))
     for method in lost:
         patterns.missed(method.node, source, _pattern_name(method.name))
-    _write_missed(project, source, patterns)
+    _write_missed(project, source, patterns, idle)
     _write_calls(project, source, patterns, [*patterns.marked, *idle])
-    written.notes += _missed_jobs(source, used)
+    written.notes += _missed_jobs(source, used, patterns.marked)
+    written.notes += _missed_statements(source, module.text(), written.statements)
     written.notes += patterns.notes
     written.patterns = [name for name, _ in patterns.written.values()]
     if written.patterns or jobs or patterns.marked:
@@ -210,7 +212,7 @@ def _likely_time(schema: str) -> str | None:
     return next((name for name, _ in times if name.strip("`").lower() in names), None)
 
 
-def _missed_jobs(source: Source, used: set[int]) -> list[Note]:
+def _missed_jobs(source: Source, used: set[int], marked: list[Code]) -> list[Note]:
     """Return a note for each pattern that is applied where nothing leads to."""
     what = "a pattern is applied where it could not be followed: write that part of the job"
     return [
@@ -219,14 +221,35 @@ def _missed_jobs(source: Source, used: set[int]) -> list[Note]:
         if text_of(call.child_by_field_name("name")) == "pattern"
         and _is_flink(call)
         and call.start_byte not in used
+        and not _is_in(call, marked)
     ]
 
 
-def _write_missed(project: Project, source: Source, patterns: PatternWriter) -> None:
+def _missed_statements(source: Source, written: str, count: int) -> list[Note]:
+    """Return a note for each clause in a text of Java that no statement has which is written."""
+    what = "MATCH_RECOGNIZE in a text that could not be followed: write that part of the job"
+    have = " ".join(written.split())
+    texts = [
+        literal
+        for literal in inside(source.root, "string_literal")
+        if "MATCH_RECOGNIZE" in text_of(literal).upper()
+    ]
+    if len(texts) <= count:
+        return []
+    return [
+        Note(source.file, line_of(literal), what)
+        for literal in texts
+        if " ".join(str(getattr(literal_of(literal), "value", "")).split()) not in have
+    ]
+
+
+def _write_missed(
+    project: Project, source: Source, patterns: PatternWriter, idle: list[Code]
+) -> None:
     """Write the patterns that no method leads to, as far as their own text says what they are."""
     for call in inside(source.root, "method_invocation"):
         name = text_of(call.child_by_field_name("name"))
-        known = call.start_byte in patterns.seen_starts or _is_in(call, patterns.marked)
+        known = call.start_byte in patterns.seen_starts or _is_in(call, [*patterns.marked, *idle])
         if name != "begin" or not _is_flink(call) or known:
             continue
         whole = call

@@ -203,12 +203,13 @@ def forget(walker: Any, node: Node, scope: Scope) -> None:
                 walker.set_field(name, unknown, scope)
         for call in inside(body, "method_invocation"):
             method = text_of(call.child_by_field_name("name"))
-            if method in KEPT:
-                continue
             given = children(call.child_by_field_name("arguments") or call)
             root = _root(call)
             for used in (root, *given):
                 held = None if used is None else walker.held(used, scope)
+                streams = streams or (isinstance(held, Stream) and used is root)
+                if method in KEPT:
+                    continue
                 streams = streams or isinstance(held, Stream)
                 if isinstance(held, Link) and (used is not root or method in CHANGES):
                     held.items.append(Gap(code))
