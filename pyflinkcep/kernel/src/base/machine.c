@@ -29,6 +29,12 @@ static Value fail(Machine *machine, ProgramAnswer error) {
     return value_null();
 }
 
+/* Return what a program that confuses texts and numbers has; none of the compiler's does. */
+static Value wrong_type(Machine *machine) {
+    PyErr_SetString(PyExc_TypeError, "expected operands of the type of their operation");
+    return fail(machine, PROGRAM_RAISED);
+}
+
 static Value by_zero(Machine *machine) {
     return machine->values->ansi ? fail(machine, PROGRAM_DIVIDED_BY_ZERO) : value_null();
 }
@@ -108,6 +114,8 @@ static Value extreme(int32_t opcode, Value a, Value b) {
 
 /* Return the result of an operator on two values that are not NULL, with a reference of its own. */
 static Value of_known(Machine *machine, int32_t opcode, Value a, Value b) {
+    bool of_texts = opcode == OP_CONCAT || opcode == OP_STARTS_WITH;
+    if (a.kind != b.kind || (of_texts && a.kind != VALUE_TEXT)) return wrong_type(machine);
     switch (opcode) {
     case OP_LEAST:
     case OP_GREATEST: return extreme(opcode, a, b);
@@ -154,6 +162,7 @@ static Value whole(Machine *machine, double number) {
 
 /* Return the result of an operator on one value that is not NULL. */
 static Value unary(Machine *machine, const Instruction *now, Value a) {
+    if ((a.kind == VALUE_TEXT) != (now->opcode == OP_LIKE)) return wrong_type(machine);
     switch (now->opcode) {
     case OP_INT_TO_FLOAT: return a.kind == VALUE_INT ? value_float((double)a.as.i) : a;
     case OP_NOT: return value_int(a.as.i == 0);

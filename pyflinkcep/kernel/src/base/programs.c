@@ -40,7 +40,67 @@ int program_read(Program *program, PyObject *code) {
     return 0;
 }
 
-/* Refuse a program that reads slots that are not there, or leads out of itself. */
+/* Return how many values an instruction takes off the stack, which it need not put back. */
+static int32_t operands_of(int32_t opcode) {
+    if (opcode >= OP_JUMP_IF_FALSE && opcode <= OP_JUMP) return opcode != OP_JUMP;
+    return opcode == OP_CHOOSE ? 3 : OPERANDS_OF[opcode];
+}
+
+/* Return how many values more an instruction leaves on the stack; `jumped` if it leads away. */
+static int32_t growth_of(int32_t opcode, bool jumped) {
+    switch (opcode) {
+    case OP_JUMP_IF_FALSE:
+    case OP_JUMP_IF_TRUE:
+    case OP_JUMP: return 0;
+    case OP_JUMP_IF_NOT_NULL: return jumped ? 0 : -1;
+    case OP_JUMP_UNLESS: return -1;
+    default: return 1 - operands_of(opcode);
+    }
+}
+
+/* Find whether each instruction has its operands on whatever way, and one value is left. */
+static bool is_balanced(const Program *program, int32_t *depths) {
+    for (Py_ssize_t i = 1; i <= program->size; i++) depths[i] = -1; /* not reached */
+    for (Py_ssize_t i = 0; i < program->size; i++) {
+        int32_t opcode = program->code[i].opcode, depth = depths[i];
+        bool jumps = opcode >= OP_JUMP_IF_FALSE && opcode <= OP_JUMP;
+        bool is_known = jumps || opcode <= OP_NULL || operands_of(opcode) > 0;
+        if (!is_known || depth < operands_of(opcode)) return false;
+        Py_ssize_t next[2] = {
+            i + 1, jumps ? i + 1 + (Py_ssize_t)program->code[i].operand.as.i : -1};
+        for (int way = opcode == OP_JUMP; way <= jumps; way++) {
+            int32_t after = depth + growth_of(opcode, way == 1);
+            if (depths[next[way]] >= 0 && depths[next[way]] != after) return false;
+            depths[next[way]] = after;
+        }
+    }
+    return program->size == 0 || depths[program->size] == 1;
+}
+
+/* Find whether constants are what their instructions say. */
+static bool has_constants(const Program *program) {
+    for (Py_ssize_t i = 0; i < program->size; i++) {
+        Value operand = program->code[i].operand;
+        switch (program->code[i].opcode) {
+        case OP_INT:
+            if (operand.kind != VALUE_INT) return false;
+            break;
+        case OP_FLOAT:
+            if (operand.kind != VALUE_FLOAT) return false;
+            break;
+        case OP_TEXT:
+            if (operand.kind != VALUE_TEXT || !PyUnicode_Check(operand.as.text)) return false;
+            break;
+        case OP_LIKE:
+            if (operand.kind != VALUE_TEXT) return false;
+            break;
+        default: break;
+        }
+    }
+    return true;
+}
+
+/* Refuse a program that lacks operands, reads slots that are not there, or leads out of itself. */
 int program_check(const Program *program, Values *values) {
     for (Py_ssize_t i = 0; i < program->size; i++) {
         int32_t opcode = program->code[i].opcode;
@@ -54,13 +114,29 @@ int program_check(const Program *program, Values *values) {
         if (opcode == OP_FIELD && operand >= values->fields_read)
             values->fields_read = (Py_ssize_t)operand + 1;
     }
-    return 0;
+    if (!has_constants(program)) return wrong_program("constants of their types");
+    int32_t *depths = allocate_zeros(program->size + 1, sizeof(int32_t));
+    if (depths == NULL) return -1;
+    bool balanced = is_balanced(program, depths);
+    release_memory(depths);
+    return balanced ? 0 : wrong_program("operands for each operation, and one result,");
 }
 
 void program_free(Program *program) {
     for (Py_ssize_t i = 0; i < program->size; i++) value_drop(program->code[i].operand);
     release_memory(program->code);
     release_memory(program->stack);
+}
+
+/* Whether a slot says which other slots its function reads. */
+static bool has_sources(const Values *values, const Slot *slot) {
+    switch (slot->function) {
+    case SLOT_LAST: return slot->offset <= 0 || slot->source >= 0;
+    case SLOT_FIRST:
+    case SLOT_MEAN: return slot->source >= 0;
+    case SLOT_MOMENT: return slot->source >= 0 && values->slots[slot->source].source >= 0;
+    default: return slot->function >= SLOT_COUNT && slot->function <= SLOT_MAX;
+    }
 }
 
 int values_read_slots(Values *values, PyObject *slots) {
@@ -84,5 +160,10 @@ int values_read_slots(Values *values, PyObject *slots) {
         }
         if (slot->field >= values->fields_read) values->fields_read = slot->field + 1;
     }
+    for (Py_ssize_t i = 0; i < count; i++)
+        if (!has_sources(values, &values->slots[i])) {
+            PyErr_SetString(PyExc_ValueError, "expected known functions, and slots that they read");
+            return -1;
+        }
     return 0;
 }

@@ -11,6 +11,7 @@
 
 /* Order two values of one type: texts by code point. */
 int value_compare(Value a, Value b) {
+    if (a.kind != b.kind) return (a.kind > b.kind) - (a.kind < b.kind); /* no program has this */
     if (a.kind == VALUE_INT) return (a.as.i > b.as.i) - (a.as.i < b.as.i);
     if (a.kind == VALUE_TEXT) return PyUnicode_Compare(a.as.text, b.as.text);
     return float_less(b.as.f, a.as.f) - float_less(a.as.f, b.as.f);

@@ -45,6 +45,7 @@ int counted_add(Counted *counted, int64_t place, const Ended *ended) {
 
 /* Return the number of all, or (places, numbers, weights), the places as bytes. */
 PyObject *counted_result(const Counted *counted) {
+    if (PyErr_Occurred()) return NULL; /* in a condition */
     if (counted->counts == NULL) return total_as_int(&counted->sum);
     Py_ssize_t size = counted->size * (Py_ssize_t)sizeof(int64_t);
     const char *places = size ? (const char *)counted->places : "";

@@ -21,6 +21,7 @@ int listed_reserve(Listed *listed, Py_ssize_t events) {
 
 /* Return (handles, ends, components): bytes of int64, int64, int32. */
 PyObject *listed_result(const Listed *listed) {
+    if (PyErr_Occurred()) return NULL; /* in a condition */
     return Py_BuildValue(
         "NNN", bytes_of(listed->handles, listed->events, sizeof(int64_t)),
         bytes_of(listed->ends, listed->size, sizeof(int64_t)),

@@ -102,8 +102,12 @@ static int read_columns(Join *join, PyObject *columns) {
     return 0;
 }
 
-/* Refuse a program with an operation that many events at once do not have. */
+/* Refuse a program without a result, or with an operation that many events at once do not have. */
 static int check_operations(const Program *program) {
+    if (program->size == 0) {
+        PyErr_SetString(PyExc_ValueError, "expected a condition in a program");
+        return -1;
+    }
     for (Py_ssize_t i = 0; i < program->size; i++)
         if (!batch_knows(program->code[i].opcode)) {
             PyErr_SetString(PyExc_ValueError, "expected operations on columns in a program");

@@ -168,6 +168,10 @@ int automaton_read(Automaton *automaton, PyObject *args) {
         program_read(&automaton->partition_alone, alone) < 0 ||
         program_read(&automaton->partition_joint, joint) < 0)
         return -1;
+    if (automaton->component_count >= 63 || automaton->absent_count >= 63) {
+        PyErr_SetString(PyExc_ValueError, "expected fewer than 63 components and negated events");
+        return -1;
+    }
     if (values_read_slots(&automaton->values, slots) < 0) return -1;
     return check_automaton(automaton);
 }
@@ -186,6 +190,13 @@ int automaton_set_events(Automaton *automaton, PyObject *args) {
     return -1;
 }
 
+/* Whether masks have bits of so many places only. */
+static bool has_places(const Array *masks, Py_ssize_t count) {
+    for (Py_ssize_t i = 0; i < masks->size; i++)
+        if ((uint64_t)((const int64_t *)masks->items)[i] >> count != 0) return false;
+    return true;
+}
+
 static bool fits(const Automaton *automaton) {
     const Array *arrays = automaton->arrays;
     Py_ssize_t size = arrays[TIMES].size, kinds = arrays[BEGINS].size;
@@ -200,6 +211,13 @@ static bool fits(const Automaton *automaton) {
            arrays[TAKES].size == kinds && arrays[ABSENTS].size == kinds;
 }
 
+static bool has_known_places(const Automaton *automaton) {
+    const Array *arrays = automaton->arrays;
+    return has_places(&arrays[BEGINS], automaton->component_count) &&
+           has_places(&arrays[TAKES], automaton->component_count) &&
+           has_places(&arrays[ABSENTS], automaton->absent_count);
+}
+
 /* Open the events of a partition: times, handles, codes, starts, begins, takes, absents. */
 int automaton_open(Automaton *automaton, PyObject **given) {
     static const Py_ssize_t widths[STREAM_ARRAYS] = {8, 8, 4, 1, 8, 8, 8};
@@ -209,6 +227,10 @@ int automaton_open(Automaton *automaton, PyObject **given) {
         if (array_of(given[i], widths[i], &arrays[i]) < 0) return -1;
     if (!fits(automaton)) {
         PyErr_SetString(PyExc_ValueError, "expected arrays as long as there are events");
+        return -1;
+    }
+    if (!has_known_places(automaton)) {
+        PyErr_SetString(PyExc_ValueError, "expected bits of components and negated events");
         return -1;
     }
     automaton->stream = (Stream){.times = arrays[TIMES].items,
