@@ -76,9 +76,10 @@ def session(
         raise InvalidArgumentError(
             f"engine={engine!r}", 'use "auto", "spark" for Spark with Java, or "sail"'
         )
-    if cores is not None and cores < 1:
+    if cores is not None and (isinstance(cores, bool) or not isinstance(cores, int) or cores < 1):
         raise InvalidArgumentError(
-            f"expected at least 1 core, got cores={cores!r}", "leave it out to use all cores"
+            f"expected a whole number of cores, at least 1, got cores={cores!r}",
+            "leave it out to use all cores",
         )
     problem = None if engine == "sail" else _java_problem()
     if engine != "sail" and problem is None:

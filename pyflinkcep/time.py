@@ -38,8 +38,13 @@ MIN_WATERMARK = -(2**63)
 _CALENDAR_MS = 10**11
 """From when on a number is a moment and not a count: in 1973, as epoch milliseconds."""
 
-_UNITS = {"millisecond": 1, "second": 1000, "minute": 60_000, "hour": 3_600_000, "day": 86_400_000}
-_TEXT = re.compile(rf"(?:interval\s+)?(\d+)\s*({'|'.join(_UNITS)})s?", re.IGNORECASE)
+UNITS_MS = {
+    "millisecond": 1, "ms": 1, "second": 1000, "sec": 1000, "minute": 60_000, "min": 60_000,
+    "hour": 3_600_000, "day": 86_400_000, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000,
+}  # fmt: skip
+"""The units of durations in texts, in milliseconds."""
+
+_TEXT = re.compile(rf"(?:interval\s+)?(\d+)\s*(?:({'|'.join(UNITS_MS)})|(\w+)s)", re.IGNORECASE)
 
 
 class Time:
@@ -197,10 +202,13 @@ def duration_ms(duration: timedelta | str, what: str) -> int:
     --------
     >>> duration_ms(timedelta(seconds=2), "maxAhead"), duration_ms("10 minutes", "maxAhead")
     (2000, 600000)
+    >>> duration_ms("4 ms", "window"), duration_ms("5 min", "window"), duration_ms("1h", "window")
+    (4, 300000, 3600000)
     """
     read = _TEXT.fullmatch(duration.strip()) if isinstance(duration, str) else None
-    if read is not None:
-        milliseconds = int(read[1]) * _UNITS[read[2].lower()]
+    unit = UNITS_MS.get((read[2] or read[3]).lower()) if read is not None else None
+    if read is not None and unit is not None:
+        milliseconds = int(read[1]) * unit
     elif isinstance(duration, timedelta):
         milliseconds = duration // timedelta(milliseconds=1)
     else:

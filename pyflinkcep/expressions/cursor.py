@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from pyflinkcep.expressions.tokens import SqlSyntaxError, Token, TokenKind, tokenized
+from pyflinkcep.expressions.tokens import SqlSyntaxError, Token, TokenKind, slip, tokenized
 
 __all__ = ["Cursor"]
 
@@ -77,7 +77,7 @@ class Cursor:
         got = "the end" if token.kind is TokenKind.END else repr(token.text)
         return SqlSyntaxError(
             f"{self._text!r}: expected {expected} at position {token.start + 1}, got {got}",
-            "write it as Spark SQL",
+            slip(self._text) or "write it as Spark SQL",
             problem=f"expected {expected}, got {got}",
             span=(token.start, token.end),
         )

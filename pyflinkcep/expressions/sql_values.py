@@ -58,8 +58,17 @@ def _is_number(value: Any) -> bool:
 def _mismatch(what: str, a: Any, b: Any) -> InputError:
     return InputError(
         f"expected compatible values, got {kind_name(a)} {what} {kind_name(b)}",
-        "cast one of them",
+        _instead(what, a),
     )
+
+
+def _instead(what: str, a: Any) -> str:
+    """Return what to write instead of operands of different types."""
+    if what.startswith("joined"):
+        return "write OR for ||, which joins texts, or cast them to string"
+    if what.startswith("compared") and isinstance(a, bool):
+        return "cast one of them; a < b < c is written a < b AND b < c"
+    return "cast one of them"
 
 
 def in_bigint(number: int) -> int:

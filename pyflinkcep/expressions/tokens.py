@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pyflinkcep.errors import InvalidArgumentError
 
-__all__ = ["SqlSyntaxError", "Token", "TokenKind", "string_value", "tokenized"]
+__all__ = ["SqlSyntaxError", "Token", "TokenKind", "slip", "string_value", "tokenized"]
 
 
 class SqlSyntaxError(InvalidArgumentError):
@@ -79,6 +79,41 @@ _KINDS = {
 }
 
 
+_SLIPS = tuple(
+    (re.compile(found, re.IGNORECASE), hint)
+    for found, hint in (
+        (r";\s*$", "leave out the semicolon"),
+        (r"[‘’“”„«»]", "write straight quotes: 'text'"),
+        (r"&&", "write AND for &&"),
+        (r"={3}", "write = for ==="),
+        (r"=!|!\s+=|<\s+>|/=", "write <> or !="),
+        (r"=>", "write >= for =>"),
+        (r"=<", "write <= for =<"),
+        (r"\bin\s*[\[{]", "write a list in parentheses: IN (1, 5)"),
+        (r"\bis\s+none\b|\bisnull\b(?!\s*\()|[!=]=?\s*none\b", "write IS NULL, or IS NOT NULL"),
+        (r"\bis\s+not\s+none\b|\bnotnull\b", "write IS NOT NULL"),
+        (r"\?\?", "write coalesce(a, b) for a ?? b"),
+        (r"=?~", "write RLIKE, or LIKE"),
+        (r"\bbetween\b[^()]*,", "write BETWEEN 1 AND 5"),
+        (r"^\s*(where|if)\b(?!\s*\()", "write the condition alone"),
+        (r"'\w+'\w", "double a quote inside of a text: 'it''s'"),
+    )
+)
+
+
+def slip(text: str) -> str | None:
+    """
+    Return what to write instead if a text that is not SQL has a well-known slip; None if not.
+
+    Examples
+    --------
+    >>> slip("n in [1, 5]"), slip("s = 'a;'")
+    ('write a list in parentheses: IN (1, 5)', None)
+    """
+    code = re.sub(_STRING, "''", text)
+    return next((hint for found, hint in _SLIPS if found.search(code)), None)
+
+
 def tokenized(text: str) -> list[Token]:
     """
     Return the tokens of a text without spaces and comments; the last is of kind END.
@@ -100,7 +135,7 @@ def tokenized(text: str) -> list[Token]:
         if found is None:
             raise SqlSyntaxError(
                 f"{text!r}: expected a word or sign at position {at + 1}, got {text[at]!r}",
-                "close strings with ' and quoted names with `",
+                slip(text) or "close strings with ' and quoted names with `",
                 problem=f"expected a word or sign, got {text[at]!r}",
                 span=(at, at + 1),
             )

@@ -9,6 +9,7 @@ from pyflinkcep.expressions.text import written_name
 from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component, Totals
 from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER, Token
+from pyflinkcep.time import UNITS_MS
 
 __all__ = ["MOST_WINDOWS", "TOTALS", "read_aggregates", "read_totals", "read_within"]
 
@@ -18,10 +19,6 @@ MOST_WINDOWS = 1440
 TOTALS = ("count", "sum", "avg", "min", "max", "stddev")
 """The aggregates over all matches."""
 
-_UNITS = {
-    "millisecond": 1, "ms": 1, "second": 1000, "sec": 1000, "minute": 60_000, "min": 60_000,
-    "hour": 3_600_000, "day": 86_400_000, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000,
-}  # fmt: skip
 _NO_UNITS = {*KEYWORDS, "slide", "group", "then"}
 _AGGREGATE = "write count(*), count(b), sum(b.volume) AS v, or avg, min, max, stddev"
 
@@ -133,14 +130,14 @@ def _milliseconds(cursor: Cursor, number: Token, clause: str) -> int:
     factor = 1
     if cursor.here.kind == NAME and cursor.here.word not in _NO_UNITS:
         unit = cursor.here.word
-        if unit not in _UNITS and unit.endswith("s"):
+        if unit not in UNITS_MS and unit.endswith("s"):
             unit = unit[:-1]
-        if unit not in _UNITS:
+        if unit not in UNITS_MS:
             raise cursor.unexpected(
                 "a unit of time",
                 "the units are ms, s, m, h, d, seconds, minutes, hours, days, and EVENTS",
             )
-        factor = _UNITS[unit]
+        factor = UNITS_MS[unit]
         cursor.next()
     milliseconds = float(number.text) * factor
     if not 1 <= milliseconds < 1 << 53:

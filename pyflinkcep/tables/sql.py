@@ -21,6 +21,7 @@ from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.evaluator import event_condition
 from pyflinkcep.expressions.local_match import local_expressions
+from pyflinkcep.expressions.tokens import SqlSyntaxError, slip
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern import Pattern
 
@@ -95,17 +96,22 @@ def _changed(
 
 
 def _evaluated(condition: ExpressionCondition, examples: Sequence[Any]) -> IterativeCondition:
+    hint = ""
     try:
         if isinstance(condition.expression, str):
             return Evaluated(condition.text, event_condition(condition.text))
         reason = f"the Column {condition.text} can only be evaluated by Spark"
+    except SqlSyntaxError as cause:
+        if slip(condition.text) is not None:
+            raise InvalidArgumentError(f"the condition {cause.message}", cause.hint) from None
+        reason, hint = f"the condition {cause.message}", f"{cause.hint}; if it is SQL of Spark, "
     except CepError as cause:
         reason = cause.message
     session = _running_session()
     if session is None:
         raise NotSupportedError(
             reason,
-            "start a SparkSession first, or write the condition as a function of the event",
+            f"{hint}start a SparkSession first, or write the condition as a function of the event",
         )
     return Evaluated(condition.text, _asked_of(session, condition.expression, examples))
 

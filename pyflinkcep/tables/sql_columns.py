@@ -13,6 +13,7 @@ from pyflinkcep.errors import ConditionError, did_you_mean
 from pyflinkcep.expressions.arrays import Array, TextRanks, Values, computed, holding
 from pyflinkcep.expressions.event_arrays import EventTree, Program, never_fails
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.tokens import slip
 from pyflinkcep.expressions.tree import Column
 from pyflinkcep.tables.typed_columns import (
     NumberColumn,
@@ -67,7 +68,7 @@ class SqlColumns:
             return str(same[0])
         raise ConditionError(
             f"the condition {text!r}: the events have no column {written!r}",
-            did_you_mean(written, names, f"the columns are {names}"),
+            slip(text) or did_you_mean(written, names, f"the columns are {names}"),
         )
 
     def program(self, text: str, *, is_condition: bool) -> Program | None:

@@ -14,7 +14,12 @@ from pyflinkcep.trace.words import quoted
 __all__ = ["advised"]
 
 
-def advised(facts: Facts, longer_ms: Mapping[tuple[End, str], int]) -> Iterator[str]:
+def advised(
+    facts: Facts,
+    longer_ms: Mapping[tuple[End, str], int],
+    too_early: Mapping[tuple[End, str], int],
+    missing: str = "",
+) -> Iterator[str]:
     """
     Yield advice, what matters most first.
 
@@ -25,9 +30,15 @@ def advised(facts: Facts, longer_ms: Mapping[tuple[End, str], int]) -> Iterator[
     longer_ms : mapping of (End, str) to int, milliseconds
         For a kind of window, and a stage that it kept from being reached, how much later than the
         first event, or the one before, one came that may fit.
+    too_early : mapping of (End, str) to int
+        For how a beginning ended, and a stage that it waited for, how many such there are before
+        which an event came that may fit.
+    missing : str
+        Why there are no events, if that is known.
     """
     if not facts.input["events"]:
-        yield "There are no events: look at what was read, and at filters before the pattern."
+        read = "look at what was read, and at filters before the pattern"
+        yield missing or f"There are no events: {read}."
         return
     for condition in facts.conditions:
         if condition.per_event and not condition.holds and condition.of:
@@ -37,6 +48,13 @@ def advised(facts: Facts, longer_ms: Mapping[tuple[End, str], int]) -> Iterator[
         yield f"No event satisfies all conditions of {first!r}, with which a match could begin."
     for (stage, kind), ended in facts.ended.items():
         yield from _about(facts, stage, kind, ended, longer_ms)
+        names = dict.fromkeys(name for one in ended for name in one.partial.ending.stages)
+        for name in names:
+            if too_early.get((kind, name)):
+                yield (
+                    f"An event that may fit {name!r} came before {too_early[kind, name]} of these "
+                    f"{len(ended)}: are the stages in the order of the events?"
+                )
     for condition in facts.conditions:
         if condition.per_event and condition.verdict == "always":
             yield (

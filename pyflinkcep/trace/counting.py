@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.expressions.compared import compared_in_sql
 from pyflinkcep.pattern.stage import Stage
+from pyflinkcep.time import MIN_WATERMARK
 from pyflinkcep.trace.model import End
 from pyflinkcep.trace.reasons import valued
 from pyflinkcep.trace.record import Record
@@ -86,7 +88,7 @@ class Answered:
 
         By the kind of the window and the stage: after the first event, or after the one before.
         """
-        fitting = _Fitting(self, trace, {stage.name: stage.condition for stage in stages})
+        fitting = _Fitting.of(self, trace, stages)
         found: dict[tuple[End, str], int] = {}
         for one in beginnings:
             partial, ending = one.partial, one.partial.ending
@@ -100,6 +102,25 @@ class Answered:
                     at = (ending.kind, name)
                     found[at] = min(found.get(at, time - since), time - since)
         return found
+
+    def too_early(
+        self, trace: Record, beginnings: Iterable[Beginning], stages: Sequence[Stage]
+    ) -> dict[tuple[End, str], int]:
+        """
+        Return how often what a beginning waited for had come before it, if nothing matches.
+
+        By how the beginning ended, and the stage that it waited for.
+        """
+        fitting = _Fitting.of(self, trace, stages)
+        found: Counter[tuple[End, str]] = Counter()
+        for one in () if trace.found else beginnings:
+            partial, ending = one.partial, one.partial.ending
+            if ending.kind not in (End.INPUT, End.WINDOW, End.GAP):
+                continue
+            for name in {*ending.stages} - partial.events.keys():
+                first = fitting.first(partial.key, name, MIN_WATERMARK)
+                found[ending.kind, name] += first is not None and first < partial.began
+        return dict(found)
 
     def may_fit(self, condition: IterativeCondition | None, number: int) -> bool:
         """Whether an event may satisfy a condition, as far as it is about that event."""
@@ -116,6 +137,11 @@ class _Fitting:
     trace: Record
     conditions: Mapping[str, IterativeCondition | None]
     _times: dict[str, dict[Any, list[int]]] = attrs.field(factory=dict)
+
+    @classmethod
+    def of(cls, answered: Answered, trace: Record, stages: Sequence[Stage]) -> _Fitting:
+        """Return the events of a trace that may fit stages."""
+        return cls(answered, trace, {stage.name: stage.condition for stage in stages})
 
     def first(self, key: Any, stage: str, since: int) -> int | None:
         """Return when the first event comes, at or after a time, that may fit; None if none."""

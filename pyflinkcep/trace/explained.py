@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFA, Expressions
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.errors import counted
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.trace.advice import advised
 from pyflinkcep.trace.counting import Answered
@@ -19,6 +20,8 @@ __all__ = ["explained"]
 
 _PARTIALS = 20_000
 """After how many partial matches to stop: a pattern that doubles them would never end."""
+_MANY = 20
+"""How many partial matches of a key are many."""
 _ALL_OF, _MISSES = 1000, 20
 """How many events are recorded in full; of more, the first misses of each partial match are."""
 
@@ -35,6 +38,7 @@ def explained(
     has_key: bool,
     sample: str = "",
     counts: Callable[[list[ConditionCount]], Sequence[ConditionCount]] = list,
+    missing: str = "",
 ) -> WhyNot:
     """
     Return why a pattern has the matches it has.
@@ -51,11 +55,16 @@ def explained(
         What is looked at, if not all.
     counts : callable
         Replaces the counts of conditions by those over all events, if these are a sample.
+    missing : str
+        Why there are no events, if that is known.
     """
     brief = _MISSES if len(given.events) > _ALL_OF else None
     trace, recorder = watched(pattern, nfa, given, expressions, limit, sql_of, brief, _PARTIALS)
     if len(trace.partials) == _PARTIALS:
-        stopped = f"stopped at {_PARTIALS} partial matches: this pattern makes very many"
+        keys = len({partial.key for partial in trace.partials})
+        is_much = keys * _MANY < _PARTIALS
+        why = ": this pattern makes very many" if is_much else f" of {counted(keys, 'key')}"
+        stopped = f"stopped at {_PARTIALS} partial matches{why}"
         sample = f"{sample}, {stopped}" if sample else stopped
     answered = Answered(nfa, given.events, sql_of)
     stages = list(single_stages(pattern))
@@ -65,4 +74,5 @@ def explained(
     )
     facts = counted_facts(trace, conditions, more, has_key=has_key, sample=sample)
     longer = answered.longer_windows(trace, facts.beginnings, stages)
-    return WhyNot(facts, tuple(advised(facts, longer)))
+    early = answered.too_early(trace, facts.beginnings, stages)
+    return WhyNot(facts, tuple(advised(facts, longer, early, missing)))

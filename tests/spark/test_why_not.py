@@ -102,10 +102,12 @@ def test_times_with_a_zone_and_without(spark: SparkSession) -> None:
 
 
 def test_what_cannot_be_asked_is_refused(spark: SparkSession) -> None:
-    """A key that does not fit, and a number that is none, are refused with a hint."""
+    """A key of another type, and a number that is none, are refused with a hint; no event has others."""
     events = spark.createDataFrame([("a", 1, 2)], "k string, t bigint, n int")
     found = CEP.pattern(keyBy(events, "k"), PATTERN).inEventTime("t")
-    for arguments in ({"key": ("a", "b")}, {"key": object()}, {"maxEvents": 0}):
+    typo = found.whyNot(key="typo").text()
+    assert "No event has the key 'typo'. Some of the keys: 'a'." in typo
+    for arguments in ({"key": ("a", "b")}, {"key": object()}, {"key": 5}, {"maxEvents": 0}):
         with pytest.raises(CepError, match="whyNot") as caught:
             found.whyNot(**arguments)
         assert caught.value.hint

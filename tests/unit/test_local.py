@@ -58,7 +58,11 @@ def test_an_old_java_is_none(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [({"engine": "flink"}, "engine='flink'"), ({"cores": 0}, "expected at least 1 core")],
+    [
+        ({"engine": "flink"}, "engine='flink'"),
+        ({"cores": 0}, "expected a whole number of cores"),
+        ({"cores": "2"}, "got cores='2'"),
+    ],
 )
 def test_wrong_arguments(arguments, message):
     """They are refused before anything starts."""

@@ -13,6 +13,7 @@ from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.parser import column_owners
+from pyflinkcep.expressions.tokens import slip
 from pyflinkcep.spark.plan.analysis import first_line, where
 from pyflinkcep.spark.plan.portable.sql import sql_columns
 
@@ -117,6 +118,9 @@ def _types(expressions: Sequence[str | Column], dataframe: DataFrame) -> list[Da
 
 
 def _hint(nfa: NFA, atom: Atom, dataframe: DataFrame) -> str:
+    said = slip(repr(atom.condition))
+    if said is not None:
+        return said
     stages = column_owners(repr(atom.condition)) & set(nfa.stages) - set(dataframe.columns)
     if not stages:
         return f"the columns are {dataframe.columns}"

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from pyflinkcep import Pattern
-from pyflinkcep.errors import ConditionError, NotSupportedError
+from pyflinkcep.errors import CepError, ConditionError, NotSupportedError
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness, match
 
 EVENTS = [
@@ -98,6 +99,57 @@ def test_what_only_spark_can_evaluate(text: str) -> None:
 
 
 @pytest.mark.usefixtures("no_session")
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("price < 3;", "leave out the semicolon"),
+        ("price in [1, 5]", r"IN \(1, 5\)"),
+        ("price is None", "IS NULL"),
+        ("price is not None", "IS NOT NULL"),
+        ("price < 3 && kind = 'a'", "AND"),
+        ("price === 3", "write ="),
+        ("price =! 3", "<>"),
+        ("price => 3", ">="),
+        ("price ?? 1 > 0", "coalesce"),
+        ("kind = ‘a’", "straight quotes"),
+        ("kind = “a”", "straight quotes"),
+        ("kind ~ 'a'", "RLIKE"),
+        ("price between 1, 5", "BETWEEN 1 AND 5"),
+        ("where price > 3", "the condition alone"),
+        ("kind = 'a", "close strings"),
+    ],
+)
+def test_slips_are_said(text: str, instead: str) -> None:
+    """A text that is no SQL anywhere is refused with what to write, and never sent to Spark."""
+    with pytest.raises(CepError, match="the condition") as caught:
+        match(Pattern.begin("x").where(text), EVENTS)
+    assert re.search(instead, str(caught.value.hint))
+
+
+@pytest.mark.parametrize(
+    ("text", "instead"),
+    [
+        ("price = None", "IS NULL"),
+        ("price = 3 || price = 4", "OR"),
+        ("1 < price < 5", "a < b AND b < c"),
+    ],
+)
+def test_sql_that_means_something_else(text: str, instead: str) -> None:
+    """What is SQL, but not what was meant, is refused by its types and names."""
+    with pytest.raises(ConditionError) as caught:
+        match(Pattern.begin("x").where(text), {"price": [3, 5]})
+    assert instead in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["kind == 'a'", "!(kind = 'b') AND price = 3", 'kind = "a"', "kind = 'a' AND price != 4"],
+)
+def test_other_ways_to_write_sql(text: str) -> None:
+    """Operators of other languages that Spark has too are understood."""
+    assert prices(match(Pattern.begin("x").where(text), EVENTS)) == [[3]]
+
+
 def test_a_column_needs_spark() -> None:
     """A Column is Spark's own, and refused without a session."""
     column = type("Column", (), {"__module__": "pyspark.sql.x", "__str__": lambda _: "(a > 1)"})()

@@ -274,6 +274,28 @@ def test_the_picture(events: list[Any]) -> None:
     assert [p for p in points(svg) if not (0 <= p[0] <= width and 0 <= p[1] <= height)] == []
 
 
+def test_stages_in_the_wrong_order() -> None:
+    """If nothing matches, and what is waited for always came before, advice asks for the order."""
+    pattern = Pattern.begin("cart").where("n = 2").followedBy("pay").where("n = 1")
+    given = rows(("a", 1, 1), ("a", 2, 2), ("b", 1, 1), ("b", 2, 2), ("b", 3, 9))
+    asked = "came before 2 of these 2: are the stages in the order of the events?"
+    assert asked in whyNot(pattern, given, "t", "k").text()
+    assert "the order" not in whyNot(pattern, [*given, *rows(("a", 4, 1))], "t", "k").text()
+    other = rows(("a", 1, 2), ("b", 2, 1))
+    assert "the order" not in whyNot(pattern, other, "t", "k").text()
+
+
+def test_few_partial_matches_of_many_keys_are_not_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where looking stops, the pattern is blamed only if a key has many partial matches."""
+    monkeypatch.setattr("pyflinkcep.trace.explained._PARTIALS", 50)
+    pattern = Pattern.begin("a").followedBy("b").where("n = 1")
+    of_many = whyNot(pattern, rows(*((str(k), 1, 0) for k in range(60))), "t", "k").text()
+    of_one = whyNot(pattern, rows(*(("a", t, 0) for t in range(60))), "t", "k").text()
+    assert "stopped at 50 partial matches of 50 keys" in of_many
+    assert "very many" not in of_many
+    assert "stopped at 50 partial matches: this pattern makes very many" in of_one
+
+
 def test_without_events_it_says_so() -> None:
     """No events are the first thing to look at."""
     assert whyNot(RISE, []).advice == (

@@ -11,6 +11,17 @@ from typing import Any
 import attrs
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    IntegralType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
@@ -20,6 +31,7 @@ from pyflinkcep.matching.columns import HASH, POSITION, PREFIX, quoted, spark_at
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.plan.conditions import conditions_of
+from pyflinkcep.spark.plan.keys import KeyColumn
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.slices import milliseconds_of
 from pyflinkcep.tables.sql import Evaluated, evaluated_by, expressions_over_stages
@@ -34,7 +46,19 @@ __all__ = ["why_not"]
 
 _TIME = f"{PREFIX}millis"
 _MOST_PARTIAL_MATCHES = 2000
-_VALUES = (bool, int, float, str, bytes, Decimal, date, datetime)
+_SHOWN = 5
+"""How many keys are shown if there are no events of the one asked for."""
+_TYPES: tuple[tuple[type[DataType], tuple[type, ...]], ...] = (
+    (IntegralType, (int,)),
+    (NumericType, (int, float, Decimal)),
+    (StringType, (str,)),
+    (BooleanType, (bool,)),
+    (DateType, (date,)),
+    (TimestampType, (datetime,)),
+    (TimestampNTZType, (datetime,)),
+    (BinaryType, (bytes,)),
+)
+"""The values of keys, the first type that fits."""
 
 
 def why_not(job: PatternJob, key: object, most: int) -> WhyNot:
@@ -83,6 +107,7 @@ def why_not(job: PatternJob, key: object, most: int) -> WhyNot:
         has_key=bool(job.source.keys),
         sample=text if left_out else "",
         counts=counts.of_conditions,
+        missing="" if counts.events or key is None else _missing(job, key),
     )
 
 
@@ -114,15 +139,34 @@ def _selected(job: PatternJob, key: object) -> DataFrame:
 def _key_values(job: PatternJob, key: object) -> Sequence[Any]:
     names = [column.name for column in job.source.keys]
     values = list(key) if isinstance(key, tuple | list) else [key]
-    if len(values) != len(names) or not all(
-        value is None or isinstance(value, _VALUES) for value in values
-    ):
-        what = f"a value of {names[0]}" if len(names) == 1 else f"a tuple of {', '.join(names)}"
+    if len(values) != len(names) or not all(map(_may_be, job.source.keys, values)):
+        shown = [f"{column.name} ({column.type.simpleString()})" for column in job.source.keys]
+        what = f"a value of {shown[0]}" if len(names) == 1 else f"a tuple of {', '.join(shown)}"
         raise InvalidArgumentError(
             f"whyNot: expected {what if names else 'no key'}, got key={key!r}",
             "leave key out to look at all" if names else "give events a key with keyBy()",
         )
     return values
+
+
+def _may_be(column: KeyColumn, value: object) -> bool:
+    """Whether a value may be that of a column."""
+    kinds = next((kinds for type_, kinds in _TYPES if isinstance(column.type, type_)), None)
+    if value is None or kinds is None:
+        return value is None
+    of_another = (isinstance(value, bool), isinstance(value, datetime))
+    return isinstance(value, kinds) and of_another == (bool in kinds, datetime in kinds)
+
+
+def _missing(job: PatternJob, key: object) -> str:
+    """Return that no event has a key, with some keys that events have."""
+    source = attrs.evolve(job.source, dataframe=job.job.given)
+    columns = [F.col(quoted(column.column)) for column in source.keys]
+    rows = source.prepare({}).select(*columns).distinct().limit(_SHOWN).collect()
+    if not rows:
+        return ""
+    shown = sorted(repr(tuple(row) if len(columns) > 1 else row[0]) for row in rows)
+    return f"No event has the key {key!r}. Some of the keys: {', '.join(shown)}."
 
 
 def _fetched(job: PatternJob, events: DataFrame, most: int) -> list[Row]:
