@@ -11,7 +11,7 @@ import attrs
 from pyspark.sql import Row
 from pyspark.sql.types import StructType
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError, did_you_mean
 from pyflinkcep.functions import (
     Collector,
     OutputTag,
@@ -107,6 +107,10 @@ class SelectCall:
             If the arguments are neither ``(function, schema)`` nor
             ``(outputTag, timeoutFunction, function, schema)``.
         """
+        for name in keywords:
+            if name not in _LONG:
+                hint = did_you_mean(name, _LONG, f"the arguments are {', '.join(_LONG)}")
+                raise InvalidArgumentError(f"{method}() has no argument {name!r}", hint)
         begins_with_tag = len(arguments) > 2 or isinstance(next(iter(arguments), None), OutputTag)
         is_long = begins_with_tag or bool(set(_LONG[:2]) & set(keywords))
         names = _LONG if begins_with_tag else (*_SHORT, *(_LONG[:2] if is_long else ()))

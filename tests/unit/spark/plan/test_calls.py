@@ -45,7 +45,7 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
     ((one, "n int"), {"outputTag": TAG}, "takes (function, schema)"),
     ((one, "n int"), {"outputTag": "late", "timeoutFunction": late}, "takes (function, schema)"),
     ((one, "n int"), {"schema": "n int"}, "takes (function, schema)"),
-    ((one, "n int"), {"outputtag": TAG}, "takes (function, schema)"),
+    ((one, "n int"), {"outputtag": TAG}, "no argument 'outputtag'"),
 ]
 
 
@@ -69,3 +69,10 @@ def test_other_forms(arguments: Any, keywords: Any, message: str) -> None:
 
     assert message in caught.value.message
     assert caught.value.hint
+
+
+def test_a_misspelt_argument_names_the_nearest() -> None:
+    """An argument that there is not is refused by its name, before anything else is looked at."""
+    with pytest.raises(InvalidArgumentError, match="no argument 'schemma'") as caught:
+        SelectCall.of("select", (one,), {"schemma": "n int"})
+    assert caught.value.hint == "did you mean 'schema'?"
