@@ -18,6 +18,22 @@ SAMPLE = (
 )
 
 
+COLLECTS = """
+import sys, pytest
+sys.modules["pyflinkcep.kernel._kernel"] = None
+sys.exit(pytest.main(["-q", "--co", "-p", "no:cacheprovider", "tests/spark", "tests/sail"]))
+"""
+
+
+def test_a_tree_without_the_kernel_is_collected():
+    """What ``make sail`` runs can be imported in a clone in which nothing was built."""
+    done = subprocess.run(
+        [sys.executable, "-c", COLLECTS], cwd=ROOT, capture_output=True, text=True
+    )
+
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
 def test_bounded_jobs_on_sail():
     """The recorded answers, outputs, queries, many conditions, and what depends on order."""
     tried = subprocess.run(
