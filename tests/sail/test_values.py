@@ -24,7 +24,7 @@ from tests.sail.test_recorded import pytestmark  # noqa: F401 - the same
 from tests.spark_sql_cases import EVENT, SCHEMA, VALUES
 from tests.unit.expressions.test_rules import same
 
-REFUSED = 20
+REFUSED = 21
 """The most cases that may be refused."""
 FAILING = frozenset({
     "cast('5d' as double)", "un / zn", "un % zn", "power(zx, m)", "low div m",
