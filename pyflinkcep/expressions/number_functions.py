@@ -121,7 +121,7 @@ def float_pmod(a: float, b: float) -> float:
 
 class Moments:
     """
-    The standard deviation of a sample, number by number as Spark computes it.
+    Variance and standard deviation, number by number as Spark computes them.
 
     Attributes
     ----------
@@ -144,6 +144,11 @@ class Moments:
         self.mean += step
         self.moment += distance * (distance - step)
 
-    def deviation(self) -> float | None:
-        """Return the standard deviation; None of fewer than two numbers."""
-        return root(self.moment / (self.count - 1)) if self.count > 1 else None
+    def variance(self, less: int = 1) -> float | None:
+        """Return the moment by the count `less` 1, or 0 for all there are; None of too few."""
+        return self.moment / (self.count - less) if self.count > less else None
+
+    def deviation(self, less: int = 1) -> float | None:
+        """Return the root of :meth:`variance`, by default that of a sample."""
+        variance = self.variance(less)
+        return None if variance is None else root(variance)

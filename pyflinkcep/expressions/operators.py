@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from pyflinkcep.errors import counted
 from pyflinkcep.expressions.literals import UNITS_US, interval_us, like_pattern, literal_value
 from pyflinkcep.expressions.names import Names
-from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.syntax import Form, Guard, Syntax, divides, may_fail
 from pyflinkcep.expressions.template import joined
 from pyflinkcep.expressions.tokens import string_value
 from pyflinkcep.expressions.tree import (
@@ -70,10 +72,15 @@ class Operators:
     ----------
     names : Names
         Its names.
+    guards : mapping of Syntax to tuple of Guard, optional
+        Under which conditions parts are computed; see :func:`guards_of`.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(
+        self, names: Names, guards: Mapping[Syntax, tuple[Guard, ...]] | None = None
+    ) -> None:
         self._names = names
+        self._guards = guards or {}
 
     def part(self, tree: Syntax) -> Tree:
         """Return a part's meaning; raise InvalidArgumentError if unsupported."""
@@ -96,8 +103,25 @@ class Operators:
             constant = self._constant(node)
             if constant is not None:
                 return constant
-            return Column(names.event_sql(node), span=(node.start, node.end))
+            if self.waits(node):
+                return None
+            return Column(self._event_sql(node), span=(node.start, node.end))
         return names.aggregate(node) if next(names.aggregates(node), None) is node else None
+
+    def waits(self, node: Syntax) -> bool:
+        """Whether a part about the event divides only if something about the match allows it."""
+        is_known = self._names.is_about_event
+        parts = (part for guard in self._guards.get(node, ()) for part in guard.parts)
+        return divides(node) and not all(map(is_known, parts))
+
+    def _event_sql(self, node: Syntax) -> str:
+        """Return a part about the event, for all events; NULL for those that do not ask for it."""
+        names = self._names
+        sql = names.event_sql(node)
+        for guard in reversed(self._guards.get(node, ())) if may_fail(node) else ():
+            if all(map(names.is_about_event, guard.parts)):
+                sql = guard.around(names.event_sql, sql)
+        return sql
 
     def _other(
         self, node: Syntax, what: str = " around an aggregate", hint: str = _ALLOWED

@@ -11,7 +11,7 @@ from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.names import Names
 from pyflinkcep.expressions.operators import Operators
-from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.syntax import Form, Syntax, guards_of
 from pyflinkcep.expressions.tokens import SqlSyntaxError
 from pyflinkcep.expressions.tree import AGGREGATES, MatchExpression, Operation
 
@@ -82,10 +82,10 @@ def condition_of(tree: Syntax, names: Names) -> IterativeCondition:
         If an aggregate is over more than one stage, or something around or inside it is not
         supported.
     """
-    operators = Operators(names)
+    operators = Operators(names, guards_of(tree))
     conjuncts = list(_conjuncts(tree))
-    own = [part for part in conjuncts if names.is_about_event(part)]
-    rest = [part for part in conjuncts if not names.is_about_event(part)]
+    own = [p for p in conjuncts if names.is_about_event(p) and not operators.waits(p)]
+    rest = [part for part in conjuncts if part not in own]
     answered = ExpressionCondition(" AND ".join(map(names.event_sql, own))) if own else None
     if not rest:
         assert answered is not None

@@ -9,7 +9,14 @@ import attrs
 
 from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.syntax import (
+    Form,
+    Guard,
+    Syntax,
+    divides,
+    guards_of,
+    may_fail,
+)
 from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, string_value, tokenized
 from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.match_recognize.aggregates import AGGREGATES, FOLDS
@@ -136,6 +143,7 @@ class _Reader:
         self._names = names
         self._variable = variable
         self._final: set[int] = set()
+        self._guards: dict[Syntax, tuple[Guard, ...]] = {}
         self._where = "a measure" if variable is None else f"DEFINE {variable}"
         self._inserted = list(_insertions(text.text, names.queries if names.standard else ""))
         self._text = self._without_marks()
@@ -152,6 +160,7 @@ class _Reader:
             if node.form is Form.OPAQUE:
                 self._leaf.check_opaque(node)
             self._check_quotes(node)
+        self._guards = guards_of(tree)
         leaves: dict[Leaf, int] = {}
         placed: list[tuple[Syntax, int]] = []
         for node, leaf in self._leaves(tree, frozenset()):
@@ -214,8 +223,8 @@ class _Reader:
 
     def _leaves(self, node: Syntax, bound: frozenset[str]) -> Iterator[tuple[Syntax, Leaf]]:
         """Yield the leaves of a part, in the order of the text."""
-        if self._variable is not None and self._names.standard and self._is_about_row(node, bound):
-            yield node, Leaf.of("last", None, self._leaf.row_sql(node, bound))
+        if self._is_value_of_row(node, bound):
+            yield node, Leaf.of("last", None, self._row_sql(node, bound))
             return
         leaf = self._leaf.read(node, bound)
         if leaf is None and self._at_rows:
@@ -229,6 +238,29 @@ class _Reader:
             bound |= frozenset(node.value)
         for operand in node.operands:
             yield from self._leaves(operand, bound)
+
+    def _is_value_of_row(self, node: Syntax, bound: frozenset[str]) -> bool:
+        """Whether a part is computed for all rows before matching."""
+        if self._variable is None or not self._names.standard:
+            return False
+        if not self._is_about_row(node, bound):
+            return False
+        return not divides(node) or all(self._is_known(g, bound) for g in self._guards_of(node))
+
+    def _guards_of(self, node: Syntax) -> tuple[Guard, ...]:
+        return self._guards.get(node, ()) if may_fail(node) else ()
+
+    def _is_known(self, guard: Guard, bound: frozenset[str]) -> bool:
+        """Whether a guard is only about the current row."""
+        return all(p.form in _ALONE or self._is_about_row(p, bound) for p in guard.parts)
+
+    def _row_sql(self, node: Syntax, bound: frozenset[str]) -> str:
+        """Return a part about the row, for all rows; NULL for those that do not ask for it."""
+        sql = self._leaf.row_sql(node, bound)
+        for guard in reversed(self._guards_of(node)):
+            if self._is_known(guard, bound):
+                sql = guard.around(lambda part: self._leaf.row_sql(part, bound), sql)
+        return sql
 
     def _is_about_row(self, node: Syntax, bound: frozenset[str]) -> bool:
         """Whether a part reads only the current row."""

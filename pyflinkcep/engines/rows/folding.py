@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-import math
-import statistics
 from collections.abc import Callable, Sequence
+from decimal import Decimal
 from functools import partial, reduce
 from operator import and_, or_, xor
 from typing import Any
 
 from pyflinkcep.errors import NotSupportedError, counted
 from pyflinkcep.expressions.evaluator import part_function
-from pyflinkcep.expressions.sql_values import arithmetic, compared, greater, is_same, lesser, truth
+from pyflinkcep.expressions.number_functions import Moments
+from pyflinkcep.expressions.sql_values import compared, greater, is_same, lesser, truth
 from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.values import aggregated
 from pyflinkcep.match_recognize.leaves import Fold
 
 __all__ = ["fold_function", "gathered"]
@@ -86,29 +87,36 @@ def _values(rows: list[list[Any]]) -> list[Any]:
     return [row[0] for row in rows if row[0] is not None]
 
 
-def _of_some(function: Callable[[list[Any]], Any], least: int = 1) -> Callable[[Any], Any]:
-    """Return an aggregate of the values that are not NULL; NULL if there are fewer than `least`."""
+def _of_some(function: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
+    """Return an aggregate of the values that are not NULL; NULL if there are none."""
 
     def aggregate(rows: list[list[Any]]) -> Any:
         values = _values(rows)
-        return function(values) if len(values) >= least else None
+        return function(values) if values else None
 
     return aggregate
 
 
-def _sum(values: list[Any]) -> Any:
-    return reduce(lambda a, b: arithmetic("+", a, b), values)
-
-
 def _mean(values: list[Any]) -> Any:
-    total = _sum(list(map(float, values)) if isinstance(values[0], int) else values)
-    return total / len(values)
+    if isinstance(values[0], Decimal):
+        return aggregated("sum", values) / len(values)
+    return aggregated("avg", values)
 
 
-def _variance(values: list[Any], least: int) -> float:
-    numbers = list(map(float, values))
-    center = math.fsum(numbers) / len(numbers)
-    return math.fsum((x - center) ** 2 for x in numbers) / (len(numbers) - least)
+def _or_null(function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """Return an aggregate that is NULL out of range."""
+
+    def aggregate(values: list[Any]) -> Any:
+        try:
+            return function(values)
+        except ArithmeticError:
+            return None
+
+    return aggregate
+
+
+def _moments(values: list[Any]) -> Moments:
+    return Moments(list(map(float, values)))
 
 
 def _by(sign: int) -> Callable[[list[list[Any]]], Any]:
@@ -133,7 +141,9 @@ def _joined(rows: list[list[Any]]) -> str | None:
 
 
 def _median(values: list[Any]) -> float:
-    return float(statistics.median(values))
+    numbers = sorted(map(float, values), key=lambda x: (x != x, x))  # NaN is the greatest
+    low, high = numbers[(len(numbers) - 1) // 2], numbers[len(numbers) // 2]
+    return low if len(numbers) % 2 else 0.5 * low + 0.5 * high
 
 
 def _distinct_values(rows: list[list[Any]]) -> list[Any]:
@@ -144,33 +154,23 @@ def _picked(at: int) -> Callable[[list[list[Any]]], Any]:
     return lambda rows: rows[at][0] if rows else None
 
 
-def _root(variance: Callable[[list[Any]], float]) -> Callable[[list[Any]], float]:
-    return lambda values: math.sqrt(variance(values))
-
-
-def _sample(values: list[Any]) -> float:
-    return _variance(values, 1)
-
-
-def _population(values: list[Any]) -> float:
-    return _variance(values, 0)
-
-
 def _bits(function: Callable[[int, int], int]) -> Callable[[Any], Any]:
     return _of_some(lambda values: reduce(function, values))
 
 
 _EVERY = _of_some(lambda values: all(map(truth, values)))
 _ANY = _of_some(lambda values: any(map(truth, values)))
-_DEVIATION = _of_some(_root(_sample), 2)
+_SUM = partial(aggregated, "sum")
+_DEVIATION = _of_some(lambda values: _moments(values).deviation())
+_VARIANCE = _of_some(lambda values: _moments(values).variance())
 
 _FOLDS: dict[str, tuple[int, int, Callable[[list[list[Any]]], Any]]] = {
     "count": (0, 255, lambda rows: sum(None not in row for row in rows)),
-    "sum": (1, 1, _of_some(_sum)),
-    "try_sum": (1, 1, _of_some(_sum)),
+    "sum": (1, 1, _of_some(_SUM)),
+    "try_sum": (1, 1, _of_some(_or_null(_SUM))),
     "avg": (1, 1, _of_some(_mean)),
     "mean": (1, 1, _of_some(_mean)),
-    "try_avg": (1, 1, _of_some(_mean)),
+    "try_avg": (1, 1, _of_some(_or_null(_mean))),
     "min": (1, 1, _of_some(partial(reduce, lesser))),
     "max": (1, 1, _of_some(partial(reduce, greater))),
     "array_agg": (1, 1, gathered),
@@ -191,10 +191,10 @@ _FOLDS: dict[str, tuple[int, int, Callable[[list[list[Any]]], Any]]] = {
     "stddev": (1, 1, _DEVIATION),
     "std": (1, 1, _DEVIATION),
     "stddev_samp": (1, 1, _DEVIATION),
-    "stddev_pop": (1, 1, _of_some(_root(_population))),
-    "variance": (1, 1, _of_some(_sample, 2)),
-    "var_samp": (1, 1, _of_some(_sample, 2)),
-    "var_pop": (1, 1, _of_some(_population)),
+    "stddev_pop": (1, 1, _of_some(lambda values: _moments(values).deviation(0))),
+    "variance": (1, 1, _VARIANCE),
+    "var_samp": (1, 1, _VARIANCE),
+    "var_pop": (1, 1, _of_some(lambda values: _moments(values).variance(0))),
     "median": (1, 1, _of_some(_median)),
     "listagg": (1, 2, _joined),
     "string_agg": (1, 2, _joined),

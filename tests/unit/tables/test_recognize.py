@@ -324,3 +324,62 @@ def test_groups_that_may_be_empty(kernel: str, monkeypatch: pytest.MonkeyPatch) 
                 wrong.append((pattern, found, expected))
 
     assert wrong == []
+
+
+_GUARDED = pa.table(
+    {
+        "ts": pa.array([1000, 2000, 3000, 4000], pa.int64()),
+        "v": pa.array([1, 0, None, 2], pa.int32()),
+        "s": ["1", "x", None, "2"],
+    }
+)
+_GUARDS = [
+    ("CASE WHEN v = 0 THEN false ELSE {m} >= 1 / v END", [4]),
+    ("v <> 0 AND {m} >= 1 / v", [4]),
+    ("v = 0 OR {m} >= 1 / v", [2, 4]),
+    ("if(v = 0, false, {m} >= 1 / v)", [4]),
+    ("NOT (v = 0 OR {m} < 1 / v)", [4]),
+    ("coalesce({m} >= 1 / nullif(v, 0), true)", [2, 3, 4]),
+    ("coalesce(nullif(v, 0), 1 / (v + 1)) >= {m}", [2, 4]),
+    ("CASE v WHEN 0 THEN false WHEN 5 THEN 1 / v > {m} ELSE {m} >= 1 / v END", [4]),
+    ("v <> 0 AND {m} > 0 AND {m} >= 7 DIV (v * 4)", [4]),
+    ("v <> 0 AND (v > 9 OR {m} >= 1 % v)", [4]),
+    ("(v <> 0 AND {m} > 0) AND {m} >= 1 / v", [4]),
+    ("s <> 'x' AND {m} >= cast(s AS int) - 1", [4]),
+    ("CASE WHEN s = 'x' THEN true ELSE {m} >= cast(s AS int) - 1 END", [2, 4]),
+    ("{m} < 9 OR 1 / v > 0", [2, 3, 4]),
+    ("{m} > 9 AND 1 / v > 0", []),
+    ("CASE WHEN {m} < 9 THEN true ELSE 1 / v > 0 END", [2, 3, 4]),
+]
+
+
+@pytest.mark.parametrize("kernel", ["0", "1"])
+@pytest.mark.parametrize(("condition", "expected"), _GUARDS)
+def test_a_guarded_calculation_does_not_fail(
+    condition: str, expected: list[int], kernel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CASE, IF, AND, OR and COALESCE keep from what they exclude, whatever is computed ahead."""
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", kernel)
+    define = condition.format(m="COUNT(A.ts)")
+    clause = f"""ORDER BY ts MEASURES B.ts AS ts AFTER MATCH SKIP TO NEXT ROW
+        PATTERN (A B) DEFINE B AS {define}"""
+    pattern = pyflinkcep.Pattern.begin("a").next("b").where(condition.format(m="count(a)"))
+
+    for dialect in ("flink", "standard"):
+        rows = matchRecognize(_GUARDED, clause, dialect=dialect)  # type: ignore[arg-type]
+        assert [row["ts"] // 1000 for row in rows] == expected, dialect
+    found = pyflinkcep.match(pattern, _GUARDED, timestamp="ts")
+    assert [match["b"][0]["ts"] // 1000 for match in found] == expected
+
+
+def test_what_no_guard_excludes_still_fails() -> None:
+    """Division by zero is an error as in Spark's default mode."""
+    clause = "ORDER BY ts MEASURES B.ts AS ts PATTERN (A B) DEFINE B AS {}"
+    for condition in (
+        "COUNT(*) > 1 / v",
+        "v = 0 AND COUNT(*) > 1 / v",
+        "COUNT(*) < 9 AND 1 / v > 0",
+    ):
+        for dialect in ("flink", "standard"):
+            with pytest.raises(Exception, match="division by zero"):
+                matchRecognize(_GUARDED, clause.format(condition), dialect=dialect)  # type: ignore[arg-type]
