@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.match_recognize.names import Names, nearest
+from pyflinkcep.match_recognize.parser import COMPUTE_FIRST
 from pyflinkcep.match_recognize.tokens import Source
 from pyflinkcep.match_recognize.tree import Clause, Exclusion, Part, Rows, Span, Text, parts
 
@@ -31,6 +32,9 @@ def check_clause(clause: Clause, names: Names, case_sensitive: bool) -> None:
     InvalidArgumentError
         If names are unknown or duplicate, or there would be no output.
     """
+    for measure in clause.measures:
+        if measure.unnamed is not None and not names.standard:
+            raise names.source.error("a measure needs AS name", measure.unnamed, *measure.span)
     _check_columns(clause, names)
     _check_output(clause, names, case_sensitive)
     _check_variables(clause, names, case_sensitive)
@@ -118,6 +122,9 @@ def _excludes(pattern: Part) -> bool:
 
 
 def _check_columns(clause: Clause, names: Names) -> None:
+    for column in () if names.standard else clause.computed():
+        what = "PARTITION BY" if column in clause.partition else "ORDER BY"
+        raise names.source.error(f"{what} takes columns", COMPUTE_FIRST, *column.span)
     for column in (*clause.partition, *(order.name for order in clause.order)):
         if column.table is not None and column.table.lower() != (names.alias or "").lower():
             raise names.source.error(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import attrs
 
@@ -178,12 +179,17 @@ class _Reader:
         text = self._written.text
         for at, inserted in reversed(self._inserted):
             text = f"{text[:at]}{inserted}{text[at:]}"
+        text = self._with_array_calls(text)
         tokens = tokenized(text)
         for at, token in enumerate(tokens[:-2]):
             following, after = tokens[at + 1], tokens[at + 2]
-            is_array = token.is_word("ARRAY") and following.is_sign("[")
-            if is_array and not self._names.is_column(token.text):
-                raise self._error("ARRAY[…] is not Spark SQL", "write array(…)", None, token.start)
+            if token.is_word("MATCH_RECOGNIZE") and following.is_sign("("):
+                raise self._error(
+                    "MATCH_RECOGNIZE inside a clause",
+                    "name its output by a WITH query or a view, and join that",
+                    NotSupportedError,
+                    token.start,
+                )
             if not token.is_word("RUNNING", "FINAL") or following.kind is not TokenKind.NAME:
                 continue
             word = token.text.upper()
@@ -203,6 +209,20 @@ class _Reader:
             if self._names.standard and word == "FINAL":
                 self._final.add(following.start)
             text = text[: token.start] + " " * len(word) + text[token.end :]
+        return text
+
+    def _with_array_calls(self, text: str) -> str:
+        """Return the text with ARRAY[…] as Spark writes it, array(…)."""
+        tokens, opened = tokenized(text), list[bool]()
+        for before, token in pairwise(tokens):
+            if token.is_sign("["):
+                is_array = before.is_word("ARRAY") and not self._names.is_column(before.text)
+                opened.append(is_array)
+            sign = {"[": "(", "]": ")"}.get(token.text) if opened and opened[-1] else None
+            if sign is not None and token.is_sign(token.text):
+                text = f"{text[: token.start]}{sign}{text[token.end :]}"
+            if token.is_sign("]") and opened:
+                opened.pop()
         return text
 
     def _check_quotes(self, node: Syntax) -> None:

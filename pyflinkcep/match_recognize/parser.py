@@ -6,7 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import attrs
+
 from pyflinkcep.errors import CepError
+from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.tokens import SqlSyntaxError
 from pyflinkcep.match_recognize.pattern_parser import parse_pattern
 from pyflinkcep.match_recognize.tokens import Source, Token, as_name, closing, is_at
 from pyflinkcep.match_recognize.tree import (
@@ -41,6 +45,17 @@ _HEADS = [
     ("SUBSET",),
     ("DEFINE",),
 ]
+COMPUTE_FIRST = "compute it in a subquery: FROM (SELECT *, … AS x FROM …) MATCH_RECOGNIZE"
+"""How to order by what is not a column."""
+_WITHIN = "write WITHIN INTERVAL '5' SECOND after PATTERN (…)"
+_OTHERS = {
+    "ALL": "ALL MATCHES is Esper's: AFTER MATCH SKIP TO NEXT ROW finds one match for each first "
+    "row, a Pattern all matches",
+    "LIMIT": _WITHIN,
+    "INTERVAL": _WITHIN,
+    "WINDOW": "leave WINDOW out: PARTITION BY and ORDER BY say what the rows are",
+}
+"""By other systems' words, what to write instead."""
 _ORDER_OF_CLAUSES = (
     "the order is PARTITION BY, ORDER BY, MEASURES, ONE or ALL ROWS PER MATCH, "
     "AFTER MATCH SKIP, PATTERN (…), WITHIN, SUBSET, DEFINE"
@@ -92,7 +107,7 @@ class _Parser:
         subsets = self._list(self._subset) if self._take("SUBSET") else ()
         definitions = self._list(self._definition) if self._take("DEFINE") else ()
         if self._at < len(self._tokens):
-            raise self._error(f"unexpected {self._tokens[self._at].text!r}", _ORDER_OF_CLAUSES)
+            raise self._error(f"unexpected {self._tokens[self._at].text!r}", self._hint_here())
         return Clause(
             partition, order, measures, rows, skip, pattern, within, subsets, definitions,
             rows_span, pattern_span,
@@ -104,15 +119,21 @@ class _Parser:
         start = self._at
         stop = self._item_end(is_column=True)
         name = self._name_at(start, stop)
-        if name is None:
-            raise self._spanned(
-                f"{self._head_before(start)} takes columns",
-                "compute it in a subquery: FROM (SELECT *, … AS x FROM …) MATCH_RECOGNIZE",
-                start,
-                stop,
-            )
+        name = name or self._computed(self._head_before(start), start, stop, stop)
         self._at = stop
         return name
+
+    def _computed(self, head: str, start: int, last: int, stop: int) -> Text:
+        """Return an expression of PARTITION BY or ORDER BY as a column that is computed first."""
+        words = [token.text.upper() for token in self._tokens[start:stop]]
+        hint = COMPUTE_FIRST
+        if words[0] in ("PROCTIME", "MATCH_PROCTIME"):
+            hint = "SQL has no processing time here: order by the event time, a column"
+        elif "LIMIT" in words:
+            hint = _WITHIN
+        elif self._is_sql(start, last) and any(t.is_identifier for t in self._tokens[start:last]):
+            return attrs.evolve(self._text(start, last), is_computed=True)
+        raise self._spanned(f"{head} takes columns", hint, start, stop)
 
     def _order_column(self) -> OrderColumn:
         start = self._at
@@ -126,27 +147,50 @@ class _Parser:
         if descending or (is_at(self._tokens, last - 1, "ASC") and last - 1 > start):
             last -= 1
         name = self._name_at(start, last)
-        if name is None:
-            raise self._spanned(
-                "ORDER BY takes columns",
-                "compute it in a subquery: FROM (SELECT *, … AS x FROM …) MATCH_RECOGNIZE",
-                start,
-                stop,
-            )
+        name = name or self._computed("ORDER BY", start, last, stop)
         self._at = stop
         return OrderColumn(name, descending, nulls_first)
 
     def _measure(self) -> Measure:
         start, stop = self._at, self._item_end()
-        named = stop - 2 > start and is_at(self._tokens, stop - 2, "AS")
+        self._check_end_of_measure(start, stop)
         name = as_name(self._tokens[stop - 1])
-        if not named or not name.is_identifier:
-            is_alias = stop - start > 1 and name.is_identifier and not self._is_dot(stop - 2)
-            shown = self._source.shown(*self._span(start, stop - 1 if is_alias else stop))
-            hint = f"write {shown} AS {name.text if is_alias else 'name'}"
+        named = stop - 2 > start and is_at(self._tokens, stop - 2, "AS") and name.is_identifier
+        is_alias = not named and name.is_identifier and self._is_alias(start, stop)
+        end = stop - 2 if named else stop - 1 if is_alias else stop
+        shown = self._source.shown(*self._span(start, end))
+        hint = f"write {shown} AS {name.text if is_alias else 'name'}"
+        if not named and not is_alias and self._name_at(start, stop) is None:
             raise self._spanned("a measure needs AS name", hint, start, stop)
         self._at = stop
-        return Measure(self._text(start, stop - 2), name.text, self._span(start, stop))
+        text, span = self._text(start, end), self._span(start, stop)
+        return Measure(text, name.text, span, None if named else hint)
+
+    def _is_alias(self, start: int, stop: int) -> bool:
+        """Whether the last word is a name after an expression, rather than part of it."""
+        if stop - start < 2 or self._is_dot(stop - 2):
+            return False
+        return self._is_sql(start, stop - 1) and not self._is_sql(start, stop)
+
+    def _is_sql(self, start: int, stop: int) -> bool:
+        try:
+            parsed(self._text(start, stop).text)
+        except SqlSyntaxError:
+            return False
+        return True
+
+    def _check_end_of_measure(self, start: int, stop: int) -> None:
+        """Refuse words after a measure's name, which are often another system's clause."""
+        depth = 0
+        for at in range(start, stop - 2):
+            token = self._tokens[at]
+            depth += token.is_symbol("(") + token.is_symbol("[")
+            depth -= token.is_symbol(")") + token.is_symbol("]")
+            if depth or at == start or not is_at(self._tokens, at, "AS"):
+                continue
+            words = self._source.shown(*self._span(at + 2, stop))
+            hint = _OTHERS.get(words.upper().partition(" ")[0], _ORDER_OF_CLAUSES)
+            raise self._spanned(f"unexpected {words!r} after a measure", hint, at + 2, stop)
 
     def _rows(self) -> Rows:
         if self._take("ONE", "ROW", "PER", "MATCH"):
@@ -182,9 +226,15 @@ class _Parser:
             raise self._error(f"expected PAST or TO after SKIP, got {self._got()}", hint)
         return Skip(to, variable, self._span(start, self._at))
 
+    def _hint_here(self) -> str:
+        """Return what to write in place of the next word, which may be another system's."""
+        at = self._at
+        word = self._tokens[at].text.upper() if at < len(self._tokens) else ""
+        return _OTHERS.get(word, _ORDER_OF_CLAUSES)
+
     def _pattern(self) -> Part:
         if not self._sees("PATTERN", "("):
-            raise self._error(f"expected PATTERN (…), got {self._got()}", _ORDER_OF_CLAUSES)
+            raise self._error(f"expected PATTERN (…), got {self._got()}", self._hint_here())
         begin = self._at + 1
         end = closing(self._tokens, begin, self._source)
         self._at = end + 1
@@ -243,9 +293,9 @@ class _Parser:
         depth, at = 0, self._at
         while at < len(self._tokens):
             token = self._tokens[at]
-            if token.is_symbol("("):
+            if token.is_symbol("(") or token.is_symbol("["):
                 depth += 1
-            elif token.is_symbol(")"):
+            elif token.is_symbol(")") or token.is_symbol("]"):
                 depth -= 1
             elif not depth and (token.is_symbol(",") or self._at_head(at, is_column)):
                 break

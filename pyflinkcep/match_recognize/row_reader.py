@@ -104,9 +104,12 @@ class RowReader:
                 self._check_number(node)
             elif is_aggregate or inner in _OF_A_MATCH:
                 what = "an aggregate" if is_aggregate else self._called(node)
+                hint = "move it outside: SUM(A.x) - FIRST(A.x) * COUNT(A.x)"
+                if inner == "match_number":
+                    hint = "move it outside: it is the same number in all rows of the match"
                 raise self._error(
                     f"{what} inside {name}",
-                    "move it outside: SUM(A.x) - FIRST(A.x) * COUNT(A.x)",
+                    hint,
                     None,
                     node.start,
                 )

@@ -166,11 +166,16 @@ def parts(part: Part) -> Iterator[Part]:
 
 @attrs.frozen
 class Text:
-    """An expression as text, or a name, with the table's name that may stand before it."""
+    """
+    An expression as text, or a name, with the table's name that may stand before it.
+
+    In PARTITION BY and ORDER BY an expression is the name of a column that is computed first.
+    """
 
     text: str
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
     table: str | None = attrs.field(default=None, eq=False, repr=False)
+    is_computed: bool = attrs.field(default=False, eq=False, repr=False)
 
     def __str__(self) -> str:
         return self.text
@@ -196,6 +201,8 @@ class Measure:
     expression: Text
     name: str
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+    unnamed: str | None = attrs.field(default=None, eq=False, repr=False)
+    """How to write it with AS, which Flink needs; None if it has that."""
 
     def __str__(self) -> str:
         return f"{self.expression} AS {_quoted(self.name)}"
@@ -296,6 +303,11 @@ class Clause:
     definitions: tuple[Definition, ...]
     rows_span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
     pattern_span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    def computed(self) -> list[Text]:
+        """Return the expressions of PARTITION BY and ORDER BY, each once."""
+        columns = (*self.partition, *(column.name for column in self.order))
+        return list({one.text: one for one in columns if one.is_computed}.values())
 
     def __str__(self) -> str:
         """Return the clause as text, one part a line."""

@@ -146,6 +146,8 @@ class LeafColumns:
         plain = column.fill_null(0).to_numpy(zero_copy_only=False)
         if leaf.function == "total":
             plain = plain.astype(np.float64)
+        if plain.dtype.kind == "f":
+            plain = plain + plain.dtype.type(0)  # not -0.0, as in Spark
         if self.ansi and plain.dtype.kind in "iu" and stage.overflows(plain):
             raise CepRuntimeError(
                 f"SUM of {leaf.shown or leaf.column} overflows bigint",

@@ -19,7 +19,7 @@ from pyflinkcep.match_recognize.parameters import with_parameters
 from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.statement import VIEW, Statement, Use, view_tokens
 from pyflinkcep.match_recognize.tokens import Source, tokenize, with_names
-from pyflinkcep.match_recognize.tree import Clause
+from pyflinkcep.match_recognize.tree import Clause, Text
 from pyflinkcep.match_recognize.with_queries import without_unused
 from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.arrow.marks import is_of_matches
@@ -29,9 +29,11 @@ from pyflinkcep.spark.plan.analysis import first_line, has_quoted_names, is_case
 from pyflinkcep.spark.plan.arguments import check_session, check_text
 from pyflinkcep.spark.plan.clauses.flink_job import FlinkJob
 from pyflinkcep.spark.plan.clauses.matched import Matched
+from pyflinkcep.spark.plan.clauses.measures import argument_types
 from pyflinkcep.spark.plan.clauses.run_sql import check_kind, hint_for, run_sql
 from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.pipelines import check_analysable, check_not_in_query_function
+from pyflinkcep.spark.plan.portable.sql import sql_columns
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
 
@@ -209,11 +211,28 @@ def _matched(
     check_columns(frame.columns, clause, source, sensitive)
     if standard and not sensitive:
         clause = spelled_alike(clause)
+    if standard:
+        frame = _with_computed(frame, clause, source)
     names = Names.of(clause, source, frame.columns, alias, standard, sensitive, queries)
     check_clause(clause, names, sensitive)
     if standard:
         return Matched.of(StandardJob.analyse(frame, clause, names, options.settings))
     return Matched.of(FlinkJob.analyse(frame, clause, names, options.limit, options.settings))
+
+
+def _with_computed(frame: DataFrame, clause: Clause, source: Source) -> DataFrame:
+    """Return the input with the expressions of PARTITION BY and ORDER BY as columns."""
+    computed = clause.computed()
+    if not computed:
+        return frame
+
+    def error(one: Text) -> Callable[[str, str], CepError]:
+        return lambda message, hint: source.error(message, hint, *one.span, InputError)
+
+    argument_types(frame, {one.text: error(one) for one in computed})
+    columns = sql_columns([one.text for one in computed], frame)
+    named = (column.alias(one.text) for one, column in zip(computed, columns, strict=True))
+    return frame.select("*", *named)
 
 
 def _result(

@@ -121,7 +121,7 @@ def _output(
 ) -> OutputTable:
     from pyflinkcep.matching.columns import refuse_reserved
     from pyflinkcep.tables.flink_clause import flink_output
-    from pyflinkcep.tables.standard_clause import standard_output
+    from pyflinkcep.tables.standard_clause import standard_output, with_computed
 
     is_standard = dialect == "standard"
     source = Source(text)
@@ -129,6 +129,8 @@ def _output(
     check_columns(table.column_names, clause, source, case_sensitive=False)
     refuse_reserved(table.column_names, "MATCH_RECOGNIZE")
     clause = spelled_alike(clause) if is_standard else clause
+    if is_standard:
+        table = with_computed(table, clause, source)
     names = Names.of(clause, source, table.column_names, None, is_standard)
     check_clause(clause, names, case_sensitive=False)
     if is_standard:

@@ -21,7 +21,9 @@ from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.interval import standard_window_ms
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.parser import COMPUTE_FIRST
 from pyflinkcep.match_recognize.scalar import condition_leaves
+from pyflinkcep.match_recognize.tokens import Source
 from pyflinkcep.match_recognize.tree import Clause, Rows
 from pyflinkcep.matching.columns import MATCHED, VALUE, Ints
 from pyflinkcep.matching.order import OrderColumns
@@ -34,7 +36,7 @@ from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.typed_columns import NumberColumn
 from pyflinkcep.tables.values import warn_of_unit
 
-__all__ = ["standard_output"]
+__all__ = ["standard_output", "with_computed"]
 
 _PORTION = 1 << 20
 _ARGUMENT = "__cep_argument"
@@ -81,6 +83,26 @@ def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
     shown = {name: taken.column(name) for name in first}
     output = {**shown, **made, **{name: taken.column(name) for name in rest}}
     return pa.table(output) if output else taken.select([])  # which keeps the number of rows
+
+
+def with_computed(table: pa.Table, clause: Clause, source: Source) -> pa.Table:
+    """
+    Return a table with the expressions of PARTITION BY and ORDER BY as columns.
+
+    Raises
+    ------
+    CepError
+        If one cannot be computed without Spark.
+    """
+    for one in clause.computed():
+        try:
+            table = table.append_column(one.text, RowSql(table, [one.text]).column(one.text))
+        except (OnlyByRow, CepError, pa.ArrowException) as raised:
+            cause = cause_of(raised)
+            hint = (cause.hint if isinstance(cause, CepError) else None) or COMPUTE_FIRST
+            message = cause.message if isinstance(cause, CepError) else str(cause)
+            raise source.error(message, hint, *one.span, InputError) from raised
+    return table
 
 
 def _shown(clause: Clause, names: Names) -> tuple[list[str], list[str]]:

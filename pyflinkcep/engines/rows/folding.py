@@ -143,7 +143,7 @@ def _joined(rows: list[list[Any]]) -> str | None:
 def _median(values: list[Any]) -> float:
     numbers = sorted(map(float, values), key=lambda x: (x != x, x))  # NaN is the greatest
     low, high = numbers[(len(numbers) - 1) // 2], numbers[len(numbers) // 2]
-    return low if len(numbers) % 2 else 0.5 * low + 0.5 * high
+    return low + 0.0 if low == high else low + 0.5 * (high - low)  # not -0.0, as in Spark
 
 
 def _distinct_values(rows: list[list[Any]]) -> list[Any]:

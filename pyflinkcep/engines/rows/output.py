@@ -248,6 +248,8 @@ class _Accumulator:
         self._count += 1
         if isinstance(value, int) and self._function in ("avg", "total"):
             value = float(value)
+        if isinstance(value, float) and self._function in ("sum", "avg", "total"):
+            value += 0.0  # not -0.0, as in Spark
         if self._value is None or self._function == "count":
             self._value = value
         elif self._function in ("sum", "avg", "total"):

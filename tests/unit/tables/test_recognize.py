@@ -372,14 +372,75 @@ def test_a_guarded_calculation_does_not_fail(
     assert [match["b"][0]["ts"] // 1000 for match in found] == expected
 
 
-def test_what_no_guard_excludes_still_fails() -> None:
+@pytest.mark.parametrize(
+    "condition", ["COUNT(*) > 1 / v", "v = 0 AND COUNT(*) > 1 / v", "COUNT(*) < 9 AND 1 / v > 0"]
+)
+def test_what_no_guard_excludes_still_fails(condition: str) -> None:
     """Division by zero is an error as in Spark's default mode."""
-    clause = "ORDER BY ts MEASURES B.ts AS ts PATTERN (A B) DEFINE B AS {}"
-    for condition in (
-        "COUNT(*) > 1 / v",
-        "v = 0 AND COUNT(*) > 1 / v",
-        "COUNT(*) < 9 AND 1 / v > 0",
-    ):
-        for dialect in ("flink", "standard"):
-            with pytest.raises(Exception, match="division by zero"):
-                matchRecognize(_GUARDED, clause.format(condition), dialect=dialect)  # type: ignore[arg-type]
+    clause = f"ORDER BY ts MEASURES B.ts AS ts PATTERN (A B) DEFINE B AS {condition}"
+
+    with pytest.raises(CepError, match="division by zero"):
+        matchRecognize(_GUARDED, clause)
+
+
+@pytest.mark.parametrize(
+    ("clause", "expected"),
+    [
+        ("ORDER BY n MEASURES A.n, B.n m PATTERN (A B)", [{"n": 1, "m": 2}, {"n": 3, "m": 4}]),
+        ("ORDER BY n MEASURES LAST(B.n) - A.n took PATTERN (A B{2})", [{"took": 2}]),
+        ("ORDER BY n MEASURES ARRAY[A.n, B.n][1] AS b PATTERN (A B)", [{"b": 2}, {"b": 4}]),
+        (
+            "PARTITION BY n % 2 ORDER BY -n MEASURES A.n a, B.n b PATTERN (A B)",
+            [{"n % 2": 1, "a": 3, "b": 1}, {"n % 2": 0, "a": 4, "b": 2}],
+        ),
+        (
+            "PARTITION BY upper(s) ORDER BY n DESC MEASURES A.n a PATTERN (A B)",
+            [{"upper(s)": "X", "a": 4}, {"upper(s)": "X", "a": 2}],
+        ),
+    ],
+)
+def test_names_and_expressions_that_the_standard_dialect_takes(
+    clause: str, expected: list[dict[str, Any]]
+) -> None:
+    """A measure is named without AS, or as its column; keys and orders may be computed."""
+    table = pa.table({"n": [1, 2, 3, 4], "s": ["x", "X", "x", "X"]})
+
+    assert list(matchRecognize(table, clause, dialect="standard")) == expected
+    if "ARRAY[" not in clause:
+        with pytest.raises(CepError, match=r"a measure needs AS name|takes columns"):
+            matchRecognize(table, f"{clause} DEFINE A AS n > 0", dialect="flink")
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "values", "expected"),
+    [
+        ("VAR_POP(A.x)", [1e16, 1.0, 2.0], 2.222222222222222e31),
+        ("STDDEV_POP(A.x)", [5.0], 0.0),
+        ("VAR_SAMP(A.x)", [5.0, None], None),
+        ("STDDEV(A.x)", [float("inf"), -float("inf"), 1.0], "NaN"),
+        ("VAR_POP(A.x)", [float("inf")], "NaN"),
+        ("VARIANCE(A.x)", [float("nan"), 1.0], "NaN"),
+        ("TRY_SUM(cast(A.x AS bigint) + 9223372036854775000)", [500.0, 600.0], None),
+        ("TRY_SUM(A.x)", [1.0, None, 2.5], 3.5),
+        ("MEDIAN(A.x)", [2.0, 1.5, 0.1, 0.0], 0.7999999999999999),
+        ("MEDIAN(A.x)", [float("nan"), 1.0, 2.0], 2.0),
+        ("SUM(A.x)", [-0.0, None], 0.0),
+    ],
+)
+def test_aggregates_have_sparks_values(
+    aggregate: str, values: list[float | None], expected: Any
+) -> None:
+    """To the last digit, in MEASURES and in DEFINE: number by number, with NaN and infinities."""
+    size = len(values)
+    table = pa.table(
+        {
+            "i": range(size + 1),
+            "x": pa.array([*values, None], pa.float64()),
+            "e": pa.array([float("nan") if expected == "NaN" else expected] * (size + 1)),
+        }
+    )
+    clause = f"""ORDER BY i MEASURES {aggregate} AS v PATTERN (A{{{size}}} B)
+        DEFINE B AS {aggregate} <=> e"""
+    (row,) = matchRecognize(table, clause, dialect="standard")
+
+    assert repr(row["v"]) == ("nan" if expected == "NaN" else repr(expected))

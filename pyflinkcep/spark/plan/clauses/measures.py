@@ -48,6 +48,8 @@ __all__ = [
 _WAYS_OUT = {
     "TABLE_OR_VIEW_NOT_FOUND": "inside the clause, subqueries read tables, views and queries of "
     "WITH without MATCH_RECOGNIZE",
+    "UNRESOLVED_ROUTINE": "write a function that Spark has, or register your own with "
+    "spark.udf.register",
     "MISSING_GROUP_BY": "write an aggregate of Spark's own, or ARRAY_AGG and a function of arrays",
 }
 """The hint for some of Spark's error conditions."""

@@ -65,7 +65,11 @@ def test_capitals_make_no_difference_to_variables() -> None:
         ('MEASURES PREV("v") AS i PATTERN (A)', '"v" is a text in Spark SQL, and a column has'),
         ('PATTERN (A) DEFINE A AS "V" > 1', '"V" is a text in Spark SQL, and a column has that'),
         ("MEASURES LAG(v, 1, 0) AS i PATTERN (A)", "LAG(v, 1, 0): PREV has no default"),
-        ("MEASURES ARRAY[v] AS i PATTERN (A)", "ARRAY[…] is not Spark SQL"),
+        ("MEASURES FIRST(MATCH_NUMBER()) AS i PATTERN (A)", "MATCH_NUMBER inside FIRST"),
+        (
+            "PATTERN (A) DEFINE A AS v IN (SELECT i FROM t MATCH_RECOGNIZE (PATTERN (A)))",
+            "inside a clause",
+        ),
         ("MEASURES max_by(A.v, B.v) AS i PATTERN (A B)", "is over two variables (A, B)"),
         ("MEASURES stddev(sum(v)) AS i PATTERN (A B)", "an aggregate inside STDDEV"),
         ("MEASURES stddev(LAST(v)) AS i PATTERN (A B)", "LAST inside STDDEV"),
