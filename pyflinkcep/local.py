@@ -81,6 +81,11 @@ def session(
             f"expected a whole number of cores, at least 1, got cores={cores!r}",
             "leave it out to use all cores",
         )
+    if settings is not None and not isinstance(settings, Mapping):
+        raise InvalidArgumentError(
+            f"expected settings by name, got {settings!r}",
+            'write settings={"spark.sql.session.timeZone": "UTC"}',
+        )
     problem = None if engine == "sail" else _java_problem()
     if engine != "sail" and problem is None:
         return _spark(cores, settings or {})

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from pyflinkcep.choices import Dialect, OnTooManyPartialMatches
@@ -93,6 +94,8 @@ def _table(events: Any) -> Any:
         names = dict.fromkeys(name for row in rows for name in row)
         events = {name: [row.get(name) for row in rows] for name in names}
     table, rest = table_or_rest(events)
+    if isinstance(rest, dict):
+        table, rest = table_or_rest({name: _alike(values) for name, values in rest.items()})
     if table is not None:
         return table
     if isinstance(rest, dict):
@@ -101,6 +104,17 @@ def _table(events: Any) -> Any:
         f"expected a table, got {type(events).__name__}",
         "pass an Arrow table, a pandas or polars DataFrame, columns by name or a list of dicts",
     )
+
+
+def _alike(values: list[Any]) -> Any:
+    """Return Python values as one type of SQL, as whole numbers beside doubles are."""
+    import pyarrow as pa
+
+    kinds = {type(value) for value in values if value is not None}
+    if kinds <= {int, float} or len(kinds) == 1:
+        with suppress(pa.ArrowException, OverflowError, TypeError, ValueError):
+            return pa.array(values)
+    return values
 
 
 def _untyped(columns: Mapping[Any, list[Any]]) -> InvalidArgumentError:

@@ -79,6 +79,15 @@ def test_unknown_arguments(function: Any) -> None:
     assert hit.value.hint == f"did you mean {last!r}?"
 
 
+@pytest.mark.parametrize(
+    "wrong", [{"cores": "2"}, {"cores": True}, {"cores": 0}, {"settings": 3}, {"engine": 3}]
+)
+def test_settings_of_sessions(wrong: Any) -> None:
+    """A session is not started with a setting of the wrong type."""
+    with pytest.raises(InvalidArgumentError):
+        local.session(**wrong)
+
+
 def test_modes_of_funnels() -> None:
     """The modes of a funnel are one, or a list, tuple or set of them."""
     steps = {"view": "x = 1", "buy": "x = 2"}

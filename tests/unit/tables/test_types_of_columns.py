@@ -322,3 +322,22 @@ def test_tables_of_any_library() -> None:
     assert len(trace(ALL, _Stream([1, None])).matches) == 1
     clause = "ORDER BY id MEASURES A.id AS i PATTERN (A) DEFINE A AS A.id > 0"
     assert matchRecognize(_Stream([1]), clause) == [{"i": 1}]
+
+
+def test_python_values_in_clauses() -> None:
+    """Columns and dicts of Python may hold lists, dicts, times, and whole numbers beside doubles."""
+    values: dict[str, list[Any]] = {
+        "n": [1, 2.5, None], "xs": [[1, None], None, [2.5]], "s": [{"a": 1}, None, {"b": "x"}],
+        "t": [time(1), None, time(2)],
+    }  # fmt: skip
+    rows = [dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True)]
+    clause = "ORDER BY id MEASURES A.n AS n, A.xs AS xs, A.s AS s, A.t AS t"
+    clause += " PATTERN (A) DEFINE A AS A.n > 0 OR A.xs IS NOT NULL"
+    ids = {"id": [1, 2, 3]}
+    dicts = [{"id": number, **row} for number, row in enumerate(rows)]
+    structs = [{"a": 1, "b": None}, None, {"a": None, "b": "x"}]
+    expected = [{**row, "s": own} for row, own in zip(rows, structs, strict=True)]
+
+    for events in (dicts, {**ids, **values}, pd.DataFrame({**ids, **values})):
+        for dialect in ("standard", "flink"):
+            assert matchRecognize(events, clause, dialect=dialect) == expected
