@@ -11,7 +11,7 @@ from types import ModuleType
 
 from pyflinkcep.errors import InputError, counted
 from pyflinkcep.migrate.check.compare import Difference, compare
-from pyflinkcep.migrate.check.flink import Checked, CompileError, Event, run_on_flink
+from pyflinkcep.migrate.check.flink import Answer, Checked, CompileError, Event, run_on_flink
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.types import discriminator
 from pyflinkcep.migrate.program import Written
@@ -70,16 +70,32 @@ def check(
         found += _not_compared(file)
         module = load(file)
         for able in _batches(file):
-            given = dict.fromkeys([one.name for one in able], events)
-            try:
-                answers = run_on_flink(project, able, given, jars, discriminators(project))
-            except CompileError as error:
-                text = f"not compared: {error.message}"
-                found += [Difference(one.name, 0, 0, 0, text) for one in able]
-                continue
+            answers = _answers(project, able, events, jars)
             for one in able:
-                found.append(compare(one, getattr(module, one.name), answers[one.name], module))
+                answer = answers[one.name]
+                if isinstance(answer, CompileError):
+                    text = f"not compared: {answer.message}"
+                    found.append(Difference(one.name, 0, 0, 0, text))
+                else:
+                    found.append(compare(one, getattr(module, one.name), answer, module))
     return found
+
+
+def _answers(
+    project: Project, able: Sequence[Checked], events: Sequence[Event], jars: Path
+) -> Mapping[str, Answer | CompileError]:
+    """Return the answers of Flink: of each pattern alone, if they do not compile together."""
+    given = {one.name: events for one in able}
+    try:
+        return run_on_flink(project, able, given, jars, discriminators(project))
+    except CompileError as error:
+        if len(able) == 1:
+            return {able[0].name: error}
+    return {
+        name: found
+        for one in able
+        for name, found in _answers(project, [one], events, jars).items()
+    }
 
 
 def _batches(file: Written) -> list[list[Checked]]:

@@ -3,9 +3,12 @@
 
 from pathlib import Path
 
-from pyflinkcep.migrate.check.slices import Jars, Site, sliced
+from pyflinkcep.migrate import checking
+from pyflinkcep.migrate.chains.lookup import inside
+from pyflinkcep.migrate.check.flink import Answer, CompileError
+from pyflinkcep.migrate.check.slices import Jars, Rows, Site, sliced
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import parse_java
+from pyflinkcep.migrate.java.source import parse_java, text_of
 from pyflinkcep.migrate.migration import migrate
 
 PROGRAMS = Path(__file__).parent / "programs"
@@ -85,3 +88,67 @@ def test_what_a_pattern_does_not_reach_is_left_out():
     assert "int n;" in text
     assert "JsonProperty" not in text.replace("import", "")
     assert "@" not in text.split("class Job", 1)[1].split("@SuppressWarnings")[0]
+
+
+def test_what_other_matches_become_is_left_out():
+    """A slice has what its own function reads: no job of another pattern with the same names in it."""
+    java = """
+    class Job {
+        static class Event { int n; }
+        static Pattern<Event, ?> one() { return Pattern.<Event>begin("a"); }
+        static Pattern<Event, ?> two() { return Pattern.<Event>begin("b"); }
+        static void run(DataStream<Event> events) {
+            int limit = 3;
+            String label = "x" + limit;
+            PatternStream<Event> first = CEP.pattern(events, one());
+            first.select((Map<String, List<Event>> match) -> match.get("a").get(0).n).print();
+            var renamed = first;
+            renamed.select(match -> label + match.get("a")).print();
+            CEP.pattern(events, two()).select((Map<String, List<Event>> match) -> label + match.get("b").get(0).n).print();
+        }
+    }
+    """
+    source = parse_java(java, "Job.java")
+    project = Project([source])
+    calls = [
+        n for n in inside(source.root, "method_invocation") if text_of(n).startswith("CEP.pattern")
+    ]
+    last = next(n for n in calls if text_of(n.child_by_field_name("name")) == "select")
+    pattern = project.find("Job").methods["two"][0].node
+    site = Site(pattern, source, None, Rows(last, source, "Event"))
+    text = sliced(project, [site], Jars(frozenset(), frozenset())).files["Job.java"]
+    rows = text.split("pyflinkcepRows0", 1)[1]
+
+    assert 'String label = "x" + limit;' in rows
+    assert "int limit = 3;" in rows
+    assert "first" not in rows
+    assert "renamed" not in rows
+    assert "return pyflinkcepFound.select((Map<String, List<Event>> match)" in rows
+
+
+def test_patterns_that_do_not_compile_together_are_compared_alone(monkeypatch, tmp_path):
+    """A pattern that does not compile keeps no other one of its file from being compared."""
+    asked = []
+
+    def run(project, patterns, events, jars, kinds):
+        asked.append([one.name for one in patterns])
+        if any(one.name != "twice_pattern" for one in patterns):
+            raise CompileError("it does not compile", "pass other jars")
+        return {one.name: Answer(error="it ran") for one in patterns}
+
+    monkeypatch.setattr(checking, "run_on_flink", run)
+    made = migrate([str(PROGRAMS / "Groups.java")])
+    able = [one for one in made.report.files[0].checked if not one.problem]
+    found = {
+        one.pattern: one.text
+        for one in checking.check(made.project, made.report.files, [], tmp_path)
+    }
+
+    assert len(able) > 1
+    assert asked[0] == [one.name for one in able]
+    assert "it ran" in found["twice_pattern"]
+    assert all(
+        "not compared: it does not compile" in found[one.name]
+        for one in able
+        if one.name != "twice_pattern"
+    )

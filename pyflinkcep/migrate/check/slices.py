@@ -268,12 +268,13 @@ def _is_static(node: Node) -> bool:
 
 def _needed(method: Node, site: Node) -> list[str]:
     """Return the statements before a place that what stands there depends on."""
-    wanted = {text_of(name) for name in inside(site, "identifier")}
+    wanted = _free(site)
     body = method.child_by_field_name("body")
     before = [s for s in _flat(body, site) if s.start_byte < site.start_byte]
+    gone = _of_streams(before)
     kept: list[Node] = []
     for statement in reversed(before):
-        names = {text_of(name) for name in inside(statement, "identifier")}
+        names = _free(statement)
         types = {text_of(name) for name in inside(statement, "type_identifier")}
         if statement.type == "local_variable_declaration":
             declared = {
@@ -284,11 +285,54 @@ def _needed(method: Node, site: Node) -> list[str]:
                 continue
         elif not names & wanted or statement.type in ("return_statement", "throw_statement"):
             continue
-        if (names | types) & _STREAMS:
+        if (names | types) & (_STREAMS | gone):
             continue
         kept.insert(0, statement)
         wanted |= names
     return [text_of(statement) for statement in kept]
+
+
+def _free(node: Node) -> set[str]:
+    """Return the variables and classes around that code names: no parameters, methods or fields."""
+    bound = {
+        text_of(name)
+        for part in inside(node, "lambda_expression", "class_body")
+        for name in _bound(part)
+    }
+    names = set()
+    for name in inside(node, "identifier"):
+        member = {"method_invocation": "name", "field_access": "field"}.get(name.parent.type, "")
+        named = name.parent.child_by_field_name(member) if member else None
+        owner = name.parent.child_by_field_name("object") if named is not None else None
+        if named is None or named.id != name.id or owner is None:
+            names.add(text_of(name))
+    return names - bound
+
+
+def _bound(node: Node) -> Iterator[Node]:
+    """Yield the names that a lambda or a class declares."""
+    given = node.child_by_field_name("parameters")
+    if given is not None and given.type == "identifier":
+        yield given
+    for part in inside(node, "inferred_parameters"):
+        yield from children(part)
+    for part in inside(node, "formal_parameter", "variable_declarator", "enhanced_for_statement"):
+        name = part.child_by_field_name("name")
+        if name is not None:
+            yield name
+
+
+def _of_streams(statements: Sequence[Node]) -> set[str]:
+    """Return the variables that hold streams, or what is made of them: these are left out."""
+    found: set[str] = set()
+    for statement in statements:
+        if statement.type != "local_variable_declaration":
+            continue
+        used = _free(statement) | {text_of(name) for name in inside(statement, "type_identifier")}
+        if used & (_STREAMS | found):
+            names = (d.child_by_field_name("name") for d in children(statement))
+            found |= {text_of(name) for name in names if name is not None}
+    return found
 
 
 def _flat(body: Node, site: Node) -> list[Node]:
