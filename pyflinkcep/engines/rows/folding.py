@@ -120,14 +120,14 @@ def _moments(values: list[Any]) -> Moments:
 
 
 def _by(sign: int) -> Callable[[list[list[Any]]], Any]:
-    """Return MAX_BY or MIN_BY."""
+    """Return MAX_BY or MIN_BY; of equal rows the last, as in Spark."""
 
     def aggregate(rows: list[list[Any]]) -> Any:
         best = None
         for row in rows:
             if row[1] is None:
                 continue
-            if best is None or sign * compared(row[1], best[1]) > 0:
+            if best is None or sign * compared(row[1], best[1]) >= 0:
                 best = row
         return None if best is None else best[0]
 
@@ -147,7 +147,8 @@ def _median(values: list[Any]) -> float:
 
 
 def _distinct_values(rows: list[list[Any]]) -> list[Any]:
-    return [row[0] for row in _distinct([[value] for value in _values(rows)])]
+    values = (v + 0.0 if isinstance(v, float) else v for v in _values(rows))  # not -0.0
+    return [row[0] for row in _distinct([[value] for value in values])]
 
 
 def _picked(at: int) -> Callable[[list[list[Any]]], Any]:

@@ -425,6 +425,8 @@ def test_names_and_expressions_that_the_standard_dialect_takes(
         ("MEDIAN(A.x)", [2.0, 1.5, 0.1, 0.0], 0.7999999999999999),
         ("MEDIAN(A.x)", [float("nan"), 1.0, 2.0], 2.0),
         ("SUM(A.x)", [-0.0, None], 0.0),
+        ("MAX_BY(A.x, A.i % 2)", [1.0, 2.0, 3.0, 4.0], 4.0),
+        ("MIN_BY(A.x, A.i % 2)", [1.0, 2.0, 3.0, 4.0], 3.0),
     ],
 )
 def test_aggregates_have_sparks_values(
