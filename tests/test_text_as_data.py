@@ -19,7 +19,8 @@ def package() -> list[Source]:
 READERS = {
     "expressions/literals.py": "intervals and LIKE patterns of users",
     "expressions/parser.py": "whether SQL may have an aggregate",
-    "expressions/casts.py": "types that users wrote",
+    "expressions/sql_functions.py": "regular expressions that users wrote",
+    "expressions/sql_types.py": "types and intervals that users wrote",
     "expressions/text.py": "whether a name needs backticks",
     "expressions/text_values.py": "texts of events that are cast",
     "expressions/tokens.py": "SQL",

@@ -3,19 +3,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
 
 import attrs
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.arrays import OPERATIONS, TextRanks, by_ranks, columnar
 from pyflinkcep.expressions.compiler import value_code
+from pyflinkcep.expressions.evaluator import RowTypes
 from pyflinkcep.expressions.event_reader import EventReader
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.program import Code, Kind, Op, Type
-from pyflinkcep.expressions.rules import LEAST, MOST, RULES, TRUTHS, Rule
-from pyflinkcep.expressions.tree import Call, Column, Literal, Tree, leaves, parts
+from pyflinkcep.expressions.rules import LEAST, MOST, OPERATORS, RULES, TRUTHS, Rule
+from pyflinkcep.expressions.sql_types import (
+    DATE,
+    FLOAT,
+    TIMESTAMP,
+    SqlType,
+    literal_type,
+    operation_type,
+)
+from pyflinkcep.expressions.tree import (
+    Call,
+    Column,
+    Literal,
+    Operation,
+    Tree,
+    leaves,
+    parts,
+)
 
 __all__ = ["EventTree", "Program", "Range", "never_fails"]
 
@@ -119,6 +137,74 @@ class EventTree:
         own = [leaf for leaf in fields.leaves if isinstance(leaf, Column)]
         names = tuple(self.columns[str(leaf.sql)] for leaf in own)
         return Program(code, names, value.kind)
+
+    def is_plain(self, types: RowTypes, ranges: Callable[[Column], Range]) -> bool:
+        """
+        Whether programs, which have 64 bits and times in UTC, have the values of its types.
+
+        Parameters
+        ----------
+        types : RowTypes
+            The types of columns.
+        ranges : callable
+            Returns the least and greatest value of a column of whole numbers.
+        """
+        return _Plain(types, ranges).of(self.tree) is not None
+
+
+@attrs.frozen
+class _Plain:
+    """Looks for calculations whose values depend on their types."""
+
+    types: RowTypes
+    ranges: Callable[[Column], Range]
+
+    def of(self, tree: Tree) -> tuple[SqlType | None, Range] | None:
+        """Return the type and range of a part's values; None if a program lacks such values."""
+        if isinstance(tree, Literal):
+            value = tree.value
+            is_whole = isinstance(value, int) and not isinstance(value, bool)
+            return literal_type(tree), (value, value) if is_whole else None  # type: ignore[return-value]
+        if isinstance(tree, Column):
+            type_ = self.types.of(tree)
+            return type_, self.ranges(tree) if type_ is not None and type_.is_whole else None
+        assert isinstance(tree, Operation)
+        known = [self.of(part) for part in tree.operands]
+        found = [part for part in known if part is not None]
+        if len(found) < len(known):
+            return None
+        types = [type_ for type_, _ in found]
+        type_ = operation_type(tree, types)
+        if self._is_special(tree.operator, types, type_):
+            return None
+        range_ = None
+        if type_ is not None and type_.is_whole and tree.operator in OPERATORS:
+            range_ = _range(OPERATORS[tree.operator], False, [own for _, own in found])
+        if type_ is not None and type_.bits < 64 and tree.operator in _CALCULATIONS:
+            half = 1 << max(type_.bits - 1, 0)
+            if type_.is_whole and not (range_ and -half <= range_[0] <= range_[1] < half):
+                return None
+        return type_, range_
+
+    def _is_special(
+        self, operator: str, types: list[SqlType | None], type_: SqlType | None
+    ) -> bool:
+        if operator in _CALCULATIONS and (type_ == FLOAT or DATE in types):
+            return True
+        if type_ is not None and type_.name == "decimal" and operator in ("/", "%", "div"):
+            return True
+        if (TIMESTAMP not in types and operator != "timestampdiff") or self.types.zone is UTC:
+            return False
+        zone = self.types.zone
+        if zone is not None and all(not zone.utcoffset(datetime(*day)) for day in _DAYS):
+            return False
+        return operator in _CALCULATIONS or len(set(types)) > 1
+
+
+_CALCULATIONS = (
+    "+", "-", "*", "%", "pmod", "neg", "abs", "round", "timestampdiff", "datediff",
+)  # fmt: skip
+_DAYS = [(year, month, 1) for year in range(1900, 2040, 10) for month in (1, 7)]
 
 
 def never_fails(code: Code, ranges: Mapping[int, Range]) -> bool:

@@ -16,6 +16,7 @@ from pyflinkcep.expressions.tree import Call, Column, Literal, Tree
 __all__ = ["EventReader"]
 
 _OF_UNITS = ("timestampadd", "dateadd", "date_add")
+_OPERATORS = ("&", "|", "^", "~", "<<", ">>", ">>>", "rlike", "regexp", "ilike")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
@@ -66,6 +67,9 @@ class EventReader(Operators):
             return self._function_of_event(node)
         if node.form is Form.TYPED:
             return self._typed(node)
+        if node.form is Form.OPERATION and node.value in _OPERATORS and not node.detail:
+            parts = tuple(map(self.part, node.operands))
+            return Call(node.value, parts, "", self._written(node), (node.start, node.end))
         return self._opaque(node)
 
     def _opaque(self, node: Syntax) -> Call:

@@ -8,7 +8,7 @@ from functools import partial, reduce
 from typing import Any
 
 from pyflinkcep.expressions.rules import Nulls
-from pyflinkcep.expressions.sql_values import compared, is_same, truth, truth_and
+from pyflinkcep.expressions.sql_values import is_equal, is_same, truth, truth_and
 
 __all__ = ["BRANCHES", "NULLS", "Function", "decided", "spread"]
 
@@ -98,11 +98,7 @@ def _among(functions: tuple[Function, ...]) -> Function:
     value, *items = functions
     if not items:
         return spread((value,), lambda _: False)
-    return decided(tuple(spread((value, item), _is_equal) for item in items), True)
-
-
-def _is_equal(a: Any, b: Any) -> bool:
-    return compared(a, b) == 0
+    return decided(tuple(spread((value, item), is_equal) for item in items), True)
 
 
 def _chosen(functions: tuple[Function, ...]) -> Function:

@@ -19,6 +19,7 @@ _SIGNS = (
 )  # fmt: skip
 _AFTER = ("is null", "is not null")
 _BEFORE = {"not": "NOT", "neg": "-"}
+_BITS = ("&", "|", "^", "<<", ">>", ">>>")
 _DIVISIONS = ("/", "%")
 
 
@@ -76,6 +77,12 @@ def _call_sql(tree: Call, operands: list[str]) -> str:
             return f"{operands[0]}[{operands[1]}]"
         case "cast":
             return f"cast({operands[0]} AS {tree.detail})"
+        case "try_cast":
+            return f"try_cast({operands[0]} AS {tree.detail})"
+        case "~":
+            return f"(~ {operands[0]})"
+        case operator if operator in _BITS:
+            return f"({operands[0]} {operator} {operands[1]})"
     before = f"{tree.detail.upper()} " if tree.detail == "distinct" else ""
     unit = [tree.detail] if tree.detail and not before else []
     return f"{tree.function}({before}{', '.join([*unit, *operands])})"

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark SQL's functions that can be evaluated without Spark."""
+"""Spark SQL's functions that can be evaluated without Spark: values, and the types of values."""
 
 from __future__ import annotations
 
+import calendar
 import math
-from collections.abc import Callable
-from datetime import date, datetime, timedelta
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, date, datetime, timedelta
 from decimal import (
     ROUND_CEILING,
     ROUND_FLOOR,
@@ -14,9 +16,12 @@ from decimal import (
     Decimal,
     localcontext,
 )
+from functools import lru_cache, reduce
 from typing import Any
 
-from pyflinkcep.errors import InputError
+import attrs
+
+from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.expressions.literals import UNITS_US
 from pyflinkcep.expressions.number_functions import (
     exponential,
@@ -28,20 +33,39 @@ from pyflinkcep.expressions.number_functions import (
     sign,
     whole,
 )
+from pyflinkcep.expressions.sql_types import (
+    ARRAY,
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INT,
+    MAP,
+    STRING,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    SqlType,
+    array_of,
+    operation_type,
+    wider,
+)
 from pyflinkcep.expressions.sql_values import (
     arithmetic,
     compared,
+    greater,
     in_bigint,
+    is_equal,
+    is_same,
     kind_name,
+    lesser,
     magnitude,
 )
+from pyflinkcep.expressions.text_values import date_of, time_of
+from pyflinkcep.expressions.tree import Literal, Operation
 
-__all__ = [
-    "FUNCTIONS",
-    "joined",
-    "moved_by",
-    "time_between",
-]
+__all__ = ["FUNCTIONS", "SqlFunction", "joined", "matching", "time_between"]
 
 
 def joined(separator: Any, values: tuple[Any, ...]) -> Any:
@@ -60,25 +84,118 @@ def time_between(unit: str, start: Any, end: Any) -> int:
     return int(arithmetic("div", length // timedelta(microseconds=1), UNITS_US[unit]))
 
 
-def moved_by(unit: str, count: int, time: Any) -> Any:
-    """Return a time shifted by a number of units."""
-    return arithmetic("+", time, timedelta(microseconds=UNITS_US[unit] * count))
-
-
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     raise InputError(f"expected string, got {kind_name(value)}", "cast it to string")
 
 
-def _time(value: Any) -> Any:
-    if isinstance(value, date):
-        return value
-    raise InputError(f"expected a date or timestamp, got {kind_name(value)}", "cast it")
+# --- times
 
 
 def _clock(value: Any) -> datetime:
-    return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    """Return a time, or what a text says, as its own clock shows it."""
+    if isinstance(value, str):
+        try:
+            value = time_of(value)
+        except (ValueError, LookupError, OSError) as cause:
+            raise InputError(f"expected a time, got {value!r}", "write a time") from cause
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None)
+    if isinstance(value, date):
+        return datetime(value.year, value.month, value.day)
+    raise InputError(f"expected a date or timestamp, got {kind_name(value)}", "cast it")
+
+
+def _day(value: Any) -> date:
+    """Return the day of a time, or of a text."""
+    if isinstance(value, str):
+        try:
+            return date_of(value)
+        except (ValueError, LookupError, OSError) as cause:
+            raise InputError(f"expected a date, got {value!r}", "write a date") from cause
+    return _clock(value).date()
+
+
+def _shifted(value: Any, days: int) -> date:
+    try:
+        return _day(value) + timedelta(days=days)
+    except OverflowError as cause:
+        raise ArithmeticError("overflow: the date is out of range") from cause
+
+
+def _months_later(value: Any, months: int) -> date:
+    day = _day(value)
+    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
+    try:
+        last = calendar.monthrange(year, month + 1)[1]
+        return date(year, month + 1, min(day.day, last))
+    except (ValueError, calendar.IllegalMonthError) as cause:
+        raise ArithmeticError("overflow: the date is out of range") from cause
+
+
+def _last_day(value: Any) -> date:
+    day = _day(value)
+    return day.replace(day=calendar.monthrange(day.year, day.month)[1])
+
+
+_WEEKDAYS = {
+    name: place
+    for place, names in enumerate(
+        ("mo mon monday", "tu tue tuesday", "we wed wednesday", "th thu thursday",
+         "fr fri friday", "sa sat saturday", "su sun sunday")
+    )
+    for name in names.split()
+}  # fmt: skip
+
+_MONTHS_OF = {
+    **dict.fromkeys(("YEAR", "YYYY", "YY"), 12), "QUARTER": 3,
+    **dict.fromkeys(("MONTH", "MM", "MON"), 1),
+}  # fmt: skip
+_UNITS = {"DAY": "DAY", "DD": "DAY", "HOUR": "HOUR", "MINUTE": "MINUTE", "SECOND": "SECOND",
+          "MILLISECOND": "MILLISECOND", "MICROSECOND": "MICROSECOND"}  # fmt: skip
+
+
+def _cut_day(value: Any, unit: str) -> date | None:
+    """Return the first day of a unit; NULL for an unknown one."""
+    day, unit = _day(value), unit.upper()
+    if unit == "WEEK":
+        return day - timedelta(days=day.weekday())
+    months = _MONTHS_OF.get(unit)
+    return None if months is None else date(day.year, (day.month - 1) // months * months + 1, 1)
+
+
+def _cut_time(unit: str, value: datetime) -> datetime | None:
+    """Return the begin of a unit by the clock; NULL for an unknown one."""
+    own = unit.upper()
+    if own not in _UNITS:
+        day = _cut_day(value, own)
+        return None if day is None else datetime(day.year, day.month, day.day, tzinfo=value.tzinfo)
+    size = timedelta(microseconds=UNITS_US[_UNITS[own]])
+    begin = datetime(value.year, value.month, value.day)
+    if own in ("DAY", "DD"):
+        return begin.replace(tzinfo=value.tzinfo)
+    since = _clock(value) - begin
+    if value.tzinfo is not None and own not in ("HOUR", "MINUTE"):
+        return value - since % size
+    return (value - since % size).replace(fold=value.fold)
+
+
+def _micros(value: Any) -> int:
+    aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return int((aware - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1))
+
+
+def _made_date(year: int, month: int, day: int) -> date:
+    try:
+        return date(year, month, day)
+    except ValueError as cause:
+        raise InputError(
+            f"expected a date, got {year}-{month}-{day}", "write one that is"
+        ) from cause
+
+
+# --- numbers
 
 
 def _whole(value: Any, rounding: str) -> int | Decimal:
@@ -116,11 +233,117 @@ def _pmod(a: Any, b: Any) -> Any:
     return rest if rest >= 0 else arithmetic("%", rest + b, Decimal(b))
 
 
-def _substring(text: Any, start: int, length: int | None = None) -> str:
-    whole = _text(text)
+def _logarithm(of: Callable[[float], float]) -> Callable[[Any], float | None]:
+    return lambda x: None if x <= 0 else of(float(x))
+
+
+# --- texts
+
+
+def _substring(text: Any, start: int, length: int | None = None) -> Any:
+    whole = text if isinstance(text, bytes) else _text(text)
     begin = start - 1 if start > 0 else (len(whole) + start if start < 0 else 0)
     end = len(whole) if length is None else begin + length
     return whole[max(0, begin) : max(0, end)]
+
+
+def _padded(text: Any, size: int, pad: Any, is_left: bool) -> str:
+    own = _text(text)[: max(0, size)]
+    missing = size - len(own)
+    if missing <= 0 or not pad:
+        return own
+    padding = (_text(pad) * (missing // len(pad) + 1))[:missing]
+    return padding + own if is_left else own + padding
+
+
+def _located(part: Any, text: Any, start: int = 1) -> int:
+    return 0 if start < 1 else _text(text).find(_text(part), start - 1) + 1
+
+
+def _before(text: Any, separator: Any, count: int) -> str:
+    if not separator or not count:
+        return ""
+    between = _text(separator)
+    parts = _text(text).split(between)
+    return between.join(parts[:count] if count > 0 else parts[count:])
+
+
+def _translated(text: Any, old: Any, new: Any) -> str:
+    table: dict[int, str | None] = {}
+    for place, char in enumerate(_text(old)):
+        table.setdefault(ord(char), _text(new)[place] if place < len(new) else None)
+    return _text(text).translate(table)
+
+
+def _length(value: Any) -> int:
+    return len(value) if isinstance(value, bytes) else len(_text(value))
+
+
+_LINES = "\n\r\u0085\u2028\u2029"
+_CLASSES = frozenset("dDwWsS")
+_ESCAPED = frozenset("\\.[]{}()*+-?^$|/ \"'#&~=!<>:;,@%_`")
+_CONTROLS = frozenset("tnrf")
+
+
+@lru_cache(256)
+def matching(pattern: str) -> re.Pattern[str]:
+    """
+    Return a regular expression of Java.
+
+    Raises
+    ------
+    NotSupportedError
+        If it has something that Python reads otherwise.
+    """
+    found, at, in_class = "", 0, False
+    while at < len(pattern):
+        char, following = pattern[at], pattern[at + 1 : at + 2]
+        size = 1
+        if char == "\\":
+            known = _CLASSES | _ESCAPED | _CONTROLS
+            if following not in (known if in_class else known | frozenset("bB")):
+                raise _not_read(pattern)
+            char, size = char + following, 2
+        elif in_class:
+            if char == "[" or pattern.startswith("&&", at):
+                raise _not_read(pattern)
+            in_class = char != "]"
+        elif char == "[":
+            in_class = True
+            if following == "]" or pattern.startswith("^]", at + 1):
+                raise _not_read(pattern)
+        elif char == ".":
+            char = f"[^{_LINES}]"
+        elif char == "$":
+            char = f"(?=(?:\\r\\n|[{_LINES}])?\\Z)"
+        elif char == "(" and following == "?" and not pattern.startswith("(?:", at):
+            if not (at == 0 and pattern.startswith("(?i)")):
+                raise _not_read(pattern)
+            char, size = "(?i)", 4
+        elif char in "*+?}" and following == "+":
+            raise _not_read(pattern)
+        found, at = found + char, at + size
+    try:
+        return re.compile(found, re.ASCII)
+    except re.error as cause:
+        raise _not_read(pattern) from cause
+
+
+def _not_read(pattern: str) -> NotSupportedError:
+    return NotSupportedError(
+        f"the regular expression {pattern!r} can only be evaluated by Spark",
+        "run it on a DataFrame, or write it with classes, groups and repetitions alone",
+    )
+
+
+def _extracted(text: Any, pattern: Any, group: int = 1) -> str:
+    found = matching(_text(pattern)).search(_text(text))
+    if group < 0 or group > matching(pattern).groups:
+        raise InputError(f"expected a group of {pattern!r}, got {group}", "count its parentheses")
+    return str(found[group] or "") if found else ""
+
+
+# --- collections; their elements may be NULL
 
 
 def _size(value: Any) -> int:
@@ -129,59 +352,374 @@ def _size(value: Any) -> int:
     raise InputError(f"expected an array or map, got {kind_name(value)}", "use an array or map")
 
 
-FUNCTIONS: dict[str, tuple[int, int, Callable[..., Any]]] = {
-    "abs": (1, 1, magnitude),
-    "mod": (2, 2, lambda a, b: arithmetic("%", a, b)),
-    "pmod": (2, 2, _pmod),
-    "floor": (1, 1, lambda x: _whole(x, ROUND_FLOOR)),
-    "ceil": (1, 1, lambda x: _whole(x, ROUND_CEILING)),
-    "ceiling": (1, 1, lambda x: _whole(x, ROUND_CEILING)),
-    "round": (1, 2, lambda x, digits=0: _rounded(x, digits, ROUND_HALF_UP)),
-    "bround": (1, 2, lambda x, digits=0: _rounded(x, digits, ROUND_HALF_EVEN)),
-    "exp": (1, 1, lambda x: exponential(float(x))),
-    "ln": (1, 1, lambda x: None if x <= 0 else math.log(x)),
-    "log10": (1, 1, lambda x: None if x <= 0 else math.log10(x)),
-    "log2": (1, 1, lambda x: None if x <= 0 else math.log2(x)),
-    "power": (2, 2, lambda a, b: power(float(a), float(b))),
-    "pow": (2, 2, lambda a, b: power(float(a), float(b))),
-    "sqrt": (1, 1, lambda x: root(float(x))),
-    "sign": (1, 1, lambda x: sign(float(x))),
-    "signum": (1, 1, lambda x: sign(float(x))),
-    "lower": (1, 1, lambda s: _text(s).lower()),
-    "lcase": (1, 1, lambda s: _text(s).lower()),
-    "upper": (1, 1, lambda s: _text(s).upper()),
-    "ucase": (1, 1, lambda s: _text(s).upper()),
-    "trim": (1, 1, lambda s: _text(s).strip(" ")),
-    "ltrim": (1, 1, lambda s: _text(s).lstrip(" ")),
-    "rtrim": (1, 1, lambda s: _text(s).rstrip(" ")),
-    "length": (1, 1, lambda s: len(_text(s))),
-    "char_length": (1, 1, lambda s: len(_text(s))),
-    "len": (1, 1, lambda s: len(_text(s))),
-    "startswith": (2, 2, lambda s, t: _text(s).startswith(_text(t))),
-    "endswith": (2, 2, lambda s, t: _text(s).endswith(_text(t))),
-    "contains": (2, 2, lambda s, t: _text(t) in _text(s)),
-    "replace": (3, 3, lambda s, old, new: _text(s).replace(old, new) if old else s),
-    "substring": (2, 3, _substring),
-    "substr": (2, 3, _substring),
-    "left": (2, 2, lambda s, n: _text(s)[: max(0, n)]),
-    "right": (2, 2, lambda s, n: _text(s)[-n:] if n > 0 else ""),
-    "concat": (1, 255, lambda *parts: "".join(map(_text, parts))),
-    "size": (1, 1, _size),
-    "cardinality": (1, 1, _size),
-    "array_contains": (2, 2, lambda xs, x: any(v is not None and not compared(v, x) for v in xs)),
-    "year": (1, 1, lambda t: _time(t).year),
-    "month": (1, 1, lambda t: _time(t).month),
-    "day": (1, 1, lambda t: _time(t).day),
-    "dayofmonth": (1, 1, lambda t: _time(t).day),
-    "hour": (1, 1, lambda t: _clock(_time(t)).hour),
-    "minute": (1, 1, lambda t: _clock(_time(t)).minute),
-    "second": (1, 1, lambda t: _clock(_time(t)).second),
-    "date_add": (2, 2, lambda t, n: _clock(_time(t)).date() + timedelta(days=n)),
-    "date_sub": (2, 2, lambda t, n: _clock(_time(t)).date() - timedelta(days=n)),
-    "reverse": (1, 1, lambda x: x[::-1]),
-    "repeat": (2, 2, lambda s, n: _text(s) * n),
-    "instr": (2, 2, lambda s, t: _text(s).find(_text(t)) + 1),
-    "datediff": (2, 2, lambda a, b: (_clock(_time(a)).date() - _clock(_time(b)).date()).days),
-    "date_diff": (2, 2, lambda a, b: (_clock(_time(a)).date() - _clock(_time(b)).date()).days),
+def _list(value: Any) -> list[Any]:
+    if isinstance(value, list | tuple):
+        return list(value)
+    raise InputError(f"expected an array, got {kind_name(value)}", "use an array")
+
+
+def _contains(values: Any, value: Any) -> bool | None:
+    """Whether an array has a value; NULL if only a NULL could be it."""
+    found = any(one is not None and is_equal(one, value) for one in _list(values))
+    return found or (None if None in map(_none_of, values) else False)
+
+
+def _none_of(value: Any) -> Any:
+    return None if value is None else True
+
+
+def _overlap(a: Any, b: Any) -> bool | None:
+    """Whether arrays have a value in common; NULL if only a NULL could be one."""
+    known = [value for value in _list(b) if value is not None]
+    if any(one is not None and any(is_equal(one, other) for other in known) for one in _list(a)):
+        return True
+    has_null = len(known) < len(b) or any(one is None for one in a)
+    return None if has_null and a and b else False
+
+
+def _position(values: Any, value: Any) -> int:
+    places = (n for n, one in enumerate(_list(values), 1) if one is not None)
+    return next((n for n in places if is_equal(values[n - 1], value)), 0)
+
+
+def _extreme(values: Any, choose: Callable[[Any, Any], Any]) -> Any:
+    known = [value for value in _list(values) if value is not None]
+    return reduce(choose, known) if known else None
+
+
+def _distinct(values: Any) -> list[Any]:
+    found: list[Any] = []
+    for value in _list(values):
+        if not any(is_same(value, other) for other in found):
+            found.append(value)
+    return found
+
+
+def _element_at(whole: Any, key: Any) -> Any:
+    """Return an element by its place from 1, or from the end, or of a map by its key."""
+    if isinstance(whole, dict):
+        return _of_key(whole, key)
+    if key == 0 or abs(key) > len(_list(whole)):
+        raise InputError(
+            f"expected a place from 1 to {len(whole)}, got {key}",
+            "test size(), or try_element_at()",
+        )
+    return whole[key - 1 if key > 0 else key]
+
+
+def _of_key(whole: dict[Any, Any], key: Any) -> Any:
+    return next((value for own, value in whole.items() if is_equal(own, key)), None)
+
+
+def _tried_element(whole: Any, key: Any) -> Any:
+    if not isinstance(whole, dict) and key and abs(key) > len(_list(whole)):
+        return None
+    return _element_at(whole, key)
+
+
+def _sliced(values: Any, start: int, length: int) -> list[Any]:
+    if start == 0 or length < 0:
+        raise InputError(
+            f"expected a place from 1 and a length, got {start}, {length}", "count from 1"
+        )
+    begin = start - 1 if start > 0 else len(_list(values)) + start
+    return values[begin : begin + length] if begin >= 0 else []
+
+
+def _sorted(values: Any, is_ascending: bool = True) -> list[Any]:
+    """Return values in order; NULL is the least."""
+    from functools import cmp_to_key
+
+    known = sorted((v for v in _list(values) if v is not None), key=cmp_to_key(compared))
+    nulls = [None] * (len(values) - len(known))
+    return [*nulls, *known] if is_ascending else [*known[::-1], *nulls]
+
+
+def _concat(*parts: Any) -> Any:
+    if isinstance(parts[0], list):
+        return [value for part in parts for value in _list(part)]
+    return "".join(map(_text, parts))
+
+
+def _reversed(value: Any) -> Any:
+    return value[::-1] if isinstance(value, list) else _text(value)[::-1]
+
+
+def _flat(values: Any) -> list[Any] | None:
+    if any(part is None for part in _list(values)):
+        return None
+    return [value for part in values for value in _list(part)]
+
+
+def _array_joined(values: Any, separator: Any, null: Any = None) -> str:
+    found = [null if value is None else _text(value) for value in _list(values)]
+    return _text(separator).join(value for value in found if value is not None)
+
+
+# --- bits, which are those of the type
+
+
+def _left(bits: int) -> Callable[[int, int], int]:
+    return lambda a, n: _signed(a << n % bits, bits)
+
+
+def _right(bits: int) -> Callable[[int, int], int]:
+    return lambda a, n: a >> n % bits
+
+
+def _right_unsigned(bits: int) -> Callable[[int, int], int]:
+    return lambda a, n: _signed((a % (1 << bits)) >> n % bits, bits)
+
+
+def _signed(number: int, bits: int) -> int:
+    half = 1 << bits - 1
+    return (number + half) % (1 << bits) - half
+
+
+# --- the table
+
+Types = Sequence[SqlType | None]
+
+TAKEN = {"s": STRING, "x": DOUBLE, "i": INT, "d": DATE, "z": TIMESTAMP, "c": TIMESTAMP}
+"""What arguments are cast to, by letter; a dot leaves them, c a clock without a zone."""
+
+
+@attrs.frozen
+class SqlFunction:
+    """
+    A function of values that are not NULL.
+
+    Attributes
+    ----------
+    least, most : int
+        The number of its arguments.
+    compute : callable
+        Returns the value; with `by_bits`, given the size of the first argument, the function.
+    type : SqlType or callable
+        The type of the value, or what returns it, given those of the arguments.
+    takes : str
+        What arguments are cast to, a letter of :data:`TAKEN` for each; the last is that of all
+        others.
+    same : bool
+        Whether the arguments are cast to what they have in common.
+    by_bits : bool
+        Whether it depends on the size of whole numbers.
+    """
+
+    least: int
+    most: int
+    compute: Callable[..., Any]
+    type: SqlType | Callable[[Types], SqlType | None] | None = None
+    takes: str = "."
+    same: bool = False
+    by_bits: bool = False
+
+    def taken(self, place: int, own: SqlType | None) -> SqlType | None:
+        """Return the type that an argument is cast to; None if it stays as it is."""
+        letter = self.takes[min(place, len(self.takes) - 1)]
+        return None if letter == "c" and own == TIMESTAMP_NTZ else TAKEN.get(letter)
+
+    def type_of(self, types: Types) -> SqlType | None:
+        """Return the type of the value."""
+        return self.type(types) if callable(self.type) else self.type
+
+
+def _nan_type(types: Types) -> SqlType:
+    return FLOAT if set(types) == {FLOAT} else DOUBLE
+
+
+def _text_type(types: Types) -> SqlType | None:
+    return BINARY if types[0] == BINARY else STRING
+
+
+def _first(types: Types) -> SqlType | None:
+    return types[0] if types else None
+
+
+def _element(types: Types) -> SqlType | None:
+    first = types[0]
+    return first.inner[-1] if first is not None and first.inner else None
+
+
+def _elements_of(place: int) -> Callable[[Types], SqlType | None]:
+    def found(types: Types) -> SqlType | None:
+        of = types[0]
+        return array_of(of.inner[place]) if of is not None and of.name == MAP else None
+
+    return found
+
+
+def _joined_type(types: Types) -> SqlType | None:
+    is_array = types[0] is not None and types[0].name == ARRAY
+    return wider(types) if is_array or None in types else STRING
+
+
+def _of_bits(types: Types) -> SqlType | None:
+    first = types[0]
+    return None if first is None else BIGINT if first == BIGINT else INT
+
+
+def _like(operator: str) -> Callable[[Types], SqlType | None]:
+    """Return the type of an operator."""
+
+    def found(types: Types) -> SqlType | None:
+        return operation_type(Operation(operator, tuple(Literal(None) for _ in types)), types)
+
+    return found
+
+
+def _is_array(types: Types) -> bool:
+    return types[0] is None or types[0].name == ARRAY
+
+
+def _next_day(value: Any, name: Any) -> date:
+    place = _WEEKDAYS.get(_text(name).lower())
+    if place is None:
+        raise InputError(f"expected a day of the week, got {name!r}", "write 'MON'")
+    day = _day(value)
+    return day + timedelta(days=(place - day.weekday() - 1) % 7 + 1)
+
+
+def _of(
+    compute: Callable[..., Any], type_: Any = None, least: int = 1, most: int = 0, **more: Any
+) -> SqlFunction:
+    return SqlFunction(least, max(least, most), compute, type_, **more)
+
+
+_LOWER = _of(lambda s: _text(s).lower(), STRING, takes="s")
+_UPPER = _of(lambda s: _text(s).upper(), STRING, takes="s")
+_LENGTH = _of(_length, INT, takes="s")
+_CEIL = _of(lambda x: _whole(x, ROUND_CEILING), _like("ceil"))
+_POWER = _of(lambda a, b: power(float(a), float(b)), DOUBLE, 2, takes="x")
+_SIGN = _of(lambda x: sign(float(x)), DOUBLE, takes="x")
+_DAY = _of(lambda t: _day(t).day, INT, takes="d")
+_DIFFERENCE = _of(lambda a, b: (_day(a) - _day(b)).days, INT, 2, takes="d")
+_RLIKE = _of(lambda s, p: matching(_text(p)).search(_text(s)) is not None, BOOLEAN, 2, takes="s")
+_LATER = _of(_shifted, DATE, 2, takes="di")
+_POSITION = _of(_located, INT, 2, 3, takes="ssi")
+
+FUNCTIONS: dict[str, SqlFunction] = {
+    "abs": _of(magnitude, _first),
+    "mod": _of(lambda a, b: arithmetic("%", a, b), _like("%"), 2),
+    "pmod": _of(_pmod, _like("%"), 2, same=True),
+    "floor": _of(lambda x: _whole(x, ROUND_FLOOR), _like("floor")),
+    "ceil": _CEIL,
+    "ceiling": _CEIL,
+    "round": _of(lambda x, digits=0: _rounded(x, digits, ROUND_HALF_UP), _first, 1, 2),
+    "bround": _of(lambda x, digits=0: _rounded(x, digits, ROUND_HALF_EVEN), _first, 1, 2),
+    "exp": _of(lambda x: exponential(float(x)), DOUBLE, takes="x"),
+    "ln": _of(_logarithm(math.log), DOUBLE, takes="x"),
+    "log10": _of(_logarithm(math.log10), DOUBLE, takes="x"),
+    "log2": _of(_logarithm(math.log2), DOUBLE, takes="x"),
+    "power": _POWER,
+    "pow": _POWER,
+    "sqrt": _of(lambda x: root(float(x)), DOUBLE, takes="x"),
+    "sign": _SIGN,
+    "signum": _SIGN,
+    "rint": _of(lambda x: rounded(float(x), 0, ROUND_HALF_EVEN), DOUBLE, takes="x"),
+    "nanvl": _of(lambda a, b: b if a != a else a, _nan_type, 2, takes="x"),
+    "&": _of(lambda a, b: a & b, wider, 2, same=True),
+    "|": _of(lambda a, b: a | b, wider, 2, same=True),
+    "^": _of(lambda a, b: a ^ b, wider, 2, same=True),
+    "~": _of(lambda a: ~a, _first, takes="."),
+    "<<": _of(_left, _of_bits, 2, by_bits=True, takes=".i"),
+    ">>": _of(_right, _of_bits, 2, by_bits=True, takes=".i"),
+    ">>>": _of(_right_unsigned, _of_bits, 2, by_bits=True, takes=".i"),
+    "bit_count": _of(lambda a: (int(a) % (1 << 64)).bit_count(), INT, takes="."),
+    "lower": _LOWER,
+    "lcase": _LOWER,
+    "upper": _UPPER,
+    "ucase": _UPPER,
+    "initcap": _of(
+        lambda s: " ".join(w[:1].upper() + w[1:].lower() for w in _text(s).split(" ")),
+        STRING,
+        takes="s",
+    ),
+    "trim": _of(lambda s: _text(s).strip(" "), STRING, takes="s"),
+    "btrim": _of(lambda s, t=" ": _text(s).strip(_text(t)) if t else s, STRING, 1, 2, takes="s"),
+    "ltrim": _of(lambda s: _text(s).lstrip(" "), STRING, takes="s"),
+    "rtrim": _of(lambda s: _text(s).rstrip(" "), STRING, takes="s"),
+    "lpad": _of(lambda s, n, p=" ": _padded(s, n, p, True), STRING, 2, 3, takes="sis"),
+    "rpad": _of(lambda s, n, p=" ": _padded(s, n, p, False), STRING, 2, 3, takes="sis"),
+    "length": _LENGTH,
+    "char_length": _LENGTH,
+    "character_length": _LENGTH,
+    "len": _LENGTH,
+    "octet_length": _of(lambda s: len(_text(s).encode()), INT, takes="s"),
+    "ascii": _of(lambda s: ord(_text(s)[0]) if s else 0, INT, takes="s"),
+    "startswith": _of(lambda s, t: _text(s).startswith(_text(t)), BOOLEAN, 2, takes="s"),
+    "endswith": _of(lambda s, t: _text(s).endswith(_text(t)), BOOLEAN, 2, takes="s"),
+    "contains": _of(lambda s, t: _text(t) in _text(s), BOOLEAN, 2, takes="s"),
+    "replace": _of(
+        lambda s, old, new="": _text(s).replace(old, new) if old else s, STRING, 2, 3, takes="s"
+    ),
+    "translate": _of(_translated, STRING, 3, takes="s"),
+    "substring": _of(_substring, _text_type, 2, 3, takes="si"),
+    "substr": _of(_substring, _text_type, 2, 3, takes="si"),
+    "substring_index": _of(_before, STRING, 3, takes="ssi"),
+    "left": _of(lambda s, n: _text(s)[: max(0, n)], STRING, 2, takes="si"),
+    "right": _of(lambda s, n: _text(s)[-n:] if n > 0 else "", STRING, 2, takes="si"),
+    "concat": _of(_concat, _joined_type, 1, 255),
+    "reverse": _of(_reversed, lambda types: types[0] if _is_array(types) else STRING, takes="s"),
+    "repeat": _of(lambda s, n: _text(s) * n, STRING, 2, takes="si"),
+    "instr": _of(lambda s, t: _text(s).find(_text(t)) + 1, INT, 2, takes="s"),
+    "locate": _POSITION,
+    "position": _POSITION,
+    "rlike": _RLIKE,
+    "regexp": _RLIKE,
+    "regexp_like": _RLIKE,
+    "regexp_extract": _of(_extracted, STRING, 2, 3, takes="ssi"),
+    "size": _of(_size, INT),
+    "cardinality": _of(_size, INT),
+    "array_size": _of(lambda xs: len(_list(xs)), INT),
+    "array_contains": _of(_contains, BOOLEAN, 2),
+    "array_position": _of(_position, BIGINT, 2),
+    "arrays_overlap": _of(_overlap, BOOLEAN, 2),
+    "array_max": _of(lambda xs: _extreme(xs, greater), _element),
+    "array_min": _of(lambda xs: _extreme(xs, lesser), _element),
+    "array_distinct": _of(_distinct, _first),
+    "array_compact": _of(lambda xs: [x for x in _list(xs) if x is not None], _first),
+    "array_remove": _of(
+        lambda xs, x: [v for v in _list(xs) if v is None or not is_equal(v, x)], _first, 2
+    ),
+    "array_join": _of(_array_joined, STRING, 2, 3, takes=".s"),
+    "sort_array": _of(_sorted, _first, 1, 2),
+    "slice": _of(_sliced, _first, 3, takes=".i"),
+    "flatten": _of(_flat, _element),
+    "element_at": _of(_element_at, _element, 2),
+    "try_element_at": _of(_tried_element, _element, 2),
+    "get": _of(lambda xs, n: xs[n] if 0 <= n < len(_list(xs)) else None, _element, 2, takes=".i"),
+    "map_keys": _of(lambda kv: list(kv), _elements_of(0)),
+    "map_values": _of(lambda kv: list(kv.values()), _elements_of(1)),
+    "map_contains_key": _of(lambda kv, k: any(is_equal(own, k) for own in kv), BOOLEAN, 2),
+    "year": _of(lambda t: _day(t).year, INT, takes="d"),
+    "quarter": _of(lambda t: (_day(t).month + 2) // 3, INT, takes="d"),
+    "month": _of(lambda t: _day(t).month, INT, takes="d"),
+    "day": _DAY,
+    "dayofmonth": _DAY,
+    "dayofweek": _of(lambda t: _day(t).isoweekday() % 7 + 1, INT, takes="d"),
+    "weekday": _of(lambda t: _day(t).weekday(), INT, takes="d"),
+    "dayofyear": _of(lambda t: _day(t).timetuple().tm_yday, INT, takes="d"),
+    "weekofyear": _of(lambda t: _day(t).isocalendar()[1], INT, takes="d"),
+    "hour": _of(lambda t: _clock(t).hour, INT, takes="c"),
+    "minute": _of(lambda t: _clock(t).minute, INT, takes="c"),
+    "second": _of(lambda t: _clock(t).second, INT, takes="c"),
+    "last_day": _of(_last_day, DATE, takes="d"),
+    "next_day": _of(_next_day, DATE, 2, takes="ds"),
+    "add_months": _of(_months_later, DATE, 2, takes="di"),
+    "date_add": _LATER,
+    "dateadd": _LATER,
+    "date_sub": _of(lambda t, n: _shifted(t, -n), DATE, 2, takes="di"),
+    "datediff": _DIFFERENCE,
+    "date_diff": _DIFFERENCE,
+    "trunc": _of(_cut_day, DATE, 2, takes="ds"),
+    "date_trunc": _of(_cut_time, TIMESTAMP, 2, takes="sz"),
+    "make_date": _of(_made_date, DATE, 3, takes="i"),
+    "unix_date": _of(lambda t: _day(t).toordinal() - date(1970, 1, 1).toordinal(), INT, takes="d"),
+    "date_from_unix_date": _of(lambda n: _shifted("1970-01-01", n), DATE, takes="i"),
+    "unix_seconds": _of(lambda t: _micros(t) // 1_000_000, BIGINT, takes="c"),
+    "unix_millis": _of(lambda t: _micros(t) // 1_000, BIGINT, takes="c"),
+    "unix_micros": _of(_micros, BIGINT, takes="c"),
+    "unix_timestamp": _of(lambda t: _micros(t) // 1_000_000, BIGINT, takes="c"),
 }
-"""By name, the least and greatest number of arguments, and the function of non-NULL ones."""
+"""By name."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, localcontext
 from operator import neg
 from typing import Any
@@ -21,7 +21,7 @@ from pyflinkcep.expressions.rules import (
     RULES,
     floats_compared,
 )
-from pyflinkcep.expressions.text_values import date_of, time_of
+from pyflinkcep.expressions.text_values import date_of, double_of, time_of, whole_of
 
 __all__ = [
     "alike",
@@ -30,10 +30,12 @@ __all__ = [
     "divided",
     "greater",
     "in_bigint",
+    "is_equal",
     "is_same",
     "kind_name",
     "lesser",
     "magnitude",
+    "moved",
     "negated",
     "truth",
     "truth_and",
@@ -109,19 +111,46 @@ def compared(a: Any, b: Any) -> int:
     """
     if _is_number(a) and _is_number(b):
         return _compared_numbers(a, b)
-    a, b = _as_times(a, b)
-    alike = type(a) is type(b) or (isinstance(a, type(b)) or isinstance(b, type(a)))
+    a, b = _as_times(*_as_numbers(a, b))
+    if _is_number(a) and _is_number(b):
+        return _compared_numbers(a, b)
+    if isinstance(a, list) and isinstance(b, list):
+        return _compared_lists(a, b)
+    if isinstance(a, dict) and isinstance(b, dict) and list(a) == list(b):
+        return _compared_lists(list(a.values()), list(b.values()))
+    alike = isinstance(a, type(b)) or isinstance(b, type(a))
     if not alike or isinstance(a, dict) or _is_number(a) is not _is_number(b):
         raise _mismatch("compared with", a, b)
+    if isinstance(a, datetime) and a.tzinfo is not None:
+        a, b = a.astimezone(UTC), b.astimezone(UTC)
     try:
         return int(a > b) - int(a < b)
     except TypeError as cause:
         raise _mismatch("compared with", a, b) from cause
 
 
+def _compared_lists(a: list[Any], b: list[Any]) -> int:
+    """Compare element by element; NULL is the least."""
+    for one, other in zip(a, b, strict=False):
+        if one is None or other is None:
+            order = (one is not None) - (other is not None)
+        else:
+            order = compared(one, other)
+        if order:
+            return order
+    return len(a) - len(b)
+
+
+def is_equal(a: Any, b: Any) -> bool:
+    """Whether two values that are not NULL are equal; NULLs inside are equal to each other."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return list(a) == list(b) and all(map(is_same, a.values(), b.values()))
+    return compared(a, b) == 0
+
+
 def is_same(a: Any, b: Any) -> bool:
     """Whether two values are equal, NULL being equal to itself."""
-    return a is b if a is None or b is None else compared(a, b) == 0
+    return a is b if a is None or b is None else is_equal(a, b)
 
 
 def alike(a: Any, b: Any) -> tuple[Any, Any]:
@@ -152,17 +181,41 @@ _float_less: Callable[[float, float], bool] = eval(
 )
 
 
+def _as_numbers(a: Any, b: Any) -> tuple[Any, Any]:
+    """Convert a string beside a number to a bigint or double."""
+    if isinstance(a, str) and _is_number(b):
+        return _parsed_number(a, b), b
+    if isinstance(b, str) and _is_number(a):
+        return a, _parsed_number(b, a)
+    return a, b
+
+
+def _parsed_number(text: str, like: Any) -> Any:
+    try:
+        return whole_of(text) if isinstance(like, int) else double_of(text)
+    except ValueError as cause:
+        kind = "bigint" if isinstance(like, int) else "double"
+        raise InputError(f"expected {kind}, got {text!r}", "write a value that is one") from cause
+
+
 def _as_times(a: Any, b: Any) -> tuple[Any, Any]:
     """Convert a string next to a time to such a time, a date next to a timestamp to midnight."""
     if isinstance(a, str) and isinstance(b, date):
         a = _parsed_time(a, b)
     elif isinstance(b, str) and isinstance(a, date):
         b = _parsed_time(b, a)
-    if isinstance(a, datetime) and not isinstance(b, datetime) and isinstance(b, date):
-        b = datetime(b.year, b.month, b.day, tzinfo=a.tzinfo)
-    elif isinstance(b, datetime) and not isinstance(a, datetime) and isinstance(a, date):
-        a = datetime(a.year, a.month, a.day, tzinfo=b.tzinfo)
+    if isinstance(a, date) and isinstance(b, date):
+        return _beside_time(a, b), _beside_time(b, a)
     return a, b
+
+
+def _beside_time(time: date, other: date) -> date:
+    """Return a time in the form of another: a date is midnight, a clock has the other's zone."""
+    if not isinstance(other, datetime):
+        return time
+    if not isinstance(time, datetime):
+        return datetime(time.year, time.month, time.day, tzinfo=other.tzinfo)
+    return time.replace(tzinfo=other.tzinfo) if time.tzinfo is None else time
 
 
 def _parsed_time(text: str, like: date) -> date:
@@ -210,7 +263,10 @@ def arithmetic(operator: str, a: Any, b: Any) -> Any:
     if operator == "||":
         if isinstance(a, str) and isinstance(b, str):
             return a + b
+        if isinstance(a, list) and isinstance(b, list):
+            return a + b
         raise _mismatch("joined with", a, b)
+    a, b = _as_numbers(a, b)
     if not (_is_number(a) and _is_number(b)):
         return _with_times(operator, a, b)
     if RULES[OPERATORS[operator]].divides and b == 0:
@@ -275,11 +331,15 @@ def _with_times(operator: str, a: Any, b: Any) -> Any:
     a, b = _as_times(a, b)
     try:
         if isinstance(a, date) and isinstance(b, date) and operator == "-":
-            return a - b
+            return _by_clock(a) - _by_clock(b)
+        if type(a) is date and type(b) is int and operator in ("+", "-"):
+            return moved(a, timedelta(days=b if operator == "+" else -b))
+        if type(b) is date and type(a) is int and operator == "+":
+            return moved(b, timedelta(days=a))
         if isinstance(b, timedelta) and isinstance(a, date | timedelta) and operator in ("+", "-"):
-            return _moved(a, b if operator == "+" else -b)
+            return moved(a, b if operator == "+" else -b)
         if isinstance(a, timedelta) and isinstance(b, date) and operator == "+":
-            return _moved(b, a)
+            return moved(b, a)
         if operator == "*" and isinstance(a, timedelta) and type(b) is int:
             return a * b
         if operator == "*" and isinstance(b, timedelta) and type(a) is int:
@@ -289,8 +349,26 @@ def _with_times(operator: str, a: Any, b: Any) -> Any:
     raise _mismatch(operator, a, b)
 
 
-def _moved(time: Any, by: timedelta) -> Any:
-    """Return a time shifted by an interval; a date shifted by parts of a day is a timestamp."""
-    if isinstance(time, date) and not isinstance(time, datetime) and by % timedelta(days=1):
-        return datetime(time.year, time.month, time.day) + by
-    return time + by
+def _by_clock(time: date) -> date:
+    return time.replace(tzinfo=None) if isinstance(time, datetime) else time
+
+
+def moved(time: Any, by: timedelta) -> Any:
+    """
+    Return a time shifted by an interval; a date shifted by parts of a day is a timestamp.
+
+    Days are those of the clock, the rest is time that passes.
+    """
+    if not isinstance(time, date):
+        return time + by
+    try:
+        if not isinstance(time, datetime):
+            whole = datetime(time.year, time.month, time.day) + by
+            return whole if by % timedelta(days=1) else whole.date()
+        if time.tzinfo is None:
+            return time + by
+        days = timedelta(days=int(by / timedelta(days=1)))
+        later = (time + days).astimezone(UTC) + (by - days)
+        return later.astimezone(time.tzinfo)
+    except OverflowError as cause:
+        raise ArithmeticError("overflow: the time is out of range") from cause

@@ -53,8 +53,8 @@ def _call(tree: Call) -> str:
             return f"{operands[0]}.{tree.detail}"
         case "[]":
             return f"{operands[0]}[{operands[1]}]"
-        case "cast":
-            return f"cast({operands[0]} as {tree.detail})"
+        case "cast" | "try_cast":
+            return f"{tree.function}({operands[0]} as {tree.detail})"
     if tree.detail == "distinct":
         return f"{tree.function}(distinct {', '.join(operands)})"
     return f"{tree.function}({', '.join([tree.detail, *operands] if tree.detail else operands)})"

@@ -8,7 +8,7 @@ from datetime import date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
 from zoneinfo import ZoneInfo
 
-__all__ = ["date_of", "decimal_of", "double_of", "time_of", "truth_of", "whole_of"]
+__all__ = ["date_of", "decimal_of", "double_of", "time_of", "truth_of", "whole_of", "zone_of"]
 
 _BLANK = "".join(map(chr, [*range(0x21), 0x7F]))
 """What is trimmed: the blank and all control characters, not other white space."""
@@ -73,7 +73,7 @@ def time_of(text: str) -> datetime:
         raise ValueError(text)
     hour, minute, second = (int(clock[number] or 0) for number in (1, 2, 3))
     micros = int((clock[4] or "").ljust(6, "0")[:6])
-    zone = _zone(clock["zone"].strip()) if clock["zone"] else None
+    zone = zone_of(clock["zone"].strip()) if clock["zone"] else None
     return datetime(day.year, day.month, day.day, hour, minute, second, micros, zone)
 
 
@@ -88,7 +88,8 @@ def _day(found: re.Match[str]) -> date:
     return date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
 
 
-def _zone(name: str) -> tzinfo:
+def zone_of(name: str) -> tzinfo:
+    """Return a time zone by its name or its distance from UTC."""
     found = _OFFSET.fullmatch(name)
     if found is None:
         return ZoneInfo("UTC" if name in ("Z", "UT", "GMT") else name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Trees as Python functions, without a schema: types are those of the values.
+Trees as Python functions, by the types of columns; where one is unknown, by those of its values.
 
 They evaluate conditions on events in memory, HAVING and RETURN of matches there, and conditions of
 DEFINE that no program can say.
@@ -8,25 +8,43 @@ DEFINE that no program can say.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import ROUND_DOWN, Decimal, localcontext
 from functools import reduce
-from typing import Any
+from operator import add, mod, mul, sub
+from typing import Any, NamedTuple
 
-from pyflinkcep.errors import NotSupportedError, counted
-from pyflinkcep.expressions.casts import cast_type, cast_value
+from pyflinkcep.errors import InputError, NotSupportedError, counted, did_you_mean
+from pyflinkcep.expressions.casts import cast_value, rounded_decimal
 from pyflinkcep.expressions.event_columns import element, member
 from pyflinkcep.expressions.literals import UNITS_US, like_regex
 from pyflinkcep.expressions.null_functions import BRANCHES, NULLS, Function, decided, spread
 from pyflinkcep.expressions.number_functions import Moments
-from pyflinkcep.expressions.program import Kind, Op
-from pyflinkcep.expressions.rules import LEAST_VALUES, OPERATORS, RULES, Nulls
-from pyflinkcep.expressions.sql_functions import (
-    FUNCTIONS,
-    joined,
-    moved_by,
-    time_between,
+from pyflinkcep.expressions.program import Op
+from pyflinkcep.expressions.rules import BY_ZERO, CASTS, LEAST_VALUES, OPERATORS, RULES, Cast, Nulls
+from pyflinkcep.expressions.sql_functions import FUNCTIONS, joined, matching, time_between
+from pyflinkcep.expressions.sql_types import (
+    ARRAY,
+    BIGINT,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    MAP,
+    STRING,
+    STRUCT,
+    TIMESTAMP,
+    VOID,
+    SqlType,
+    alternatives,
+    array_of,
+    cast_type,
+    literal_type,
+    operation_type,
+    rounded_type,
+    wider,
 )
 from pyflinkcep.expressions.sql_values import (
     alike,
@@ -34,15 +52,16 @@ from pyflinkcep.expressions.sql_values import (
     compared,
     divided,
     greater,
+    kind_name,
     lesser,
+    moved,
     negated,
     truth,
 )
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Moment, Operation, Tree
-from pyflinkcep.expressions.value_kinds import KindOf, alternatives, common_kind
 
-__all__ = ["Function", "TimeText", "aggregated", "function_of"]
+__all__ = ["Function", "TimeText", "Typed", "aggregated", "function_of", "typed_function"]
 
 _COMPARISONS: dict[str, Callable[[int], bool]] = {
     "=": lambda order: order == 0,
@@ -58,17 +77,33 @@ _COMPARISONS: dict[str, Callable[[int], bool]] = {
 _ARITHMETIC = ("+", "-", "*", "/", "%", "div", "||")
 
 
-def function_of(
+class Typed(NamedTuple):
+    """A function of events, and the type of its values; None if it is unknown."""
+
+    function: Function
+    type: SqlType | None
+
+
+LeafTypes = Callable[[Leaf], SqlType | None]
+
+
+def function_of(tree: Tree, leaf: Callable[[Leaf], Function], **more: Any) -> Function:
+    """Return the function of :func:`typed_function`, without its type."""
+    return typed_function(tree, leaf, **more).function
+
+
+def typed_function(
     tree: Tree,
     leaf: Callable[[Leaf], Function],
     *,
     zero_is_null: bool = False,
     divides_decimals: bool = False,
     where: str = "",
-    kinds: KindOf = lambda _: None,
-) -> Function:
+    types: LeafTypes = lambda _: None,
+    zone: tzinfo | None = None,
+) -> Typed:
     """
-    Return a function that computes the value of a tree, None for NULL.
+    Return a function that computes the value of a tree, None for NULL, and the value's type.
 
     Parameters
     ----------
@@ -79,13 +114,14 @@ def function_of(
     zero_is_null : bool
         Whether division by zero is NULL, as in queries, rather than an error.
     divides_decimals : bool
-        Whether decimals are divided, to 38 digits; Spark rounds to a scale that depends on their
-        types.
+        Whether decimals of unknown types are divided, to 38 digits.
     where : str
         What errors begin with.
-    kinds : callable
-        Returns the kinds of columns, as far as they are known: beside a double, a whole number of a
-        choice becomes a double.
+    types : callable
+        Returns the types of columns, as far as they are known: values have Spark's range then, and
+        what they have in common beside each other.
+    zone : tzinfo, optional
+        Where clocks without a zone are, when they become timestamps.
 
     Raises
     ------
@@ -103,7 +139,7 @@ def function_of(
     3
     """
     compute = divided if divides_decimals else arithmetic
-    return _Maker(leaf, zero_is_null, compute, where, kinds).of(tree)
+    return _Maker(leaf, zero_is_null, compute, where, types, zone).typed(tree)
 
 
 class _Maker:
@@ -115,28 +151,26 @@ class _Maker:
         zero_is_null: bool,
         compute: Callable[[str, Any, Any], Any],
         where: str,
-        kinds: KindOf,
+        types: LeafTypes,
+        zone: tzinfo | None,
     ) -> None:
         self._leaf = leaf
         self._zero_is_null = zero_is_null
         self._compute = compute
         self._where = where
-        self._kinds = kinds
+        self._types = types
+        self._zone = zone
 
-    def of(self, tree: Tree) -> Function:
-        """Return the function of a part."""
+    def typed(self, tree: Tree) -> Typed:
+        """Return the function of a part, and its type."""
         if isinstance(tree, Literal):
             value = _python_value(tree.value)
-            return lambda _: value
+            return Typed(lambda _: value, literal_type(tree))
         if isinstance(tree, Leaf):
-            return self._leaf(tree)
-        functions = tuple(map(self.of, tree.operands))
+            return Typed(self._leaf(tree), self._types(tree))
         if isinstance(tree, Call):
-            function = self._call(tree, functions)
-        else:
-            function = self._operation(tree, functions)
-        kind = common_kind(alternatives(tree), self._kinds)
-        return spread((function,), _WIDER[kind]) if kind in _WIDER else function
+            return self._call(tree)
+        return self._operation(tree, [self.typed(part) for part in tree.operands])
 
     def _only_spark(self, tree: Tree, what: str = "") -> NotSupportedError:
         return NotSupportedError(
@@ -145,9 +179,86 @@ class _Maker:
             part=shown(tree),
         )
 
+    # --- what values have in common
+
+    def _as(self, part: Typed, type_: SqlType | None) -> Function:
+        """Return the function of a part, whose values are of a type."""
+        change = self._change(part.type, type_)
+        return part.function if change is None else spread((part.function,), change)
+
+    def _change(self, own: SqlType | None, type_: SqlType | None) -> Callable[[Any], Any] | None:
+        """Return what makes values of a type those of another; None if they are."""
+        if type_ is None or own in (type_, VOID):
+            return None
+        if type_.name == "double":
+            if own is None or own.is_number:
+                return _as_double
+            return self._reading(type_, own)
+        if type_.name == "decimal":
+            return _as_decimal if own is None or not type_.digits else self._reading(type_, own)
+        if own is not None and own.is_whole and type_.is_whole:
+            return type_.fitted if own.bits > type_.bits else None
+        if own is None or own.kind is type_.kind is not None:
+            return None
+        if type_.name == ARRAY and own.name == ARRAY:
+            inner = self._change(own.inner[0], type_.inner[0])
+            return inner and (lambda values: [v if v is None else inner(v) for v in values])
+        return self._reading(type_, own) if type_.kind is not None else None
+
+    def _reading(self, type_: SqlType, own: SqlType | None = None) -> Callable[[Any], Any]:
+        """Return a cast; refuse one that only Spark computes."""
+        kind = None if own is None else own.kind
+        if kind and type_.kind and CASTS.get((kind, type_.kind)) is Cast.BY_SPARK:
+            raise NotSupportedError(
+                f"{self._where}a cast of {own and own.name} to {type_.name} can only be "
+                "evaluated by Spark",
+                "run it on a DataFrame, or use values of the same type",
+            )
+        return lambda value: cast_value(value, type_, self._zone)
+
+    def _alike(self, parts: Sequence[Typed]) -> tuple[Function, ...]:
+        """Return the functions of parts, with values of what their types have in common."""
+        common = wider(part.type for part in parts)
+        return tuple(self._as(part, common) for part in parts)
+
     # --- operators
 
-    def _operation(self, tree: Operation, functions: tuple[Function, ...]) -> Function:
+    def _operation(self, tree: Operation, parts: list[Typed]) -> Typed:
+        operator = tree.operator
+        type_ = operation_type(tree, [part.type for part in parts])
+        choices = [id(choice) for choice in alternatives(tree)]
+        if choices:
+            pairs = zip(tree.operands, parts, strict=True)
+            functions = tuple(
+                self._as(part, type_) if id(operand) in choices else part.function
+                for operand, part in pairs
+            )
+        elif operator in _COMPARISONS or operator == "in":
+            functions = self._alike(parts)
+        elif operator == "||" and type_ != STRING:
+            return Typed(spread(self._alike(parts), FUNCTIONS["concat"].compute), type_)
+        elif operator in ("||", "like", "startswith"):
+            functions = tuple(self._argument(part, STRING) for part in parts)
+        elif operator == "timestampdiff":
+            functions = tuple(self._as(part, part.type and TIMESTAMP) for part in parts)
+        elif operator in FUNCTIONS and FUNCTIONS[operator].same:
+            functions = self._alike(parts)
+        elif operator in FUNCTIONS and operator not in _ARITHMETIC:
+            takes = FUNCTIONS[operator].taken
+            functions = tuple(
+                self._argument(part, takes(n, part.type)) for n, part in enumerate(parts)
+            )
+        else:
+            functions = tuple(part.function for part in parts)
+        return Typed(self._computed(tree, parts, functions, type_), type_)
+
+    def _computed(
+        self,
+        tree: Operation,
+        parts: list[Typed],
+        functions: tuple[Function, ...],
+        type_: SqlType | None,
+    ) -> Function:
         operator = tree.operator
         if operator in BRANCHES:
             return BRANCHES[operator](functions)
@@ -161,10 +272,14 @@ class _Maker:
         op = OPERATORS[operator]
         rule = RULES[op]
         if rule.nulls is Nulls.DECIDES:
-            return decided(functions, op is Op.OR)
+            truths = (self._as(p, BOOLEAN if p.type == STRING else None) for p in parts)
+            return decided(tuple(truths), op is Op.OR)
         if rule.nulls is Nulls.ASKED:
             return lambda events: functions[0](events) is None
-        compute = self._operator(operator)
+        if operator in _ARITHMETIC and operator != "||":
+            functions, compute = self._arithmetic(operator, parts, type_)
+        else:
+            compute = _fitted(self._operator(operator), type_)
         if rule.divides and self._zero_is_null:
             compute = _or_null(compute)
         return NULLS[rule.nulls](functions, compute)
@@ -174,46 +289,248 @@ class _Maker:
         if operator in _COMPARISONS:
             holds = _COMPARISONS[operator]
             return lambda a, b: holds(compared(a, b))
-        if operator in _ARITHMETIC:
-            compute = self._compute
-            return lambda a, b: compute(operator, a, b)
-        return _STRICT.get(operator) or FUNCTIONS[operator][2]
+        if operator == "||":
+            return lambda a, b: arithmetic(operator, a, b)
+        return _STRICT.get(operator) or _refusing(operator, FUNCTIONS[operator].compute)
+
+    def _arithmetic(
+        self, operator: str, parts: list[Typed], type_: SqlType | None
+    ) -> tuple[tuple[Function, ...], Callable[..., Any]]:
+        """Return the operands of a calculation and its function, by the type of the result."""
+        compute = self._compute
+        functions = tuple(part.function for part in parts)
+        types = [part.type for part in parts]
+        if type_ is None:
+            return functions, lambda a, b: compute(operator, a, b)
+        if type_.name == "decimal" and type_.digits:
+            return functions, _of_decimals(operator, type_)
+        if operator == "div" and any(t is not None and t.name == "decimal" for t in types):
+            return functions, _of_decimals(operator, BIGINT)
+        if STRING in types and type_.is_number:
+            functions = tuple(self._as(part, wider(types)) for part in parts)
+        elif operator == "-" and all(t == STRING or (t and t.is_time) for t in types):
+            functions = self._alike(parts)
+        elif type_ == TIMESTAMP and DATE in types:
+            functions = tuple(
+                self._as(part, TIMESTAMP if part.type == DATE else None) for part in parts
+            )
+        return functions, _fitted(lambda a, b: compute(operator, a, b), type_)
 
     # --- functions of one event
 
-    def _call(self, tree: Call, functions: tuple[Function, ...]) -> Function:
-        name, detail, count = tree.function, tree.detail, len(functions)
-        if not name:
+    def _call(self, tree: Call) -> Typed:
+        name, detail = tree.function, tree.detail
+        if name == "extract" and len(tree.operands) == 2:
+            field = _FIELDS.get(tree.operands[0].text.lower())
+            if field is None:
+                raise self._only_spark(tree)
+            name, tree = field, Call(field, tree.operands[1:], "", tree.text)
+        if not name or detail == "distinct":
             raise self._only_spark(tree)
-        if name == "cast":
-            return self._cast(tree, functions[0])
+        parts = [self.typed(part) for part in tree.operands]
+        functions, count = tuple(part.function for part in parts), len(parts)
+        if name in ("cast", "try_cast"):
+            return self._cast(tree, parts[0], detail, name == "try_cast")
+        if name in _CASTS and count == 1 and not detail:
+            return self._cast(tree, parts[0], _CASTS[name], False)
         if name == ".":
-            return spread(functions, lambda struct: member(struct, detail))
+            return self._member(parts[0], detail)
+        if name == "[]":
+            return self._element(*parts)
+        if name in ("ilike", "rlike", "regexp", "regexp_like") and count == 2:
+            return self._matched(tree, parts)
+        if name in _TRIES and count == 2:
+            return self._tried(tree, _TRIES[name], parts)
         if detail in UNITS_US and count == 2:
-            return spread(functions, lambda number, time: moved_by(detail, number, time))
+            return self._shifted(name, timedelta(microseconds=UNITS_US[detail]), *parts)
         if (name, count) in _CALLS:
-            return _CALLS[name, count](functions)
+            common = wider(part.type for part in parts[1:]) if name == "nvl2" else BOOLEAN
+            if name == "isnan":
+                functions = (self._argument(parts[0], DOUBLE),)
+            if name == "nvl2":
+                functions = (functions[0], *(self._as(part, common) for part in parts[1:]))
+            return Typed(_CALLS[name, count](functions), common)
         if name in _CALLS_OF_ANY and count >= _CALLS_OF_ANY[name][0]:
-            return _CALLS_OF_ANY[name][1](functions)
-        least, most, function = FUNCTIONS.get(name, (0, -1, None))
-        if function is None:
-            raise self._only_spark(tree, f"the function {name}()")
-        if not least <= count <= most:
-            raise self._only_spark(tree, f"{name}() with {counted(count, 'argument')}")
-        return spread(functions, function)
+            if name == "concat_ws":
+                return Typed(_with_separator(tuple(map(self._texts, parts))), STRING)
+            return Typed(_of_array(self._alike(parts)), array_of(wider(p.type for p in parts)))
+        return self._function(tree, name, parts)
 
-    def _cast(self, tree: Call, of: Function) -> Function:
-        refused, type_ = self._only_spark(tree, f"a cast to {tree.detail}"), cast_type(tree.detail)
+    def _shifted(self, name: str, unit: timedelta, number: Typed, time: Typed) -> Typed:
+        """Return a time some units later; of a date or text it is a timestamp."""
+        type_ = TIMESTAMP if time.type in (DATE, STRING) else time.type
+        operands = (self._argument(number, BIGINT), self._as(time, type_))
+        compute = _refusing(name, lambda count, time: moved(time, count * unit))
+        return Typed(spread(operands, compute), type_)
+
+    def _function(self, tree: Call, name: str, parts: list[Typed]) -> Typed:
+        """Return a function of the table."""
+        function, count = FUNCTIONS.get(name), len(parts)
+        if function is None or tree.detail:
+            refused = self._only_spark(tree, f"the function {name}()")
+            refused.hint = did_you_mean(name, FUNCTIONS, refused.hint or "")
+            raise refused
+        if not function.least <= count <= function.most:
+            raise self._only_spark(tree, f"{name}() with {counted(count, 'argument')}")
+        types = [part.type for part in parts]
+        type_ = function.type_of(types)
+        if name in ("round", "bround"):
+            type_ = rounded_type(types[0], tree.operands[1] if count > 1 else Literal(0))
+        if function.same:
+            functions = self._alike(parts)
+        else:
+            wanted = [function.taken(place, type_) for place, type_ in enumerate(types)]
+            functions = tuple(map(self._argument, parts, wanted))
+        compute = function.compute
+        if function.by_bits:
+            functions = (self._argument(parts[0], type_), *functions[1:])
+            compute = compute(64 if type_ is None else type_.bits)
+        return Typed(spread(functions, _refusing(name, _fitted(compute, type_))), type_)
+
+    def _argument(self, part: Typed, type_: SqlType | None) -> Function:
+        """Return an argument as the type that a function takes; of an unknown type as it is."""
+        if part.type is not None:
+            is_other = part.type == BINARY or (part.type.inner and type_ == STRING)
+            return part.function if is_other else self._as(part, type_)
+        return (
+            spread((part.function,), self._reading(TIMESTAMP))
+            if type_ == TIMESTAMP
+            else part.function
+        )
+
+    def _texts(self, part: Typed) -> Function:
+        """Return a text, or an array of texts."""
+        is_array = part.type is not None and part.type.name == ARRAY
+        return self._argument(part, array_of(STRING) if is_array else STRING)
+
+    def _matched(self, tree: Call, parts: list[Typed]) -> Typed:
+        """Return ILIKE, or a regular expression, which is refused now if it is a literal."""
+        functions = tuple(self._argument(part, STRING) for part in parts)
+        pattern = tree.operands[1]
+        if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+            if tree.function == "ilike":
+                raise self._only_spark(tree)
+            return Typed(spread(functions, FUNCTIONS["rlike"].compute), BOOLEAN)
+        if tree.function == "ilike":
+            fits = like_regex(pattern.value.lower()).fullmatch
+            return Typed(spread(functions[:1], lambda s: fits(s.lower()) is not None), BOOLEAN)
+        search = matching(pattern.value).search
+        return Typed(spread(functions[:1], lambda text: search(text) is not None), BOOLEAN)
+
+    def _tried(self, tree: Call, operator: str, parts: list[Typed]) -> Typed:
+        """Return a calculation that is NULL where it would fail."""
+        operation = Operation(operator, tree.operands, tree.text)
+        type_ = operation_type(operation, [part.type for part in parts])
+        functions, compute = self._arithmetic(operator, parts, type_)
+        caught: tuple[type[Exception], ...] = (ArithmeticError,)
+        if STRING in (part.type for part in parts):
+            caught = (ArithmeticError, InputError)  # also the cast of the text
+
+        def tried(events: Any) -> Any:
+            try:
+                return computed(events)
+            except caught:
+                return None
+
+        computed = spread(functions, compute)
+        return Typed(tried if len(caught) > 1 else _tried_alone(functions, compute), type_)
+
+    def _member(self, part: Typed, name: str) -> Typed:
+        """Return a field of a struct, of each struct of an array, or of a key."""
+        own = part.type
+        if own is not None and own.name == MAP:
+            return self._element(part, Typed(lambda _: name, STRING))
+        is_array = own is not None and own.name == ARRAY
+        of = own.inner[0] if own is not None and is_array else own
+        field = None
+        if of is not None and of.name == STRUCT:
+            types = dict(zip(map(str.casefold, of.fields), of.inner, strict=True))
+            field = types.get(name.casefold())
+        if is_array:
+            return Typed(
+                spread(
+                    (part.function,),
+                    lambda values: [v if v is None else member(v, name) for v in values],
+                ),
+                None if field is None else array_of(field),
+            )
+        return Typed(spread((part.function,), lambda value: member(value, name)), field)
+
+    def _element(self, part: Typed, key: Typed) -> Typed:
+        own = part.type
+        if own is None or not own.inner:
+            return Typed(spread((part.function, key.function), element), None)
+        wanted = own.inner[0] if own.name == MAP else None
+        return Typed(spread((part.function, self._as(key, wanted)), element), own.inner[-1])
+
+    def _cast(self, tree: Call, of: Typed, written: str, is_tried: bool) -> Typed:
+        refused, type_ = self._only_spark(tree, f"a cast to {written}"), cast_type(written)
         if type_ is None:
+            raise refused
+        if of.type == type_:
+            return of
+        if of.type is not None and of.type.kind is None and of.type != VOID:
             raise refused
 
         def cast(value: Any) -> Any:
             try:
-                return cast_value(value, type_)
+                return cast_value(value, type_, self._zone)
             except NotImplementedError as cause:
                 raise refused from cause
+            except InputError:
+                if is_tried:
+                    return None
+                raise
 
-        return spread((of,), cast)
+        return Typed(spread((of.function,), cast), type_)
+
+
+_CASTS = {
+    **{name: name for name in (
+        "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean", "string",
+        "date", "timestamp",
+    )},
+    "to_date": "date", "to_timestamp": "timestamp",
+}  # fmt: skip
+"""The functions that are casts, and their types."""
+
+_TRIES = {
+    "try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%",
+}  # fmt: skip
+"""The functions that are NULL where an operator fails."""
+
+_FIELDS = {
+    "year": "year", "years": "year", "quarter": "quarter", "month": "month", "months": "month",
+    "day": "day", "days": "day", "hour": "hour", "hours": "hour", "minute": "minute",
+    "minutes": "minute", "doy": "dayofyear", "dow": "dayofweek", "dayofweek": "dayofweek",
+    "week": "weekofyear", "weeks": "weekofyear",
+}  # fmt: skip
+"""What EXTRACT takes out of times, and the function that it is."""
+
+
+def _tried_alone(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
+    """Return a calculation that is NULL where it fails, but whose operands may fail."""
+
+    def tried(*values: Any) -> Any:
+        try:
+            return compute(*values)
+        except ArithmeticError:
+            return None
+
+    return spread(functions, tried)
+
+
+def _refusing(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that says which values it does not take."""
+
+    def refusing(*values: Any) -> Any:
+        try:
+            return compute(*values)
+        except (TypeError, AttributeError, ValueError) as cause:
+            kinds = " and ".join(map(kind_name, values))
+            raise InputError(f"{name}() does not take {kinds}", "cast its arguments") from cause
+
+    return refusing
 
 
 def _as_double(value: Any) -> Any:
@@ -224,11 +541,52 @@ def _as_decimal(value: Any) -> Any:
     return Decimal(value) if isinstance(value, int) else value
 
 
-_WIDER: dict[Kind | None, Callable[[Any], Any]] = {
-    Kind.DOUBLE: _as_double,
-    Kind.DECIMAL: _as_decimal,
-}
-"""What makes numbers of the wider kinds, by kind."""
+def _fitted(compute: Callable[..., Any], type_: SqlType | None) -> Callable[..., Any]:
+    """Return a calculation whose results are in the range of their type."""
+    if type_ is None or not ((type_.is_whole and type_.bits < 64) or type_.name == "float"):
+        return compute
+    fit = _short if type_.name == "float" else type_.fitted
+
+    def fitted(*values: Any) -> Any:
+        found = compute(*values)
+        return found if found is None else fit(found)
+
+    return fitted
+
+
+def _short(value: Any) -> Any:
+    """Return the nearest float of 32 bits."""
+    try:
+        return struct.unpack("f", struct.pack("f", value))[0]
+    except OverflowError:
+        return value * float("inf")
+
+
+_EXACT: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
+    "+": add, "-": sub, "*": mul, "%": mod,
+}  # fmt: skip
+_DIGITS = 38
+
+
+def _of_decimals(operator: str, type_: SqlType) -> Callable[[Any, Any], Any]:
+    """Return a calculation with decimals, rounded to the type of the result."""
+
+    def compute(a: Any, b: Any) -> Any:
+        if RULES[OPERATORS[operator]].divides and b == 0:
+            raise ArithmeticError(BY_ZERO)
+        a, b = Decimal(a), Decimal(b)
+        if operator == "div":
+            with localcontext(prec=100):
+                return BIGINT.fitted(int(a // b))
+        if operator == "/":
+            with localcontext(prec=_DIGITS + 1, rounding=ROUND_DOWN):
+                found = a / b
+        else:
+            with localcontext(prec=200):
+                found = _EXACT[operator](a, b)
+        return rounded_decimal(found, type_)
+
+    return compute
 
 
 class TimeText(str):
@@ -264,7 +622,7 @@ def _or_null(divide: Callable[..., Any]) -> Callable[..., Any]:
 def _of_times(operator: str, unit: str) -> Callable[..., Any]:
     """Return the function of an operator that is about times."""
     if operator == "datediff":
-        return FUNCTIONS[operator][2]
+        return FUNCTIONS[operator].compute
     return lambda start, end: time_between(unit, start, end)
 
 
@@ -295,7 +653,6 @@ _CALLS_OF_ANY: dict[str, tuple[int, Callable[[tuple[Function, ...]], Function]]]
 """Functions of any number of arguments that NULL does not make NULL, and the least number."""
 
 _CALLS: dict[tuple[str, int], Callable[[tuple[Function, ...]], Function]] = {
-    ("[]", 2): lambda functions: spread(functions, element),
     ("isnan", 1): lambda functions: lambda e: (x := functions[0](e)) is not None and x != x,
     ("nvl2", 3): lambda functions: lambda e: functions[2 if functions[0](e) is None else 1](e),
 }

@@ -8,10 +8,10 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.expressions.evaluator import event_function
-from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes, event_value
+from pyflinkcep.expressions.sql_types import SqlType, aggregate_type
 from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Tree
-from pyflinkcep.expressions.values import Function, TimeText, aggregated, function_of
+from pyflinkcep.expressions.values import Function, TimeText, Typed, aggregated, function_of
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.tree import ALL, FIRST, LAST
@@ -33,15 +33,15 @@ class Returns:
         The query.
     attribute_of : callable
         Returns an attribute of an event.
-    kinds : mapping of str to Kind
-        The kinds of attributes, as far as they are known.
+    types : RowTypes
+        The types of attributes, as far as they are known.
     """
 
     query: Query
     attribute_of: Callable[[Any, str], Any]
-    kinds: Mapping[str, Kind] = attrs.field(factory=dict)
+    types: RowTypes = UNTYPED
     _functions: dict[Tree, Function] = attrs.field(factory=dict, init=False, eq=False, repr=False)
-    _computed: dict[str, Function] = attrs.field(factory=dict, init=False, eq=False, repr=False)
+    _computed: dict[str, Typed] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 
     def keeps(self, match: Match) -> bool:
         """Whether a match satisfies HAVING."""
@@ -69,19 +69,28 @@ class Returns:
         """Return an attribute of an event, or what SQL computes from it."""
         if not is_computed(name):
             return self.attribute_of(event, name)
+        return self._of_sql(name).function(event)
+
+    def _of_sql(self, name: str) -> Typed:
         if name not in self._computed:
-            self._computed[name] = event_function(name)
-        return self._computed[name](event)
+            self._computed[name] = event_value(name, self.types)
+        return self._computed[name]
 
     def _value(self, tree: Tree, events: _Events) -> Any:
         function = self._functions.get(tree)
         if function is None:
-            function = function_of(tree, _leaf, zero_is_null=True, kinds=self._kind)
+            function = function_of(
+                tree, _leaf, zero_is_null=True, types=self._type, zone=self.types.zone
+            )
             self._functions[tree] = function
         return function(events)
 
-    def _kind(self, leaf: Leaf) -> Kind | None:
-        return self.kinds.get(str(leaf.over.attribute))
+    def _type(self, leaf: Leaf) -> SqlType | None:
+        name = leaf.over.attribute
+        own = None
+        if name is not None:
+            own = self._of_sql(name).type if is_computed(name) else self.types.types.get(name)
+        return aggregate_type(leaf.function, own) if isinstance(leaf, Aggregate) else own
 
 
 @attrs.frozen

@@ -279,7 +279,7 @@ class _Conditions:
             self.programs[text] = program
             return condition
         try:
-            return Evaluated(text, event_condition(text))
+            return Evaluated(text, event_condition(text, self.columns.types))
         except CepError as cause:
             raise OnlyByRow from cause
 

@@ -26,6 +26,7 @@ from pyflinkcep.tables.column_match import ColumnMatch
 from pyflinkcep.tables.found_rows import match_times
 from pyflinkcep.tables.measured import all_parts, cause_of, measure_error, measured, type_of
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
+from pyflinkcep.tables.typed_columns import clock_zone
 
 __all__ = ["flink_output"]
 
@@ -120,7 +121,12 @@ class _Output:
         places = dict(zip(wanted, named, strict=True))
         first = integers(found.handles[found.firsts])
         shown = {key: self.rows.column(key).take(first) for key in keys}
-        return pa.table({**shown, **measured(taken, places, read.measures, read.names)})
+        return pa.table(
+            {
+                **shown,
+                **measured(taken, places, read.measures, read.names, clock_zone(self.rows.schema)),
+            }
+        )
 
     def _times(self) -> pa.Array:
         return match_times(self.found, self.matched.times)

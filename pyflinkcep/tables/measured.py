@@ -13,12 +13,14 @@ import pyarrow.compute as pc
 
 from pyflinkcep.engines.rows.folding import fold_function
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
-from pyflinkcep.expressions.evaluator import part_function
+from pyflinkcep.expressions.evaluator import RowTypes, part_value
+from pyflinkcep.expressions.text_values import zone_of
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import LEAF, NUMBER, Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql, listed
+from pyflinkcep.tables.typed_columns import as_column, sql_type
 
 __all__ = ["all_parts", "cause_of", "measure_error", "measured", "type_of"]
 
@@ -81,6 +83,7 @@ def measured(
     values: Mapping[Leaf, str],
     measures: Mapping[str, Expression],
     names: Names,
+    zone: str,
     is_matched: pa.ChunkedArray | None = None,
 ) -> dict[str, pa.ChunkedArray]:
     """
@@ -96,6 +99,8 @@ def measured(
         MEASURES.
     names : Names
         The names of the clause.
+    zone : str
+        The zone of the table's clocks.
     is_matched : pyarrow.ChunkedArray, optional
         Which rows are of a match; the measures of others are NULL.
 
@@ -107,7 +112,7 @@ def measured(
     columns = {}
     for name, expression in measures.items():
         try:
-            column = _value(expression, _values(expression, taken, values))
+            column = _value(expression, _values(expression, taken, values), zone)
         except (OnlyByRow, CepError, ArithmeticError, pa.ArrowException) as cause:
             raise measure_error(names, name, expression)(cause) from cause
         if is_matched is not None:
@@ -155,18 +160,20 @@ def _values(expression: Expression, taken: pa.Table, values: Mapping[Leaf, str])
     return pa.table(columns, names=[f"{LEAF}{number}" for number in range(len(columns))])
 
 
-def _value(expression: Expression, leaves: pa.Table) -> pa.ChunkedArray:
+def _value(expression: Expression, leaves: pa.Table, zone: str) -> pa.ChunkedArray:
     """Return the value of an expression in each row, given those of its leaves."""
     if expression.lone_leaf is not None:
         return leaves.column(0)
     numbers = {leaf: number for number, leaf in enumerate(expression.leaves)}
     sql = expression.sql(lambda leaf: quoted(f"{LEAF}{numbers[leaf]}"))
-    column = RowSql(leaves, [sql]).by_program(sql)
+    column = RowSql(leaves, [sql], zone).by_program(sql)
     if column is not None:
         return column
-    function = part_function(expression.read, expression.syntax, dict(expression.placed))
+    known = {str(number): sql_type(field.type) for number, field in enumerate(leaves.schema)}
+    types = RowTypes(known, zone_of(zone))
+    made = part_value(expression.read, expression.syntax, dict(expression.placed), types)
     rows = zip(*(column.to_pylist() for column in leaves.columns), strict=True)
-    return listed(map(function, rows))
+    return as_column(map(made.function, rows), made.type, zone)
 
 
 def _average(total: pa.ChunkedArray, count: pa.ChunkedArray) -> pa.ChunkedArray:

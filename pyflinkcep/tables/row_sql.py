@@ -10,29 +10,24 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.errors import CepError
-from pyflinkcep.expressions.evaluator import event_function
-from pyflinkcep.expressions.event_arrays import EventTree, Program
+from pyflinkcep.expressions.arrays import Values
+from pyflinkcep.expressions.evaluator import event_value
 from pyflinkcep.expressions.local_match import kind_of_values, machine_value
-from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.tree import Column, Literal, Operation, Tree
+from pyflinkcep.expressions.program import EXACT_DIGITS, Kind
+from pyflinkcep.expressions.sql_types import VOID
+from pyflinkcep.expressions.values import Typed
 from pyflinkcep.tables.order import lazily
 from pyflinkcep.tables.sql_columns import SqlColumns
 from pyflinkcep.tables.stored import FieldSource
-from pyflinkcep.tables.typed_columns import NumberColumn
+from pyflinkcep.tables.typed_columns import (
+    NumberColumn,
+    arrow_type,
+    as_column,
+    clock_zone,
+    row_types,
+)
 
 __all__ = ["OnlyByRow", "RowSql", "listed"]
-
-_TYPES = {
-    Kind.BOOLEAN: pa.bool_(),
-    Kind.BIGINT: pa.int64(),
-    Kind.DOUBLE: pa.float64(),
-    Kind.TIMESTAMP: pa.timestamp("us", "UTC"),
-    Kind.TIMESTAMP_NTZ: pa.timestamp("us"),
-    Kind.DATE: pa.date32(),
-    Kind.INTERVAL: pa.duration("us"),
-}
-_OF_OPERANDS = ("+", "-", "*", "%", "abs", "coalesce", "least", "greatest")
-"""Operations whose whole numbers have the widest type of their operands."""
 
 
 def listed(values: Iterable[Any]) -> pa.ChunkedArray:
@@ -54,6 +49,8 @@ class RowSql:
         The rows.
     texts : iterable of str
         Expressions that will be asked for.
+    zone : str
+        The zone of its clocks, unless a column says it.
 
     Raises
     ------
@@ -61,27 +58,38 @@ class RowSql:
         If one names a column that there is not.
     """
 
-    def __init__(self, table: pa.Table, texts: Iterable[str] = ()) -> None:
+    def __init__(self, table: pa.Table, texts: Iterable[str] = (), zone: str = "") -> None:
         self._table = table
+        self._zone = zone or clock_zone(table.schema)
+        self._types = row_types(table.schema, self._zone)
         known = list(texts)
-        columns = SqlColumns(table, known)
+        columns = SqlColumns(table, known, self._types)
         self._columns = dict.fromkeys(known, columns)
+        self._functions: dict[str, Typed] = {}
         self._listed: dict[str, list[Any]] = {}
 
     def _of(self, sql: str) -> SqlColumns:
         if sql not in self._columns:
-            self._columns[sql] = SqlColumns(self._table, [sql])
+            self._columns[sql] = SqlColumns(self._table, [sql], self._types)
         return self._columns[sql]
+
+    def _function(self, sql: str) -> Typed:
+        if sql not in self._functions:
+            try:
+                self._functions[sql] = event_value(sql, self._types)
+            except CepError as cause:
+                raise OnlyByRow from cause
+        return self._functions[sql]
 
     def kind(self, sql: str) -> Kind | None:
         """Return the type of a part; None if it is always NULL."""
         column = self._of(sql).plain_kind(sql)
         if column is not None:
             return column
-        program = self._of(sql).program(sql, is_condition=False)
-        if program is not None and program.kind is not Kind.STRING:
-            return program.kind
-        return kind_of_values(sql, self._values(sql))
+        type_ = self._function(sql).type
+        if type_ is None or (type_.kind is None and type_ != VOID):
+            return kind_of_values(sql, self._values(sql))
+        return Kind.WIDE_DECIMAL if type_.digits > EXACT_DIGITS else type_.kind
 
     def field(self, sql: str, kind: Kind) -> FieldSource:
         """Return the values of a part."""
@@ -108,8 +116,8 @@ class RowSql:
     def _values(self, sql: str) -> list[Any]:
         """Return the values that Python computes."""
         if sql not in self._listed:
+            function = self._function(sql).function
             try:
-                function = event_function(sql)
                 self._listed[sql] = [function(event) for event in lazily(self._table)]
             except (CepError, ArithmeticError) as cause:
                 raise OnlyByRow from cause
@@ -125,7 +133,12 @@ class RowSql:
             If only Spark can evaluate it, or it fails; the cause says why.
         """
         column = self.by_program(sql)
-        return listed(self._values(sql)) if column is None else column
+        if column is not None:
+            return column
+        try:
+            return as_column(self._values(sql), self._function(sql).type, self._zone)
+        except pa.ArrowException as cause:
+            raise OnlyByRow from cause
 
     def by_program(self, sql: str) -> pa.ChunkedArray | None:
         """Return the values of an expression; None if no program can say it for all rows."""
@@ -134,40 +147,22 @@ class RowSql:
         if column is not None:
             return column
         program = own.program(sql, is_condition=False)
-        if program is None or program.kind not in _TYPES:
+        if program is None or program.kind in (None, Kind.STRING):
             return None
-        return pa.chunked_array([self._computed(sql, program)])
-
-    def _computed(self, sql: str, program: Program) -> pa.Array:
-        values = self._of(sql).values(program)
-        kind = program.kind
-        assert kind is not None
-        mask = None if values.nulls is False else np.array(values.nulls)
-        type_ = _TYPES[kind]
-        data = np.array(values.data)
-        if kind is Kind.BOOLEAN:
-            return pa.array(data.astype(bool), type_, mask=mask)
-        if kind is Kind.DATE:
-            return pa.array(data.astype(np.int32), mask=mask).cast(type_)
-        numbers = pa.array(data.astype(np.float64 if kind is Kind.DOUBLE else np.int64), mask=mask)
-        if kind is Kind.BIGINT:
-            tree = EventTree.of(sql)
-            assert tree is not None
-            narrow = self._whole(tree.tree)
-            return numbers.cast(narrow) if narrow is not None else numbers
-        return numbers if kind is Kind.DOUBLE else numbers.cast(type_)
-
-    def _whole(self, part: Tree) -> pa.DataType | None:
-        """Return the type of whole numbers; None for 64 bits."""
-        if isinstance(part, Column):
-            names = {name.casefold(): name for name in self._table.column_names}
-            type_ = self._table.schema.field(names[str(part.attribute).casefold()]).type
-            return type_ if pa.types.is_signed_integer(type_) else None
-        if isinstance(part, Literal):
-            is_short = isinstance(part.value, int) and -(2**31) <= part.value < 2**31
-            return pa.int32() if is_short and not part.text.upper().endswith("L") else None
-        if not isinstance(part, Operation) or part.operator not in _OF_OPERANDS:
+        of = self._function(sql).type
+        type_ = arrow_type(of, self._zone)
+        if of is None or type_ is None or of.kind is not program.kind:
             return None
-        types = [self._whole(operand) for operand in part.operands]
-        known = [type_ for type_ in types if type_ is not None]
-        return max(known, key=lambda type_: type_.bit_width) if len(known) == len(types) else None
+        return pa.chunked_array([_computed(own.values(program), type_)])
+
+
+def _computed(values: Values, type_: pa.DataType) -> pa.Array:
+    mask = None if values.nulls is False else np.array(values.nulls)
+    data = np.array(values.data)
+    if pa.types.is_boolean(type_):
+        data = data.astype(bool)
+    elif pa.types.is_date(type_):
+        data = data.astype(np.int32)
+    elif not pa.types.is_floating(type_):
+        data = data.astype(np.int64)
+    return pa.array(data, mask=mask).cast(type_)

@@ -32,6 +32,8 @@ from pyflinkcep.engines.queries import (
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import InvalidArgumentError, suggesting
+from pyflinkcep.expressions.evaluator import RowTypes
+from pyflinkcep.expressions.sql_types import of_kind
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.returns import Returns
@@ -185,13 +187,22 @@ def matchSase(
     )
     if _hides_choice(how, asked, evaluation, output):
         positions_of = sorted(positions_of, key=by_last_event)
-    returns = Returns(asked, attribute_of, objects.kinds)
+    returns = Returns(asked, attribute_of, _types(table, objects))
     matches = ((positions, objects.match(positions)) for positions in positions_of)
     return [
         {**_event(asked, objects.table, positions), **returns.row(match)}
         for positions, match in matches
         if returns.keeps(match)
     ]
+
+
+def _types(table: Any, objects: EventObjects) -> RowTypes:
+    """Return the types of attributes: those of a table's columns, or the widest of their kinds."""
+    if table is None:
+        return RowTypes({name: of_kind(kind) for name, kind in objects.kinds.items()})
+    from pyflinkcep.tables.typed_columns import row_types
+
+    return row_types(table.schema)
 
 
 def _compressed(query: Query, objects: EventObjects) -> CompressedMatches | list[dict[str, Any]]:
@@ -220,13 +231,14 @@ def _by_columns(
 ) -> Sequence[dict[str, Any]] | None:
     """Return the matches on a table; None if its events can only be read one by one."""
     from pyflinkcep.tables.query_match import QueryRows
+    from pyflinkcep.tables.typed_columns import row_types
 
     rows = QueryRows.of(table, timestamp, type_, query)
     if rows is None:
         return None
     if query.columns is None and query.having is None and query.event is None:
         return rows.matches(how, output, runs, is_sorted)
-    returns = Returns(query, attribute_of, rows.kinds)
+    returns = Returns(query, attribute_of, row_types(table.schema))
     return [
         {**_event(query, rows.table, positions), **returns.row(match)}
         for positions, match in rows.listed(how, output, runs, is_sorted)

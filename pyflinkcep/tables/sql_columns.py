@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from pyflinkcep.errors import ConditionError, did_you_mean
 from pyflinkcep.expressions.arrays import Array, TextRanks, Values, computed, holding
-from pyflinkcep.expressions.event_arrays import EventTree, Program, never_fails
+from pyflinkcep.expressions.evaluator import RowTypes
+from pyflinkcep.expressions.event_arrays import EventTree, Program, Range, never_fails
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tokens import slip
 from pyflinkcep.expressions.tree import Column
@@ -21,6 +22,7 @@ from pyflinkcep.tables.typed_columns import (
     kind_of,
     numbers,
     ranked,
+    row_types,
 )
 
 __all__ = ["SqlColumns"]
@@ -39,6 +41,8 @@ class SqlColumns:
         The events.
     texts : iterable of str
         The expressions.
+    types : RowTypes, optional
+        The types of the columns, unless those of the table say enough.
 
     Raises
     ------
@@ -46,8 +50,11 @@ class SqlColumns:
         If one names a column that there is not.
     """
 
-    def __init__(self, table: pa.Table, texts: Iterable[str]) -> None:
+    def __init__(
+        self, table: pa.Table, texts: Iterable[str], types: RowTypes | None = None
+    ) -> None:
         self._table = table
+        self.types = row_types(table.schema) if types is None else types
         self._numbers: dict[str, NumberColumn | None] = {}
         self._trees: dict[str, EventTree] = {}
         self._names: dict[str, str] = {}
@@ -77,13 +84,17 @@ class SqlColumns:
         if tree is None or not all(map(self._is_known, tree.columns.values())):
             return None
         found = tree.program(self._kinds, self._ranks, is_condition=is_condition)
-        if found is None:
+        if found is None or not tree.is_plain(self.types, self._range):
             return None
         fields = [self._of(name) for name in found.columns]
         if any(field is None for field in fields):
             return None
         ranges = {place: field.range for place, field in enumerate(fields) if field is not None}
         return found if never_fails(found.code, ranges) else None
+
+    def _range(self, leaf: Column) -> Range:
+        column = self._of(self._names[str(leaf.attribute)])
+        return None if column is None else column.range
 
     def plain_kind(self, text: str) -> Kind | None:
         """Return the type of an expression that is only a column; None for any other."""

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyflinkcep.engines.rows.defines import Defines, error_of
 from pyflinkcep.engines.rows.plan import StandardClause, StandardPlan, read_clause
 from pyflinkcep.engines.rows.successive import Place
-from pyflinkcep.errors import CepError, CepRuntimeError, InputError
+from pyflinkcep.errors import CepError, CepRuntimeError, InputError, NotSupportedError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.interval import standard_window_ms
@@ -33,7 +33,7 @@ from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.tables.measured import all_parts, cause_of, measure_error, measured, type_of
 from pyflinkcep.tables.order import PER_MS, Keys
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
-from pyflinkcep.tables.typed_columns import NumberColumn
+from pyflinkcep.tables.typed_columns import NumberColumn, clock_zone
 from pyflinkcep.tables.values import warn_of_unit
 
 __all__ = ["standard_output", "with_computed"]
@@ -79,7 +79,7 @@ def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
     taken = _matched(rows, columns.table([*first, *rest]), _order(table, clause, names))
     of_values = {leaf: f"{LEAF}{number}" for number, leaf in enumerate(values)}
     is_matched = taken.column(MATCHED) if clause.rows is Rows.WITH_UNMATCHED else None
-    made = measured(taken, of_values, read.measures, names, is_matched)
+    made = measured(taken, of_values, read.measures, names, clock_zone(table.schema), is_matched)
     shown = {name: taken.column(name) for name in first}
     output = {**shown, **made, **{name: taken.column(name) for name in rest}}
     return pa.table(output) if output else taken.select([])  # which keeps the number of rows
@@ -157,11 +157,7 @@ class _Types:
                 try:
                     kind = self.sql.kind(sql)
                 except (OnlyByRow, CepError) as raised:
-                    cause = cause_of(raised)
-                    message = cause.message if isinstance(cause, CepError) else str(cause)
-                    hint = cause.hint if isinstance(cause, CepError) else None
-                    error = error_of(self.names, variable, expression)
-                    raise error(message, hint or "use another expression") from raised
+                    raise _condition_error(self.names, variable, expression, raised) from raised
                 if kind is not None:
                     kinds[sql] = kind
         return kinds
@@ -177,6 +173,18 @@ class _Types:
             raise error_of(self.names, variable, expression)(
                 f"not a condition: expected boolean, got {kind.value}", "compare it with a value"
             )
+
+
+def _condition_error(
+    names: Names, variable: str, expression: Expression, raised: Exception
+) -> CepError:
+    """Return an error about a condition, for a reason in SQL over a row."""
+    cause = cause_of(raised)
+    message = cause.message if isinstance(cause, CepError) else str(cause)
+    hint = cause.hint if isinstance(cause, CepError) else None
+    kind = NotSupportedError if isinstance(cause, NotSupportedError) else InputError
+    error = error_of(names, variable, expression)
+    return error(message, hint or "use another expression", kind)
 
 
 class _Columns:
@@ -203,7 +211,10 @@ class _Columns:
         found = {}
         for number, (sql, kind) in enumerate(self._plan.kinds.items()):
             found[sql] = f"{VALUE}{number}"
-            self.added[found[sql]] = self._machine(sql, kind)
+            try:
+                self.added[found[sql]] = self._machine(sql, kind)
+            except (OnlyByRow, CepError) as cause:
+                raise self._error(sql, cause) from cause
         return found
 
     def _machine(self, sql: str, kind: Kind) -> pa.ChunkedArray:
@@ -224,8 +235,24 @@ class _Columns:
                 error = measure_error(self._read.names, name, self._read.measures[name])
                 raise error(cause) from cause
         for sql in others:
-            self._argument(sql)
+            try:
+                self._argument(sql)
+            except (OnlyByRow, CepError) as cause:
+                raise self._error(sql, cause) from cause
         return self._names
+
+    def _error(self, sql: str, raised: Exception) -> CepError:
+        """Return an error about the condition that needs a value of rows."""
+        read = self._read
+        variable, expression = next(
+            (variable, expression)
+            for variable, expression in read.conditions.items()
+            if sql in read.arguments_of(self._leaves(expression))
+        )
+        return _condition_error(read.names, variable, expression, raised)
+
+    def _leaves(self, expression: Expression) -> list[Leaf]:
+        return [*expression.leaves, *condition_leaves(expression)]
 
     def _argument(self, sql: str) -> str:
         if sql not in self._names:

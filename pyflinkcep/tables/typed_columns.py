@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import attrs
 import numpy as np
@@ -11,14 +12,132 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.expressions.arrays import Array, TextRanks, Values
+from pyflinkcep.expressions.evaluator import RowTypes
 from pyflinkcep.expressions.event_arrays import Range
 from pyflinkcep.expressions.program import EXACT_DIGITS, Kind, Type
+from pyflinkcep.expressions.sql_types import (
+    ARRAY,
+    BINARY,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    FLOAT,
+    INTERVAL,
+    MAP,
+    STRING,
+    STRUCT,
+    TIMESTAMP,
+    TIMESTAMP_NTZ,
+    VOID,
+    SqlType,
+)
+from pyflinkcep.expressions.text_values import zone_of
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers
 
-__all__ = ["NumberColumn", "is_exact", "kind_of", "numbers", "ranked"]
+__all__ = [
+    "NumberColumn",
+    "arrow_type",
+    "as_column",
+    "clock_zone",
+    "is_exact",
+    "kind_of",
+    "numbers",
+    "ranked",
+    "row_types",
+    "sql_type",
+]
 
 _US = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
+
+
+_WHOLE = {
+    pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint",
+    pa.uint8(): "smallint", pa.uint16(): "int", pa.uint32(): "bigint",
+}  # fmt: skip
+_ARROW = {
+    "void": pa.null(), "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(),
+    "int": pa.int32(), "bigint": pa.int64(), "float": pa.float32(), "double": pa.float64(),
+    "string": pa.string(), "binary": pa.binary(), "date": pa.date32(),
+    "timestamp_ntz": pa.timestamp("us"), "interval": pa.duration("us"),
+    "interval day": pa.duration("us"),
+}  # fmt: skip
+_MOST_DIGITS = 38
+
+
+def sql_type(type_: pa.DataType) -> SqlType | None:
+    """Return the type that Spark gives a column; None for one that it lacks."""
+    if type_ in _WHOLE:
+        return SqlType(_WHOLE[type_])
+    if pa.types.is_timestamp(type_):
+        return TIMESTAMP if type_.tz else TIMESTAMP_NTZ
+    if pa.types.is_decimal(type_):
+        is_short = 0 <= type_.scale <= type_.precision <= _MOST_DIGITS
+        return SqlType("decimal", type_.precision, type_.scale) if is_short else None
+    if pa.types.is_map(type_):
+        return SqlType(MAP, inner=(sql_type(type_.key_type), sql_type(type_.item_type)))
+    if (
+        pa.types.is_list(type_)
+        or pa.types.is_large_list(type_)
+        or pa.types.is_fixed_size_list(type_)
+    ):
+        return SqlType(ARRAY, inner=(sql_type(type_.value_type),))
+    if pa.types.is_struct(type_):
+        own = [type_.field(place) for place in range(type_.num_fields)]
+        inner = tuple(sql_type(field.type) for field in own)
+        return SqlType(STRUCT, inner=inner, fields=tuple(field.name for field in own))
+    return next((found for is_one, found in _OTHERS if is_one(type_)), None)
+
+
+_OTHERS: tuple[tuple[Callable[[pa.DataType], bool], SqlType], ...] = (
+    (pa.types.is_boolean, BOOLEAN), (pa.types.is_float64, DOUBLE), (pa.types.is_floating, FLOAT),
+    (lambda type_: _is_text(type_), STRING), (pa.types.is_date, DATE),
+    (pa.types.is_duration, INTERVAL), (pa.types.is_null, VOID), (pa.types.is_binary, BINARY),
+    (pa.types.is_large_binary, BINARY),
+)  # fmt: skip
+
+
+def arrow_type(type_: SqlType | None, zone: str) -> pa.DataType | None:
+    """Return the type of columns of values; None if it is not known."""
+    if type_ is None:
+        return None
+    if type_ == TIMESTAMP:
+        return pa.timestamp("us", zone)
+    if type_.name == "decimal":
+        return pa.decimal128(type_.digits, type_.scale) if type_.digits else None
+    inner = [arrow_type(part, zone) for part in type_.inner]
+    if None in inner:
+        return None
+    if type_.name == ARRAY:
+        return pa.list_(inner[0])
+    if type_.name == MAP:
+        return pa.map_(*inner)
+    if type_.name == STRUCT:
+        return pa.struct(list(zip(type_.fields, inner, strict=True)))
+    return _ARROW.get(type_.name)
+
+
+def clock_zone(schema: pa.Schema) -> str:
+    """Return the zone of a table: that of its first column that has one, otherwise UTC."""
+    zones = (field.type.tz for field in schema if pa.types.is_timestamp(field.type))
+    return next((zone for zone in zones if zone), "UTC")
+
+
+def row_types(schema: pa.Schema, zone: str = "") -> RowTypes:
+    """Return the types of a table's columns."""
+    types = {field.name: sql_type(field.type) for field in schema}
+    return RowTypes(types, zone_of(zone or clock_zone(schema)))
+
+
+def as_column(values: Iterable[Any], type_: SqlType | None, zone: str) -> pa.ChunkedArray:
+    """Return values of Python as a column: of their type, if it is known."""
+    listed = list(values)
+    if type_ is not None and type_.name == MAP:
+        listed = [value if value is None else list(value.items()) for value in listed]
+    own = arrow_type(type_, zone)
+    if own is not None and pa.types.is_floating(own):
+        listed = [None if value is None else float(value) for value in listed]
+    return pa.chunked_array([pa.array(listed, own, from_pandas=False)])
 
 
 def kind_of(type_: pa.DataType) -> Kind | None:

@@ -18,9 +18,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pyflinkcep.expressions.casts import cast_type
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.rules import CASTS
+from pyflinkcep.expressions.sql_types import cast_type
 from pyflinkcep.spark.plan.kinds import common_kind
 from pyflinkcep.spark.plan.portable.times import since_epoch
 from pyflinkcep.spark.plan.portable.values import (
@@ -152,7 +152,8 @@ def _type_of(written: str) -> DataType | None:
         return DecimalType(known.digits, known.scale)
     if known.kind is Kind.DOUBLE:
         return FLOAT if known.bits == 32 else DOUBLE
-    return _WHOLE[known.bits] if known.kind is Kind.BIGINT else _TYPES[known.kind]
+    assert known.kind is not None
+    return _WHOLE[known.bits] if known.is_whole else _TYPES[known.kind]
 
 
 def _check(value: Value, type_: DataType, setting: Setting, what: str) -> None:

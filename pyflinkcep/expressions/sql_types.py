@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The types of SQL: by name, beside each other, and of what operators give."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
+from typing import Any
+
+import attrs
+
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.tree import Call, Interval, Literal, Moment, Operation, Tree
+
+__all__ = [
+    "ARRAY",
+    "BIGINT",
+    "BINARY",
+    "BOOLEAN",
+    "DATE",
+    "DOUBLE",
+    "FLOAT",
+    "INT",
+    "INTERVAL",
+    "MAP",
+    "STRING",
+    "STRUCT",
+    "TIMESTAMP",
+    "TIMESTAMP_NTZ",
+    "VOID",
+    "SqlType",
+    "TypeOf",
+    "aggregate_type",
+    "alternatives",
+    "array_of",
+    "cast_type",
+    "common_type",
+    "decimal_of",
+    "literal_type",
+    "of_kind",
+    "operation_type",
+    "wider",
+]
+
+_NAME = re.compile(r"([a-z_]+)(?:\((\d+)(?:,(\d+))?\))?")
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+_ALIASES = {
+    "byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float",
+    "dec": "decimal", "numeric": "decimal", "timestamp_ltz": "timestamp", "bool": "boolean",
+}  # fmt: skip
+_KINDS = {
+    **dict.fromkeys(_BITS, Kind.BIGINT),
+    "float": Kind.DOUBLE, "double": Kind.DOUBLE, "decimal": Kind.DECIMAL,
+    "timestamp": Kind.TIMESTAMP, "timestamp_ntz": Kind.TIMESTAMP_NTZ, "date": Kind.DATE,
+    "boolean": Kind.BOOLEAN, "string": Kind.STRING,
+    "interval day": Kind.INTERVAL, "interval": Kind.INTERVAL,
+}  # fmt: skip
+_MOST_DIGITS = 38
+
+
+@attrs.frozen
+class SqlType:
+    """
+    A type of values.
+
+    Attributes
+    ----------
+    name : str
+        Its name without parameters, such as ``int``, ``decimal``, ``interval day`` or ``array``.
+    digits, scale : int
+        The digits of a decimal, and how many of them are after the point; 0 digits if unknown.
+    inner : tuple of SqlType or None
+        The types of elements, of key and value, or of fields, as far as they are known.
+    fields : tuple of str
+        The names of the fields of a struct.
+    """
+
+    name: str
+    digits: int = 0
+    scale: int = 0
+    inner: tuple[SqlType | None, ...] = ()
+    fields: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> Kind | None:
+        """What programs call it; None for a type that they lack."""
+        return _KINDS.get(self.name)
+
+    @property
+    def bits(self) -> int:
+        """The size of a whole number or float; 0 for other types."""
+        return {**_BITS, "float": 32, "double": 64}.get(self.name, 0)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its values are whole numbers."""
+        return self.name in _BITS
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its values are numbers."""
+        return self.name in _BITS or self.name in ("float", "double", "decimal")
+
+    @property
+    def is_time(self) -> bool:
+        """Whether its values are dates or timestamps."""
+        return self.name in ("date", "timestamp", "timestamp_ntz")
+
+    def fitted(self, value: Any) -> Any:
+        """Return a whole number; raise ArithmeticError if it is out of range."""
+        if -(1 << self.bits - 1) <= value < 1 << self.bits - 1:
+            return value
+        raise ArithmeticError(f"overflow: the result does not fit {self.name}")
+
+
+VOID, BOOLEAN, STRING, BINARY = map(SqlType, ("void", "boolean", "string", "binary"))
+INT, BIGINT, FLOAT, DOUBLE = map(SqlType, ("int", "bigint", "float", "double"))
+DATE, TIMESTAMP, TIMESTAMP_NTZ = map(SqlType, ("date", "timestamp", "timestamp_ntz"))
+DAYS, INTERVAL = SqlType("interval day"), SqlType("interval")
+ARRAY, MAP, STRUCT = "array", "map", "struct"
+"""The names of the types of collections."""
+
+_WHOLE = tuple(map(SqlType, _BITS))
+
+TypeOf = Callable[[Tree], SqlType | None]
+"""Returns the type of a part; None if it is unknown."""
+
+
+def array_of(element: SqlType | None) -> SqlType:
+    """Return the type of arrays."""
+    return SqlType(ARRAY, inner=(element,))
+
+
+def cast_type(written: str) -> SqlType | None:
+    """
+    Return a type as users write it; None for one of which Spark alone has values.
+
+    Examples
+    --------
+    >>> cast_type("DECIMAL(5, 2)").scale, cast_type("long").name
+    (2, 'bigint')
+    """
+    found = _NAME.fullmatch(written.lower().replace(" ", ""))
+    name = "" if found is None else _ALIASES.get(found[1], found[1])
+    if (
+        found is None
+        or name not in _KINDS
+        or name == "interval"
+        or (found[2] and name != "decimal")
+    ):
+        return None
+    return (
+        SqlType(name, int(found[2] or 10), int(found[3] or 0))
+        if name == "decimal"
+        else SqlType(name)
+    )
+
+
+def of_kind(kind: Kind | None) -> SqlType | None:
+    """Return the widest type of a kind; of decimals it does not say the digits."""
+    if kind in (Kind.DECIMAL, Kind.WIDE_DECIMAL):
+        return SqlType("decimal")
+    names = (
+        "bigint", "double", "timestamp", "timestamp_ntz", "date", "boolean", "string", "interval",
+    )  # fmt: skip
+    return next((SqlType(name) for name in names if _KINDS[name] is kind), None)
+
+
+def aggregate_type(function: str, of: SqlType | None) -> SqlType | None:
+    """Return the type of an aggregate of values."""
+    if function in ("count", "avg", "stddev"):
+        is_decimal = function == "avg" and of is not None and of.name == "decimal"
+        return BIGINT if function == "count" else None if is_decimal else DOUBLE
+    if function != "sum" or of is None:
+        return of
+    if of.name == "decimal":
+        return decimal_of(of.digits + 10, of.scale) if of.digits else of
+    return BIGINT if of.is_whole else DOUBLE
+
+
+def decimal_of(digits: int, scale: int) -> SqlType:
+    """Return the type of decimals, with as much of a scale as 38 digits allow."""
+    if digits <= _MOST_DIGITS:
+        return SqlType("decimal", digits, scale)
+    whole = digits - scale
+    return SqlType("decimal", _MOST_DIGITS, max(_MOST_DIGITS - whole, min(scale, 6)))
+
+
+def literal_type(literal: Literal) -> SqlType | None:
+    """Return the type of a literal."""
+    value, suffix = literal.value, literal.text[-1:].upper()
+    if value is None or isinstance(value, bool | str):
+        return VOID if value is None else BOOLEAN if isinstance(value, bool) else STRING
+    if isinstance(value, int):
+        if suffix in ("Y", "S", "L"):
+            return {"Y": _WHOLE[0], "S": _WHOLE[1], "L": BIGINT}[suffix]
+        return INT if -(1 << 31) <= value < 1 << 31 else BIGINT
+    if isinstance(value, float):
+        return FLOAT if suffix == "F" and "x" not in literal.text.lower() else DOUBLE
+    if isinstance(value, Decimal):
+        return _of_decimal(value)
+    if isinstance(value, Interval):
+        parts = re.search(r"hour|minute|second|:", literal.text, re.IGNORECASE)
+        return INTERVAL if parts or not literal.text else DAYS
+    return DATE if isinstance(value, Moment) and value.is_date else None
+
+
+def _of_decimal(value: Decimal) -> SqlType:
+    _, digits, exponent = value.as_tuple()
+    assert isinstance(exponent, int)
+    scale = max(0, -exponent)
+    return SqlType("decimal", max(len(digits) + max(0, exponent), scale), scale)
+
+
+# --- what values have in common
+
+
+def common_type(a: SqlType | None, b: SqlType | None) -> SqlType | None:
+    """
+    Return the type that two values have beside each other; None if there is none, or not known.
+
+    Examples
+    --------
+    >>> common_type(INT, STRING).name, common_type(DATE, TIMESTAMP).name, common_type(INT, DATE)
+    ('bigint', 'timestamp', None)
+    """
+    if a is None or b is None or a == b:
+        return a if a == b else None
+    if VOID in (a, b):
+        return b if a == VOID else a
+    if a.is_number and b.is_number:
+        return _common_number(a, b)
+    if STRING in (a, b):
+        other = b if a == STRING else a
+        if other.is_number:
+            return BIGINT if other.is_whole else DOUBLE
+        return other if other.is_time or other == BOOLEAN else None
+    if a.is_time and b.is_time:
+        return TIMESTAMP if TIMESTAMP in (a, b) else TIMESTAMP_NTZ
+    if {a, b} == {DAYS, INTERVAL}:
+        return INTERVAL
+    if a.name == b.name and len(a.inner) == len(b.inner) and a.fields == b.fields:
+        pairs = [common_type(*pair) for pair in zip(a.inner, b.inner, strict=True)]
+        return None if None in pairs else SqlType(a.name, inner=tuple(pairs), fields=a.fields)
+    return None
+
+
+def _common_number(a: SqlType, b: SqlType) -> SqlType | None:
+    if a.is_whole and b.is_whole:
+        return max(a, b, key=lambda type_: type_.bits)
+    if a.name in ("float", "double") or b.name in ("float", "double"):
+        return DOUBLE
+    a, b = as_decimal(a), as_decimal(b)
+    if not a.digits or not b.digits:
+        return SqlType("decimal")
+    scale = max(a.scale, b.scale)
+    return decimal_of(max(a.digits - a.scale, b.digits - b.scale) + scale, scale)
+
+
+def as_decimal(type_: SqlType) -> SqlType:
+    """Return the type of decimals that whole numbers become."""
+    return SqlType("decimal", _DIGITS[type_.name], 0) if type_.is_whole else type_
+
+
+def wider(types: Iterable[SqlType | None]) -> SqlType | None:
+    """Return the type that all values have beside each other; a double if one certainly is."""
+    found = list(types)
+    numbers = [type_ for type_ in found if type_ is None or type_.is_number or type_ == VOID]
+    if DOUBLE in found and len(numbers) == len(found):
+        return DOUBLE
+    if None in found and len(numbers) == len(found):
+        return next((SqlType("decimal") for type_ in found if type_ and type_.digits), None)
+    common: SqlType | None = VOID if found else None
+    for type_ in found:
+        common = common_type(common, type_)
+    return common
+
+
+# --- operators
+
+_TRUTHS = {
+    "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "is null", "is not null", "like",
+    "in", "startswith",
+}  # fmt: skip
+_DOUBLES = ("sqrt", "power", "sign")
+
+
+def operation_type(part: Operation, types: Sequence[SqlType | None]) -> SqlType | None:
+    """Return the type of the value of an operation; None if it is not known."""
+    operator = part.operator
+    if operator in _TRUTHS:
+        return BOOLEAN
+    if operator in _DOUBLES:
+        return DOUBLE
+    if operator == "||":
+        is_array = any(type_ is not None and type_.name == ARRAY for type_ in types)
+        return wider(types) if is_array else STRING
+    if operator in ("timestampdiff", "datediff"):
+        return BIGINT if operator == "timestampdiff" else INT
+    choices = alternatives(part)
+    if choices:
+        places = {id(choice): type_ for choice, type_ in zip(part.operands, types, strict=True)}
+        return wider([places[id(choice)] for choice in choices])
+    first = types[0]
+    if operator in ("neg", "abs"):
+        return DOUBLE if first == STRING else first
+    if operator in ("floor", "ceil"):
+        return _whole_type(first)
+    if operator == "round":
+        digits = part.operands[1] if len(part.operands) > 1 else Literal(0)
+        return rounded_type(first, digits)
+    return _arithmetic_type(operator, part.operands, types)
+
+
+def _whole_type(of: SqlType | None) -> SqlType | None:
+    if of is None or of.name != "decimal":
+        return None if of is None else BIGINT
+    return SqlType("decimal", of.digits - of.scale + min(of.scale, 1), 0) if of.digits else of
+
+
+def rounded_type(of: SqlType | None, digits: Tree) -> SqlType | None:
+    """Return the type of a rounded number."""
+    if of is None or of.name != "decimal":
+        return DOUBLE if of == STRING else of
+    if not of.digits or not isinstance(digits, Literal) or not isinstance(digits.value, int):
+        return SqlType("decimal")
+    before = of.digits - of.scale + 1
+    if digits.value < 0:
+        return decimal_of(max(before, -digits.value + 1), 0)
+    scale = min(of.scale, digits.value)
+    return decimal_of(before + scale, scale)
+
+
+def _arithmetic_type(
+    operator: str, operands: Sequence[Tree], types: Sequence[SqlType | None]
+) -> SqlType | None:
+    a, b = types
+    if a is None or b is None:
+        return DOUBLE if DOUBLE in types and operator != "div" else None
+    if operator == "div":
+        return BIGINT
+    if VOID in (a, b):
+        a, b = (b, b) if a == VOID else (a, a)
+    if STRING in (a, b) and (a.is_number or b.is_number):
+        common = common_type(a, b)
+        return DOUBLE if operator == "/" else common
+    if not a.is_number or not b.is_number:
+        return _type_of_times(operator, a, b)
+    common = common_type(a, b)
+    if common is not None and common.name == "decimal":
+        pairs = zip(operands, (a, b), strict=True)
+        return _decimal_type(operator, *(_beside_decimal(*pair) for pair in pairs))
+    return DOUBLE if operator == "/" else common
+
+
+def _beside_decimal(part: Tree, type_: SqlType) -> SqlType:
+    """Return the decimal that an operand is; a literal has the digits that it needs."""
+    if type_.is_whole and isinstance(part, Literal) and isinstance(part.value, int):
+        return _of_decimal(Decimal(part.value))
+    return as_decimal(type_)
+
+
+def _decimal_type(operator: str, a: SqlType, b: SqlType) -> SqlType:
+    if not a.digits or not b.digits:
+        return SqlType("decimal")
+    scale, before = max(a.scale, b.scale), max(a.digits - a.scale, b.digits - b.scale)
+    if operator in ("+", "-"):
+        return decimal_of(before + scale + 1, scale)
+    if operator == "*":
+        return decimal_of(a.digits + b.digits + 1, a.scale + b.scale)
+    if operator == "/":
+        scale = max(6, a.scale + b.digits + 1)
+        return decimal_of(a.digits - a.scale + b.scale + scale, scale)
+    return decimal_of(min(a.digits - a.scale, b.digits - b.scale) + scale, scale)
+
+
+def _type_of_times(operator: str, a: SqlType, b: SqlType) -> SqlType | None:
+    if DATE in (a, b) and (a.is_whole or b.is_whole):
+        return DATE if operator == "+" or (operator == "-" and a == DATE) else None
+    a_length, b_length = a in (DAYS, INTERVAL), b in (DAYS, INTERVAL)
+    if operator == "-" and (a.is_time or b.is_time) and not b_length:
+        return DAYS if a == b == DATE or {a, b} == {DATE, STRING} else INTERVAL
+    if a_length and b_length:
+        return common_type(a, b)
+    if operator in ("+", "-") and (a_length or b_length):
+        time, length = (b, a) if a_length else (a, b)
+        if time == DATE:
+            return DATE if length == DAYS else TIMESTAMP
+        return time if time.is_time else None
+    return INTERVAL if a_length or b_length else None
+
+
+def alternatives(tree: Tree) -> tuple[Tree, ...]:
+    """Return the parts of which one is the value of a choice; none if it is something else."""
+    if isinstance(tree, Call):
+        return tree.operands[1:] if tree.function == "nvl2" else ()
+    if not isinstance(tree, Operation):
+        return ()
+    if tree.operator in ("coalesce", "greatest", "least"):
+        return tree.operands
+    if tree.operator != "case":
+        return ()
+    pairs = len(tree.operands) // 2
+    return (*tree.operands[1 : 2 * pairs : 2], *tree.operands[2 * pairs :])
