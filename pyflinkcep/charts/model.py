@@ -64,7 +64,7 @@ class Chart(Picture):
             import altair
         except ImportError as cause:
             raise NotSupportedError(
-                "altair() without the package altair",
+                "altair() needs the package altair",
                 "pip install 'pyflinkcep[charts]'; chart.svg and chart.spec need no package",
             ) from cause
         return altair.Chart.from_dict(_harmless(self.spec))

@@ -94,7 +94,8 @@ def chosen(
     if evaluation == "auto" and query.form is Form.SEQ and output == "all":
         return Evaluation(AUTOMATON, "maxPartialMatches bounds its runs")
     raise NotSupportedError(
-        f"maxPartialMatches with {how.name} ({how.reason}), which keeps no partial matches",
+        f"maxPartialMatches is not available with {how.name} ({how.reason}), which keeps no "
+        "partial matches",
         'leave it out; only "nfa", which lists all matches of a SEQ, has a bound',
     )
 
@@ -112,23 +113,23 @@ def _evaluation(query: Query, evaluation: str, output: str) -> Evaluation:
         return _automatic(query, output)
     if query.form is Form.LIST and evaluation != EVENT_LISTS:
         raise NotSupportedError(
-            f'evaluation="{evaluation}" with a pattern of elements with ;',
+            f'evaluation="{evaluation}" does not support a pattern of elements with ;',
             'use "eventLists", the only one that answers it',
         )
     if evaluation == EVENT_LISTS and query.most_events is not None:
         raise NotSupportedError(
-            'evaluation="eventLists" with WITHIN … EVENTS, whose window is not of time',
+            'evaluation="eventLists" does not support WITHIN … EVENTS, whose window is not of time',
             'use "nfa" or "backtracking"',
         )
     unlisted = _unlisted(query)
     if evaluation == EVENT_LISTS and unlisted:
         raise NotSupportedError(
-            f'evaluation="{evaluation}" with {unlisted} of several events',
+            f'evaluation="{evaluation}" does not support {unlisted} of several events',
             'use "nfa" or "backtracking", which answer every SEQ',
         )
     if query.form is Form.SEQ and evaluation == EVENT_LISTS and not _is_chain(query):
         raise NotSupportedError(
-            'evaluation="eventLists" with loops or a strategy other than skip_till_any_match',
+            'evaluation="eventLists" supports no loops, and no strategy but skip_till_any_match',
             'use "nfa" or "backtracking", which answer every SEQ',
         )
     if evaluation == AUTOMATON and output != "all":
@@ -150,7 +151,7 @@ def chosen_for_compressed(query: Query, evaluation: str = "auto") -> Evaluation:
     own = AUTOMATON if query.form is Form.SEQ else EVENT_LISTS
     if chosen(query, evaluation).name != own and evaluation != "auto":
         raise NotSupportedError(
-            f'compressed matches with evaluation="{evaluation}", which lists them',
+            f'evaluation="{evaluation}" lists matches, and cannot compress them',
             f'leave evaluation out, or use "{own}"',
         )
     return Evaluation(own, "compressed")

@@ -128,7 +128,7 @@ def _listen(spark: SparkSession, listener: StreamingQueryListener) -> None:
     adding.join()
     if refused:
         raise NotSupportedError(
-            f"Monitor of a session that does not tell of streams: {refused[0]}",
+            f"Monitor needs a session that tells of streams: {refused[0]}",
             "pass a session of Spark that is not stopped; Sail runs bounded jobs only",
         )
 

@@ -104,7 +104,9 @@ def _checked(modes: Any) -> list[str]:
     given = list(modes) if isinstance(modes, list | tuple | set | frozenset) else [modes]
     for mode in given:
         if isinstance(mode, str) and mode in _OTHERS:
-            raise NotSupportedError(f"windowFunnel: the mode {mode!r}", _OTHERS[mode])
+            raise NotSupportedError(
+                f"windowFunnel does not support the mode {mode!r}", _OTHERS[mode]
+            )
         if mode not in (_ONCE, _INCREASE):
             known = [_ONCE, _INCREASE, *_OTHERS]
             hint = did_you_mean(str(mode), known, f"write one of {_ONCE!r} and {_INCREASE!r}")

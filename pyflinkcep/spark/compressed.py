@@ -89,7 +89,8 @@ class CompressedStream:
         """
         if self._is_stream:
             raise NotSupportedError(
-                "count() on a stream, which never ends", 'use aggregate("count(*)")'
+                "count() is not available on a stream, which never ends",
+                'use aggregate("count(*)")',
             )
         rows = self._totals(()).select(COUNT_TEXT).collect()
         return sum(int(row[0]) for row in rows)
@@ -184,7 +185,9 @@ class CompressedStream:
             listed = self._bounded(self._matches.matches(limit))
             return listed if limit is None else changed(listed, lambda rows: rows.limit(limit))
         if limit is not None:
-            raise NotSupportedError("unpack(limit) on a stream", "leave the limit out")
+            raise NotSupportedError(
+                "unpack(limit) is not available on a stream", "leave the limit out"
+            )
         return self._started(self._matches.stream_of_matches())
 
     def toDF(self) -> CepDataFrame:

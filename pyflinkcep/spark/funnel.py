@@ -77,7 +77,7 @@ class CountedMatches(ExplainedMatches):
         settings = FunnelSettings.of("funnel", by, quantiles)
         if self._dataframe.isStreaming:
             raise NotSupportedError(
-                "funnel() on a stream, which never ends",
+                "funnel() is not available on a stream, which never ends",
                 "write reached(), whose rows a window of time counts: "
                 "found.reached().groupBy(window('stageTimestamp', '1 hour'), 'stage').count()",
             )

@@ -330,7 +330,7 @@ class PatternStream(CountedMatches):
         """
         if self._evaluation == EVENT_LISTS:
             raise NotSupportedError(
-                'compressed matches with evaluation="eventLists", which lists them',
+                'evaluation="eventLists" lists matches, and cannot compress them',
                 'leave evaluation out, or use "nfa"',
             )
         if self._limit is not None:

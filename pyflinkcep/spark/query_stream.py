@@ -82,7 +82,7 @@ class QueryStream(SideOutputs):
         """Return the query on the events of the one before THEN."""
         if self._dataframe.isStreaming:
             raise NotSupportedError(
-                "a query with THEN on a stream",
+                "a query with THEN is not available on a stream",
                 "run them one after another: CEP.pattern(first.toDF().withEventTime("
                 f'"{EVENT_TIME}"), second)',
             )
@@ -252,11 +252,13 @@ class QueryStream(SideOutputs):
         refuse_totals(self._query, "a function of each match")
         if self._query.having is not None:
             raise NotSupportedError(
-                "HAVING with a function of the match", "filter in the function, or use toDF()"
+                "HAVING does not apply to a function of the match",
+                "filter in the function, or use toDF()",
             )
         if isinstance(function, TimedOutPartialMatchHandler):
             raise NotSupportedError(
-                "a query with processTimedOutMatch: queries report no timed-out partial matches",
+                "processTimedOutMatch does not apply to a query: queries report no timed-out "
+                "partial matches",
                 "write a Pattern with within(timedelta(...)), or leave the method out",
             )
         how = self._how()
@@ -312,7 +314,7 @@ class QueryStream(SideOutputs):
         """
         if (problem := self._analysed.why_no_pattern) is not None:
             raise NotSupportedError(
-                f"whyNot() of a query that is no pattern: {problem}",
+                f"whyNot() needs a query that is a pattern: {problem}",
                 "ask a part of it that is one, or explain(), which says how the query runs",
             )
         return self._pattern().whyNot(key, maxEvents)
@@ -335,7 +337,7 @@ class QueryStream(SideOutputs):
             return matches
         if len(matches.outputs) > 1:
             raise NotSupportedError(
-                "RETURN or HAVING with a side output",
+                "RETURN and HAVING do not support a side output",
                 "leave them out of the query and use select() or flatSelect()",
             )
         return changed(matches, lambda rows: returned(query, rows))

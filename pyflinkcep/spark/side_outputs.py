@@ -152,7 +152,8 @@ class SideOutputs:
         for method, tag in tags.items():
             if tag is not None:
                 raise NotSupportedError(
-                    f"{what} with {method}(), whose events would not be in its result",
+                    f"{what} cannot be combined with {method}(), whose events would not be in its "
+                    "result",
                     f"leave {method}() out: the progress of a stream counts these events; or take "
                     "them from toDF() of the same pattern or query without RETURN",
                 )

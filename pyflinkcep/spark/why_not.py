@@ -62,7 +62,7 @@ class ExplainedMatches(SideOutputs):
         """
         if self._dataframe.isStreaming:
             raise NotSupportedError(
-                "whyNot() on a stream, whose events are gone when it is asked",
+                "whyNot() is not available on a stream, whose events are gone when it is asked",
                 "ask waiting(checkpointLocation), which shows what waits for what; or whyNot() on "
                 "a bounded DataFrame of the same events",
             )
@@ -117,7 +117,8 @@ class ExplainedMatches(SideOutputs):
         """
         if not self._dataframe.isStreaming:
             raise NotSupportedError(
-                "waiting() on a bounded DataFrame", "write whyNot(), which looks at all events"
+                "waiting() needs a stream, got a bounded DataFrame",
+                "write whyNot(), which looks at all events",
             )
         return waiting(self._job(timeout_handling=False), checkpointLocation, operatorId)
 

@@ -136,7 +136,8 @@ def match(
     delay = None if delayThreshold is None else delay_ms(delayThreshold)
     if evaluation == EVENT_LISTS and limit is not None:
         raise NotSupportedError(
-            'maxPartialMatches with evaluation="eventLists", which keeps no partial matches',
+            'maxPartialMatches is not available with evaluation="eventLists", which keeps no '
+            "partial matches",
             'leave it out, or write evaluation="nfa"',
         )
     table, rest = table_or_rest(events)
@@ -195,7 +196,7 @@ def _by_lists(
 ) -> Matches[Any]:
     if delay is not None:
         raise NotSupportedError(
-            'delayThreshold with evaluation="eventLists"', 'write evaluation="nfa"'
+            'delayThreshold is not available with evaluation="eventLists"', 'write evaluation="nfa"'
         )
     exact = _exact_times(given, timestamp)
     key_of = (lambda _: None) if key is None else key_getter(key)

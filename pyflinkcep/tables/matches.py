@@ -110,7 +110,8 @@ class Matches(Sequence[dict[str, list[EventT]]]):
         """The partial matches that timed out."""
         if not self._has_timeouts:
             raise NotSupportedError(
-                'timeouts of match(…, evaluation="eventLists")', 'write evaluation="nfa"'
+                'timeouts are not available from match(…, evaluation="eventLists")',
+                'write evaluation="nfa"',
             )
         if self._timeouts is None:
             self._timeouts = [] if self._lookup is None else self._lookup.timeouts()
@@ -186,7 +187,7 @@ class Matches(Sequence[dict[str, list[EventT]]]):
         """
         if self._lookup is None:
             raise NotSupportedError(
-                "toArrow() of matches of events that are not in columns",
+                "toArrow() needs events in columns",
                 "pass the events as a table: Arrow, pandas, polars or columns by name",
             )
         return self._lookup.arrow()

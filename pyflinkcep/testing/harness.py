@@ -229,7 +229,7 @@ class OperatorTestHarness:
         self._check_open()
         if not self._operator.operator.processing_time:
             raise NotSupportedError(
-                "setProcessingTime() on a harness in event time",
+                "setProcessingTime() needs a harness in processing time",
                 "write OperatorTestHarness(pattern, processingTime=True), or processWatermark()",
             )
         self._operator.advance_watermark(watermark(timestamp))

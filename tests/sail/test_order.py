@@ -74,7 +74,7 @@ def test_what_needs_spark(spark: SparkSession) -> None:
 
     with pytest.raises(NotSupportedError, match=r"deals partitions out anew"):
         CEP.pattern(keyBy(bounded, "type", partitioned=True), PATTERN).inEventTime("ts").toDF()
-    with pytest.raises(NotSupportedError, match=r"a stream on Sail .*bounded jobs only"):
+    with pytest.raises(NotSupportedError, match=r"Sail .*runs bounded jobs only"):
         CEP.pattern(stream, Pattern.begin("a")).inProcessingTime().toDF()
-    with pytest.raises(NotSupportedError, match="withWatermark on an engine"):
+    with pytest.raises(NotSupportedError, match="withWatermark needs an engine"):
         keyBy(stream.withWatermark("timestamp", "1 second"), "value")

@@ -215,7 +215,9 @@ def test_refused_patterns(frame: DataFrame) -> None:
 
     with pytest.raises(MalformedPatternException, match="NotFollowedBy is not supported"):
         on(frame, endless).toDF()
-    with pytest.raises(NotSupportedError, match="pattern a ⇒ b: processing time on a bounded"):
+    with pytest.raises(
+        NotSupportedError, match="pattern a ⇒ b: processing time is not available on a bounded"
+    ):
         CEP.pattern(frame, a_then_b()).inProcessingTime().toDF()
 
 

@@ -95,7 +95,7 @@ def test_flush_after_an_operator_that_holds_rows_is_refused(
     distinct = alone(table).toDF().dropDuplicates(["user", "matchTimestamp"])
     pair = Pattern.begin("p").next("q")
 
-    with pytest.raises(NotSupportedError, match="flush with the operator Aggregate of Spark"):
+    with pytest.raises(NotSupportedError, match="rows that the operator Aggregate of Spark"):
         matches(counts, pair, "at").toDF().flush("nowhere")
-    with pytest.raises(NotSupportedError, match="flush with the operator Deduplicate of Spark"):
+    with pytest.raises(NotSupportedError, match="rows that the operator Deduplicate of Spark"):
         matches(distinct, pair, "matchTimestamp").toDF().flush("nowhere")

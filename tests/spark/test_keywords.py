@@ -223,7 +223,9 @@ def test_the_other_kinds_keywords(spark: SparkSession) -> None:
         ("a pattern", PATTERN, {"type": "id"}),
         ("a pattern", PATTERN, {"output": "onePerStart"}),
     ):
-        with pytest.raises(NotSupportedError, match=f"{what} with {next(iter(keywords))}") as error:
+        with pytest.raises(
+            NotSupportedError, match=f"{what} does not support {next(iter(keywords))}"
+        ) as error:
             CEP.pattern(frame, pattern, **keywords)  # type: ignore[call-overload]
         assert error.value.hint
     with pytest.raises(CepError, match="without maxPartialMatches"):

@@ -249,7 +249,9 @@ def test_compressed_matches_of_patterns(spark: SparkSession) -> None:
     skipping = Pattern.begin("a", AfterMatchSkipStrategy.skipToNext()).where("name = 'a'")
     with pytest.raises(NotSupportedError, match="skip strategy"):
         CEP.pattern(frame, skipping).inEventTime("ts").compressed()
-    with pytest.raises(NotSupportedError, match="compressed matches with maxPartialMatches"):
+    with pytest.raises(
+        NotSupportedError, match="compressed matches do not support maxPartialMatches"
+    ):
         CEP.pattern(frame, failing, maxPartialMatches=9).inEventTime("ts").compressed()
 
 

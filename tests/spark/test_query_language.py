@@ -153,7 +153,7 @@ def test_another_query_reads_the_events_of_matches(spark: SparkSession) -> None:
     with pytest.raises(InvalidArgumentError, match="does not return the key"):
         CEP.pattern(keyBy(frame, "kind"), parse(text), type="kind").inEventTime("ts")
     unbounded = spark.readStream.format("rate").load().selectExpr("value AS ts", "'S' AS kind")
-    with pytest.raises(NotSupportedError, match="THEN on a stream"):
+    with pytest.raises(NotSupportedError, match="THEN is not available on a stream"):
         CEP.pattern(unbounded, parse(text), type="kind").inEventTime("ts")
 
 

@@ -102,7 +102,7 @@ def test_an_evaluation_is_not_replaced_in_silence(
     pattern = Pattern.begin("a").followedByAny("b").within(timedelta(seconds=1))
     for what, more in ((query, {"type": "kind"}), (pattern, {})):
         asked = CEP.pattern(frame, what, evaluation="eventLists", **more).inEventTime("ts")
-        with pytest.raises(NotSupportedError, match='evaluation="eventLists", which lists them'):
+        with pytest.raises(NotSupportedError, match='evaluation="eventLists" lists matches'):
             asked.compressed()
 
 
@@ -134,10 +134,14 @@ def test_a_bound_on_runs(spark: SparkSession, capsys: pytest.CaptureFixture[str]
     ):
         with pytest.raises(NotSupportedError, match="which keeps no partial matches"):
             stream(query, **more).toDF()
-    with pytest.raises(NotSupportedError, match="compressed matches with maxPartialMatches"):
+    with pytest.raises(
+        NotSupportedError, match="compressed matches do not support maxPartialMatches"
+    ):
         stream(pair).compressed()
     with pytest.raises(InvalidArgumentError, match="maxPartialMatches=0"):
         stream(pair, 0)
     for setting in ({"orderBy": ["id"]}, {"onTooManyPartialMatches": "dropOldest"}):
-        with pytest.raises(NotSupportedError, match=f"a query with .*{next(iter(setting))}"):
+        with pytest.raises(
+            NotSupportedError, match=f"a query does not support .*{next(iter(setting))}"
+        ):
             stream(pair, **setting)

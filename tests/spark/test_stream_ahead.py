@@ -70,7 +70,7 @@ def test_what_follows_a_guarded_pattern(spark: SparkSession, source: FileSource)
     with pytest.raises(NotSupportedError, match="a pattern over a pattern with maxAhead"):
         CEP.pattern(keyBy(matches, "user"), pair).inEventTime("matchTimestamp").toDF()
     above = a_to_b(source.stream(spark)).toDF()
-    with pytest.raises(NotSupportedError, match="maxAhead with Spark's watermark"):
+    with pytest.raises(NotSupportedError, match="maxAhead does not work with Spark's watermark"):
         CEP.pattern(above, pair, maxAhead="1 hour").inEventTime("matchTimestamp").toDF()
 
 
@@ -93,5 +93,5 @@ def test_where_it_is_taken(spark: SparkSession, source: FileSource, tmp_path: Pa
         a_to_b(table).sideOutputAheadData(AHEAD)
     with pytest.raises(InvalidArgumentError, match=r"maxAhead: expected .*'soon'"):
         a_to_b(table, maxAhead="soon")
-    with pytest.raises(NotSupportedError, match="maxAhead in processing time"):
+    with pytest.raises(NotSupportedError, match="maxAhead needs event time"):
         a_to_b(table, maxAhead="1 hour").inProcessingTime().toDF()

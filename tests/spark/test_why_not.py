@@ -64,7 +64,7 @@ def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
         counted = CEP.pattern(
             keyBy(typed, "k"), parse(QUERY.replace("10 seconds", "3 events"))
         ).inEventTime("t")
-        with pytest.raises(CepError, match=r"whyNot\(\) of a query that is no pattern"):
+        with pytest.raises(CepError, match=r"whyNot\(\) needs a query that is a pattern"):
             counted.whyNot()
 
     assert (in_order.facts.matches, in_order.facts.reached) == (5, {"a": 6, "b": 5})
@@ -112,5 +112,5 @@ def test_what_cannot_be_asked_is_refused(spark: SparkSession) -> None:
             found.whyNot(**arguments)
         assert caught.value.hint
     stream = spark.readStream.format("rate").load().withColumnRenamed("value", "n")
-    with pytest.raises(CepError, match=r"whyNot\(\) on a stream"):
+    with pytest.raises(CepError, match=r"whyNot\(\) is not available on a stream"):
         CEP.pattern(stream.withWatermark("timestamp", "1 second"), PATTERN).whyNot()

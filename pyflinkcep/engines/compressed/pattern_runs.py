@@ -60,7 +60,7 @@ def refuse_incompressible(nfa: NFA) -> None:
     """
     if nfa.skips:
         raise NotSupportedError(
-            f"compressed matches of a pattern with {nfa.skip_strategy}",
+            f"compressed matches of a pattern have no skip strategy, got {nfa.skip_strategy}",
             "a skip strategy needs matches one by one: use AfterMatchSkipStrategy.noSkip()",
         )
     for atom in nfa.atoms:

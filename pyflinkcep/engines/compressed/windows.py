@@ -116,7 +116,7 @@ def refuse_outside(query: Query) -> None:
     """
     if query.looks_back or query.looks_ahead:
         raise NotSupportedError(
-            f"windows for a query with {OUTSIDE}",
+            f"windows are not available for a query with {OUTSIDE}",
             "leave that component out, or aggregate without windows",
         )
 

@@ -73,7 +73,7 @@ def check_bounded(pattern: str, limit: PartialMatchLimit | None, processing_time
         )
     if processing_time:
         raise NotSupportedError(
-            f"pattern {pattern}: processing time on a bounded DataFrame",
+            f"pattern {pattern}: processing time is not available on a bounded DataFrame",
             "write inEventTime('column'): bounded input has no clock",
         )
 
@@ -98,7 +98,7 @@ def check_text(text: object) -> None:
 def _refuse(what: str, keywords: Keywords, hint: str) -> None:
     named = [name for name, (given, default) in keywords.items() if given != default]
     if named:
-        raise NotSupportedError(f"{what} with {' and '.join(named)}", hint)
+        raise NotSupportedError(f"{what} does not support {' and '.join(named)}", hint)
 
 
 _FROM_OTHERS = {

@@ -76,7 +76,7 @@ def check_engine(dataframe: DataFrame) -> None:
     engine = engine_of(session)
     if dataframe.isStreaming and engine is not SPARK:
         raise NotSupportedError(
-            f"a stream on {engine.name}, which runs bounded jobs only",
+            f"{engine.name} runs bounded jobs only, got a stream",
             "use a session of Spark, such as pyflinkcep.local.session('spark'); or read what has "
             "arrived with spark.read",
         )

@@ -191,7 +191,11 @@ def _check_partitioned(source: EventSource) -> None:
     """Refuse to leave events in their partitions if that means nothing."""
     what, hint = "keyBy(…, partitioned=True)", "leave it out"
     if source.dataframe.isStreaming:
-        raise NotSupportedError(f"{what} on a stream, whose state is kept by key", hint)
+        raise NotSupportedError(
+            f"{what} is not available on a stream, whose state is kept by key", hint
+        )
     engine = engine_of(source.dataframe.sparkSession)
     if engine is not SPARK:
-        raise NotSupportedError(f"{what} on {engine.name}, which deals partitions out anew", hint)
+        raise NotSupportedError(
+            f"{what} is not available on {engine.name}, which deals partitions out anew", hint
+        )

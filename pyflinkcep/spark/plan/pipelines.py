@@ -32,7 +32,8 @@ def check_not_in_query_function(cause: Exception) -> None:
     if not is_about(cause, _NO_ANALYSIS):
         return
     raise NotSupportedError(
-        "a pattern inside a pipeline's query function, where Spark analyses no plan",
+        "a pattern cannot be planned inside a pipeline's query function, where Spark analyses no "
+        "plan",
         "call pyflinkcep above the function, in the same file, on tables that are not the "
         "pipeline's own, and return its result from the function",
     ) from cause
@@ -49,7 +50,7 @@ def check_analysable(dataframe: DataFrame) -> None:
         # Sail's errors have no condition; it says so of bounded DataFrames too.
         if isinstance(cause, UnsupportedOperationException) and "with watermark" in str(cause):
             raise NotSupportedError(
-                "withWatermark on an engine that runs bounded jobs only",
+                "withWatermark needs an engine that runs streams",
                 "leave it out and name the time with .inEventTime('ts'); streams need a session of "
                 "Spark, such as pyflinkcep.local.session('spark')",
             ) from cause

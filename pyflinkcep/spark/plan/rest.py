@@ -147,6 +147,6 @@ def _article(name: str) -> str:
 
 def _refused(pattern: str, what: str) -> CepError:
     return NotSupportedError(
-        f"pattern {pattern}: flush with {what} before it, which may still hold rows",
+        f"pattern {pattern}: flush cannot return the rows that {what} before it may still hold",
         "write its rows to a table, and run the pattern on that as a query of its own",
     )

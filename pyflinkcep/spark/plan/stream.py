@@ -340,15 +340,15 @@ def watermark_of(source: EventSource) -> StreamWatermark:
     if source.time_column is None:
         if source.is_guarded:
             raise NotSupportedError(
-                f"pattern {source.pattern}: maxAhead in processing time",
+                f"pattern {source.pattern}: maxAhead needs event time",
                 "leave it out: the clock is the time of all events",
             )
         return StreamWatermark(None)
     watermark = StreamWatermark.of(source.dataframe, source.time_column, source.pattern)
     if source.is_guarded and watermark.delay_ms is None:
         raise NotSupportedError(
-            f"pattern {source.pattern}: maxAhead with Spark's watermark, which every event moves "
-            f"({watermark.reason})",
+            f"pattern {source.pattern}: maxAhead does not work with Spark's watermark, "
+            f"which every event moves ({watermark.reason})",
             "filter such events before withWatermark instead, with "
             f'.where("{source.time_column} < now() + INTERVAL 1 HOUR")',
         )

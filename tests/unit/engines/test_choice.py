@@ -28,5 +28,5 @@ def test_an_evaluation_that_lists_matches_does_not_compress_them() -> None:
     assert chosen_for_compressed(SEQ, "nfa").name == "nfa"
     assert chosen_for_compressed(LIST, "eventLists").name == "eventLists"
     for evaluation in ("backtracking", "eventLists"):
-        with pytest.raises(NotSupportedError, match=f'evaluation="{evaluation}", which lists'):
+        with pytest.raises(NotSupportedError, match=f'evaluation="{evaluation}" lists matches'):
             matchSase(SEQ, [{"type": "A"}], evaluation=evaluation, compressed=True)

@@ -177,7 +177,9 @@ def test_a_bound_on_the_partial_matches_of_a_query() -> None:
         assert matchSase(limited, events, maxPartialMatches=100) == matchSase(limited, events)
         with pytest.raises(StateLimitError, match="maxPartialMatches is 1"):
             matchSase(limited, events, maxPartialMatches=1)
-    with pytest.raises(NotSupportedError, match="compressed matches with maxPartialMatches"):
+    with pytest.raises(
+        NotSupportedError, match="compressed matches do not support maxPartialMatches"
+    ):
         matchSase(query, events, compressed=True, maxPartialMatches=2)  # type: ignore[call-overload]
     with pytest.raises(NotSupportedError, match="which keeps no partial matches"):
         matchSase("PATTERN A;B WITHIN 9", events, maxPartialMatches=2)

@@ -204,8 +204,8 @@ def test_a_closed_harness_takes_nothing(processing: bool) -> None:
 
 
 def test_the_clock_of_event_time() -> None:
-    """A harness in event time has no clock to set."""
-    with pytest.raises(NotSupportedError, match="harness in event time"):
+    """A harness in processing time has no clock to set."""
+    with pytest.raises(NotSupportedError, match="harness in processing time"):
         OperatorTestHarness(PATTERN).setProcessingTime(5)
 
 

@@ -76,7 +76,7 @@ def too_many(
 def compressed_with_limit() -> NotSupportedError:
     """Make the error for a bound on partial matches of which equal ones are merged."""
     return NotSupportedError(
-        "compressed matches with maxPartialMatches, which bounds those that are listed",
+        "compressed matches do not support maxPartialMatches, which bounds those that are listed",
         "leave it out: equal partial matches are merged",
     )
 

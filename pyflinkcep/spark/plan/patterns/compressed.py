@@ -51,7 +51,7 @@ class CompressedPattern:
         refuse_incompressible(job.nfa)
         if job.source.time_column is None or job.comparator is not None:
             raise NotSupportedError(
-                "compressed matches in processing time, or with a comparator",
+                "compressed() needs event time and no comparator",
                 "write inEventTime('column'): events of equal time keep their order",
             )
         return cls(job)
@@ -69,7 +69,8 @@ class CompressedPattern:
     def in_windows(self, windows: TimeWindows) -> CompressedPattern:
         """Refuse windows: streams keep the partial matches of patterns, not events."""
         raise NotSupportedError(
-            "aggregate(window=...) of a pattern", "write it as a query: parse('PATTERN SEQ(...)')"
+            "aggregate(window=...) is not available for a pattern",
+            "write it as a query: parse('PATTERN SEQ(...)')",
         )
 
     def endings(self, rows: EndingRows) -> DataFrame:

@@ -50,7 +50,7 @@ def reached_rows(
     source = job.source
     if source.time_column is None:
         raise NotSupportedError(
-            "a funnel in processing time, where events have no times of their own",
+            "a funnel needs event time: in processing time events have no times of their own",
             "write inEventTime('column')",
         )
     events = source.dataframe.schema
