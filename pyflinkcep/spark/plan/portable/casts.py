@@ -108,6 +108,8 @@ def cast_value(value: Value, written: str, function: str, setting: Setting, what
             sql = failing_if(f"{sql} RLIKE '{_EXPONENT}'", sql, "a decimal with an exponent")
         otherwise = "NULL" if function == "try_cast" or not setting.ansi else "raise_error('cast')"
         sql = f"if({bad}, {otherwise}, {sql})"
+    if is_float(type_) and isinstance(value.type, DecimalType):
+        sql = value.exact_digits
     if isinstance(value.type, NumericType) and isinstance(type_, NumericType):
         return Value(narrowed(sql, written, function), type_)
     return Value(f"{function}({sql} AS {written})", type_)

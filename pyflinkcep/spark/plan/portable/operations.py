@@ -250,6 +250,10 @@ def _quotient(operands: Sequence[Value], setting: Setting, what: str) -> Value:
     precision = p - s + t + scale
     if precision > MOST_DIGITS:  # digits after the point give way to those before it
         precision, scale = MOST_DIGITS, max(MOST_DIGITS - precision + scale, _LEAST_SCALE)
+    if scale < s:
+        raise setting.refused(
+            what, f"of {s} digits after the point it keeps {scale}", "cast to fewer digits before"
+        )
     dividend = f"cast({operands[0].sql} AS decimal({MOST_DIGITS}, {scale}))"
     divisor = f"cast({operands[1].sql} AS decimal({q}, {t}))"
     return _decimal(f"{dividend} / {divisor}", precision, scale, setting, what)
@@ -375,7 +379,8 @@ _RULES: dict[str, Callable[[Sequence[Value], Setting, str], Value]] = {
     "power": _of_double(
         "(CASE WHEN isnan({1}) OR (abs({0}) = 1D AND abs({1}) = double('Infinity')) "
         "THEN double('NaN') "
-        "WHEN {0} = 0D AND {1} < 0D THEN double('Infinity') ELSE power({0}, {1}) END)"
+        "WHEN {0} = 0D AND {1} < 0D THEN double(if(cast({0} AS string) LIKE '-%' "
+        "AND abs({1} % 2D) = 1D, '-Infinity', 'Infinity')) ELSE power({0}, {1}) END)"
     ),
     "||": _joined, "like": _like, "startswith": _begins, "datediff": days_between,
 }  # fmt: skip

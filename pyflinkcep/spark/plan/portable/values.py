@@ -31,6 +31,7 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.program import EXACT_DIGITS
 from pyflinkcep.expressions.spark_sql import literal_sql
 from pyflinkcep.spark.plan.kinds import common_kind
 
@@ -172,12 +173,20 @@ class Value:
         """Whether it was written as a literal."""
         return self.literal is not _NO_LITERAL
 
+    @property
+    def exact_digits(self) -> str:
+        """A decimal as SQL of which a cast makes the nearest double."""
+        is_short = isinstance(self.type, DecimalType) and self.type.precision <= EXACT_DIGITS
+        return self.sql if is_short else f"cast({self.sql} AS string)"
+
     def as_type(self, type_: DataType, setting: Setting) -> Value:
         """Return the value with another type, as Spark casts without being asked."""
         if self.type == type_ or isinstance(self.type, NullType):
             return self
         if isinstance(type_, DoubleType) and isinstance(self.literal, int | Decimal):
             return Value(f"{float(self.literal)!r}D", type_, float(self.literal))
+        if is_float(type_) and isinstance(self.type, DecimalType):
+            return Value(f"cast({self.exact_digits} AS {type_.simpleString()})", type_)
         if isinstance(self.type, TimestampType) and is_time(type_):
             setting.needs_utc(f"{self.sql} as {type_.simpleString()}")
         return Value(f"cast({self.sql} AS {type_.simpleString()})", type_)
