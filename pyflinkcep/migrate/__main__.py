@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         made = migrate(given.sources)
         report = made.report
         if given.out is not None:
-            write(report, Path(given.out))
+            write(report, Path(given.out), force=given.force)
         lines, same = _check(made, given)
     except CepError as error:
         print(f"pyflinkcep.migrate: {error}", file=sys.stderr)
@@ -62,6 +62,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("sources", nargs="+", metavar="SRC", help="files or folders of Java")
     parser.add_argument("--out", metavar="FOLDER", help="where modules and report are written")
+    parser.add_argument(
+        "--force", action="store_true", help="write over modules that were changed by hand"
+    )
     parser.add_argument(
         "--format", choices=("text", "markdown", "json"), default="text", help="of what is printed"
     )

@@ -15,6 +15,7 @@ from pyflinkcep.migrate.translated import Note
 __all__ = ["Files", "find_files"]
 
 _SKIPPED = frozenset(["target", "build", "out", "node_modules", "__pycache__", "venv"])
+_FOREIGN = frozenset(["node_modules", "__pycache__", "venv"])
 _SCALA = (
     "Scala is not read: its conditions are another language, of which Flink 2 has no API; "
     "docs/from-flink.md has the API side by side"
@@ -45,11 +46,14 @@ class Files:
         Files of Python with MATCH_RECOGNIZE.
     refused : list of Note
         Files that cannot be read, with the reason.
+    skipped : list of Note
+        Folders with patterns that are not read, such as that of tests.
     """
 
     java: list[tuple[str, bytes]] = attrs.field(factory=list)
     python: list[tuple[str, bytes]] = attrs.field(factory=list)
     refused: list[Note] = attrs.field(factory=list)
+    skipped: list[Note] = attrs.field(factory=list)
 
 
 def find_files(sources: Iterable[str]) -> Files:
@@ -65,7 +69,7 @@ def find_files(sources: Iterable[str]) -> Files:
     for source in sources:
         path = Path(source)
         if path.is_dir():
-            for file in _walk(path):
+            for file in _walk(path, found):
                 _add(found, file, asked=False)
         elif path.exists():
             _add(found, path, asked=True)
@@ -76,23 +80,32 @@ def find_files(sources: Iterable[str]) -> Files:
     return found
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _walk(folder: Path, found: Files) -> Iterator[Path]:
     for root, folders, files in os.walk(folder):
         here = Path(root)
         is_tests = here.name == "src"
-        folders[:] = sorted(
-            name
-            for name in folders
-            if name not in _SKIPPED
-            and not name.startswith(".")
-            and not (is_tests and name == "test")
-        )
+        left = {name for name in folders if name in _SKIPPED or (is_tests and name == "test")}
+        found.skipped += [
+            Note(str(here / name), 0, "not read, though it has patterns: name it to translate it")
+            for name in sorted(left - _FOREIGN)
+            if _has_patterns(here / name)
+        ]
+        folders[:] = sorted(set(folders) - left - {f for f in folders if f.startswith(".")})
         for name in sorted(files):
             if Path(name).suffix in (".java", ".py", *_OTHER):
                 yield here / name
 
 
+def _has_patterns(folder: Path) -> bool:
+    """Whether a folder has Java with patterns."""
+    files = (path for path in folder.rglob("*.java") if path.is_file())
+    return any(mark in path.read_bytes() for path in files for mark in _MARKS)
+
+
 def _add(found: Files, path: Path, *, asked: bool) -> None:
+    if not path.is_file():  # a pipe would not end
+        found.refused.append(Note(str(path), 0, "not a regular file"))
+        return
     try:
         data = path.read_bytes()
     except OSError as error:

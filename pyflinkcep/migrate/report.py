@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
+from hashlib import sha256
 
 import attrs
 
@@ -50,11 +51,14 @@ class Report:
         How many files of Java were read.
     refused : tuple of Note
         The files of other languages, with the reason.
+    skipped : tuple of Note
+        The folders with patterns that are not read.
     """
 
     files: tuple[Written, ...]
     read: int
     refused: tuple[Note, ...] = ()
+    skipped: tuple[Note, ...] = ()
 
     @property
     def status(self) -> int:
@@ -72,7 +76,7 @@ class Report:
             lines.append(_headline(file))
             lines += [f"  {note.line}: {note.what}" for note in _ordered(file.errors)]
             lines += [f"  {note.line}: {note.what}" for note in _ordered(file.notes)]
-        lines += [f"{note.file}: {note.what}" for note in self.refused]
+        lines += [f"{note.file}: {note.what}" for note in (*self.refused, *self.skipped)]
         return "\n".join([*lines, self._summary()])
 
     def as_markdown(self) -> str:
@@ -94,9 +98,10 @@ class Report:
             if differences:
                 parts.append("What differs in meaning:")
                 parts.append("\n".join(f"* {what}" for what in differences))
-        if self.refused:
+        if self.refused or self.skipped:
             parts.append("## Not read")
-            parts.append("\n".join(f"* {note.file}: {note.what}" for note in self.refused))
+            left = (*self.refused, *self.skipped)
+            parts.append("\n".join(f"* {note.file}: {note.what}" for note in left))
         return "\n\n".join(parts) + "\n"
 
     def as_json(self) -> str:
@@ -105,6 +110,7 @@ class Report:
             {
                 "file": file.file,
                 "module": file.module,
+                "sha256": sha256(file.text.encode()).hexdigest(),
                 "patterns": file.patterns,
                 "statements": file.statements,
                 "conditions": file.conditions,

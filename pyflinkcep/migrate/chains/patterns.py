@@ -30,7 +30,9 @@ def begin(walker: Expressions, call: Call) -> Link:
     """Return the pattern that a call of ``begin`` makes."""
     types = call.code.node.child_by_field_name("type_arguments")
     written = type_arguments(text_of(types)) if types is not None else []
-    kind = written[0] if written and not _VARIABLE.fullmatch(written[0]) else None
+    kind = written[0] if written else None
+    if kind is not None and _VARIABLE.fullmatch(kind):  # unless a class is called like that
+        kind = kind if walker.project.find(kind, call.code.source) is not None else None
     link = Link(None, [call], call.code, kind)
     walker.links.append(link)
     _take_groups(link, call)

@@ -152,7 +152,8 @@ class Walker(Invocations):
             value.documented = javadoc(method.node) or value.documented
         if isinstance(value, Link) and value.event_type is None and method.type.args:
             events = method.type.args[0].name
-            value.event_type = events if len(events) > 2 else None  # T is not a class
+            is_class = len(events) > 2 or self.project.find(events, owner.source) is not None
+            value.event_type = events if is_class else None  # T is not a class
         if isinstance(value, Stream) and value.event_type is None and method.type.args:
             value.event_type = str(method.type.args[0])
         return value

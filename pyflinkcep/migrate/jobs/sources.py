@@ -7,9 +7,10 @@ import re
 
 import attrs
 
+from pyflinkcep.migrate.chains.constants import literal
 from pyflinkcep.migrate.chains.lookup import inside, simple_name
 from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Stream, Value
-from pyflinkcep.migrate.java.source import text_of
+from pyflinkcep.migrate.java.source import children, text_of
 
 __all__ = ["Source", "source_of"]
 
@@ -33,6 +34,8 @@ class Source:
         Of elements: what they are.
     missing : tuple of str
         Settings that the code does not show.
+    left : tuple of str
+        The calls of a builder that have no counterpart here.
     """
 
     kind: str
@@ -41,6 +44,7 @@ class Source:
     lines: bool = False
     elements: tuple[Value, ...] = ()
     missing: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
 
 def source_of(stream: Stream) -> Source:
@@ -110,32 +114,41 @@ def _kafka_builder(made: Made) -> Source:
     names = {"setBootstrapServers": "kafka.bootstrap.servers", "setTopics": "subscribe",
              "setGroupId": "kafka.group.id", "setTopicPattern": "subscribePattern"}  # fmt: skip
     bounded = False
+    left: list[str] = []
     for call in made.calls:
         values = [str(v.value) for v in call.arguments if isinstance(v, Constant)]
         if call.method in names and values:
             options.append((names[call.method], ",".join(values)))
         elif call.method == "setStartingOffsets":
             text = text_of(call.code.node)
-            for word in ("earliest", "latest"):
-                if f"{word}(" in text.rsplit("setStartingOffsets", 1)[-1]:
-                    options.append(("startingOffsets", word))
+            given = text.rsplit("setStartingOffsets", 1)[-1]
+            words = [word for word in ("earliest", "latest") if f"{word}(" in given]
+            options += [("startingOffsets", word) for word in words]
+            left += [] if words else [call.method]
         elif call.method == "setProperty" and len(values) == 2:
             options.append((f"kafka.{values[0]}", values[1]))
+        elif call.method == "setProperties":
+            options += _properties(call.code)
         elif call.method == "setValueOnlyDeserializer":
             lines = "SimpleStringSchema" in text_of(call.code.node)
         elif call.method == "setBounded":
             bounded = True
-    return _kafka(options, lines, bounded)
+        elif call.method not in {*names, "build", "setDeserializer", "setClientIdPrefix"}:
+            left.append(call.method)
+    return _kafka(options, lines, bounded, tuple(dict.fromkeys(left)))
 
 
-def _kafka(options: list[tuple[str, str]], lines: bool, bounded: bool) -> Source:
-    given = {name for name, _ in options}
-    missing = []
+def _kafka(
+    options: list[tuple[str, str]], lines: bool, bounded: bool, left: tuple[str, ...] = ()
+) -> Source:
+    missing = [name for name, value in options if value == _NOT_SHOWN]
+    options = [pair for pair in options if pair[1] != _NOT_SHOWN]
+    given = {name for name, _ in options} | set(missing)
     if "kafka.bootstrap.servers" not in given:
         missing.append("kafka.bootstrap.servers")
     if not given & {"subscribe", "subscribePattern"}:
         missing.append("subscribe")
-    return Source("kafka", tuple(options), bounded=bounded, lines=lines, missing=tuple(missing))
+    return Source("kafka", tuple(options), bounded, lines, missing=tuple(missing), left=left)
 
 
 def _kafka_consumer(made: Made) -> Source:
@@ -149,7 +162,7 @@ def _kafka_consumer(made: Made) -> Source:
     return _kafka(options, "SimpleStringSchema" in schema, False)
 
 
-_PROPERTY = re.compile(r'(\w+)\.(?:setProperty|put)\(\s*"([\w.]+)"\s*,\s*"([^"]*)"\s*\)')
+_NOT_SHOWN = "\0"
 
 
 def _properties(code: Code) -> list[tuple[str, str]]:
@@ -159,9 +172,14 @@ def _properties(code: Code) -> list[tuple[str, str]]:
         around = around.parent
     found = []
     for call in inside(around, "method_invocation"):
-        match = _PROPERTY.fullmatch(text_of(call))
-        if match is not None:
-            found.append((f"kafka.{match[2]}", match[3]))
+        if text_of(call.child_by_field_name("name")) not in ("setProperty", "put"):
+            continue
+        given = children(call.child_by_field_name("arguments"))
+        held = [literal(one) or code.scope.find(text_of(one)) for one in given]
+        known = [one.value if isinstance(one, Constant) else None for one in held]
+        if len(known) == 2 and isinstance(known[0], str) and "." in known[0]:
+            value = known[1] if isinstance(known[1], str) else _NOT_SHOWN
+            found.append((f"kafka.{known[0]}", value))
     return found
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 
 import attrs
@@ -11,11 +10,12 @@ import attrs
 from pyflinkcep.migrate.chains.constants import duration
 from pyflinkcep.migrate.chains.lookup import inside, simple_name
 from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Scope, Unknown, Value
+from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.declarations import JavaClass
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, children, text_of
+from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 
-__all__ = ["Times", "delay_text", "lag", "lag_of", "strategy_of", "times_of"]
+__all__ = ["Times", "delay_text", "lag", "lag_of", "reads_clock", "strategy_of", "times_of"]
 
 
 @attrs.frozen
@@ -31,6 +31,8 @@ class Times:
         The function that returns the time of an event, in epoch milliseconds.
     none : bool
         Whether there are no watermarks.
+    clock : bool
+        Whether watermarks follow the clock of the machine, which is processing time.
     generator : Code or None
         What makes the generator of watermarks, of a class of the program.
     """
@@ -38,10 +40,11 @@ class Times:
     delay: timedelta | None = timedelta(0)
     time: Code | None = None
     none: bool = False
+    clock: bool = False
     generator: Code | None = None
 
 
-def times_of(call: Call, strategy: Value | None) -> Times | None:
+def times_of(call: Call, strategy: Value | None, project: Project) -> Times | None:
     """Return what a call or a strategy says about times; None if nothing."""
     if call.method == "assignAscendingTimestamps" and isinstance(strategy, Code):
         return Times(timedelta(0), strategy)
@@ -52,7 +55,7 @@ def times_of(call: Call, strategy: Value | None) -> Times | None:
     if isinstance(strategy, Code | Unknown):
         code = strategy if isinstance(strategy, Code) else strategy.code
         if code.node is not None and code.node.type == "object_creation_expression":
-            return _old_form(code)
+            return _old_form(code, project)
     return None
 
 
@@ -71,7 +74,7 @@ def _new_form(strategy: Made) -> Times:
             given = call.arguments[0]
             time = given if isinstance(given, Code) else getattr(given, "code", None)
             time = _supplied(time) if isinstance(time, Code) else time
-    return Times(delay, time, method == "noWatermarks", generator)
+    return Times(delay, time, method == "noWatermarks", generator=generator)
 
 
 def _supplied(code: Code) -> Code:
@@ -90,7 +93,7 @@ def _supplied(code: Code) -> Code:
     return code
 
 
-def _old_form(code: Code) -> Times:
+def _old_form(code: Code, project: Project) -> Times:
     """Return what an anonymous class of an old interface says."""
     kind = text_of(code.node.child_by_field_name("type"))
     arguments = [text_of(a) for a in children(code.node.child_by_field_name("arguments"))]
@@ -98,8 +101,8 @@ def _old_form(code: Code) -> Times:
     if "BoundedOutOfOrderness" in kind:
         delay = _written_duration(arguments[0]) if arguments else None
     elif "Ascending" not in kind:
-        delay = lag(code.node)
-    return Times(delay, _method_of(code))
+        delay = lag(code, project)
+    return Times(delay, _method_of(code), clock=reads_clock(code.node))
 
 
 def _method_of(code: Code) -> Code | None:
@@ -151,7 +154,8 @@ def lag_of(code: Code, project: Project) -> timedelta | None:
             return _written_duration(text_of(given[0])) if given else None
         declared = _class_made(made, code, project)
         if declared is not None and not given:
-            return lag(declared.node)
+            scope = Scope(declared.source, declared)
+            return lag(Code(declared.node, declared.source, scope), project)
     return None
 
 
@@ -161,24 +165,53 @@ def _class_made(node: Node, code: Code, project: Project) -> JavaClass | None:
     return project.find(simple_name(text_of(node.child_by_field_name("type"))), code.source)
 
 
-def lag(node: Node) -> timedelta | None:
-    """Return what ``new Watermark(max - 5000)`` takes off, if it is a number."""
-    for made in inside(node, "object_creation_expression"):
-        if text_of(made.child_by_field_name("type")).endswith("Watermark"):
-            for number in inside(made, "decimal_integer_literal"):
-                return _milliseconds(text_of(number))
-            for difference in inside(made, "binary_expression"):
-                name = text_of(difference.child_by_field_name("right")).removeprefix("this.")
-                form = rf"\b{re.escape(name)}\s*=\s*([\d_]+)[lL]?\s*;"
-                named = re.search(form, text_of(node))
-                if named is not None:
-                    return _milliseconds(named[1])
-            return None
+def lag(code: Code, project: Project) -> timedelta | None:
+    """Return what ``new Watermark(max - 5000)`` takes off, if that is known."""
+    for made in inside(code.node, "object_creation_expression"):
+        if not text_of(made.child_by_field_name("type")).endswith("Watermark"):
+            continue
+        given = children(made.child_by_field_name("arguments"))
+        owner = project.at(code.source, line_of(made)) or code.scope.owner
+        walker, scope = Walker(project), Scope(code.source, owner, values=code.scope.all())
+        for field in inside(code.node, "field_declaration"):  # of an anonymous class
+            for declarator in field.children_by_field_name("declarator"):
+                first = declarator.child_by_field_name("value")
+                name = text_of(declarator.child_by_field_name("name"))
+                if first is not None and name not in scope.values:
+                    scope.set(name, walker.evaluate(first, scope), text_of(field))
+        return _taken_off(given[0], walker, scope) if given else None
     return timedelta(0)
 
 
-def _milliseconds(digits: str) -> timedelta:
-    return timedelta(milliseconds=int(digits.replace("_", "").rstrip("lL")))
+def _taken_off(node: Node, walker: Walker, scope: Scope) -> timedelta | None:
+    """Return how many milliseconds an expression takes off a time."""
+    while node.type == "parenthesized_expression":
+        node = children(node)[0]
+    if node.type != "binary_expression":
+        return timedelta(0) if node.type in _TIMES else None
+    sign = text_of(node.child_by_field_name("operator"))
+    amount = walker.evaluate(node.child_by_field_name("right"), scope)
+    rest = _taken_off(node.child_by_field_name("left"), walker, scope)
+    if sign not in ("+", "-") or not isinstance(amount, Constant) or rest is None:
+        return None
+    if type(amount.value) is not int:
+        return None
+    more = timedelta(milliseconds=amount.value)
+    return rest + more if sign == "-" else rest - more
+
+
+_TIMES = ("identifier", "field_access", "method_invocation")
+_CLOCKS = ("currentTimeMillis", "nanoTime", "now", "currentProcessingTime", "millis")
+
+
+def reads_clock(node: Node) -> bool:
+    """Whether watermarks are made of the clock of the machine."""
+    return any(
+        text_of(call.child_by_field_name("name")) in _CLOCKS
+        for made in inside(node, "object_creation_expression")
+        if text_of(made.child_by_field_name("type")).endswith("Watermark")
+        for call in inside(made, "method_invocation")
+    )
 
 
 def delay_text(delay: timedelta) -> str:

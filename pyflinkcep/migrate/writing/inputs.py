@@ -10,10 +10,18 @@ import attrs
 
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS
 from pyflinkcep.migrate.chains.lookup import simple_name, snake
-from pyflinkcep.migrate.chains.values import Call, Code, Stream
+from pyflinkcep.migrate.chains.values import Call, Code, Scope, Stream
 from pyflinkcep.migrate.java.source import line_of, text_of
 from pyflinkcep.migrate.jobs.sources import Source, source_of
-from pyflinkcep.migrate.jobs.times import Times, delay_text, lag, lag_of, strategy_of, times_of
+from pyflinkcep.migrate.jobs.times import (
+    Times,
+    delay_text,
+    lag,
+    lag_of,
+    reads_clock,
+    strategy_of,
+    times_of,
+)
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.translation import Translation, code_of, place
 from pyflinkcep.migrate.writing.elements import rows_of
@@ -163,7 +171,9 @@ class InputWriter:
             "assignAscendingTimestamps",
         ):
             given = stream.call.arguments[0] if stream.call.arguments else None
-            self._time(stream, times_of(stream.call, given), lines, bounded)
+            self._time(
+                stream, times_of(stream.call, given, self.translation.project), lines, bounded
+            )
         elif method not in _PASSED:
             made = self.step(stream, "events")
             if made != "events":
@@ -201,9 +211,12 @@ class InputWriter:
         code = code_of(call.arguments[0]) if call.arguments else None
         kept = [EVENT_TIME] if self._is_timed(stream.inputs[0]) else []
         made: str | None = None
+        noted = len(self.notes)
         if method in ("map", "flatMap", "filter", "process") and code is not None:
             made = self.functions.applied(stream, code, before, kept)
         if made is None and method == "map" and code is not None and self._reads_json(code):
+            del self.notes[noted:]  # why its own text was not translated
+            self._note(code, "the records are taken for JSON of the event's fields")
             made = self._from_json(stream, before, 'F.col("value")')
         if made is not None and method != "filter":
             self.columns.pop(id(stream), None)  # the column of the time may be another one
@@ -245,6 +258,8 @@ class InputWriter:
         source = source_of(stream)
         code = stream.call.code
         self.times[id(stream)] = None
+        for left in source.left:
+            self._note(code, f"{left}() of the source is left out: write that part of the job")
         if source.missing:
             self._note(code, f"the code does not show: {', '.join(source.missing)}")
         if source.kind == "elements":
@@ -254,7 +269,7 @@ class InputWriter:
         else:
             lines.append(f"events = {self._unknown_source(stream, source)}(spark)")
         if stream.call.method == "fromSource" and len(stream.call.arguments) > 1:
-            found = times_of(stream.call, stream.call.arguments[1])
+            found = times_of(stream.call, stream.call.arguments[1], self.translation.project)
             if found is not None and not found.none:
                 self._time(stream, found, lines, source.bounded)
         return source.bounded
@@ -341,6 +356,11 @@ class InputWriter:
         if times is None:
             self._note(code, "the watermark strategy is not known: write withWatermark")
             times = Times(None, None)
+        declared = None if times.time is None else self.translation.class_made(times.time)
+        if times.clock or (declared is not None and reads_clock(declared.node)):
+            self.times[id(stream)] = None
+            self._note(code, "watermarks follow the clock: this is processing time")
+            return
         if times.none:
             return
         if times.time is not None:
@@ -353,11 +373,12 @@ class InputWriter:
         column = self._time_column(stream, times)
         calls = [("withColumn", [quoted(EVENT_TIME), column])]
         delay = times.delay
-        if delay is None and times.time is not None and times.generator is None:
-            declared = self.translation.class_made(times.time)
-            delay = None if declared is None else lag(declared.node)
+        if delay is None and declared is not None and times.generator is None:
+            where = Code(declared.node, declared.source, Scope(declared.source, declared))
+            delay = lag(where, self.translation.project)
         if delay is None:
-            self._note(code, "how far the watermark is behind is not known: '0 seconds' is assumed")
+            what = "how far the watermark is behind is not known: '0 seconds' is assumed"
+            self._note(code, f"{what}: write that part of the job")
         if not bounded:
             text = delay_text(delay) if delay is not None else "0 seconds"
             calls.append(("withWatermark", [quoted(EVENT_TIME), quoted(text)]))

@@ -226,7 +226,7 @@ class PatternWriter:
         if call.method == "begin" or call.method in STAGES:
             self._stage = _stage_name(call)
         if call.method == "subtype":
-            return self._subtype(call)
+            return self._subtype(call, event_type)
         arguments = [
             self._argument(call, value, indent, place) for place, value in enumerate(call.arguments)
         ]
@@ -255,9 +255,15 @@ class PatternWriter:
         self.module.use(*made.imports)
         return unmarked(made.sql)
 
-    def _subtype(self, call: Call) -> tuple[tuple[str, list[str]] | None, str | None]:
+    def _subtype(
+        self, call: Call, event_type: str | None
+    ) -> tuple[tuple[str, list[str]] | None, str | None]:
         written = text_of(call.code.node.child_by_field_name("arguments")).strip("()")
         kind = simple_name(written.removesuffix(".class"))
+        events = self.translation.project.find(simple_name(event_type or "?"), call.code.source)
+        if events is not None and self.translation.project.is_a(events, kind):
+            self._note(call, f"subtype({kind}.class) holds for every event, and is left out")
+            return None, kind
         names = [kind, *self.translation.subclasses(kind, call.code)]
         listed = ", ".join(f"'{name}'" for name in names)
         column = self.translation.discriminator(kind, call.code)
