@@ -88,8 +88,8 @@ class Translated:
     columns : tuple of (str, str)
         The columns of events that it reads by name, as of a JSON object, with their Spark types.
     captured : tuple of str
-        The variables of Java around it that are known at run time alone; SQL is then the inside of
-        an f-string.
+        The variables of Java around it that are known at run time alone; SQL then has marks in
+        their places.
     """
 
     sql: str | None = None
