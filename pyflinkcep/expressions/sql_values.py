@@ -66,10 +66,8 @@ def _mismatch(what: str, a: Any, b: Any) -> InputError:
 
 def _instead(what: str, a: Any) -> str:
     """Return what to write instead of operands of different types."""
-    if what.startswith("joined"):
-        return "write OR for ||, which joins texts, or cast them to string"
     if what.startswith("compared") and isinstance(a, bool):
-        return "cast one of them; a < b < c is written a < b AND b < c"
+        return "cast one of them; write a < b AND b < c for a < b < c, and OR for ||"
     return "cast one of them"
 
 
