@@ -17,15 +17,20 @@ Function = Callable[[Any], Any]
 
 
 def spread(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
-    """Return a function that is NULL if one of its operands is."""
+    """Return a function that is NULL if an operand is; those after it are not computed."""
     if len(functions) == 1:
         return _of_one(functions[0], compute)
     if len(functions) == 2:
         return _of_two(*functions, compute)
 
     def value(events: Any) -> Any:
-        values = [of(events) for of in functions]
-        return None if any(v is None for v in values) else compute(*values)
+        values = []
+        for of in functions:
+            found = of(events)
+            if found is None:
+                return None
+            values.append(found)
+        return compute(*values)
 
     return value
 
@@ -40,8 +45,11 @@ def _of_one(of: Function, compute: Callable[..., Any]) -> Function:
 
 def _of_two(first: Function, second: Function, compute: Callable[..., Any]) -> Function:
     def value(events: Any) -> Any:
-        a, b = first(events), second(events)
-        return None if a is None or b is None else compute(a, b)
+        a = first(events)
+        if a is None:
+            return None
+        b = second(events)
+        return None if b is None else compute(a, b)
 
     return value
 

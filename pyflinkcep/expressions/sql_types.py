@@ -305,7 +305,7 @@ def operation_type(part: Operation, types: Sequence[SqlType | None]) -> SqlType 
         return wider([places[id(choice)] for choice in choices])
     first = types[0]
     if operator in ("neg", "abs"):
-        return DOUBLE if first == STRING else first
+        return DOUBLE if first in (STRING, VOID) else first
     if operator in ("floor", "ceil"):
         return _whole_type(first)
     if operator == "round":
@@ -323,7 +323,7 @@ def _whole_type(of: SqlType | None) -> SqlType | None:
 def rounded_type(of: SqlType | None, digits: Tree) -> SqlType | None:
     """Return the type of a rounded number."""
     if of is None or of.name != "decimal":
-        return DOUBLE if of == STRING else of
+        return DOUBLE if of in (STRING, VOID) else of
     if not of.digits or not isinstance(digits, Literal) or not isinstance(digits.value, int):
         return SqlType("decimal")
     before = of.digits - of.scale + 1

@@ -65,6 +65,7 @@ def test_types_depend_on_the_schema_only() -> None:
         ("array_remove(xs, u)", None), ("array_remove(xs, 1)", [None]),
         ("concat_ws('-', 'a', u)", "a"), ("array_join(array('a', u), '-')", "a"),
         ("array_join(array('a', u), '-', 'z')", "a-z"), ("greatest(u, 1)", 1), ("u <=> u", True),
+        ("u + 1 / (xs[0] - 1)", None), ("u = 1 / (ys[0] - 1)", None),
     ],
 )  # fmt: skip
 def test_null_in_collections(text: str, expected: Any) -> None:
