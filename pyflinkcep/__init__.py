@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         FunctionError,
         InputError,
         InvalidArgumentError,
+        LongDecimalWarning,
         MalformedPatternException,
+        MicroBatchWarning,
         MissingConditionError,
         NotSupportedError,
         OutOfMemoryError,
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
         SkipError,
         StateFormatError,
         StateLimitError,
+        TimeUnitWarning,
     )
     from pyflinkcep.functions import (
         EventComparator,
@@ -71,7 +74,6 @@ if TYPE_CHECKING:
     )
     from pyflinkcep.tables import match, matchSase
     from pyflinkcep.time import Time
-    from pyflinkcep.warned import LongDecimalWarning, MicroBatchWarning, TimeUnitWarning
 
 __all__ = [
     "CEP",
@@ -149,8 +151,8 @@ _MODULES = {
     "IterativeCondition": "pattern",
     "KeyedDataFrame": "spark",
     "MalformedPatternException": "errors",
-    "LongDecimalWarning": "warned",
-    "MicroBatchWarning": "warned",
+    "LongDecimalWarning": "errors",
+    "MicroBatchWarning": "errors",
     "MissingConditionError": "errors",
     "NotSupportedError": "errors",
     "OutOfMemoryError": "errors",
@@ -174,7 +176,7 @@ _MODULES = {
     "StateFormatError": "errors",
     "StateLimitError": "errors",
     "Time": "time",
-    "TimeUnitWarning": "warned",
+    "TimeUnitWarning": "errors",
     "TimedOutPartialMatchHandler": "functions",
     "UnusedResultWarning": "pattern",
     "WithinType": "pattern",

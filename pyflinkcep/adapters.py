@@ -22,16 +22,6 @@ from pyflinkcep.functions import (
 )
 from pyflinkcep.runtime import RichFunction, RuntimeContext, function_name
 
-__all__ = [
-    "FunctionAdapter",
-    "TimeoutFunctionAdapter",
-    "as_process_function",
-    "check_arguments",
-    "collect_returned",
-    "flat_select_adapter",
-    "select_adapter",
-]
-
 OnMatch = Callable[[Match, Collector], Any]
 OnTimeout = Callable[[Match, int, Collector], Any]
 

@@ -10,23 +10,6 @@ from typing import Any, Protocol
 from pyflinkcep.errors import MissingConditionError, NotSupportedError
 from pyflinkcep.runtime import RichFunction, RuntimeContext, function_name
 
-__all__ = [
-    "FUNCTION_CONDITIONS",
-    "BooleanConditions",
-    "ConditionContext",
-    "ContextFunctionCondition",
-    "ExpressionCondition",
-    "FunctionCondition",
-    "IterativeCondition",
-    "RichAndCondition",
-    "RichCompositeIterativeCondition",
-    "RichIterativeCondition",
-    "RichNotCondition",
-    "RichOrCondition",
-    "SimpleCondition",
-    "SubtypeCondition",
-]
-
 
 class ConditionContext(Protocol):
     """

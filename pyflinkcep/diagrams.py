@@ -15,8 +15,6 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.show import Diagram
 
-__all__ = ["diagram"]
-
 _STATEMENT = re.compile(r"\bMATCH_RECOGNIZE\s*\(", re.IGNORECASE)
 _CLAUSE = re.compile(r"\bPATTERN\s*\(", re.IGNORECASE)
 

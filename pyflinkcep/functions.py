@@ -13,23 +13,6 @@ import attrs
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.runtime import RichFunction, function_name
 
-__all__ = [
-    "Collector",
-    "EventComparator",
-    "Match",
-    "OutputTag",
-    "PatternFlatSelectFunction",
-    "PatternFlatTimeoutFunction",
-    "PatternProcessFunction",
-    "PatternSelectFunction",
-    "PatternTimeoutFunction",
-    "ProcessContext",
-    "RichPatternFlatSelectFunction",
-    "RichPatternSelectFunction",
-    "TimedOutPartialMatchHandler",
-    "check_tag",
-]
-
 Match = Mapping[str, Sequence[Any]]
 """Stage name to events: stages in pattern order, events in arrival order, empty stages absent."""
 

@@ -13,8 +13,6 @@ from typing import Any, Protocol
 
 from pyflinkcep.errors import CepError, CepRuntimeError, NotSupportedError, nearest_names
 
-__all__ = ["RichFunction", "RuntimeContext", "function_name", "no_such_column", "opened"]
-
 
 def function_name(function: Any) -> str:
     """

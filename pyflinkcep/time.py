@@ -12,23 +12,6 @@ from typing import Any
 
 from pyflinkcep.errors import InputError, InvalidArgumentError
 
-__all__ = [
-    "MAX_WATERMARK",
-    "MIN_WATERMARK",
-    "MISSING",
-    "Time",
-    "clock_ms",
-    "duration_ms",
-    "duration_text",
-    "exact_moment",
-    "is_calendar",
-    "moment_text",
-    "plain",
-    "to_milliseconds",
-    "window_milliseconds",
-    "wrong_unit",
-]
-
 MAX_WATERMARK = 2**63 - 1
 """Flink's final watermark, ``Long.MAX_VALUE``: the end of a bounded input."""
 

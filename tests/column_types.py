@@ -22,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 
 from pyflinkcep.errors import CepError, NotSupportedError
-from pyflinkcep.tables.measured import cause_of
+from pyflinkcep.tables.clauses import cause_of
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 
 ANSWERS = Path(__file__).parent / "unit" / "tables" / "spark_answers.json"

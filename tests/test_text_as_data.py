@@ -17,14 +17,13 @@ def package() -> list[Source]:
 
 
 READERS = {
-    "expressions/literals.py": "intervals and LIKE patterns of users",
+    "expressions/tokens.py": "intervals and LIKE patterns of users; SQL",
     "expressions/parser.py": "whether SQL may have an aggregate",
     "expressions/sql_functions.py": "regular expressions that users wrote",
     "expressions/sql_types.py": "types and intervals that users wrote",
     "expressions/text.py": "whether a name needs backticks",
-    "expressions/text_values.py": "texts of events that are cast",
-    "expressions/tokens.py": "SQL",
-    "match_recognize/interval.py": "the interval of WITHIN",
+    "expressions/sql_values.py": "texts of events that are cast",
+    "match_recognize/parser.py": "the interval of WITHIN",
     "match_recognize/tree.py": "whether a name needs backticks",
     "sase/model.py": "event types",
     "sase/parser.py": "names of output columns",
@@ -34,13 +33,14 @@ READERS = {
     "diagrams.py": "which language a text is in",
     "functions.py": "tests and columns that users wrote",
     "time.py": "lengths of time that users wrote",
-    "spark/plan/order.py": "columns to order by that users wrote",
+    "spark/plan/keys.py": "columns to order by that users wrote",
+    "spark/plan/patterns/diagnostics.py": "paths of checkpoints",
     "spark/plan/clauses/run_sql.py": "whether a statement defines something",
-    "spark/worker/wall_clock.py": "names of time zones",
+    "spark/worker/bucket_task.py": "names of time zones",
     "spark/plan/patterns/explanation.py": "texts of users' objects and Columns, for explain()",
     "spark/plan/engine.py": "how Sail's plan cuts files, which it tells nowhere else",
     "spark/plan/portable/sql.py": "window functions and intervals in SQL that users wrote",
-    "spark/failures.py": "tracebacks: of a worker's error Spark has nothing but that text",
+    "spark/cep_dataframe.py": "tracebacks: of a worker's error Spark has nothing but that text",
     "local.py": "the version that Java prints",
 }
 """The modules that use regular expressions, and on what: none on text of the package's own."""
@@ -58,7 +58,6 @@ def test_regular_expressions_read_what_users_wrote(package: list[Source]) -> Non
 
 
 TOKENS = {
-    "expressions/cursor.py": "SQL that is parsed",
     "match_recognize/tokens.py": "statements",
     "match_recognize/expressions.py": "expressions as written, before they are parsed",
     "spark/plan/clauses/measures.py": "whether an argument is a name or has a query",

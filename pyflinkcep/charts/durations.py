@@ -7,12 +7,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pyflinkcep.charts.model import COLOURS, Chart, specification
-from pyflinkcep.charts.rows import check_count, check_text, matches_of, readable, unit_of
+from pyflinkcep.charts.model import (
+    COLOURS,
+    Chart,
+    check_count,
+    check_text,
+    matches_of,
+    readable,
+    specification,
+    unit_of,
+)
 from pyflinkcep.errors import counted, suggesting
 from pyflinkcep.show.svg import Drawing, wrapped
-
-__all__ = ["durations_chart"]
 
 _LEFT, _TOP, _WIDTH, _HEIGHT, _MARGIN = 62.0, 48.0, 520.0, 180.0, 22.0
 

@@ -7,12 +7,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from pyflinkcep.charts.model import COLOURS, Chart, specification
-from pyflinkcep.charts.rows import check_text, dicts, readable
+from pyflinkcep.charts.model import COLOURS, Chart, check_text, dicts, readable, specification
 from pyflinkcep.errors import InvalidArgumentError, suggesting
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
-
-__all__ = ["funnel_chart"]
 
 _LEFT, _BAR, _ROW, _MARGIN, _MOST_GROUPS = 22.0, 380.0, 32.0, 22.0, 20
 _NEEDED = ("stage", "step", "keys", "partialMatches")

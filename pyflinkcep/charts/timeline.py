@@ -7,13 +7,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from pyflinkcep.charts.model import COLOURS, Chart, specification
-from pyflinkcep.charts.rows import Points, check_count, check_text, matches_of, readable
+from pyflinkcep.charts.model import (
+    COLOURS,
+    Chart,
+    Points,
+    check_count,
+    check_text,
+    matches_of,
+    readable,
+    specification,
+)
 from pyflinkcep.errors import suggesting
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.time import is_calendar, moment_text
-
-__all__ = ["timeline_chart"]
 
 _TOP, _WIDTH, _LANE, _MARGIN = 78.0, 560.0, 24.0, 22.0
 _PAINTS = ("blue", "green", "amber", "violet", "red")

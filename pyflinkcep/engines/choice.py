@@ -6,28 +6,12 @@ from __future__ import annotations
 import attrs
 
 from pyflinkcep.engines.flink.nfa import NFA
-from pyflinkcep.engines.lists.chain import PatternChain, check_chain
-from pyflinkcep.engines.lists.refusals import NotListedError, refused
+from pyflinkcep.engines.lists.chain import NotListedError, PatternChain, check_chain, refused
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.expressions.tree import Operation, parts
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.model import CONTIGUOUS, Form, Query, Strategy
-
-__all__ = [
-    "AUTO",
-    "AUTOMATON",
-    "BACKTRACKING",
-    "EVALUATIONS",
-    "EVENT_LISTS",
-    "OUTPUTS",
-    "Evaluation",
-    "alternatives",
-    "check_pattern_evaluation",
-    "chosen",
-    "chosen_for_compressed",
-    "chosen_for_pattern",
-]
 
 AUTOMATON, BACKTRACKING, EVENT_LISTS = "nfa", "backtracking", "eventLists"
 AUTO = "auto"
@@ -38,22 +22,12 @@ _OF_PATTERNS = ("auto", AUTOMATON, EVENT_LISTS)
 
 @attrs.frozen
 class Evaluation:
-    """
-    An evaluation that was chosen by the form of a query or pattern.
+    """An evaluation that was chosen by the form of a query or pattern."""
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    reason : str
-        Why it was chosen.
-    candidates : tuple of str
-        The evaluations among which the events decide, with `name` among them; empty if the form has
-        decided.
-    """
-
-    name: str
-    reason: str
+    name: str  # Its name
+    reason: str  # Why it was chosen
+    # The evaluations among which the events decide, with `name` among them; empty if the form has
+    # decided.
     candidates: tuple[str, ...] = ()
 
     @property
@@ -65,27 +39,7 @@ class Evaluation:
 def chosen(
     query: Query, evaluation: str = "auto", output: str = "all", is_limited: bool = False
 ) -> Evaluation:
-    """
-    Return how a query is evaluated.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    evaluation : {"auto", "nfa", "backtracking", "eventLists"}
-        What the user requested.
-    output : {"all", "onePerStart", "nonOverlapping"}
-        Which matches are requested.
-    is_limited : bool
-        Whether the number of runs is bounded.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the evaluation or output is unknown.
-    NotSupportedError
-        If the evaluation cannot answer the query, or keeps no runs to bound.
-    """
+    """Return how a query is evaluated."""
     how = _evaluation(query, evaluation, output)
     if evaluation == AUTO:
         how = attrs.evolve(how, candidates=alternatives(query, output, is_limited))
@@ -138,16 +92,7 @@ def _evaluation(query: Query, evaluation: str, output: str) -> Evaluation:
 
 
 def chosen_for_compressed(query: Query, evaluation: str = "auto") -> Evaluation:
-    """
-    Return how all matches of a query are counted without listing them.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the evaluation is unknown.
-    NotSupportedError
-        If the evaluation lists the matches.
-    """
+    """Return how all matches of a query are counted without listing them."""
     own = AUTOMATON if query.form is Form.SEQ else EVENT_LISTS
     if chosen(query, evaluation).name != own and evaluation != "auto":
         raise NotSupportedError(
@@ -227,31 +172,7 @@ def chosen_for_pattern(
     obstacle: str = "",
     order_is_seen: bool = False,
 ) -> Evaluation:
-    """
-    Return how a pattern is evaluated.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        The pattern.
-    nfa : NFA
-        The pattern, compiled.
-    expressions : CompiledExpressions or None
-        The programs of its match expressions.
-    evaluation : {"auto", "nfa", "eventLists"}
-        What the user requested.
-    obstacle : str
-        Another reason against lists; empty if there is none.
-    order_is_seen : bool
-        Whether users can see the order of the matches, which lists do not keep.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the evaluation is unknown.
-    NotSupportedError
-        If lists were requested and could differ from the automaton; the message says why.
-    """
+    """Return how a pattern is evaluated."""
     check_pattern_evaluation(evaluation)
     if evaluation == AUTOMATON:
         return Evaluation(AUTOMATON, "asked for")

@@ -3,43 +3,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.compressed.arrays import MatchArrays
-from pyflinkcep.engines.compressed.counting import NOTHING, Total, combined
-from pyflinkcep.engines.compressed.nodes import Node
-from pyflinkcep.engines.compressed.payloads import MeasuredValues
-from pyflinkcep.engines.first_matches import chosen_firsts, partition_numbers
+from pyflinkcep.engines.compressed.counting import NOTHING, MeasuredValues, Total, combined
+from pyflinkcep.engines.compressed.nodes import MatchArrays, Node
 from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.alternatives import alternatives
-from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.shapes import variable_of
+from pyflinkcep.sase.model import Query, variable_of
 
-__all__ = ["ComposedSequences", "PlainQueries", "in_order", "whole_matches"]
+_Way = list[tuple[int, bool, int]]
+"""The events of a match: where each is, whether it is a loop's later one, and its component."""
+
+
+def partition_numbers(query: Query, table: EventTable) -> Sequence[int]:
+    """Return the number of each event's partition."""
+    numbers = [0] * len(table.times)
+    for number, (positions, _) in enumerate(table.partitions(query)):
+        for at in positions:
+            numbers[at] = number
+    return numbers
+
+
+def chosen_firsts(
+    found: Iterable[MatchPositions], variables: Sequence[str], partition: Sequence[int], output: str
+) -> Iterator[MatchPositions]:
+    """Yield the first match of each start, or one match after another."""
+    places = {name: number for number, name in enumerate(variables)}
+    first: dict[int, tuple[_Way, MatchPositions]] = {}
+    for match in found:
+        way = _way(match, places)
+        start = way[0][0]
+        if start not in first or way < first[start][0]:
+            first[start] = way, match
+    ended: dict[int, int] = {}
+    for start in sorted(first):
+        way, match = first[start]
+        if output == "nonOverlapping":
+            if start <= ended.get(partition[start], -1):
+                continue
+            ended[partition[start]] = way[-1][0]
+        yield match
+
+
+def _way(match: MatchPositions, places: dict[str, int]) -> _Way:
+    return sorted(
+        (at, number > 0, places[variable_of(name)])
+        for name, own in match.items()
+        for number, at in enumerate(own)
+    )
 
 
 class PlainQueries:
-    """
-    The plain queries that a composed one stands for, each compiled once.
-
-    Parameters
-    ----------
-    query : Query
-        The composed query.
-
-    Attributes
-    ----------
-    variables : list of str
-        The variables of its matches.
-    every : tuple of Query
-        The plain queries.
-    """
+    """The plain queries that a composed one stands for, each compiled once."""
 
     def __init__(self, query: Query) -> None:
         self.variables = query.variables
@@ -59,16 +80,7 @@ class PlainQueries:
 def whole_matches(
     query: Query, matches_of: Callable[[Query], Iterator[MatchPositions]]
 ) -> Iterator[MatchPositions]:
-    """
-    Yield the matches of the plain queries of a composed one; see :func:`in_order`.
-
-    Parameters
-    ----------
-    query : Query
-        The composed query.
-    matches_of : callable
-        Returns the matches of a plain query.
-    """
+    """Yield the matches of the plain queries of a composed one; see :func:`in_order`."""
     for plain in alternatives(query):
         yield from matches_of(plain)
 
@@ -82,20 +94,7 @@ class _Part:
 
 
 class ComposedSequences:
-    """
-    A composed query on a table of events; see :class:`Sequences`, which has the same methods.
-
-    Parameters
-    ----------
-    queries : PlainQueries
-        What the query stands for.
-    table : EventTable
-        The events.
-    limit : RunLimit, optional
-        A bound on the runs of a partition, for each of the plain queries.
-    narrows : bool
-        See :class:`Sequences`.
-    """
+    """A composed query on a table of events; see :class:`Sequences`, which has the same methods."""
 
     def __init__(
         self,

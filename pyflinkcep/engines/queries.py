@@ -3,43 +3,194 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date
+from functools import cached_property, partial
 from itertools import islice
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
-from pyflinkcep.engines.by_data import resolved
+import attrs
+import numpy as np
+
 from pyflinkcep.engines.choice import AUTO, BACKTRACKING, EVENT_LISTS
-from pyflinkcep.engines.composed import ComposedSequences, PlainQueries, in_order, whole_matches
-from pyflinkcep.engines.compressed.arrays import MatchArrays
-from pyflinkcep.engines.compressed.counting import Total, added
-from pyflinkcep.engines.compressed.nodes import Node
-from pyflinkcep.engines.compressed.payloads import MeasuredValues
-from pyflinkcep.engines.event_windows import limit_of, numbered, timed
-from pyflinkcep.engines.first_matches import chosen_firsts, partition_numbers
-from pyflinkcep.engines.list_totals import ended_frames
+from pyflinkcep.engines.composed import (
+    ComposedSequences,
+    PlainQueries,
+    chosen_firsts,
+    in_order,
+    partition_numbers,
+    whole_matches,
+)
+from pyflinkcep.engines.compressed.counting import (
+    NOTHING,
+    Ended,
+    MeasuredValues,
+    RequestedTotal,
+    Total,
+    added,
+    combined,
+    exact_totals,
+)
+from pyflinkcep.engines.compressed.nodes import MatchArrays, Node
+from pyflinkcep.engines.estimates import resolved
 from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.frame import Frame
-from pyflinkcep.engines.lists.matching import EventLists
-from pyflinkcep.engines.lists.selecting import selected
-from pyflinkcep.engines.sequences.elements import as_sequence, latest_element_first
+from pyflinkcep.engines.lists.matching import EventLists, selected
+from pyflinkcep.engines.lists.ranges import Ints, expanded
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.engines.table import EventTable
+from pyflinkcep.engines.table import Coded, EventTable, Numbers
+from pyflinkcep.sase.alternatives import alternatives as words_of
 from pyflinkcep.sase.model import Form, Query
 
-__all__ = [
-    "Compressed",
-    "MatchPositions",
-    "by_last_event",
-    "chain_frames",
-    "compressed_matches",
-    "last_event",
-    "list_frames",
-    "match_arrays",
-    "query_matches",
-]
+
+def as_sequence(query: Query) -> Query | None:
+    """Return a ``;`` query as SEQ; None if it has a closure, or two elements of one type."""
+    types = [part.type for part in query.components]
+    is_plain = len(set(types)) == len(types) and not any(p.repeats for p in query.positive)
+    if not is_plain or len(query.positive) == 1:
+        return None
+    return attrs.evolve(query, form=Form.SEQ)
+
+
+def latest_element_first(
+    query: Query, table: EventTable
+) -> Callable[[Sequence[int]], Sequence[int]]:
+    """Return a function that orders the events of a partition, given by their positions."""
+    places = {part.type: -place for place, part in enumerate(query.components)}
+    if isinstance(table.types, Coded):
+        own = np.array([places.get(name, 1) for name in table.types.names], np.int64)
+        by_event = own[np.asarray(table.types.codes)]
+    else:
+        by_event = np.array([places.get(type_, 1) for type_ in table.types], np.int64)
+    times = np.asarray(table.times, np.int64)
+
+    def ordered(positions: Sequence[int]) -> Sequence[int]:
+        at = np.asarray(positions, np.int64)
+        found: list[int] = at[np.lexsort((by_event[at], times[at]))].tolist()
+        return found
+
+    return ordered
+
+
+LAST_NUMBER = 0
+"""The number of the last event of each partition."""
+
+
+def timed(query: Query) -> Query:
+    """Return a query whose window counts events as one for events with their numbers as times."""
+    if query.most_events is None:
+        return query
+    most = query.most_events
+    return attrs.evolve(query, window=most - 1, most_events=None, most_taken=most)
+
+
+def limit_of(query: Query, limit: RunLimit | None) -> RunLimit | None:
+    """Return a bound on the runs of a query whose events may have numbers as times."""
+    if limit is None or query.most_events is None:
+        return limit
+    return attrs.evolve(limit, has_times=False)
+
+
+def numbered(query: Query, table: EventTable) -> EventTable:
+    """
+    Return the events of a query.
+
+    If its window counts events, they have their numbers in its partition as times, up to
+    LAST_NUMBER.
+    """
+    if query.most_events is None:
+        return table
+    numbers = np.zeros(len(table.times), np.int64)
+    for positions, _ in table.partitions(query):
+        size = len(positions)
+        numbers[np.asarray(positions, np.int64)] = np.arange(LAST_NUMBER - size, LAST_NUMBER) + 1
+    return attrs.evolve(table, times=Numbers(numbers))
+
+
+_SMALL = 1 << 30
+"""The bound of values whose sums over the events of a frame fit 64 bits."""
+
+
+def ended_frames(
+    lists: EventLists, frames: Iterable[Frame], measures: Sequence[MeasuredValues]
+) -> Iterator[Ended]:
+    """Yield where matches end, their number, and the requested totals."""
+    variables = lists.query.variables
+    asked = [(variables.index(name), values, function) for name, values, function in measures]
+    return exact_totals(asked, lambda _: None, partial(_ended, lists, frames))
+
+
+def _ended(
+    lists: EventLists, frames: Iterable[Frame], measures: Sequence[RequestedTotal]
+) -> Iterator[Ended]:
+    variables = lists.query.variables
+    last = variables[-1]
+    columns = [_Column.of(values) for _, values, _ in measures]
+    counts: dict[int, int] = {}
+    totals: list[dict[int, Total]] = [{} for _ in measures]
+    for frame in frames:
+        ends = lists.spans(frame)[last][1]
+        found = zip(*(own.tolist() for own in np.unique(ends, return_counts=True)), strict=True)
+        for at, number in found:
+            counts[at] = counts.get(at, 0) + number
+        for (number, _, _), column, by_event in zip(measures, columns, totals, strict=True):
+            for at, total in column.totals(ends, *_events(lists, frame, variables[number])):
+                by_event[at] = combined(by_event.get(at, NOTHING), total)
+    for at in sorted(counts):
+        yield at, counts[at], tuple(by_event.get(at, NOTHING) for by_event in totals)
+
+
+def _events(lists: EventLists, frame: Frame, variable: str) -> tuple[Ints, Ints]:
+    """Return the events of a variable in all rows: (row, position)."""
+    if variable in frame.singles:
+        return np.arange(frame.size), frame.singles[variable]
+    rows, numbers = expanded(*frame.closures[variable])
+    return rows, lists.lists[variable].positions[numbers]
+
+
+@attrs.frozen(eq=False)
+class _Column:
+    """The values of events."""
+
+    data: Any  # The values; 1 to count events
+    known: Any  # Which are not NULL; None for all
+    adds: bool  # Whether they have a sum
+
+    @classmethod
+    def of(cls, values: Sequence[Any] | None) -> _Column:
+        """Return a column; None counts events."""
+        if values is None:
+            return cls(None, None, True)
+        known = [value for value in values if value is not None]
+        adds = not any(isinstance(value, str | date) for value in known)
+        flags = np.fromiter((value is not None for value in values), bool, len(values))
+        is_small = all(type(value) is int and abs(value) < _SMALL for value in known)
+        some = known[0] if known else 0
+        data = np.empty(len(values), np.int64 if is_small else object)
+        data[:] = [some if value is None else value for value in values]
+        return cls(data, flags, adds)
+
+    def totals(self, ends: Ints, rows: Ints, events: Ints) -> Iterator[tuple[int, Total]]:
+        """Yield the totals of events by where their rows end."""
+        if self.known is not None:
+            is_known = self.known[events]
+            rows, events = rows[is_known], events[is_known]
+        at = ends[rows]
+        order = np.argsort(at, kind="stable")
+        at = at[order]
+        begins = np.flatnonzero(np.r_[True, at[1:] != at[:-1]][: len(at)])
+        numbers = np.diff(begins, append=len(at)).tolist()
+        places = at[begins].tolist()
+        if self.data is None:
+            yield from zip(places, ((n, n, 1, 1) for n in numbers), strict=True)
+        elif places:
+            own = self.data[events[order]]
+            sums = np.add.reduceat(own, begins).tolist() if self.adds else [0] * len(places)
+            low, high = (f.reduceat(own, begins).tolist() for f in (np.minimum, np.maximum))
+            yield from zip(places, zip(numbers, sums, low, high, strict=True), strict=True)
 
 
 _MANY_ROWS = 1 << 14
@@ -74,22 +225,7 @@ def query_matches(
     output: str,
     limit: RunLimit | None = None,
 ) -> Iterator[MatchPositions]:
-    """
-    Yield the matches of a query on a table of events.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    table : EventTable
-        The events.
-    evaluation : {"auto", "nfa", "backtracking", "eventLists"}
-        What :func:`~pyflinkcep.engines.choice.chosen` chose; "auto" to choose by the events.
-    output : {"all", "onePerStart", "nonOverlapping"}
-        Which matches to yield.
-    limit : RunLimit, optional
-        A bound on the runs of ``nfa``.
-    """
+    """Yield the matches of a query on a table of events."""
     evaluation = resolved(query, table, evaluation, output)
     if evaluation == EVENT_LISTS and query.is_composed:
         return _composed_lists(query, table, output)
@@ -145,18 +281,7 @@ def _frames(lists: EventLists, output: str) -> Iterator[Frame]:
 def chain_frames(
     chain: PatternChain, events: ChainEvents, evaluation: str = EVENT_LISTS
 ) -> Iterator[Frame]:
-    """
-    Yield the matches of a chain, many at a time, as columns of positions by stage.
-
-    Parameters
-    ----------
-    chain : PatternChain
-        The chain.
-    events : ChainEvents
-        The events.
-    evaluation : str
-        How matches are found; "auto" if the events decide, among the evaluations of its query.
-    """
+    """Yield the matches of a chain, many at a time, as columns of positions by stage."""
     found = chain.on(events)
     typed = found.typed() if evaluation == AUTO else None
     if typed is not None:
@@ -217,13 +342,6 @@ class _Elements:
     The matches of a ``;`` query.
 
     Lists are the fastest where conditions leave few matches, the automaton where there are many.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    table : EventTable
-        The events.
     """
 
     def __init__(self, query: Query, table: EventTable) -> None:
@@ -289,3 +407,87 @@ class _Elements:
             assert node is not None
             ending.setdefault(way[-1][1], []).append(node)
         yield from ending.items()
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+@attrs.frozen
+class Observed:
+    """What an evaluation did."""
+
+    evaluation: str  # Its name
+    matches: int  # How many matches it found
+    milliseconds: float  # The CPU time it took
+    # By variable, how many candidates a join tested, or how often an event was tried on a run whose
+    # last event is of the variable; a search counts them all under "".
+    met: dict[str, int]
+    # By variable of their last event, how many runs became part of an equal one, and how many were
+    # alive at most; empty without an automaton.
+    merged: dict[str, int] = attrs.field(factory=dict)
+    most: dict[str, int] = attrs.field(factory=dict)
+    mean: dict[str, float] = attrs.field(factory=dict)  # How many were alive on average
+    order: tuple[str, ...] = ()  # The order in which elements were joined
+
+
+def observed(query: Query, table: EventTable, evaluation: str, output: str = "all") -> Observed:
+    """
+    Evaluate a query; return what that took, not the matches.
+
+    A composed query is evaluated as the plain ones that it stands for, and they are added up.
+    """
+    begin = time.process_time()
+    table, query = numbered(query, table), timed(query)
+    every = [_observed(plain, table, evaluation, output) for plain in words_of(query)]
+    found = _added(every, query.variables)
+    if query.is_composed and output != "all":  # the first matches of some words are not the first
+        matches = sum(1 for _ in query_matches(query, table, evaluation, output))
+        found = attrs.evolve(found, matches=matches)
+    return attrs.evolve(found, milliseconds=(time.process_time() - begin) * 1e3)
+
+
+def _observed(query: Query, table: EventTable, evaluation: str, output: str) -> Observed:
+    if evaluation == EVENT_LISTS:
+        return _joined(query, table, output)
+    if evaluation == BACKTRACKING or output != "all":
+        matches, met = Sequences(query, table, narrows=True).watched_search(output)
+        return Observed(BACKTRACKING, matches, 0.0, {"": met})
+    matches, runs = Sequences(query, table, narrows=True).watched_runs()
+
+    def by_name(own: Sequence[_Number]) -> dict[str, _Number]:
+        return dict(zip(query.variables, own, strict=True))
+
+    counts = by_name(runs.met), by_name(runs.merged), by_name(runs.most)
+    return Observed(evaluation, matches, 0.0, *counts, by_name(runs.mean))
+
+
+def _added(every: Sequence[Observed], variables: Sequence[str]) -> Observed:
+    def total(of: Callable[[Observed], Mapping[str, _Number]]) -> dict[str, _Number]:
+        known = [of(own) for own in every]
+        names = [n for n in ("", *variables) if any(n in own for own in known)]
+        return {name: sum(own[name] for own in known if name in own) for name in names}
+
+    return Observed(
+        every[0].evaluation,
+        sum(own.matches for own in every),
+        0.0,
+        total(lambda own: own.met),
+        total(lambda own: own.merged),
+        total(lambda own: own.most),
+        total(lambda own: own.mean),
+        max((own.order for own in every), key=len),
+    )
+
+
+def _joined(query: Query, table: EventTable, output: str) -> Observed:
+    lists = EventLists.of(query, table, kernel_split())
+    told: list[bytes] = []
+    frames = lists.frames(joined_frames(lists, told.append))
+    if output != "all":
+        frames = selected(lists, frames, output)
+    matches = sum(frame.size for frame in frames)
+    met = lists.met
+    if told:
+        numbers = np.frombuffer(told[0], np.int64).tolist()
+        met = dict(zip(lists.order, numbers, strict=True))
+    return Observed(EVENT_LISTS, matches, 0.0, dict(met), order=lists.order)

@@ -9,25 +9,25 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.engines.by_data import resolved
 from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
 from pyflinkcep.engines.composed import ComposedSequences, PlainQueries
-from pyflinkcep.engines.event_windows import LAST_NUMBER, limit_of, numbered, timed
+from pyflinkcep.engines.estimates import resolved
 from pyflinkcep.engines.queries import (
+    LAST_NUMBER,
     Compressed,
-    MatchPositions,
     compressed_matches,
     last_event,
+    limit_of,
+    numbered,
     query_matches,
+    timed,
 )
 from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
-from pyflinkcep.engines.sequences.evaluation import Sequences
+from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.time import MAX_WATERMARK
-
-__all__ = ["Kept", "Portion", "StreamedQuery"]
 
 _LAST = MAX_WATERMARK - 1
 """A time that only the final watermark reaches."""
@@ -35,29 +35,15 @@ _LAST = MAX_WATERMARK - 1
 
 @attrs.frozen(eq=False)
 class Portion:
-    """
-    Events of some keys: those kept, followed by new ones.
+    """Events of some keys: those kept, followed by new ones."""
 
-    Attributes
-    ----------
-    table : EventTable
-        The events, grouped by key and in their final order.
-    bounds : sequence of int
-        Where the events of each key begin and, last, where they end.
-    fresh : sequence of int
-        For each key where its new events begin.
-    free : sequence of int
-        Where the undecided events of each key begin: those before are kept only because others
-        refer to them.
-    watermark : int, milliseconds
-        The time up to which all events have arrived; MAX_WATERMARK after the last.
-    """
-
-    table: EventTable
-    bounds: Sequence[int]
-    fresh: Sequence[int]
+    table: EventTable  # The events, grouped by key and in their final order
+    bounds: Sequence[int]  # Where the events of each key begin and, last, where they end
+    fresh: Sequence[int]  # For each key where its new events begin
+    # Where the undecided events of each key begin: those before are kept only because others refer
+    # to them.
     free: Sequence[int]
-    watermark: int
+    watermark: int  # The time up to which all events have arrived; MAX_WATERMARK after the last
 
     def key_of(self, at: int) -> int:
         """Return the index of the key that an event belongs to."""
@@ -79,21 +65,11 @@ class Portion:
 
 @attrs.define(eq=False)
 class Kept:
-    """
-    What to keep for later portions.
+    """What to keep for later portions."""
 
-    Attributes
-    ----------
-    since : list of int
-        The position from which each key's events are kept.
-    free : list of int
-        The position from which they are undecided.
-    deadlines : list of int or None, milliseconds
-        The watermark at which each key must be examined even if no event arrives.
-    """
-
-    since: list[int]
-    free: list[int]
+    since: list[int]  # The position from which each key's events are kept
+    free: list[int]  # The position from which they are undecided
+    # The watermark at which each key must be examined even if no event arrives.
     deadlines: list[int | None]
 
 
@@ -103,17 +79,6 @@ class StreamedQuery:
 
     Its state is events: those that future matches may use, and those that decide matches found but
     not yet certain. What a portion adds is found from them and the new ones.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    evaluation : {"auto", "nfa", "backtracking", "eventLists"}
-        How matches are found; "auto" to choose for each portion.
-    output : {"all", "onePerStart", "nonOverlapping"}
-        Which matches are requested.
-    limit : RunLimit, optional
-        A bound on the runs of ``nfa``.
 
     Notes
     -----
@@ -257,16 +222,7 @@ class StreamedQuery:
     def endings(
         self, portion: Portion, ask: Callable[[Compressed], Iterator[tuple[Any, ...]]]
     ) -> tuple[list[tuple[Any, ...]], Kept]:
-        """
-        Return a result for each event that completes matches, and what to keep.
-
-        Parameters
-        ----------
-        portion : Portion
-            The events.
-        ask : callable
-            Maps the unlisted matches to tuples that begin with the position of a completing event.
-        """
+        """Return a result for each event that completes matches, and what to keep."""
         found, kept = self._endings(self._numbered(portion), ask)
         return found, self._at_times(kept)
 

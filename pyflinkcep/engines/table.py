@@ -10,34 +10,16 @@ from typing import Any
 import attrs
 
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.sase.computed import arithmetic, functions, references
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.tree import arithmetic, functions, references
-
-__all__ = [
-    "Coded",
-    "EventTable",
-    "Numbers",
-    "added_attributes",
-    "listed",
-    "queried_attributes",
-]
 
 
 @attrs.frozen(eq=False)
 class Coded(Sequence[Any]):
-    """
-    Texts as indexes into the distinct ones, as in an Arrow dictionary.
+    """Texts as indexes into the distinct ones, as in an Arrow dictionary."""
 
-    Attributes
-    ----------
-    codes : array of int32
-        For each event the index of its text.
-    names : sequence of str or None
-        The distinct texts.
-    """
-
-    codes: Any
-    names: Sequence[Any]
+    codes: Any  # For each event the index of its text
+    names: Sequence[Any]  # The distinct texts
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -54,16 +36,9 @@ class Coded(Sequence[Any]):
 
 @attrs.frozen(eq=False)
 class Numbers(Sequence[int]):
-    """
-    Whole numbers in an array, read as Python ints.
+    """Whole numbers in an array, read as Python ints."""
 
-    Attributes
-    ----------
-    array : array of int64
-        The numbers.
-    """
-
-    array: Any
+    array: Any  # The numbers
 
     def __len__(self) -> int:
         return len(self.array)
@@ -86,47 +61,24 @@ class Numbers(Sequence[int]):
 
 @attrs.frozen(eq=False)
 class EventTable:
-    """
-    Events in their final order.
+    """Events in their final order."""
 
-    Attributes
-    ----------
-    times : sequence of int, milliseconds
-        Their times, in ascending order; :class:`Numbers` is the fastest.
-    types : sequence of str
-        Their types; :class:`Coded` is the fastest.
-    columns : mapping of str to sequence
-        The values by attribute, None for NULL; the attributes are those of
-        :func:`queried_attributes`.
-    kinds : mapping of str to Kind
-        The types of the attributes; those without one are NULL in every event.
-    keys : sequence of int or None
-        The number of each event's key, events of one key side by side; the key then has the
-        attributes of ``[attr]``. None if all events have one key.
-    starts : sequence of bool or None
-        Which events may be a match's first; None for all.
-    ends : sequence of bool or None
-        Which events may be the last that a match takes; None for all.
-    """
-
-    times: Sequence[int]
-    types: Sequence[Any]
+    times: Sequence[int]  # Their times, in ascending order; :class:`Numbers` is the fastest
+    types: Sequence[Any]  # Their types; :class:`Coded` is the fastest
+    # The values by attribute, None for NULL; the attributes are those of
+    # :func:`queried_attributes`.
     columns: Mapping[str, Sequence[Any]]
+    # The types of the attributes; those without one are NULL in every event.
     kinds: Mapping[str, Kind]
+    # The number of each event's key, events of one key side by side; the key then has the
+    # attributes of ``[attr]``. None if all events have one key.
     keys: Sequence[int] | None = None
-    starts: Sequence[bool] | None = None
+    starts: Sequence[bool] | None = None  # Which events may be a match's first; None for all
+    # Which events may be the last that a match takes; None for all.
     ends: Sequence[bool] | None = None
 
     def partitions(self, query: Query) -> Iterator[tuple[Sequence[int], bool]]:
-        """
-        Yield the partitions of a query.
-
-        Returns
-        -------
-        iterator of (sequence of int, bool)
-            The positions of the partition's events, and whether some ``[attr]`` is NULL, so that
-            nothing equals them.
-        """
+        """Yield the partitions of a query."""
         if self.keys is not None:
             yield from self._by_key(query, self.keys)
             return

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Programs on arrays with null masks: a value for each row instead of one.
+"""Programs on arrays with null masks: a value for each row instead of one.
 
 Texts are numbers here, which compare as the texts do, and all branches are computed
 (:func:`columnar`); without ANSI no computation fails. The rules are those of
@@ -12,64 +11,100 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
 
-from pyflinkcep.expressions.literals import like_regex
 from pyflinkcep.expressions.number_functions import rounded
 from pyflinkcep.expressions.program import Code, Instruction, Op, Type
-from pyflinkcep.expressions.rules import BITS, LEAST, MOST, RULES, Nulls, floats_compared
+from pyflinkcep.expressions.rules import BITS, RULES, TRUTHS, Nulls, floats_compared
+from pyflinkcep.expressions.tokens import LEAST, MOST, like_regex
 from pyflinkcep.expressions.tree import Operation, Tree
-from pyflinkcep.expressions.unbranched import unbranched
 
-__all__ = [
-    "OPERATIONS",
-    "Array",
-    "TextRanks",
-    "Values",
-    "by_ranks",
-    "columnar",
-    "computed",
-    "holding",
-]
+_OF_TRUTHS = (Op.NOT, Op.AND, Op.OR)
+_TO_TRUTH: list[Instruction] = [(Op.INT, 0), (Op.NE, Type.INT)]
+
+
+class _Part(NamedTuple):
+    """Instructions that push a value, a number or a truth value."""
+
+    code: list[Instruction]
+    is_truth: bool = False
+
+    @property
+    def truth(self) -> list[Instruction]:
+        return self.code if self.is_truth else [*self.code, *_TO_TRUTH]
+
+    @property
+    def number(self) -> list[Instruction]:
+        return [*self.code, (Op.TRUTH_TO_INT, None)] if self.is_truth else self.code
+
+
+def unbranched(code: Code, *, is_condition: bool = False) -> Code:
+    """
+    Return a program without jumps, in which truth values and numbers are kept apart.
+
+    Examples
+    --------
+    ``coalesce(x, 0) > 1``:
+
+    >>> jump = (Op.JUMP_IF_NOT_NULL, 1)
+    >>> code = (Op.FIELD, 0), jump, (Op.INT, 0), (Op.INT, 1), (Op.GT, Type.INT)
+    >>> [op.name for op, _ in unbranched(code)]
+    ['FIELD', 'INT', 'OR_ELSE', 'INT', 'GT']
+    """
+    stack: list[_Part] = []
+    chosen: list[tuple[int, Op]] = []
+    for at, (op, operand) in enumerate(code):
+        _end(stack, chosen, at)
+        if op is Op.JUMP_IF_NOT_NULL:
+            chosen.append((at + 1 + int(operand or 0), Op.OR_ELSE))
+        elif op is Op.JUMP:
+            chosen.append((at + 1 + int(operand or 0), Op.CHOOSE))
+        elif op not in (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.JUMP_UNLESS):
+            _compute(stack, op, operand)
+    _end(stack, chosen, len(code))
+    (found,) = stack
+    return tuple(found.truth if is_condition else found.code)
+
+
+def _compute(stack: list[_Part], op: Op, operand: int | float | str | None) -> None:
+    """Replace the operands on the stack by a computation."""
+    count = RULES[op].operands if op in RULES else 0
+    operands = stack[len(stack) - count :]
+    del stack[len(stack) - count :]
+    code: list[Instruction] = []
+    for part in operands:
+        if op is Op.IS_NULL:
+            code += part.code
+        else:
+            code += part.truth if op in _OF_TRUTHS else part.number
+    stack.append(_Part([*code, (op, operand)], op in TRUTHS))
+
+
+def _end(stack: list[_Part], chosen: list[tuple[int, Op]], at: int) -> None:
+    """Choose between the branches that end here."""
+    while chosen and chosen[-1][0] == at:
+        _, op = chosen.pop()
+        other, value = stack.pop().number, stack.pop().number
+        condition = stack.pop().truth if op is Op.CHOOSE else []
+        stack.append(_Part([*condition, *value, *other, (op, None)]))
+
 
 Array = np.ndarray[Any, Any]
 
 
 @attrs.frozen(eq=False)
 class Values:
-    """
-    A value for each row.
+    """A value for each row."""
 
-    Attributes
-    ----------
-    data : array or number
-        The values; arbitrary for NULL.
-    nulls : array of bool or bool
-        The null mask.
-    """
-
-    data: Any
-    nulls: Any = False
+    data: Any  # The values; arbitrary for NULL
+    nulls: Any = False  # The null mask
 
 
 def holding(code: Code, size: int, field: Callable[[int], Values], ranks: TextRanks) -> Array:
-    """
-    Return for each row whether a condition is true.
-
-    Parameters
-    ----------
-    code : Code
-        The condition, its texts being numbers.
-    size : int
-        The number of rows.
-    field : callable
-        Returns a field for each row.
-    ranks : TextRanks
-        The numbers of texts.
-    """
+    """Return for each row whether a condition is true."""
     return np.broadcast_to(_is_true(computed(code, field, ranks)), size)
 
 
@@ -102,16 +137,9 @@ def computed(code: Code, field: Callable[[int], Values], ranks: TextRanks) -> Va
 
 @attrs.frozen(eq=False, slots=False)
 class TextRanks:
-    """
-    Texts as numbers that compare as they do.
+    """Texts as numbers that compare as they do."""
 
-    Attributes
-    ----------
-    numbers : mapping of str to int
-        The place of each text among all in ascending order.
-    """
-
-    numbers: Mapping[str, int]
+    numbers: Mapping[str, int]  # The place of each text among all in ascending order
     _fitting: dict[str, Array] = attrs.field(factory=dict, init=False, repr=False)
 
     @cached_property
@@ -148,18 +176,7 @@ def by_ranks(tree: Tree) -> Tree:
 
 
 def columnar(code: Code, ranks: TextRanks, *, is_condition: bool = False) -> Code:
-    """
-    Return a program over the numbers of texts instead of texts, without jumps.
-
-    Parameters
-    ----------
-    code : Code
-        The program.
-    ranks : TextRanks
-        The numbers of texts.
-    is_condition : bool
-        Whether its value is to be a truth value.
-    """
+    """Return a program over the numbers of texts instead of texts, without jumps."""
     return ranked(unbranched(code, is_condition=is_condition), ranks)
 
 

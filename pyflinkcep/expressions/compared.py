@@ -11,9 +11,8 @@ import attrs
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.evaluator import event_function
-from pyflinkcep.expressions.event_columns import column
-from pyflinkcep.expressions.event_reader import EventReader
 from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.sql_values import truth
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
@@ -28,9 +27,7 @@ from pyflinkcep.expressions.tree import (
     Tree,
     leaves,
 )
-from pyflinkcep.expressions.values import Function, aggregated, function_of
-
-__all__ = ["Compared", "Taken", "compared_in_match", "compared_in_sql"]
+from pyflinkcep.expressions.values import Function, aggregated, column, function_of
 
 Taken = Mapping[str, Sequence[Any]]
 """The events that a partial match has taken, by stage."""
@@ -40,22 +37,11 @@ _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>", "like", "in", "is null",
 
 @attrs.frozen
 class Compared:
-    """
-    One of the conditions that AND joins, and what it compared.
+    """One of the conditions that AND joins, and what it compared."""
 
-    Attributes
-    ----------
-    text : str
-        The condition.
-    holds : bool
-        Whether it holds; NULL does not.
-    values : tuple of (str, object)
-        What was compared, apart from literals, and its values.
-    """
-
-    text: str
-    holds: bool
-    values: tuple[tuple[str, Any], ...]
+    text: str  # The condition
+    holds: bool  # Whether it holds; NULL does not
+    values: tuple[tuple[str, Any], ...]  # What was compared, apart from literals, and its values
 
 
 def compared_in_sql(text: str, event: Any) -> tuple[Compared, ...]:
@@ -83,20 +69,7 @@ def _parts_of_sql(text: str) -> tuple[_Part, ...]:
 def compared_in_match(
     condition: MatchExpression, event: Any, taken: Taken, order: Sequence[Any]
 ) -> tuple[Compared, ...]:
-    """
-    Return what SQL over stages compared; nothing if only Spark can say.
-
-    Parameters
-    ----------
-    condition : MatchExpression
-        The condition.
-    event : object
-        The event that it was evaluated for.
-    taken : mapping of str to sequence
-        The events that the partial match had taken, by stage.
-    order : sequence
-        All of them, in order.
-    """
+    """Return what SQL over stages compared; nothing if only Spark can say."""
     events = {**taken, WHOLE: order}
 
     def leaf(part: Leaf) -> Function:

@@ -3,18 +3,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 import attrs
 
-from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.function_codes import FUNCTION_CODES
-from pyflinkcep.expressions.leaf_fields import Leaves
-from pyflinkcep.expressions.literals import UNITS_US
+from pyflinkcep.errors import InputError, LongDecimalWarning, Place
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Instruction, Kind, Op, Type
-from pyflinkcep.expressions.program_layout import ProgramLayout
+from pyflinkcep.expressions.program_layout import (
+    DECIMALS,
+    NUMBERS,
+    TIMES,
+    Leaves,
+    ProgramLayout,
+    Typed,
+    as_double,
+    constant,
+    converted,
+    fitted,
+    moment,
+    rescaled,
+    said,
+)
 from pyflinkcep.expressions.rules import COMMON, OPERATORS
 from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tokens import UNITS_US
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Call,
@@ -26,22 +39,85 @@ from pyflinkcep.expressions.tree import (
     Operation,
     Tree,
 )
-from pyflinkcep.expressions.typed import (
-    DECIMALS,
-    NUMBERS,
-    TIMES,
-    Typed,
-    as_double,
-    constant,
-    converted,
-    fitted,
-    moment,
-    rescaled,
-    said,
-)
-from pyflinkcep.warned import LongDecimalWarning, Place
 
-__all__ = ["compiled", "condition_code", "value_code"]
+
+class Compiler(Protocol):
+    """What compiles the operands."""
+
+    def part(self, part: Tree) -> Typed:
+        """Return the instructions that push the value of a part."""
+
+    def check(self, value: Typed, wanted: tuple[Kind, ...], part: Tree) -> None:
+        """Refuse a value of another kind than wanted."""
+
+    def refused(self, part: Tree, what: str, hint: str) -> InputError:
+        """Make the error for a part."""
+
+
+def _rounded(compiler: Compiler, part: Operation) -> Typed:
+    value, digits = _number(compiler, part), 0
+    if len(part.operands) > 1:
+        given = part.operands[1]
+        if not isinstance(given, Literal) or type(given.value) is not int:
+            hint = "write a number, such as 2"
+            raise compiler.refused(part, "rounds to digits that are not known", hint)
+        digits = given.value
+    if value.kind is Kind.DOUBLE:
+        return Typed([*value.code, (Op.ROUND, digits)], Kind.DOUBLE)
+    if digits < 0:
+        raise compiler.refused(part, "rounds a whole number", "cast it to double")
+    return value
+
+
+def _whole(compiler: Compiler, part: Operation) -> Typed:
+    value = _number(compiler, part)
+    if value.kind is not Kind.DOUBLE:
+        return value
+    return Typed([*value.code, (OPERATORS[part.operator], None)], Kind.BIGINT)
+
+
+def _number(compiler: Compiler, part: Operation) -> Typed:
+    """Return the first operand, a double or a whole number."""
+    value = compiler.part(part.operands[0])
+    compiler.check(value, NUMBERS, part)
+    if value.scale:
+        hint = "cast them to double, inside the aggregate, or write 0.5D"
+        raise compiler.refused(part, "calculates with decimals", hint)
+    return value
+
+
+def _of_doubles(compiler: Compiler, part: Operation) -> Typed:
+    code: list[Instruction] = []
+    for operand in part.operands:
+        value = compiler.part(operand)
+        compiler.check(value, (*NUMBERS, *DECIMALS), part)
+        code += as_double(value)
+    return Typed([*code, (OPERATORS[part.operator], None)], Kind.DOUBLE)
+
+
+def _of_texts(compiler: Compiler, part: Operation) -> Typed:
+    code: list[Instruction] = []
+    for operand in part.operands:
+        value = compiler.part(operand)
+        compiler.check(value, (Kind.STRING,), part)
+        code += value.code
+    if part.operator == "prefix end":
+        return Typed([*code, (Op.PREFIX_END, None)], Kind.STRING)
+    return Typed([*code, (Op.STARTS_WITH, None)], Kind.BOOLEAN)
+
+
+FUNCTION_CODES: dict[str, Callable[[Compiler, Operation], Typed]] = {
+    "round": _rounded,
+    "floor": _whole,
+    "ceil": _whole,
+    "sqrt": _of_doubles,
+    "sign": _of_doubles,
+    "power": _of_doubles,
+    "startswith": _of_texts,
+    "prefix end": _of_texts,
+}
+"""By operator; ``pmod`` is arithmetic."""
+
 
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 _JUMPS = {"and": Op.JUMP_IF_FALSE, "or": Op.JUMP_IF_TRUE}
@@ -58,23 +134,7 @@ _CAST = "cast one of them, inside the aggregate if it is about one"
 def compiled(
     expressions: Iterable[tuple[str, MatchExpression]], kinds: Mapping[str, Kind], ansi: bool
 ) -> CompiledExpressions:
-    """
-    Compile the match expressions of a pattern.
-
-    Parameters
-    ----------
-    expressions : iterable of (str, MatchExpression)
-        The expressions, each with its location for errors.
-    kinds : mapping of str to Kind
-        The types of the expressions' parts about one event; others are always NULL.
-    ansi : bool
-        Whether overflow and division by zero are errors.
-
-    Raises
-    ------
-    InputError
-        If types are incompatible, or an expression is not boolean.
-    """
+    """Compile the match expressions of a pattern."""
     layout = ProgramLayout(kinds)
     programs: dict[str, Code] = {}
     for where, expression in expressions:
@@ -88,23 +148,7 @@ def compiled(
 
 
 def condition_code(tree: Tree, leaves: Leaves, where: str) -> Code:
-    """
-    Return the program of a condition.
-
-    Parameters
-    ----------
-    tree : Tree
-        The condition.
-    leaves : Leaves
-        Where the values that it reads come from.
-    where : str
-        The condition's name in errors.
-
-    Raises
-    ------
-    InputError
-        If types are incompatible, or it is not boolean.
-    """
+    """Return the program of a condition."""
     value = value_code(tree, leaves, where)
     if value.kind not in (Kind.BOOLEAN, None):
         problem = f"expected boolean, got {said(value)}"

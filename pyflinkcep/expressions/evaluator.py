@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta, tzinfo
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from decimal import Decimal
 from typing import Any
 
 import attrs
 
 from pyflinkcep.errors import ConditionError, InputError
-from pyflinkcep.expressions.event_columns import column, given
-from pyflinkcep.expressions.event_reader import EventReader
-from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.compiler import compiled
+from pyflinkcep.expressions.grammar import Syntax, parsed
+from pyflinkcep.expressions.parser import EventReader
+from pyflinkcep.expressions.program import EXACT_DIGITS, CompiledExpressions, Kind
 from pyflinkcep.expressions.sql_types import (
     ARRAY,
     INTERVAL,
@@ -23,36 +25,18 @@ from pyflinkcep.expressions.sql_types import (
     SqlType,
 )
 from pyflinkcep.expressions.sql_values import truth
-from pyflinkcep.expressions.syntax import Syntax
-from pyflinkcep.expressions.tree import Column, Leaf
-from pyflinkcep.expressions.values import Function, Typed, typed_function
-
-__all__ = [
-    "UNTYPED",
-    "RowTypes",
-    "event_condition",
-    "event_function",
-    "event_value",
-    "part_function",
-    "part_value",
-]
+from pyflinkcep.expressions.tree import Column, Leaf, MatchExpression
+from pyflinkcep.expressions.values import Function, Typed, column, given, typed_function
 
 
 @attrs.frozen(eq=False)
 class RowTypes:
-    """
-    The types of columns.
+    """The types of columns."""
 
-    Attributes
-    ----------
-    types : mapping of str to SqlType
-        By the name of the column, or, of values that are given, by their places.
-    zone : tzinfo or None
-        Where clocks without a zone are, and what the clock of timestamps shows; None for that of
-        each value.
-    """
-
+    # By the name of the column, or, of values that are given, by their places.
     types: Mapping[str, SqlType | None] = attrs.field(factory=dict)
+    # Where clocks without a zone are, and what the clock of timestamps shows; None for that of each
+    # value.
     zone: tzinfo | None = None
 
     def of(self, leaf: Leaf) -> SqlType | None:
@@ -119,20 +103,6 @@ def event_condition(text: str, types: RowTypes = UNTYPED) -> Callable[[Any], boo
     """
     Return a function that tells whether an event satisfies a SQL condition; NULL counts as false.
 
-    Parameters
-    ----------
-    text : str
-        The condition, over the event's columns.
-    types : RowTypes, optional
-        The types of these, as far as they are known.
-
-    Raises
-    ------
-    SqlSyntaxError
-        If the text is not SQL.
-    NotSupportedError
-        If only Spark can evaluate it; the message says which part.
-
     Examples
     --------
     >>> holds = event_condition("kind = 'a' AND price BETWEEN 1 AND 2.5")
@@ -156,20 +126,6 @@ def event_function(text: str, types: RowTypes = UNTYPED) -> Function:
 
     The rules are those of Spark's default (ANSI) mode. Events are mappings, or objects with
     attributes; times are datetime, date and timedelta; integers of unknown types are bigint.
-
-    Parameters
-    ----------
-    text : str
-        The expression, over the event's columns.
-    types : RowTypes, optional
-        The types of these, as far as they are known.
-
-    Raises
-    ------
-    SqlSyntaxError
-        If the text is not SQL.
-    NotSupportedError
-        If only Spark can evaluate it; the message says which part.
 
     Notes
     -----
@@ -207,18 +163,96 @@ def part_value(
     Return a function that computes a part of an expression, and the type of its values.
 
     Decimals of unknown types are divided to 38 digits.
-
-    Parameters
-    ----------
-    text : str
-        The expression.
-    part : Syntax
-        The part.
-    values : mapping of Syntax to int, optional
-        The parts inside whose values are given: the function takes a sequence of values instead of
-        an event, and these are their places in it.
-    types : RowTypes, optional
-        The types of these values by their places, as far as they are known.
     """
     tree = EventReader(text, values).part(part)
     return typed_function(tree, types.leaf, types=types.of, zone=types.zone, divides_decimals=True)
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def local_expressions(
+    expressions: Iterable[tuple[str, MatchExpression]], events: Iterable[Any], ansi: bool = True
+) -> tuple[CompiledExpressions, Callable[[Any], Sequence[Any]]]:
+    """Compile match expressions for events that are Python objects."""
+    named = list(expressions)
+    samples = list(events)
+    parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
+    found = {sql: kind_of_values(sql, _values(sql, samples)) for sql in parts}
+    kinds = {sql: kind for sql, kind in found.items() if kind is not None}
+    compiled_ = compiled(named, kinds, ansi)
+    fields = [(event_function(field.sql), field.kind) for field in compiled_.fields]
+
+    def of_event(event: Any) -> tuple[Any, ...]:
+        return tuple(machine_value(function(event), kind) for function, kind in fields)
+
+    return compiled_, of_event
+
+
+def _values(sql: str, samples: Iterable[Any]) -> list[Any]:
+    """Return the values of a part about one event; what has none fails when it is asked for."""
+    function, values = event_function(sql), []
+    failure: ArithmeticError | None = None
+    for sample in samples:
+        try:
+            values.append(function(sample))
+        except ArithmeticError as cause:
+            failure = cause
+    if failure is not None and all(value is None for value in values):
+        hint = "test for it in the condition, with CASE or nullif"
+        raise InputError(f"{sql!r} has no value for any event: {failure}", hint) from failure
+    return values
+
+
+_KINDS: dict[type, Kind] = {
+    bool: Kind.BOOLEAN,
+    int: Kind.BIGINT,
+    float: Kind.DOUBLE,
+    str: Kind.STRING,
+    date: Kind.DATE,
+    timedelta: Kind.INTERVAL,
+    Decimal: Kind.DECIMAL,
+}
+
+
+def kind_of_values(sql: str, values: Iterable[Any]) -> Kind | None:
+    """Return the kind of a part about one event; None if it is always NULL."""
+    found = dict.fromkeys(_kind_of(sql, value) for value in values if value is not None)
+    if set(found) == {Kind.BIGINT, Kind.DOUBLE}:
+        return Kind.DOUBLE
+    if set(found) == {Kind.DECIMAL, Kind.WIDE_DECIMAL}:
+        return Kind.WIDE_DECIMAL
+    if len(found) > 1:
+        names = " and ".join(kind.value for kind in found)
+        raise InputError(f"{sql!r}: expected values of one type, got {names}", "cast it")
+    return next(iter(found), None)
+
+
+def _kind_of(sql: str, value: Any) -> Kind:
+    if isinstance(value, datetime):
+        return Kind.TIMESTAMP_NTZ if value.tzinfo is None else Kind.TIMESTAMP
+    if isinstance(value, Decimal) and len(value.as_tuple().digits) > EXACT_DIGITS:
+        return Kind.WIDE_DECIMAL
+    for type_ in type(value).__mro__:
+        if type_ in _KINDS:
+            return _KINDS[type_]
+    raise InputError(
+        f"{sql!r}: expected a number, boolean, string or time, got {type(value).__name__}",
+        "use a value of such a type",
+    )
+
+
+def machine_value(value: Any, kind: Kind) -> Any:
+    """Return a value in the form that programs use."""
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+        return (aware - _EPOCH) // timedelta(microseconds=1)
+    if isinstance(value, date):
+        return value.toordinal() - _EPOCH.toordinal()
+    if isinstance(value, timedelta):
+        return value // timedelta(microseconds=1)
+    if kind in (Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL):
+        return float(value)
+    return int(value) if kind is Kind.BOOLEAN else value

@@ -12,11 +12,11 @@ from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.arrays import OPERATIONS, TextRanks, by_ranks, columnar
 from pyflinkcep.expressions.compiler import value_code
 from pyflinkcep.expressions.evaluator import RowTypes
-from pyflinkcep.expressions.event_reader import EventReader
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.leaf_fields import LeafFields
+from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.program import Code, Kind, Op, Type
-from pyflinkcep.expressions.rules import LEAST, MOST, OPERATORS, RULES, TRUTHS, Rule
+from pyflinkcep.expressions.program_layout import LeafFields
+from pyflinkcep.expressions.rules import OPERATORS, RULES, TRUTHS, Rule
 from pyflinkcep.expressions.sql_types import (
     DATE,
     FLOAT,
@@ -25,6 +25,7 @@ from pyflinkcep.expressions.sql_types import (
     literal_type,
     operation_type,
 )
+from pyflinkcep.expressions.tokens import LEAST, MOST
 from pyflinkcep.expressions.tree import (
     Call,
     Column,
@@ -34,8 +35,6 @@ from pyflinkcep.expressions.tree import (
     leaves,
     parts,
 )
-
-__all__ = ["EventTree", "Program", "Range", "never_fails"]
 
 Range = tuple[float, float] | None
 """The least and the greatest of whole numbers; None for values that are not."""
@@ -50,39 +49,19 @@ _OTHERS = {Op.NULL: Rule(0), Op.CHOOSE: Rule(3)}
 
 @attrs.frozen
 class Program:
-    """
-    A value of one event as a program over columns.
+    """A value of one event as a program over columns."""
 
-    Attributes
-    ----------
-    code : Code
-        The program, for :func:`~pyflinkcep.expressions.arrays.computed`.
-    columns : tuple of str
-        The column of each field.
-    kind : Kind or None
-        The value's type; None if it is always NULL.
-    """
-
-    code: Code
-    columns: tuple[str, ...]
-    kind: Kind | None
+    code: Code  # The program, for :func:`~pyflinkcep.expressions.arrays.computed`
+    columns: tuple[str, ...]  # The column of each field
+    kind: Kind | None  # The value's type; None if it is always NULL
 
 
 @attrs.frozen
 class EventTree:
-    """
-    SQL about one event, read.
+    """SQL about one event, read."""
 
-    Attributes
-    ----------
-    tree : Tree
-        Its meaning.
-    columns : mapping of str to str
-        The name of each column that it reads, by the column's SQL.
-    """
-
-    tree: Tree
-    columns: Mapping[str, str]
+    tree: Tree  # Its meaning
+    columns: Mapping[str, str]  # The name of each column that it reads, by the column's SQL
 
     @classmethod
     def of(cls, text: str) -> EventTree | None:
@@ -105,23 +84,7 @@ class EventTree:
     def program(
         self, kinds: Mapping[str, Kind], ranks: TextRanks, *, is_condition: bool
     ) -> Program | None:
-        """
-        Return the program.
-
-        Parameters
-        ----------
-        kinds : mapping of str to Kind
-            The types of the columns, by name; others are NULL in every event.
-        ranks : TextRanks
-            The numbers of all texts, those of :attr:`texts` too.
-        is_condition : bool
-            Whether the value is to be a truth value.
-
-        Returns
-        -------
-        Program or None
-            None if types are incompatible, or a part is for single events only.
-        """
+        """Return the program."""
         known = {sql: kinds[name] for sql, name in self.columns.items() if name in kinds}
         fields = LeafFields(known)
         try:
@@ -139,16 +102,7 @@ class EventTree:
         return Program(code, names, value.kind)
 
     def is_plain(self, types: RowTypes, ranges: Callable[[Column], Range]) -> bool:
-        """
-        Whether programs, which have 64 bits and times in UTC, have the values of its types.
-
-        Parameters
-        ----------
-        types : RowTypes
-            The types of columns.
-        ranges : callable
-            Returns the least and greatest value of a column of whole numbers.
-        """
+        """Whether programs, which have 64 bits and times in UTC, have the values of its types."""
         return _Plain(types, ranges).of(self.tree) is not None
 
 
@@ -210,13 +164,6 @@ _DAYS = [(year, month, 1) for year in range(1900, 2040, 10) for month in (1, 7)]
 def never_fails(code: Code, ranges: Mapping[int, Range]) -> bool:
     """
     Whether a program has a value for all rows: no number out of range, no division by zero.
-
-    Parameters
-    ----------
-    code : Code
-        The program.
-    ranges : mapping of int to Range
-        The least and the greatest value of the fields that are whole numbers.
 
     Examples
     --------

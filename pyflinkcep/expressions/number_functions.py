@@ -8,23 +8,8 @@ from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 
 from pyflinkcep.expressions.program import Op
-from pyflinkcep.expressions.rules import LEAST, MOST, wrapped
-
-__all__ = [
-    "OF_ONE",
-    "Moments",
-    "exponential",
-    "float_mod",
-    "float_pmod",
-    "int_div",
-    "int_mod",
-    "int_pmod",
-    "power",
-    "root",
-    "rounded",
-    "sign",
-    "whole",
-]
+from pyflinkcep.expressions.rules import wrapped
+from pyflinkcep.expressions.tokens import LEAST, MOST
 
 _DIGITS = 800
 """More than any double has, before and after the point."""
@@ -120,16 +105,7 @@ def float_pmod(a: float, b: float) -> float:
 
 
 class Moments:
-    """
-    Variance and standard deviation, number by number as Spark computes them.
-
-    Attributes
-    ----------
-    count : int
-        The number of numbers.
-    mean, moment : float
-        Their mean, and the sum of the squared distances from it.
-    """
+    """Variance and standard deviation, number by number as Spark computes them."""
 
     def __init__(self, numbers: Sequence[float] = ()) -> None:
         self.count, self.mean, self.moment = 0, 0.0, 0.0

@@ -4,18 +4,643 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+import attrs
 
 from pyflinkcep.conditions import ExpressionCondition, IterativeCondition, RichAndCondition
-from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.names import Names
-from pyflinkcep.expressions.operators import Operators
-from pyflinkcep.expressions.syntax import Form, Syntax, guards_of
-from pyflinkcep.expressions.tokens import SqlSyntaxError
-from pyflinkcep.expressions.tree import AGGREGATES, MatchExpression, Operation
+from pyflinkcep.errors import InvalidArgumentError, counted
+from pyflinkcep.expressions.grammar import Form, Guard, Syntax, divides, guards_of, may_fail, parsed
+from pyflinkcep.expressions.text import quoted_name
+from pyflinkcep.expressions.tokens import (
+    UNITS_US,
+    SqlSyntaxError,
+    interval_us,
+    like_pattern,
+    literal_value,
+    string_value,
+)
+from pyflinkcep.expressions.tree import (
+    AGGREGATES,
+    ALIASES,
+    FUNCTIONS,
+    WHOLE,
+    Aggregate,
+    Call,
+    Column,
+    Interval,
+    Literal,
+    MatchExpression,
+    Operation,
+    Tree,
+    joined,
+)
 
-__all__ = ["column_owners", "condition_of", "sql_condition"]
+_MOST_FIRST, _MOST_LAST = (1 << 31) - 1, 10_000
+"""The greatest offsets of first() and last()."""
+
+
+@attrs.frozen
+class Scope:
+    """
+    The meaning of names if the stages are known while a condition is read, as in MATCH_RECOGNIZE.
+
+    Then ``A.price`` outside an aggregate is ``last(A.price)``, and a column without a stage is the
+    current event's; inside an aggregate it covers all events of the match.
+    """
+
+    stages: frozenset[str]  # The stages; names are case-insensitive
+    # The stage whose condition is read: its events, and those of the match, include the current
+    # event.
+    own: str
+
+    def stage(self, name: str) -> str | None:
+        """Return the stage of this name; None if there is none."""
+        return next((s for s in sorted(self.stages) if s.casefold() == name.casefold()), None)
+
+
+class Names:
+    """Reads the names of one condition."""
+
+    shifts_inside = True
+    """Whether an interval is added to a stage's time by Spark, inside the aggregate."""
+
+    def __init__(self, text: str, stage: str, scope: Scope | None) -> None:
+        self.stage = stage
+        self._where = f"stage {stage!r}: " if stage else ""
+        self._text = text
+        self._scope = scope
+
+    def refused(self, what: str, hint: str) -> InvalidArgumentError:
+        """Make the error for something unsupported."""
+        return InvalidArgumentError(
+            f"{self._where}the condition {self._text!r}: {what}",
+            hint,
+            problem=what,
+            stage=self.stage or None,
+            condition=self._text,
+        )
+
+    def between(self, start: int, end: int) -> str:
+        """Return the text between two positions, in the language of conditions over stages."""
+        return self._text[start:end]
+
+    def written(self, part: Syntax) -> str:
+        """Return the text of a part."""
+        return self.between(part.start, part.end)
+
+    @property
+    def text(self) -> str:
+        """The text of the condition."""
+        return self.between(0, len(self._text))
+
+    # --- the events that parts read
+
+    def aggregates(self, part: Syntax) -> Iterator[Syntax]:
+        """Yield the outermost parts that are about the match, in the order of the text."""
+        if self._is_aggregate(part):
+            yield part
+            return
+        for operand in part.operands:
+            yield from self.aggregates(operand)
+
+    def is_about_event(self, part: Syntax) -> bool:
+        """Whether a part reads only the current event."""
+        if any(node.form is Form.OPAQUE and node.detail for node in part.walk()):
+            return False  # such as first(a.x) IGNORE NULLS
+        return all(self._is_the_event(found) for found in self.aggregates(part))
+
+    def _is_the_event(self, part: Syntax) -> bool:
+        """Whether an aggregate is the value of the current event, like last(own.x)."""
+        aggregate = self.aggregate(part)
+        return (aggregate.function, aggregate.offset, aggregate.with_event) == ("last", 0, True)
+
+    def is_aggregate(self, call: Syntax) -> bool:
+        """Whether a function is an aggregate."""
+        return call.value in AGGREGATES
+
+    def _is_aggregate(self, part: Syntax) -> bool:
+        if part.form is Form.CALL:
+            return self.is_aggregate(part)
+        if self._scope is None or part.form is not Form.COLUMN:
+            return False
+        return self._stage_of(part) is not None
+
+    def _stage_of(self, column: Syntax) -> str | None:
+        """Return the stage that a column names; None if it names none."""
+        if len(column.value) < 2:
+            return None
+        return column.value[0] if self._scope is None else self._scope.stage(column.value[0])
+
+    def owners(self, part: Syntax) -> Iterator[str]:
+        """Yield the first names of qualified columns outside aggregates."""
+        if self._is_aggregate(part):
+            return
+        if part.form is Form.COLUMN and len(part.value) > 1:
+            yield part.value[0]
+        for operand in part.operands:
+            yield from self.owners(operand)
+
+    def event_sql(self, part: Syntax) -> str:
+        """
+        Return a part about the event in Spark's form.
+
+        That is without stage names, and with x for last(own.x), since Spark's last differs.
+        """
+        if self._scope is None:
+            return self.written(part)
+        pieces, at = [], part.start
+        for node in self._event_values(part, frozenset()):
+            pieces.append(self.between(at, node.start))
+            if node.form is Form.CALL:
+                value = self.value_inside(node)
+                inner = self.event_sql(value)
+                pieces.append(inner if value.form is Form.COLUMN else f"({inner})")
+                at = node.end
+            else:
+                at = node.inner
+        return "".join(pieces) + self.between(at, part.end)
+
+    def value_inside(self, call: Syntax) -> Syntax:
+        """Return what an aggregate is the value of."""
+        return call.operands[0].bare()
+
+    def _event_values(self, part: Syntax, bound: frozenset[str]) -> Iterator[Syntax]:
+        """Yield the aggregates, and the columns with a stage's name, in the order of the text."""
+        if part.form is Form.CALL and self.is_aggregate(part):
+            yield part
+            return
+        if part.form is Form.COLUMN and part.value[0] not in bound and self._stage_of(part):
+            yield part
+        if part.form is Form.LAMBDA:
+            bound |= frozenset(part.value)
+        for operand in part.operands:
+            yield from self._event_values(operand, bound)
+
+    def _without_stages(self, part: Syntax, columns: list[Syntax]) -> str:
+        pieces, at = [], part.start
+        for column in columns:
+            pieces.append(self.between(at, column.start))
+            at = column.inner
+        return "".join(pieces) + self.between(at, part.end)
+
+    # --- aggregates
+
+    def aggregate(self, part: Syntax) -> Aggregate:
+        """Return the operand of an aggregate, or of a column that means one."""
+        text = self.written(part)
+        if part.form is Form.COLUMN:
+            return self.last(part, text)
+        function, operands = part.value, part.operands
+        if part.detail:
+            hint = "count distinct values in a Python function"
+            raise self.refused(f"DISTINCT in {text!r}", hint)
+        offset = self._offset(function, operands, text)
+        if not operands:
+            raise self.refused(f"{text!r} has 0 arguments", self._example(function))
+        argument = operands[0].bare()
+        if function == "count":
+            whole = self._counted(argument)
+            if whole is not None:
+                return Aggregate(function, whole, None, text, 0, self._counts_event(whole))
+        if any(self._is_nested(node) for node in argument.walk()):
+            raise self.refused(
+                f"{text!r} has an aggregate or a query inside",
+                "write an expression over the columns of one stage",
+            )
+        return self._over(function, argument, text, offset)
+
+    def inner(self, aggregate: Aggregate) -> str | None:
+        """Return the argument of an aggregate for a function of it."""
+        return aggregate.argument
+
+    def last(self, argument: Syntax, text: str) -> Aggregate:
+        """Return the last value of columns; `text` is how it is shown."""
+        return self._over("last", argument, text, 0)
+
+    @staticmethod
+    def _is_nested(node: Syntax) -> bool:
+        return node.form is Form.OPAQUE or (node.form is Form.CALL and node.value in AGGREGATES)
+
+    def _offset(self, function: str, operands: tuple[Syntax, ...], text: str) -> int:
+        if len(operands) < 2:
+            return 0
+        if function not in ("first", "last") or len(operands) > 2:
+            raise self.refused(
+                f"{text!r} has {counted(len(operands), 'argument')}", self._example(function)
+            )
+        written = self.written(operands[1])
+        if not written.isdecimal():
+            meant = "second" if function == "first" else "last but one"
+            raise self.refused(
+                f"{text!r}: expected a whole number as offset, got {written!r}",
+                f"write {function}(stage.column, 1) for the {meant}",
+            )
+        # last() keeps the value at each offset up to its own, for every partial match.
+        most = _MOST_LAST if function == "last" else _MOST_FIRST
+        if len(written) > len(str(most)) or int(written) > most:
+            raise self.refused(
+                f"{text!r}: expected an offset of at most {most}",
+                "compare count(...) instead, or look at the events in a Python function",
+            )
+        return int(written)
+
+    def _counted(self, argument: Syntax) -> str | None:
+        """Return the stage whose events are counted; None if values are counted."""
+        if argument.form is Form.STAR and not argument.value:
+            return WHOLE if self._scope is not None else None
+        if argument.form is Form.STAR and len(argument.value) == 1:
+            name: str = argument.value[0]
+            return name if self._scope is None else self._scope.stage(name)
+        if self._scope is None and argument.form is Form.COLUMN and len(argument.value) == 1:
+            return str(argument.value[0])
+        return None
+
+    def _over(self, function: str, argument: Syntax, text: str, offset: int) -> Aggregate:
+        columns = list(_columns(argument, frozenset()))
+        if any(node.form is Form.STAR and node.value for node in argument.walk()):
+            raise self.refused(f"{text!r}: * is for count", self._example(function))
+        found = [self._stage_of(column) for column in columns]
+        stages = list(dict.fromkeys(found))
+        if self._scope is None and (not stages or None in stages):
+            raise self.refused(
+                f"{text!r} does not say which stage it is over", self._example(function)
+            )
+        if len(stages) > 1:
+            said = [stage if stage is not None else "(any)" for stage in stages]
+            raise self.refused(
+                f"{text!r} is over the stages {said}",
+                "combine two aggregates, as in avg(a.x) + avg(b.x)",
+            )
+        stage = (stages[0] if stages else None) or WHOLE
+        sql = self._without_stages(
+            argument, [c for c, s in zip(columns, found, strict=True) if s is not None]
+        )
+        return Aggregate(function, stage, sql, text, offset, self._counts_event(stage))
+
+    def _counts_event(self, stage: str) -> bool:
+        scope = self._scope
+        if scope is None:
+            return False
+        return stage == WHOLE or stage == scope.stage(scope.own)
+
+    @staticmethod
+    def _example(function: str) -> str:
+        return f"write {function}(stage.column), with the name of a stage"
+
+
+def _columns(part: Syntax, bound: frozenset[str]) -> Iterator[Syntax]:
+    """Yield the columns of a part, excluding variables of lambdas."""
+    if part.form is Form.COLUMN and part.value[0] not in bound:
+        yield part
+    if part.form is Form.LAMBDA:
+        bound |= frozenset(part.value)
+    for operand in part.operands:
+        yield from _columns(operand, bound)
+
+
+_ALLOWED = (
+    "around aggregates there may be + - * / % div ||, comparisons, AND, OR, NOT, IS, IN, LIKE, "
+    "BETWEEN, CASE, abs, coalesce, greatest, least, if, nullif, timestampdiff, intervals, "
+    f"{', '.join(FUNCTIONS)}, literals, and anything about the event alone; compute other "
+    "functions inside the aggregate, as in last(upper(up.name)), or write a Python function of "
+    "(event, ctx)"
+)
+_SEE = "see Spark's documentation of the function"
+_BINARY = (
+    "+", "-", "*", "/", "%", "div", "||", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or",
+)  # fmt: skip
+_UNARY = ("neg", "not", "is null")
+_SAME = {
+    "abs": "abs", "coalesce": "coalesce", "ifnull": "coalesce", "nvl": "coalesce",
+    "greatest": "greatest", "least": "least", "concat": "||", "mod": "%", "isnull": "is null",
+    "equal_null": "<=>", "datediff": "datediff", "date_diff": "datediff",
+}  # fmt: skip
+_ARGUMENTS = {
+    "abs": 1, "ifnull": 2, "nvl": 2, "mod": 2, "isnull": 1, "equal_null": 2, "datediff": 2,
+    "date_diff": 2,
+}  # fmt: skip
+_INSIDE = frozenset({
+    "cast", "[]", ".", ":", "lower", "lcase", "upper", "ucase", "trim", "ltrim", "rtrim", "btrim",
+    "length", "char_length", "substring", "substr", "left", "right", "replace", "round", "bround",
+    "floor", "ceil", "ceiling", "sqrt", "exp", "ln", "log10", "log2", "sign", "signum", "year",
+    "quarter", "month", "day", "dayofmonth", "dayofweek", "dayofyear", "weekday", "weekofyear",
+    "hour", "minute", "second", "extract", "date_part", "date", "to_date", "to_timestamp",
+    "timestamp", "date_trunc", "trunc", "unix_timestamp", "unix_seconds", "unix_millis",
+    "unix_micros", "unix_date", "date_add", "date_sub", "dateadd", "timestampadd", "add_months",
+    "element_at", "get_json_object", "int", "bigint", "double", "string", "md5",
+})  # fmt: skip
+"""Functions that return NULL for NULL, so that f(last(a.x)) is last(f(a.x))."""
+
+_LITERALS = (Form.LITERAL, Form.TYPED, Form.WORD, Form.INTERVAL)
+_OF_ONE_EVENT = ("first", "last", "min", "max")
+"""Aggregates whose value is that of one of the events."""
+
+
+class Operators:
+    """Converts an expression to parts."""
+
+    def __init__(
+        self, names: Names, guards: Mapping[Syntax, tuple[Guard, ...]] | None = None
+    ) -> None:
+        self._names = names
+        self._guards = guards or {}
+
+    def part(self, tree: Syntax) -> Tree:
+        """Return a part's meaning; raise InvalidArgumentError if unsupported."""
+        node = tree.bare()
+        leaf = self._leaf(node)
+        if leaf is not None:
+            return leaf
+        if node.form is Form.CASE:
+            return self._case(node)
+        if node.form is Form.CALL:
+            return self._call(node)
+        if node.form is Form.OPERATION:
+            return self._operation(node)
+        return self._other(node)
+
+    def _leaf(self, node: Syntax) -> Tree | None:
+        """Return what is not taken apart; None for everything else."""
+        names = self._names
+        if names.is_about_event(node):
+            constant = self._constant(node)
+            if constant is not None:
+                return constant
+            if self.waits(node):
+                return None
+            return Column(self._event_sql(node), span=(node.start, node.end))
+        return names.aggregate(node) if next(names.aggregates(node), None) is node else None
+
+    def waits(self, node: Syntax) -> bool:
+        """Whether a part about the event divides only if something about the match allows it."""
+        is_known = self._names.is_about_event
+        parts = (part for guard in self._guards.get(node, ()) for part in guard.parts)
+        return divides(node) and not all(map(is_known, parts))
+
+    def _event_sql(self, node: Syntax) -> str:
+        """Return a part about the event, for all events; NULL for those that do not ask for it."""
+        names = self._names
+        sql = names.event_sql(node)
+        for guard in reversed(self._guards.get(node, ())) if may_fail(node) else ():
+            if all(map(names.is_about_event, guard.parts)):
+                sql = guard.around(names.event_sql, sql)
+        return sql
+
+    def _other(
+        self, node: Syntax, what: str = " around an aggregate", hint: str = _ALLOWED
+    ) -> Tree:
+        """Return a part that is not an operation; here, refuse it."""
+        raise self._names.refused(f"{self._written(node)!r}{what}", hint)
+
+    def _written(self, node: Syntax) -> str:
+        return self._names.written(node)
+
+    def _made(self, operator: str, node: Syntax, *operands: Tree) -> Operation:
+        return Operation(operator, operands, self._written(node), (node.start, node.end))
+
+    def _constant(self, node: Syntax) -> Literal | None:
+        """Return a literal as a constant; None for anything else."""
+        text = self._written(node)
+        if node.form is Form.LITERAL:
+            return Literal(literal_value(node.value), text)
+        if node.form is Form.INTERVAL:
+            length = interval_us(node.value)
+            return None if length is None else Literal(Interval(length), text)
+        return None
+
+    # --- operators
+
+    def _operation(self, node: Syntax) -> Tree:
+        operator, operands = node.value, node.operands
+        if operator in ("+", "-"):
+            shifted = self._shifted(node)
+            if shifted is not None:
+                return shifted
+        if operator in _BINARY or operator in _UNARY or operator == "in":
+            return self._made(operator, node, *map(self.part, operands))
+        if operator == "pos":
+            return self.part(operands[0])
+        if operator == "between":
+            value, low, high = map(self.part, operands)
+            above = self._made(">=", node, value, low)
+            return self._made("and", node, above, self._made("<=", node, value, high))
+        if operator in ("is true", "is false"):
+            truth = Literal(operator == "is true", operator[3:])
+            return self._made("<=>", node, self.part(operands[0]), truth)
+        if operator == "like":
+            return self._like(node)
+        return self._other(node)
+
+    def _like(self, node: Syntax) -> Tree:
+        value, pattern = node.operands
+        if pattern.form is not Form.LITERAL or pattern.value[0] not in "'\"rR":
+            return self._other(
+                node,
+                ": expected a literal as the pattern",
+                "write the pattern as a string, such as 'a%'",
+            )
+        escape = string_value(node.detail) if node.detail else "\\"
+        normal = like_pattern(string_value(pattern.value), escape)
+        if normal is None:
+            return self._other(
+                node,
+                ": expected only % and _ to be escaped",
+                f"write {escape}%, {escape}_ or {escape}{escape}",
+            )
+        constant = Literal(normal, self._written(pattern))
+        return self._made("like", node, self.part(value), constant)
+
+    def _shifted(self, node: Syntax) -> Tree | None:
+        """Return an aggregate of times and a literal interval, computed inside the aggregate."""
+        left, right = (side.bare() for side in node.operands)
+        if left.form is Form.INTERVAL and node.value == "+":
+            left, right = right, left
+        if right.form is not Form.INTERVAL or left.form is Form.INTERVAL:
+            return None
+        if not self._names.shifts_inside and interval_us(right.value) is not None:
+            return None
+        shift = f"{node.value} {self._written(right)}"
+        return self._inside(self.part(left), "(", f") {shift}", _OF_ONE_EVENT)
+
+    # --- CASE and functions
+
+    def _case(self, node: Syntax) -> Operation:
+        has_subject, has_else = node.value
+        operands = list(node.operands)
+        subject = self.part(operands.pop(0)) if has_subject else None
+        parts: list[Tree] = []
+        last = len(operands) - (1 if has_else else 0)
+        for place, operand in enumerate(operands):
+            part = self.part(operand)
+            if subject is not None and place < last and place % 2 == 0:
+                part = self._made("=", operand, subject, part)
+            parts.append(part)
+        return self._made("case", node, *parts)
+
+    def _call(self, node: Syntax) -> Tree:
+        name, operands = node.value, node.operands
+        if name in ("timestampdiff", "datediff", "date_diff") and len(operands) == 3:
+            return self._difference(node)
+        operator = _SAME.get(name)
+        if operator is not None:
+            wanted = _ARGUMENTS.get(name)
+            if not operands or (wanted is not None and len(operands) != wanted):
+                return self._other(
+                    node,
+                    f" has {counted(len(operands), 'argument')}, "
+                    f"expected {wanted or 'one at least'}",
+                    _SEE,
+                )
+            return self._joined(operator, node)
+        if name == "isnotnull" and len(operands) == 1:
+            return self._made("not", node, self._made("is null", node, self.part(operands[0])))
+        if name in ("if", "iff") and len(operands) == 3:
+            return self._made("case", node, *map(self.part, operands))
+        if name == "nullif" and len(operands) == 2:
+            value, other = map(self.part, operands)
+            same = self._made("=", node, value, other)
+            return self._made("case", node, same, Literal(None, "null"), value)
+        function = ALIASES.get(name, name)
+        return self._function(function, node) if function in FUNCTIONS else self._inside_call(node)
+
+    def _function(self, name: str, node: Syntax) -> Tree:
+        """Return a function of values of several events; of one event, Spark computes it."""
+        least, most = FUNCTIONS[name]
+        if not least <= len(node.operands) <= most:
+            return self._other(node, f" has {counted(len(node.operands), 'argument')}", _SEE)
+        inside = self._inside_one(node)
+        if inside is not None:
+            return inside
+        parts = [self.part(node.operands[0])]
+        for operand in node.operands[1:]:
+            digits = self._written(operand).replace(" ", "")
+            if name == "round" and not digits.removeprefix("-").isdecimal():
+                return self._other(node)
+            parts.append(Literal(int(digits), digits) if name == "round" else self.part(operand))
+        return self._made(name, node, *parts)
+
+    def _joined(self, operator: str, node: Syntax) -> Tree:
+        parts = list(map(self.part, node.operands))
+        if operator != "||":
+            return self._made(operator, node, *parts)
+        joined: Tree = parts[0]
+        for part in parts[1:]:
+            joined = self._made("||", node, joined, part)
+        return joined
+
+    def _difference(self, node: Syntax) -> Tree:
+        unit = str(node.operands[0].value).upper()
+        if node.operands[0].form is not Form.WORD or unit not in UNITS_US:
+            return self._other(
+                node,
+                f": expected one of {', '.join(UNITS_US)} as the unit",
+                "use days: months and years have no fixed length",
+            )
+        between = self._made("timestampdiff", node, *map(self.part, node.operands[1:]))
+        return attrs.evolve(between, detail=unit)
+
+    def _inside_call(self, node: Syntax) -> Tree:
+        """Return a function of one first() or last() and literals, computed inside it."""
+        return self._inside_one(node) or self._other(node)
+
+    def _inside_one(self, node: Syntax) -> Tree | None:
+        """Return the same; None if it is not one."""
+        inner = [o for o in node.operands if not self._names.is_about_event(o)]
+        others = [o for o in node.operands if self._names.is_about_event(o)]
+        literals = all(o.form in _LITERALS for o in others)
+        if node.value not in _INSIDE or len(inner) != 1 or not literals:
+            return None
+        (operand,) = inner
+        before = self._names.between(node.start, operand.start)
+        after = self._names.between(operand.end, node.end)
+        ends = _OF_ONE_EVENT[:2]
+        return self._inside(self.part(operand), f"{before}(", f"){after}", ends)
+
+    def _inside(
+        self, part: Tree, before: str, after: str, functions: tuple[str, ...]
+    ) -> Aggregate | None:
+        """Return an aggregate of a function of its argument; None for other parts."""
+        if not isinstance(part, Aggregate) or part.function not in functions:
+            return None
+        inner = self._names.inner(part)
+        if inner is None:
+            return None
+        return attrs.evolve(part, argument=joined((before, inner, after)))
+
+
+_OF_UNITS = ("timestampadd", "dateadd", "date_add")
+_OPERATORS = ("&", "|", "^", "~", "<<", ">>", ">>>", "rlike", "regexp", "ilike")
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+
+
+class EventReader(Operators):
+    """
+    Converts SQL about one event to a tree, whose columns are names.
+
+    What conditions over several events refuse is a :class:`Call` here.
+    """
+
+    def __init__(self, text: str, given: Mapping[Syntax, int] | None = None) -> None:
+        super().__init__(Names(text, "", None))
+        self._given = given or {}
+
+    def part(self, tree: Syntax) -> Tree:
+        """Return a part's meaning."""
+        node = tree
+        while node not in self._given and node.form is Form.PAREN:
+            node = node.operands[0]
+        if node in self._given:
+            return Column(None, index=str(self._given[node]), text=self._written(node))
+        return super().part(node)
+
+    def _leaf(self, node: Syntax) -> Tree | None:
+        if node.form is not Form.COLUMN:
+            return self._constant(node)
+        first, *fields = node.value
+        found: Tree = Column(quoted_name(first), text=first, span=(node.start, node.end))
+        for field in fields:
+            found = Call(".", (found,), field, self._written(node), (node.start, node.end))
+        return found
+
+    def _shifted(self, node: Syntax) -> Tree | None:
+        return None
+
+    def _inside_one(self, node: Syntax) -> Tree | None:
+        return None  # each part is computed by itself
+
+    def _other(self, node: Syntax, _what: str = "", _hint: str = "") -> Tree:
+        if node.form is Form.CALL:
+            return self._function_of_event(node)
+        if node.form is Form.TYPED:
+            return self._typed(node)
+        if node.form is Form.OPERATION and node.value in _OPERATORS and not node.detail:
+            parts = tuple(map(self.part, node.operands))
+            return Call(node.value, parts, "", self._written(node), (node.start, node.end))
+        return self._opaque(node)
+
+    def _opaque(self, node: Syntax) -> Call:
+        return Call("", (), "", self._written(node), (node.start, node.end))
+
+    def _function_of_event(self, node: Syntax) -> Tree:
+        name, operands, detail = node.value, node.operands, node.detail
+        if name in _OF_UNITS and len(operands) == 3:
+            unit, operands = operands[0], operands[1:]
+            detail = str(unit.value).upper()
+            if unit.form is not Form.WORD or detail not in UNITS_US:
+                return self._opaque(node)
+        elif name == ":":
+            return self._opaque(node)
+        parts = tuple(map(self.part, operands))
+        return Call(name, parts, detail, self._written(node), (node.start, node.end))
+
+    def _typed(self, node: Syntax) -> Call:
+        type_, text = node.value
+        if type_.lower() not in _TIMES:
+            return self._opaque(node)
+        value = Literal(string_value(text), text)
+        return Call("cast", (value,), type_, self._written(node), (node.start, node.end))
+
 
 _MAY_AGGREGATE = re.compile(rf"\b(?:{'|'.join(AGGREGATES)})\s*\(", re.IGNORECASE)
 
@@ -23,25 +648,6 @@ _MAY_AGGREGATE = re.compile(rf"\b(?:{'|'.join(AGGREGATES)})\s*\(", re.IGNORECASE
 def sql_condition(text: str, stage: str = "") -> IterativeCondition:
     """
     Make a condition from a SQL string.
-
-    Parameters
-    ----------
-    text : str
-        The string.
-    stage : str, optional
-        Its stage, for errors.
-
-    Returns
-    -------
-    IterativeCondition
-        An :class:`ExpressionCondition` if it has no aggregates over stages; otherwise as
-        :func:`condition_of`.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If an aggregate names no stage or more than one, or something around or inside it is not
-        supported.
 
     Examples
     --------
@@ -59,29 +665,7 @@ def sql_condition(text: str, stage: str = "") -> IterativeCondition:
 
 
 def condition_of(tree: Syntax, names: Names) -> IterativeCondition:
-    """
-    Make a condition from SQL that is parsed.
-
-    Parameters
-    ----------
-    tree : Syntax
-        The condition.
-    names : Names
-        The meaning of its names.
-
-    Returns
-    -------
-    IterativeCondition
-        A :class:`MatchExpression`, preceded by an :class:`ExpressionCondition` of those parts of a
-        top-level AND that read only the event, or one of the two. Spark evaluates its parts as they
-        were written.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If an aggregate is over more than one stage, or something around or inside it is not
-        supported.
-    """
+    """Make a condition from SQL that is parsed."""
     operators = Operators(names, guards_of(tree))
     conjuncts = list(_conjuncts(tree))
     own = [p for p in conjuncts if names.is_about_event(p) and not operators.waits(p)]

@@ -86,7 +86,7 @@ OR_ELSE                     pop b, pop a, push a; if a is NULL push b
 CHOOSE                      pop b, pop a, pop c, push a if c is true, else b
 TRUTH_TO_INT                pop a truth value, push INT 1 or 0; NULL stays NULL. These three are
                             only for many rows at once, which cannot jump
-                            (:mod:`pyflinkcep.expressions.unbranched`)
+                            (:mod:`pyflinkcep.expressions.arrays`)
 JUMP_IF_FALSE n             skip the next `n` instructions if the top is 0; it stays
 JUMP_IF_TRUE n              skip the next `n` if the top is neither 0 nor NULL; it stays
 JUMP_IF_NOT_NULL n          skip the next `n` if the top is not NULL, and leave it; else pop it
@@ -120,20 +120,6 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 
 import attrs
-
-__all__ = [
-    "ALL",
-    "EXACT_DIGITS",
-    "Code",
-    "CompiledExpressions",
-    "Field",
-    "Function",
-    "Instruction",
-    "Kind",
-    "Op",
-    "Slot",
-    "Type",
-]
 
 ALL = -1
 """Instead of a field: count events, whatever they hold."""
@@ -246,73 +232,35 @@ Code = tuple[Instruction, ...]
 
 @attrs.frozen
 class Field:
-    """
-    A value of an event.
+    """A value of an event."""
 
-    Attributes
-    ----------
-    sql : str
-        The expression over the event's columns.
-    kind : Kind
-        Its type.
-    """
-
-    sql: str
-    kind: Kind
+    sql: str  # The expression over the event's columns
+    kind: Kind  # Its type
 
 
 @attrs.frozen
 class Slot:
-    """
-    An accumulator of a partial match.
+    """An accumulator of a partial match."""
 
-    Attributes
-    ----------
-    function : Function
-        What it accumulates.
-    stage : str
-        The stage whose events it sees, by its name in matches; ``match`` for all stages.
-    field : int
-        The field of those events, or :data:`ALL`.
-    type : Type
-        The type of its value.
-    source : int
-        For FIRST the slot that counts all events of the stage; for LAST at an offset from 1, the
-        slot of LAST at the previous offset; for MEAN the COUNT, for MOMENT the MEAN of its field.
-        Otherwise -1.
-    offset : int, at least 0
-        For FIRST the number of events from the beginning, for LAST from the end.
-    """
-
-    function: Function
-    stage: str
-    field: int
-    type: Type
+    function: Function  # What it accumulates
+    stage: str  # The stage whose events it sees, by its name in matches; ``match`` for all stages
+    field: int  # The field of those events, or :data:`ALL`
+    type: Type  # The type of its value
+    # For FIRST the slot that counts all events of the stage; for LAST at an offset from 1, the slot
+    # of LAST at the previous offset; for MEAN the COUNT, for MOMENT the MEAN of its field.
+    # Otherwise -1.
     source: int = -1
-    offset: int = 0
+    offset: int = 0  # For FIRST the number of events from the beginning, for LAST from the end
 
 
 @attrs.frozen
 class CompiledExpressions:
-    """
-    All match expressions of a pattern; see the module.
+    """All match expressions of a pattern; see the module."""
 
-    Attributes
-    ----------
-    fields : tuple of Field
-        The values of an event.
-    slots : tuple of Slot
-        The values of a partial match.
-    programs : dict of str to Code
-        The program of each match expression, by its text.
-    ansi : bool
-        Whether overflow and division by zero are errors.
-    """
-
-    fields: tuple[Field, ...]
-    slots: tuple[Slot, ...]
-    programs: dict[str, Code]
-    ansi: bool
+    fields: tuple[Field, ...]  # The values of an event
+    slots: tuple[Slot, ...]  # The values of a partial match
+    programs: dict[str, Code]  # The program of each match expression, by its text
+    ansi: bool  # Whether overflow and division by zero are errors
 
     def slots_of(self, key: str) -> frozenset[int]:
         """

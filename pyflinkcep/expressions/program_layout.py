@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import NamedTuple, Protocol
 
 import attrs
 
-from pyflinkcep.expressions.leaf_fields import Kinds
 from pyflinkcep.expressions.program import (
     ALL,
     Code,
@@ -20,28 +21,204 @@ from pyflinkcep.expressions.program import (
     Slot,
     Type,
 )
-from pyflinkcep.expressions.tree import Aggregate, Column
-from pyflinkcep.expressions.typed import Typed
+from pyflinkcep.expressions.tokens import MOST, UNITS_US
+from pyflinkcep.expressions.tree import (
+    Aggregate,
+    Column,
+    Interval,
+    Leaf,
+    Literal,
+    Moment,
+    Tree,
+    joined,
+)
 
-__all__ = ["ProgramLayout"]
+NUMBERS = (Kind.BIGINT, Kind.DOUBLE)
+DECIMALS = (Kind.DECIMAL, Kind.WIDE_DECIMAL)
+TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE)
+
+
+class Typed(NamedTuple):
+    """Instructions that push a value."""
+
+    code: list[Instruction]  # The instructions
+    kind: Kind | None  # The value's kind; None for one that is always NULL
+    # For a BIGINT the number of its decimal digits after the point; if not 0, it is a decimal, as
+    # from a literal like 0.25.
+    scale: int = 0
+
+    @property
+    def type(self) -> Type:
+        """The type of the value."""
+        return Type.INT if self.kind is None else self.kind.type
+
+
+def said(value: Typed) -> str:
+    """Return the name of a value's kind for messages."""
+    if value.kind is None:
+        return "null"
+    return "decimal" if value.scale else value.kind.value
+
+
+def constant(
+    value: int | float | str | bool | Decimal | Interval | Moment | None,
+) -> Typed | None:
+    """Return the instruction that pushes a constant; None for a decimal of too many digits."""
+    if value is None:
+        return Typed([(Op.NULL, None)], None)
+    if isinstance(value, bool):
+        return Typed([(Op.INT, int(value))], Kind.BOOLEAN)
+    if isinstance(value, int):
+        return Typed([(Op.INT, value)], Kind.BIGINT)
+    if isinstance(value, float):
+        return Typed([(Op.FLOAT, value)], Kind.DOUBLE)
+    if isinstance(value, str):
+        return Typed([(Op.TEXT, value)], Kind.STRING)
+    if isinstance(value, Interval):
+        return Typed([(Op.INT, value.microseconds)], Kind.INTERVAL)
+    if isinstance(value, Moment):
+        return moment(value, Kind.DATE if value.is_date else Kind.TIMESTAMP)
+    scale = max(0, -int(value.as_tuple().exponent))
+    digits = int(value.scaleb(scale))
+    if abs(digits) > MOST:
+        return None
+    return Typed([(Op.INT, digits)], Kind.BIGINT, scale)
+
+
+def moment(value: Moment, kind: Kind) -> Typed:
+    """Return the instruction that pushes a literal date or timestamp as a kind of time."""
+    if kind is Kind.DATE:
+        number = value.local // UNITS_US["DAY"]
+    elif kind is Kind.TIMESTAMP_NTZ or value.instant is None:
+        number = value.local
+    else:
+        number = value.instant
+    return Typed([(Op.INT, number)], kind)
+
+
+def fitted(operands: Sequence[Tree], values: Sequence[Typed]) -> list[Typed]:
+    """Return values, literal dates and timestamps as the kind of time that the others are."""
+    literals = [part.value if isinstance(part, Literal) else None for part in operands]
+    pairs = list(zip(literals, values, strict=True))
+    kinds = {v.kind for own, v in pairs if not isinstance(own, Moment) and v.kind in TIMES}
+    if len(kinds) != 1:
+        return list(values)
+    (kind,) = kinds
+    assert kind is not None
+    return [
+        moment(own, kind)
+        if isinstance(own, Moment) and (own.is_date or kind is not Kind.DATE)
+        else value
+        for own, value in pairs
+    ]
+
+
+def rescaled(value: Typed, scale: int) -> list[Instruction]:
+    """Return a whole number or decimal with more digits after the point."""
+    if value.scale == scale or value.kind is None:
+        return value.code
+    factor = 10 ** (scale - value.scale)
+    (op, operand), *more = value.code
+    if op is Op.INT and not more and isinstance(operand, int):
+        return [(Op.INT, operand * factor)]
+    return [*value.code, (Op.INT, factor), (Op.MUL, Type.INT)]
+
+
+def as_double(value: Typed) -> list[Instruction]:
+    """Return a number as a double."""
+    if value.kind is not Kind.BIGINT:
+        return value.code
+    (op, operand), *more = value.code
+    if op is Op.INT and not more and isinstance(operand, int):
+        return [(Op.FLOAT, float(Decimal(operand).scaleb(-value.scale)))]
+    whole: list[Instruction] = [*value.code, (Op.INT_TO_FLOAT, None)]
+    if not value.scale:
+        return whole
+    return [*whole, (Op.FLOAT, float(10**value.scale)), (Op.DIV, Type.FLOAT)]
+
+
+def converted(value: Typed, like: Typed) -> list[Instruction]:
+    """Convert a value to the kind and scale of another."""
+    if like.kind in (Kind.DOUBLE, *DECIMALS):
+        return as_double(value)
+    return rescaled(value, like.scale) if like.scale else value.code
+
+
+class Leaves(Protocol):
+    """Where the values of events come from."""
+
+    unit: str  # What an event is called in messages
+    ends: str  # What the functions of its first and last value are called
+
+    def knows(self, sql: str) -> bool:
+        """Whether a value of one event has a type; without one it is always NULL."""
+
+    def kind(self, sql: str) -> Kind:
+        """Return the kind of a value of one event."""
+
+    def cast(self, sql: str, kind: Kind) -> str:
+        """Return the SQL of a value of one event cast to another kind."""
+
+    def column(self, part: Column) -> Typed:
+        """Return the instructions that push a value of one event."""
+
+    def aggregate(self, part: Aggregate) -> Typed:
+        """Return the instructions that push an aggregate."""
+
+
+class Kinds:
+    """The types of values of one event."""
+
+    unit = "event"
+    ends = "first or last"
+
+    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+        self._kinds = dict(kinds)
+        self.casts: dict[str, Kind] = {}
+
+    def knows(self, sql: str) -> bool:
+        """Whether a value has a type."""
+        return sql in self._kinds
+
+    def kind(self, sql: str) -> Kind:
+        """Return the kind of a value."""
+        return self._kinds[sql]
+
+    def cast(self, sql: str, kind: Kind) -> str:
+        """Return the SQL of a value cast to another kind; one without a type stays NULL."""
+        if not self.knows(sql) or self.kind(sql) is kind:
+            return sql
+        cast = joined(("cast(", sql, f" as {kind.value})"))
+        self._kinds[cast] = self.casts[cast] = kind
+        return cast
+
+
+class LeafFields(Kinds):
+    """Assigns a field to each leaf of trees."""
+
+    def __init__(self, kinds: Mapping[str, Kind]) -> None:
+        super().__init__(kinds)
+        self.leaves: dict[Leaf, int] = {}
+
+    def column(self, part: Column) -> Typed:
+        """Return the instruction that pushes a value of one event."""
+        return Typed([(Op.FIELD, self._field(part))], self.kind(part.sql or ""))
+
+    def aggregate(self, part: Aggregate) -> Typed:
+        """Return the instruction that pushes an aggregate."""
+        if part.function == "count":
+            kind = Kind.BIGINT
+        else:
+            is_float = part.function in ("avg", "stddev")
+            kind = Kind.DOUBLE if is_float else self.kind(part.argument or "")
+        return Typed([(Op.FIELD, self._field(part))], kind)
+
+    def _field(self, leaf: Leaf) -> int:
+        return self.leaves.setdefault(leaf, len(self.leaves))
 
 
 class ProgramLayout(Kinds):
-    """
-    Assigns indexes to fields and slots, equal ones the same.
-
-    Parameters
-    ----------
-    kinds : mapping of str to Kind
-        The types of parts about one event, by their SQL; others are NULL in every event.
-
-    Attributes
-    ----------
-    fields : dict of Field to int
-        The fields and their indexes.
-    slots : dict of Slot to int
-        The slots and their indexes.
-    """
+    """Assigns indexes to fields and slots, equal ones the same."""
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
         super().__init__(kinds)

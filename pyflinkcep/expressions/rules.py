@@ -15,29 +15,8 @@ from itertools import combinations
 
 import attrs
 
-from pyflinkcep.expressions.literals import LEAST, MOST
 from pyflinkcep.expressions.program import Kind, Op
-
-__all__ = [
-    "BITS",
-    "BY_ZERO",
-    "CASTS",
-    "COMMON",
-    "FLOATS",
-    "LEAST",
-    "LEAST_VALUES",
-    "MOST",
-    "OPERATORS",
-    "OVERFLOW",
-    "RULES",
-    "TRUTHS",
-    "WORDS",
-    "Cast",
-    "Nulls",
-    "Rule",
-    "floats_compared",
-    "wrapped",
-]
+from pyflinkcep.expressions.tokens import LEAST
 
 OVERFLOW = "overflow: the result does not fit bigint"
 BY_ZERO = "division by zero"
@@ -65,27 +44,13 @@ class Nulls(IntEnum):
 
 @attrs.frozen
 class Rule:
-    """
-    The rules of an operation.
+    """The rules of an operation."""
 
-    Attributes
-    ----------
-    operands : int
-        The number of its operands.
-    nulls : Nulls
-        What NULL does.
-    divides : bool
-        Whether a second operand of zero is an error with ANSI, otherwise NULL.
-    is_truth : bool
-        Whether the result is a truth value.
-    has_range : bool
-        Whether a whole result may be out of range: an error with ANSI, otherwise it wraps around.
-    """
-
-    operands: int
-    nulls: Nulls = Nulls.SPREADS
-    divides: bool = False
-    is_truth: bool = False
+    operands: int  # The number of its operands
+    nulls: Nulls = Nulls.SPREADS  # What NULL does
+    divides: bool = False  # Whether a second operand of zero is an error with ANSI, otherwise NULL
+    is_truth: bool = False  # Whether the result is a truth value
+    # Whether a whole result may be out of range: an error with ANSI, otherwise it wraps around.
     has_range: bool = False
 
 

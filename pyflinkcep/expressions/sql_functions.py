@@ -22,7 +22,6 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import InputError, NotSupportedError
-from pyflinkcep.expressions.literals import UNITS_US
 from pyflinkcep.expressions.number_functions import (
     exponential,
     float_pmod,
@@ -54,6 +53,7 @@ from pyflinkcep.expressions.sql_types import (
 from pyflinkcep.expressions.sql_values import (
     arithmetic,
     compared,
+    date_of,
     greater,
     in_bigint,
     is_equal,
@@ -61,11 +61,10 @@ from pyflinkcep.expressions.sql_values import (
     kind_name,
     lesser,
     magnitude,
+    time_of,
 )
-from pyflinkcep.expressions.text_values import date_of, time_of
+from pyflinkcep.expressions.tokens import UNITS_US
 from pyflinkcep.expressions.tree import Literal, Operation
-
-__all__ = ["FUNCTIONS", "SqlFunction", "joined", "matching", "time_between"]
 
 
 def joined(separator: Any, values: tuple[Any, ...]) -> Any:
@@ -287,14 +286,7 @@ _CONTROLS = frozenset("tnrf")
 
 @lru_cache(256)
 def matching(pattern: str) -> re.Pattern[str]:
-    """
-    Return a regular expression of Java.
-
-    Raises
-    ------
-    NotSupportedError
-        If it has something that Python reads otherwise.
-    """
+    """Return a regular expression of Java."""
     found, at, in_class = "", 0, False
     while at < len(pattern):
         char, following = pattern[at], pattern[at + 1 : at + 2]
@@ -486,33 +478,20 @@ TAKEN = {"s": STRING, "x": DOUBLE, "i": INT, "d": DATE, "z": TIMESTAMP, "c": TIM
 
 @attrs.frozen
 class SqlFunction:
-    """
-    A function of values that are not NULL.
+    """A function of values that are not NULL."""
 
-    Attributes
-    ----------
-    least, most : int
-        The number of its arguments.
-    compute : callable
-        Returns the value; with `by_bits`, given the size of the first argument, the function.
-    type : SqlType or callable
-        The type of the value, or what returns it, given those of the arguments.
-    takes : str
-        What arguments are cast to, a letter of :data:`TAKEN` for each; the last is that of all
-        others.
-    same : bool
-        Whether the arguments are cast to what they have in common.
-    by_bits : bool
-        Whether it depends on the size of whole numbers.
-    """
-
+    # The number of its arguments.
     least: int
     most: int
+    # Returns the value; with `by_bits`, given the size of the first argument, the function.
     compute: Callable[..., Any]
+    # The type of the value, or what returns it, given those of the arguments.
     type: SqlType | Callable[[Types], SqlType | None] | None = None
+    # What arguments are cast to, a letter of :data:`TAKEN` for each; the last is that of all
+    # others.
     takes: str = "."
-    same: bool = False
-    by_bits: bool = False
+    same: bool = False  # Whether the arguments are cast to what they have in common
+    by_bits: bool = False  # Whether it depends on the size of whole numbers
 
     def taken(self, place: int, own: SqlType | None) -> SqlType | None:
         """Return the type that an argument is cast to; None if it stays as it is."""

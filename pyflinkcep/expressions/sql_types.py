@@ -13,36 +13,6 @@ import attrs
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import Call, Interval, Literal, Moment, Operation, Tree
 
-__all__ = [
-    "ARRAY",
-    "BIGINT",
-    "BINARY",
-    "BOOLEAN",
-    "DATE",
-    "DOUBLE",
-    "FLOAT",
-    "INT",
-    "INTERVAL",
-    "MAP",
-    "STRING",
-    "STRUCT",
-    "TIMESTAMP",
-    "TIMESTAMP_NTZ",
-    "VOID",
-    "SqlType",
-    "TypeOf",
-    "aggregate_type",
-    "alternatives",
-    "array_of",
-    "cast_type",
-    "common_type",
-    "decimal_of",
-    "literal_type",
-    "of_kind",
-    "operation_type",
-    "wider",
-]
-
 _NAME = re.compile(r"([a-z_]+)(?:\((\d+)(?:,(\d+))?\))?")
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
@@ -62,26 +32,16 @@ _MOST_DIGITS = 38
 
 @attrs.frozen
 class SqlType:
-    """
-    A type of values.
+    """A type of values."""
 
-    Attributes
-    ----------
-    name : str
-        Its name without parameters, such as ``int``, ``decimal``, ``interval day`` or ``array``.
-    digits, scale : int
-        The digits of a decimal, and how many of them are after the point; 0 digits if unknown.
-    inner : tuple of SqlType or None
-        The types of elements, of key and value, or of fields, as far as they are known.
-    fields : tuple of str
-        The names of the fields of a struct.
-    """
-
+    # Its name without parameters, such as ``int``, ``decimal``, ``interval day`` or ``array``.
     name: str
+    # The digits of a decimal, and how many of them are after the point; 0 digits if unknown.
     digits: int = 0
     scale: int = 0
+    # The types of elements, of key and value, or of fields, as far as they are known.
     inner: tuple[SqlType | None, ...] = ()
-    fields: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()  # The names of the fields of a struct
 
     @property
     def kind(self) -> Kind | None:

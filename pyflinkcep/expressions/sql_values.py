@@ -3,45 +3,118 @@
 
 from __future__ import annotations
 
+import re
+import struct
 from collections.abc import Callable
-from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal, localcontext
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from decimal import ROUND_HALF_UP, Decimal, localcontext
 from operator import neg
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.number_functions import float_mod, int_div, int_mod
-from pyflinkcep.expressions.program import Op
+from pyflinkcep.expressions.program import Kind, Op
 from pyflinkcep.expressions.rules import (
     BY_ZERO,
-    LEAST,
-    MOST,
+    CASTS,
     OPERATORS,
     OVERFLOW,
     RULES,
+    Cast,
     floats_compared,
 )
-from pyflinkcep.expressions.text_values import date_of, double_of, time_of, whole_of
+from pyflinkcep.expressions.sql_types import SqlType
+from pyflinkcep.expressions.tokens import LEAST, MOST
 
-__all__ = [
-    "alike",
-    "arithmetic",
-    "compared",
-    "divided",
-    "greater",
-    "in_bigint",
-    "is_equal",
-    "is_same",
-    "kind_name",
-    "lesser",
-    "magnitude",
-    "moved",
-    "negated",
-    "truth",
-    "truth_and",
-]
+_BLANK = "".join(map(chr, [*range(0x21), 0x7F]))
+"""What is trimmed: the blank and all control characters, not other white space."""
 
-_DIGITS = 38  # Spark's widest decimal
+_DIGITS = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_WHOLE = re.compile(r"[+-]?[0-9]+")
+_DECIMAL = re.compile(rf"[+-]?{_DIGITS}")
+_DOUBLE = re.compile(rf"(?P<number>[+-]?{_DIGITS})[dDfF]?", re.ASCII)
+_ENDLESS = re.compile(r"[+-]?inf(inity)?|nan", re.IGNORECASE)
+_TRUTHS = {
+    **dict.fromkeys(("t", "true", "y", "yes", "1"), True),
+    **dict.fromkeys(("f", "false", "n", "no", "0"), False),
+}
+
+_DATE = re.compile(
+    r"\+?(\d{4,7})(?:-(\d{1,2})(?:-(\d{1,2})(?P<rest>[ T].*)?)?)?", re.ASCII | re.DOTALL
+)
+_CLOCK = re.compile(
+    r"[ T](\d{1,2})(?::(\d{1,2})(?::(\d{1,2})(?:\.(\d{0,9}))?)?)?(?P<zone> ?[A-Za-z+-].*)?",
+    re.ASCII,
+)
+_OFFSET = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?(\d{2}))?", re.ASCII)
+
+
+def whole_of(text: str) -> int:
+    """Return a whole number; raise ValueError for any other text."""
+    return int(_matched(_WHOLE, text)[0])
+
+
+def double_of(text: str) -> float:
+    """Return a double; raise ValueError for any other text."""
+    endless = _ENDLESS.fullmatch(text.strip(_BLANK))
+    return float(endless[0] if endless else _matched(_DOUBLE, text)["number"])
+
+
+def decimal_of(text: str) -> Decimal:
+    """Return a decimal; raise ValueError for any other text."""
+    return Decimal(_matched(_DECIMAL, text)[0])
+
+
+def truth_of(text: str) -> bool:
+    """Return a boolean; raise ValueError for any other text."""
+    word = text.strip(_BLANK).lower()
+    if word not in _TRUTHS:
+        raise ValueError(text)
+    return _TRUTHS[word]
+
+
+def date_of(text: str) -> date:
+    """Return the date at the begin of a text; raise ValueError if there is none."""
+    return _day(_matched(_DATE, text))
+
+
+def time_of(text: str) -> datetime:
+    """Return a timestamp, with its zone if it has one; raise ValueError for any other text."""
+    found = _matched(_DATE, text)
+    day, rest = _day(found), found["rest"]
+    if not rest:
+        return datetime(day.year, day.month, day.day)
+    clock = _CLOCK.fullmatch(rest)
+    if clock is None:
+        raise ValueError(text)
+    hour, minute, second = (int(clock[number] or 0) for number in (1, 2, 3))
+    micros = int((clock[4] or "").ljust(6, "0")[:6])
+    zone = zone_of(clock["zone"].strip()) if clock["zone"] else None
+    return datetime(day.year, day.month, day.day, hour, minute, second, micros, zone)
+
+
+def _matched(form: re.Pattern[str], text: str) -> re.Match[str]:
+    found = form.fullmatch(text.strip(_BLANK))
+    if found is None:
+        raise ValueError(text)
+    return found
+
+
+def _day(found: re.Match[str]) -> date:
+    return date(int(found[1]), int(found[2] or 1), int(found[3] or 1))
+
+
+def zone_of(name: str) -> tzinfo:
+    """Return a time zone by its name or its distance from UTC."""
+    found = _OFFSET.fullmatch(name)
+    if found is None:
+        return ZoneInfo("UTC" if name in ("Z", "UT", "GMT") else name)
+    length = timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
+    return timezone(-length if found[1] == "-" else length)
+
+
+_MOST_DIGITS = 38  # Spark's widest decimal
 
 
 def kind_name(value: Any) -> str:
@@ -100,12 +173,8 @@ def truth_and(a: bool | None, b: Callable[[], bool | None], decisive: bool) -> b
 
 def compared(a: Any, b: Any) -> int:
     """
-    Return a negative number if `a` comes before `b`, zero if they are equal, else a positive one.
-
-    Raises
-    ------
-    InputError
-        If their types are incompatible.
+    Return a negative number if `a` comes before `b`, zero if they are equal, else a
+    positive one.
     """
     if _is_number(a) and _is_number(b):
         return _compared_numbers(a, b)
@@ -248,16 +317,7 @@ def _of_number(value: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def arithmetic(operator: str, a: Any, b: Any) -> Any:
-    """
-    Return ``a + b`` and so on, of non-NULL values.
-
-    Raises
-    ------
-    ArithmeticError
-        On overflow and division by zero, which are errors in Spark's default mode.
-    InputError
-        If the types are incompatible.
-    """
+    """Return ``a + b`` and so on, of non-NULL values."""
     if operator == "||":
         if isinstance(a, str) and isinstance(b, str):
             return a + b
@@ -296,7 +356,7 @@ def divided(operator: str, a: Any, b: Any) -> Any:
     if operator != "/" or not is_decimal or any(isinstance(x, float) for x in numbers) or b == 0:
         return arithmetic(operator, a, b)
     with localcontext() as context:
-        context.prec = _DIGITS
+        context.prec = _MOST_DIGITS
         return Decimal(a) / Decimal(b)
 
 
@@ -314,10 +374,10 @@ def _with_decimals(operator: str, a: Decimal, b: Decimal) -> int | Decimal:
     if operator == "/":
         raise InputError("divides decimals, which only Spark does", "cast to double, or write 0.5D")
     with localcontext() as context:
-        context.prec = 2 * _DIGITS
+        context.prec = 2 * _MOST_DIGITS
         if operator == "div":
             return in_bigint(int(a // b))
-        context.prec = _DIGITS
+        context.prec = _MOST_DIGITS
         if operator == "%":
             return a % b
         result: Decimal = _FORMULAS[operator](a, b)
@@ -370,3 +430,125 @@ def moved(time: Any, by: timedelta) -> Any:
         return later.astimezone(time.tzinfo)
     except OverflowError as cause:
         raise ArithmeticError("overflow: the time is out of range") from cause
+
+
+def cast_value(value: Any, type_: SqlType, zone: tzinfo | None = None) -> Any:
+    """Return a value that is not NULL as another type; `zone` is where clocks without one are."""
+    kind = _kind_of(value)
+    rule = None if kind is None or type_.kind is None else CASTS.get((kind, type_.kind))
+    if rule is Cast.BY_SPARK:
+        raise NotImplementedError(type_.name)
+    try:
+        if rule is not None:
+            made = _RULES[rule](value, type_)
+            return made if type_.name != "timestamp" else _placed(made, zone)
+    except (ValueError, ArithmeticError, LookupError, OSError) as cause:
+        raise _refused(value, type_) from cause
+    raise _refused(value, type_)
+
+
+def _placed(time: datetime, zone: tzinfo | None) -> datetime:
+    """Return a timestamp by the clock of a zone."""
+    if zone is None:
+        return time
+    known = time.replace(tzinfo=zone) if time.tzinfo is None else time
+    return known.astimezone(UTC).astimezone(zone)  # a time that no clock shows is an hour later
+
+
+def _refused(value: Any, type_: SqlType) -> InputError:
+    return InputError(f"expected {written_type(type_)}, got {value!r}", "write a value that is one")
+
+
+def written_type(type_: SqlType) -> str:
+    """Return a type as SQL has it."""
+    return f"{type_.name}({type_.digits},{type_.scale})" if type_.digits else type_.name
+
+
+def _kind_of(value: Any) -> Kind | None:
+    kinds = (kind for type_, kind in _OF_VALUES if isinstance(value, type_))
+    return next(kinds, None)
+
+
+_OF_VALUES: tuple[tuple[type, Kind], ...] = (
+    (bool, Kind.BOOLEAN), (int, Kind.BIGINT), (float, Kind.DOUBLE), (Decimal, Kind.DECIMAL),
+    (str, Kind.STRING), (datetime, Kind.TIMESTAMP), (date, Kind.DATE), (timedelta, Kind.INTERVAL),
+)  # fmt: skip
+
+
+def _whole(value: Any, type_: SqlType) -> int:
+    """Cut off the fraction; NaN, infinities and other numbers out of range are errors."""
+    number = int(value)
+    if not -(1 << type_.bits - 1) <= number < 1 << type_.bits - 1:
+        raise ArithmeticError(type_.name)
+    return number
+
+
+def _float(value: Any, type_: SqlType) -> float:
+    number = float(value)
+    if type_.bits == 64:
+        return number
+    try:
+        (short,) = struct.unpack("f", struct.pack("f", number))
+    except OverflowError:
+        return number * float("inf")
+    return float(short)
+
+
+def rounded_decimal(value: Any, type_: SqlType) -> Decimal:
+    """Return a number as a decimal of a type; raise ArithmeticError if it has too many digits."""
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    with localcontext() as context:
+        context.prec = 400
+        rounded = exact.quantize(Decimal(1).scaleb(-type_.scale), ROUND_HALF_UP)
+    if abs(rounded) >= Decimal(10) ** (type_.digits - type_.scale):
+        raise ArithmeticError(f"overflow: the result does not fit {written_type(type_)}")
+    return rounded
+
+
+def _read(text: str, type_: SqlType) -> Any:
+    """Read a text, without the blanks around it."""
+    match type_.kind:
+        case Kind.BIGINT:
+            return _whole(whole_of(text), type_)
+        case Kind.DOUBLE:
+            return _float(double_of(text), type_)
+        case Kind.DECIMAL:
+            return rounded_decimal(decimal_of(text), type_)
+        case Kind.BOOLEAN:
+            return truth_of(text)
+        case Kind.DATE:
+            return date_of(text)
+    time = time_of(text)
+    return time.replace(tzinfo=None) if type_.kind is Kind.TIMESTAMP_NTZ else time
+
+
+def _written(value: Any, _: SqlType) -> str:
+    """Write a whole number, a boolean or a time, without zeros at the end of its fraction."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if not isinstance(value, datetime):
+        return str(value)
+    text = value.replace(tzinfo=None).isoformat(" ")
+    return text.rstrip("0") if value.microsecond else text
+
+
+def _clock(value: date, type_: SqlType) -> date:
+    """Return the same day or the same clock time; the time of a day is midnight."""
+    if type_.kind is Kind.DATE:
+        return value.date() if isinstance(value, datetime) else value
+    if not isinstance(value, datetime):
+        return datetime(value.year, value.month, value.day)
+    return value.replace(tzinfo=None) if type_.kind is Kind.TIMESTAMP_NTZ else value
+
+
+_RULES: dict[Cast, Callable[[Any, SqlType], Any]] = {
+    Cast.KEPT: lambda value, _: value,
+    Cast.CUT: _whole,
+    Cast.NEAREST: _float,
+    Cast.ROUNDED: rounded_decimal,
+    Cast.ASKED: lambda value, _: value != 0,
+    Cast.READ: _read,
+    Cast.WRITTEN: _written,
+    Cast.CLOCK: _clock,
+}
+"""What each rule does."""

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The tree of all expressions: SQL over stages, conditions of queries, DEFINE and MEASURES.
+"""The tree of all expressions: SQL over stages, conditions of queries, DEFINE and MEASURES.
 
 Parsers build it, rewrites turn one tree into another, and each target has one function over it:
 programs (:mod:`~pyflinkcep.expressions.compiler`), Spark SQL
-(:mod:`~pyflinkcep.expressions.spark_sql`), Python values (:mod:`~pyflinkcep.expressions.values`).
+(:mod:`~pyflinkcep.expressions.text`), Python values (:mod:`~pyflinkcep.expressions.values`).
 What runs many times runs programs, for which types are decided once.
 """
 
@@ -18,30 +17,6 @@ import attrs
 
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import NotSupportedError
-
-__all__ = [
-    "AGGREGATES",
-    "ALIASES",
-    "ALL",
-    "CONDITIONS",
-    "FUNCTIONS",
-    "WHOLE",
-    "Aggregate",
-    "Call",
-    "Column",
-    "Interval",
-    "Leaf",
-    "Literal",
-    "MatchExpression",
-    "Moment",
-    "Operation",
-    "Span",
-    "Tree",
-    "attribute_of",
-    "leaves",
-    "parts",
-    "rewritten",
-]
 
 WHOLE = "match"
 """Instead of a stage: all events that the partial match has taken, in order."""
@@ -82,25 +57,12 @@ class Interval:
 
 @attrs.frozen
 class Moment:
-    """
-    A literal date or timestamp of a query.
+    """A literal date or timestamp of a query."""
 
-    Attributes
-    ----------
-    text : str
-        The date or timestamp as it was written.
-    is_date : bool
-        Whether it is a date.
-    local : int, microseconds
-        The time of the local clock, since 1970; of a text with a zone the instant.
-    instant : int or None, microseconds
-        The time since the epoch; None for that of a clock in UTC.
-    """
-
-    text: str
-    is_date: bool
-    local: int
-    instant: int | None = None
+    text: str  # The date or timestamp as it was written
+    is_date: bool  # Whether it is a date
+    local: int  # The time of the local clock, since 1970; of a text with a zone the instant
+    instant: int | None = None  # The time since the epoch; None for that of a clock in UTC
 
 
 def _typed(value: Any) -> Any:
@@ -118,29 +80,16 @@ class Literal:
 
 @attrs.frozen
 class Column:
-    """
-    A value of one event: a column, or what SQL computes from its columns.
+    """A value of one event: a column, or what SQL computes from its columns."""
 
-    Attributes
-    ----------
-    sql : str or None
-        SQL over the event's columns; None for the event itself.
-    variable : str
-        The variable that stands for the event; empty for the current event.
-    index : str or None
-        For a variable that repeats, which of its events, as written in brackets.
-    text : str
-        How it is shown.
-    computed : Tree or None
-        What the SQL computes, over columns of the event; None if it is not known as a tree, as for
-        a column.
-    """
-
-    sql: str | None
-    variable: str = ""
+    sql: str | None  # SQL over the event's columns; None for the event itself
+    variable: str = ""  # The variable that stands for the event; empty for the current event
+    # For a variable that repeats, which of its events, as written in brackets.
     index: str | None = None
-    text: str = attrs.field(default="", eq=False)
+    text: str = attrs.field(default="", eq=False)  # How it is shown
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+    # What the SQL computes, over columns of the event; None if it is not known as a tree, as for a
+    # column.
     computed: Tree | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
@@ -161,44 +110,23 @@ class Column:
 
 @attrs.frozen
 class Aggregate:
-    """
-    A function over the events of a stage or variable.
+    """A function over the events of a stage or variable."""
 
-    Attributes
-    ----------
-    function : str
-        One of :data:`AGGREGATES`.
-    stage : str
-        The stage as written, or :data:`WHOLE`.
-    argument : str or None
-        SQL over the columns of those events; None to count the events themselves.
-    text : str
-        How it is shown.
-    offset : int, at least 0
-        For first and last: the number of events from the beginning or the end.
-    with_event : bool
-        Whether the current event counts as the last of those events.
-    index : str
-        Which events of a variable, as written in brackets.
-    shift : int
-        For first and last: how many events of the partition to move from there; negative to move
-        back. Only in MATCH_RECOGNIZE.
-    final : bool
-        Whether it is over all events of the match, not only those so far. Only in MATCH_RECOGNIZE.
-    computed : Tree or None
-        What the argument computes; see :class:`Column`.
-    """
-
-    function: str
-    stage: str
+    function: str  # One of :data:`AGGREGATES`
+    stage: str  # The stage as written, or :data:`WHOLE`
+    # SQL over the columns of those events; None to count the events themselves.
     argument: str | None
-    text: str = attrs.field(default="", eq=False)
-    offset: int = 0
-    with_event: bool = False
-    index: str = ALL
+    text: str = attrs.field(default="", eq=False)  # How it is shown
+    offset: int = 0  # For first and last: the number of events from the beginning or the end
+    with_event: bool = False  # Whether the current event counts as the last of those events
+    index: str = ALL  # Which events of a variable, as written in brackets
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+    # For first and last: how many events of the partition to move from there; negative to move
+    # back. Only in MATCH_RECOGNIZE.
     shift: int = 0
+    # Whether it is over all events of the match, not only those so far. Only in MATCH_RECOGNIZE.
     final: bool = False
+    # What the argument computes; see :class:`Column`.
     computed: Tree | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
@@ -209,31 +137,18 @@ class Aggregate:
 
 @attrs.frozen
 class Operation:
-    r"""
-    An operator over parts.
+    r"""An operator over parts."""
 
-    Attributes
-    ----------
-    operator : str
-        With two operands ``+ - * / % div ||``, ``= <> < <= > >= <=>``, ``like`` (the
-        second is a Literal that has ``\`` as its escape), ``timestampdiff``, ``datediff``;
-        with one ``neg``, ``abs``, ``not``, ``is null`` and ``is not null``; with any number
-        ``and``, ``or``, ``coalesce``, ``greatest``, ``least``, ``in`` (a value, then the
-        alternatives) and ``case`` (conditions and values in turn; an odd last one is for ELSE);
-        and the :data:`FUNCTIONS`.
-    operands : tuple of Tree
-        Its operands.
-    text : str
-        How it is shown; empty if its operands say it.
-    detail : str
-        For ``timestampdiff`` the unit.
-    """
-
+    # With two operands ``+ - * / % div ||``, ``= <> < <= > >= <=>``, ``like`` (the second is a
+    # Literal that has ``\`` as its escape), ``timestampdiff``, ``datediff``; with one ``neg``,
+    # ``abs``, ``not``, ``is null`` and ``is not null``; with any number ``and``, ``or``,
+    # ``coalesce``, ``greatest``, ``least``, ``in`` (a value, then the alternatives) and ``case``
+    # (conditions and values in turn; an odd last one is for ELSE); and the :data:`FUNCTIONS`.
     operator: str
-    operands: tuple[Tree, ...]
-    text: str = attrs.field(default="", eq=False)
+    operands: tuple[Tree, ...]  # Its operands
+    text: str = attrs.field(default="", eq=False)  # How it is shown; empty if its operands say it
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
-    detail: str = ""
+    detail: str = ""  # For ``timestampdiff`` the unit
 
 
 @attrs.frozen
@@ -242,28 +157,18 @@ class Call:
     What programs do not have: a function of one event by its name, or another form of SQL.
 
     Spark computes it, or Python (:mod:`~pyflinkcep.expressions.values`).
-
-    Attributes
-    ----------
-    function : str
-        The name in lower case; ``cast``; ``.`` for a field of a struct, ``[]`` for an element of
-        an array or map; empty for what only Spark reads, which is its text, or has `between`.
-    operands : tuple of Tree
-        Its arguments.
-    detail : str
-        For ``cast`` the type, for ``.`` the name of the field, for a function of a unit of time,
-        which is not among the operands, the unit; ``distinct``.
-    text : str
-        How it is shown; empty if its operands say it.
-    between : tuple of str
-        For what only Spark reads: the text before, between and after its operands.
     """
 
+    # The name in lower case; ``cast``; ``.`` for a field of a struct, ``[]`` for an element of an
+    # array or map; empty for what only Spark reads, which is its text, or has `between`.
     function: str
-    operands: tuple[Tree, ...]
+    operands: tuple[Tree, ...]  # Its arguments
+    # For ``cast`` the type, for ``.`` the name of the field, for a function of a unit of time,
+    # which is not among the operands, the unit; ``distinct``.
     detail: str = ""
-    text: str = attrs.field(default="", eq=False)
+    text: str = attrs.field(default="", eq=False)  # How it is shown; empty if its operands say it
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+    # For what only Spark reads: the text before, between and after its operands.
     between: tuple[str, ...] = ()
 
 
@@ -312,20 +217,6 @@ class MatchExpression(IterativeCondition):
     partial match has taken for that stage, and ``match`` to all that it has taken; ``last(up.price,
     1)`` is the last but one. The engine computes parts that read one event only; the aggregates are
     updated with each event taken. NULL counts as false.
-
-    Attributes
-    ----------
-    text : str
-        The expression as SQL.
-    tree : Tree
-        The expression as a tree.
-    owners : frozenset of str
-        The qualifiers of columns outside aggregates, which are not stages.
-    stage : str
-        The stage that it was written for; empty if unknown.
-    key : str
-        The key of the expression's program in a pattern: its text, and its stage if its aggregates
-        include the current event.
     """
 
     def __init__(
@@ -362,3 +253,50 @@ class MatchExpression(IterativeCondition):
 
 def _counts_the_event(tree: Tree) -> bool:
     return any(isinstance(part, Aggregate) and part.with_event for part in leaves(tree))
+
+
+class SqlTemplate(str):
+    """
+    SQL with places for a value that is known later.
+
+    As text, it is what to show to people.
+    """
+
+    __slots__ = ("pieces", "shown")
+
+    pieces: tuple[str, ...]
+    shown: str
+
+    def __new__(cls, pieces: tuple[str, ...], shown: str) -> SqlTemplate:
+        """Return the SQL."""
+        made = super().__new__(cls, shown.join(pieces))
+        made.pieces, made.shown = pieces, shown
+        return made
+
+    def __getnewargs__(self) -> tuple[tuple[str, ...], str]:  # type: ignore[override]
+        """Return what it is made of, for copies."""
+        return self.pieces, self.shown
+
+    def filled(self, sql: str) -> str:
+        """Return the SQL with SQL in its places."""
+        return sql.join(self.pieces)
+
+
+def joined(parts: Iterable[str]) -> str:
+    """
+    Return SQL made of parts: a template if one of them is.
+
+    Examples
+    --------
+    >>> sql = joined(("lower(", SqlTemplate(("", ""), "CLASSIFIER()"), ")"))
+    >>> sql, sql.filled("'A'")
+    ('lower(CLASSIFIER())', "lower('A')")
+    """
+    pieces, shown = [""], ""
+    for part in parts:
+        inner: tuple[str, ...] = (part,)
+        if isinstance(part, SqlTemplate):
+            inner, shown = part.pieces, part.shown
+        pieces[-1] += inner[0]
+        pieces += inner[1:]
+    return SqlTemplate(tuple(pieces), shown) if len(pieces) > 1 else pieces[0]

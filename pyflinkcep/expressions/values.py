@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-Trees as Python functions, by the types of columns; where one is unknown, by those of its values.
+"""Trees as Python functions, by the types of columns; where one is unknown, by those of its values.
 
 They evaluate conditions on events in memory, HAVING and RETURN of matches there, and conditions of
 DEFINE that no program can say.
@@ -9,18 +8,14 @@ DEFINE that no program can say.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_DOWN, Decimal, localcontext
-from functools import reduce
+from functools import partial, reduce
 from operator import add, mod, mul, sub
 from typing import Any, NamedTuple
 
 from pyflinkcep.errors import InputError, NotSupportedError, counted, did_you_mean
-from pyflinkcep.expressions.casts import cast_value, rounded_decimal
-from pyflinkcep.expressions.event_columns import element, member
-from pyflinkcep.expressions.literals import UNITS_US, like_regex
-from pyflinkcep.expressions.null_functions import BRANCHES, NULLS, Function, decided, spread
 from pyflinkcep.expressions.number_functions import Moments
 from pyflinkcep.expressions.program import Op
 from pyflinkcep.expressions.rules import BY_ZERO, CASTS, LEAST_VALUES, OPERATORS, RULES, Cast, Nulls
@@ -49,19 +44,215 @@ from pyflinkcep.expressions.sql_types import (
 from pyflinkcep.expressions.sql_values import (
     alike,
     arithmetic,
+    cast_value,
     compared,
     divided,
     greater,
+    is_equal,
+    is_same,
     kind_name,
     lesser,
     moved,
     negated,
+    rounded_decimal,
     truth,
+    truth_and,
 )
 from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tokens import UNITS_US, like_regex
 from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Moment, Operation, Tree
 
-__all__ = ["Function", "TimeText", "Typed", "aggregated", "function_of", "typed_function"]
+Function = Callable[[Any], Any]
+
+
+def column(name: str) -> Function:
+    """Return a function that reads a column of an event."""
+    return lambda event: member(event, name)
+
+
+def member(owner: Any, name: str) -> Any:
+    """Return a column of an event, or a field of a struct; names are compared as in Spark."""
+    found = _exact_member(owner, name)
+    if found is _MISSING:
+        names = _names_of(owner)
+        same = [other for other in names if other.casefold() == name.casefold()]
+        if len(same) != 1:
+            raise InputError(
+                f"the event {_short(owner)} has no column {name!r}",
+                did_you_mean(name, names, f"its columns are {names}"),
+            )
+        found = _exact_member(owner, same[0])
+    return _of_python(found)
+
+
+def given(place: int) -> Function:
+    """Return a function that reads one of a sequence of values."""
+    return lambda values: _of_python(values[place])
+
+
+def _of_python(found: Any) -> Any:
+    """Return a value, a NumPy scalar as Python's."""
+    item = getattr(found, "item", None)
+    return item() if callable(item) and not isinstance(found, Mapping) else found
+
+
+_MISSING = object()
+
+
+def _exact_member(owner: Any, name: str) -> Any:
+    if isinstance(owner, Mapping):
+        return owner.get(name, _MISSING)
+    return getattr(owner, name, _MISSING)
+
+
+def _names_of(owner: Any) -> list[str]:
+    if isinstance(owner, Mapping):
+        return [str(name) for name in owner]
+    names: Iterable[str] = (
+        getattr(owner, "_fields", None) or getattr(owner, "__fields__", None) or ()
+    )
+    return list(names) or [name for name in dir(owner) if not name.startswith("_")]
+
+
+def _short(event: Any) -> str:
+    text = repr(event)
+    return text if len(text) < 80 else text[:77] + "..."
+
+
+def element(whole: Any, key: Any) -> Any:
+    """Return the element of an array at an index, or of a map under a key."""
+    if isinstance(whole, Mapping):
+        return whole.get(key)
+    try:
+        if key >= 0:
+            return whole[key]
+    except (IndexError, TypeError) as cause:
+        raise InputError(
+            f"expected an index below {len(whole)}, got {key!r}", "test size()"
+        ) from cause
+    raise InputError(f"expected an index from 0, got {key!r}", "use element_at() on Spark")
+
+
+"""The value of a part, given what its leaves are read from."""
+
+
+def spread(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
+    """Return a function that is NULL if an operand is; those after it are not computed."""
+    if len(functions) == 1:
+        return _of_one(functions[0], compute)
+    if len(functions) == 2:
+        return _of_two(*functions, compute)
+
+    def value(events: Any) -> Any:
+        values = []
+        for of in functions:
+            found = of(events)
+            if found is None:
+                return None
+            values.append(found)
+        return compute(*values)
+
+    return value
+
+
+def _of_one(of: Function, compute: Callable[..., Any]) -> Function:
+    def value(events: Any) -> Any:
+        a = of(events)
+        return None if a is None else compute(a)
+
+    return value
+
+
+def _of_two(first: Function, second: Function, compute: Callable[..., Any]) -> Function:
+    def value(events: Any) -> Any:
+        a = first(events)
+        if a is None:
+            return None
+        b = second(events)
+        return None if b is None else compute(a, b)
+
+    return value
+
+
+def _yielding(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
+    """Return a function of the operands that are not NULL, two at a time."""
+
+    def value(events: Any) -> Any:
+        known = [v for v in (of(events) for of in functions) if v is not None]
+        return reduce(compute, known) if known else None
+
+    return value
+
+
+def _equal(functions: tuple[Function, ...], _: Callable[..., Any]) -> Function:
+    first, second = functions
+    return lambda events: is_same(first(events), second(events))
+
+
+NULLS: dict[Nulls, Callable[[tuple[Function, ...], Callable[..., Any]], Function]] = {
+    Nulls.SPREADS: spread,
+    Nulls.YIELDS: _yielding,
+    Nulls.EQUALS: _equal,
+}
+"""By what NULL does, the function of operands and of what to compute of values that are known."""
+
+
+def decided(functions: tuple[Function, ...], decisive: bool) -> Function:
+    """Return AND or OR; what is after an operand that decides is not computed."""
+    first, *others = functions
+
+    def value(events: Any) -> bool | None:
+        found = truth(first(events))
+        for other in others:
+            found = truth_and(found, partial(_truth_of, other, events), decisive)
+        return found
+
+    return value
+
+
+def _truth_of(function: Function, events: Any) -> bool | None:
+    return truth(function(events))
+
+
+# --- branches
+
+
+def _coalesced(functions: tuple[Function, ...]) -> Function:
+    return lambda events: next((v for v in (of(events) for of in functions) if v is not None), None)
+
+
+def _among(functions: tuple[Function, ...]) -> Function:
+    """Return IN: equal to one of the others, which an OR of equations would say."""
+    value, *items = functions
+    if not items:
+        return spread((value,), lambda _: False)
+    return decided(tuple(spread((value, item), is_equal) for item in items), True)
+
+
+def _chosen(functions: tuple[Function, ...]) -> Function:
+    """Return CASE."""
+    branches = list(zip(functions[::2], functions[1::2], strict=False))
+    otherwise: Function = functions[-1] if len(functions) % 2 else lambda _: None
+
+    def value(events: Any) -> Any:
+        for condition, then in branches:
+            if truth(condition(events)):
+                return then(events)
+        return otherwise(events)
+
+    return value
+
+
+def _is_not_null(functions: tuple[Function, ...]) -> Function:
+    (of,) = functions
+    return lambda events: of(events) is not None
+
+
+BRANCHES: dict[str, Callable[[tuple[Function, ...]], Function]] = {
+    "coalesce": _coalesced, "in": _among, "case": _chosen, "is not null": _is_not_null,
+}  # fmt: skip
+"""The operators that are jumps, or several operations, in a program."""
+
 
 _COMPARISONS: dict[str, Callable[[int], bool]] = {
     "=": lambda order: order == 0,
@@ -104,29 +295,6 @@ def typed_function(
 ) -> Typed:
     """
     Return a function that computes the value of a tree, None for NULL, and the value's type.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree.
-    leaf : callable
-        Returns the function of a value of events.
-    zero_is_null : bool
-        Whether division by zero is NULL, as in queries, rather than an error.
-    divides_decimals : bool
-        Whether decimals of unknown types are divided, to 38 digits.
-    where : str
-        What errors begin with.
-    types : callable
-        Returns the types of columns, as far as they are known: values have Spark's range then, and
-        what they have in common beside each other.
-    zone : tzinfo, optional
-        Where clocks without a zone are, when they become timestamps.
-
-    Raises
-    ------
-    NotSupportedError
-        If only Spark can evaluate a part of it; the message says which.
 
     Notes
     -----
@@ -545,7 +713,7 @@ def _fitted(compute: Callable[..., Any], type_: SqlType | None) -> Callable[...,
     """Return a calculation whose results are in the range of their type."""
     if type_ is None or not ((type_.is_whole and type_.bits < 64) or type_.name == "float"):
         return compute
-    fit = _short if type_.name == "float" else type_.fitted
+    fit = _fitted_float if type_.name == "float" else type_.fitted
 
     def fitted(*values: Any) -> Any:
         found = compute(*values)
@@ -554,7 +722,7 @@ def _fitted(compute: Callable[..., Any], type_: SqlType | None) -> Callable[...,
     return fitted
 
 
-def _short(value: Any) -> Any:
+def _fitted_float(value: Any) -> Any:
     """Return the nearest float of 32 bits."""
     try:
         return struct.unpack("f", struct.pack("f", value))[0]

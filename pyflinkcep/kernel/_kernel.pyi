@@ -10,7 +10,7 @@ Buffer = np.ndarray[Any, Any] | bytes | bytearray | memoryview
 """A contiguous array; its items are int64 where nothing else is said."""
 
 Program = tuple[tuple[int, Any], ...]
-"""Instructions, as ``kernel/programs.py`` makes them; empty for no condition."""
+"""Instructions, as ``kernel/module.py`` makes them; empty for no condition."""
 
 SlotSpec = tuple[int, int, int, int, int, bool]
 """Function, stage, field, source and offset of a slot, and whether it is a float."""
@@ -195,7 +195,7 @@ class Kernel:
         Count the matches of keys by event, without listing them.
 
         Handles are positions in `times`. For the arrays of events and the results see
-        :class:`~pyflinkcep.engines.compressed.bridge.KeyedEvents` and ``Counted``.
+        :class:`~pyflinkcep.engines.compressed.patterns.KeyedEvents` and ``Counted``.
 
         Parameters
         ----------
@@ -229,7 +229,7 @@ class Kernel:
         """
 
     def count_states(self, numbers: Buffer, lengths: Buffer) -> tuple[int, ...]:
-        """Return what ``count_states`` in ``engines/flink/operator/state_counts.py`` does, without
+        """Return what ``count_states`` in ``engines/flink/operator/state_format.py`` does, without
         the names of stages.
 
         Parameters

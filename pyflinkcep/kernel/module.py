@@ -5,17 +5,31 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from pyflinkcep.errors import OutOfMemoryError, Place
+from pyflinkcep.expressions.program import Op, Slot, Type
+from pyflinkcep.expressions.tokens import like_regex
+from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.kernel import opcodes, sources
-from pyflinkcep.warned import Place
 
 if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
 
-__all__ = ["CompiledModule", "compiled_module", "why_missing"]
+
+@contextmanager
+def naming_memory_errors(doing: str, instead: str = "") -> Iterator[None]:
+    """Name the activity in errors about memory, and what takes less, if anything does."""
+    try:
+        yield
+    except MemoryError as error:
+        raise OutOfMemoryError(
+            f"out of memory while {doing}", f"{instead}give the workers more memory"
+        ) from error
+
 
 _SWITCH = "PYFLINKCEP_KERNEL"
 _OTHER = (
@@ -43,13 +57,8 @@ class CompiledModule(Protocol):
 
 def compiled_module() -> CompiledModule | None:
     """
-    Return the compiled module; None if it was not built, is switched off or is of other sources.
-
-    Warns
-    -----
-    RuntimeWarning
-        If it was built from other sources than those at hand, or numbers operations otherwise: the
-        plain path gives the same answers, later.
+    Return the compiled module; None if it was not built, is switched off or is of other
+    sources.
     """
     if _is_switched_off():
         return None
@@ -86,3 +95,15 @@ def _is_other(module: CompiledModule) -> bool:
     now = _sources()
     is_other = bool(now) and now != getattr(module, "sources", None)
     return is_other or getattr(module, "operations", None) != _operations()
+
+
+def instruction(op: Op, operand: Any) -> tuple[int, Any]:
+    """Return an instruction for the kernel: a LIKE pattern becomes the function that tests it."""
+    return int(op), like_regex(operand).fullmatch if op is Op.LIKE else operand
+
+
+def slot_spec(slot: Slot, stages: dict[str, int]) -> tuple[Any, ...]:
+    """Return a slot for the kernel; `stages` has the index of each stage."""
+    is_float = slot.type is Type.FLOAT
+    stage = -1 if slot.stage == WHOLE else stages[slot.stage]
+    return int(slot.function), stage, slot.field, slot.source, slot.offset, is_float

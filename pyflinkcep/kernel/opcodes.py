@@ -16,8 +16,6 @@ from pathlib import Path
 from pyflinkcep.expressions.program import Function, Op, Type
 from pyflinkcep.expressions.rules import BITS, RULES, Nulls, floats_compared
 
-__all__ = ["HEADERS", "fingerprint", "header", "rules_header"]
-
 _BASE = Path(__file__).parent / "src" / "base"
 
 

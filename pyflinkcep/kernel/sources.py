@@ -10,8 +10,6 @@ from __future__ import annotations
 import zlib
 from pathlib import Path
 
-__all__ = ["fingerprint"]
-
 _SOURCES = Path(__file__).parent / "src"
 _BUILD = Path(__file__).parents[2] / "setup.py"
 

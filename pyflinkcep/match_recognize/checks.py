@@ -11,27 +11,9 @@ from pyflinkcep.match_recognize.parser import COMPUTE_FIRST
 from pyflinkcep.match_recognize.tokens import Source
 from pyflinkcep.match_recognize.tree import Clause, Exclusion, Part, Rows, Span, Text, parts
 
-__all__ = ["check_clause", "check_columns", "check_time"]
-
 
 def check_clause(clause: Clause, names: Names, case_sensitive: bool) -> None:
-    """
-    Refuse a meaningless clause.
-
-    Parameters
-    ----------
-    clause : Clause
-        The clause.
-    names : Names
-        Its names.
-    case_sensitive : bool
-        Whether names are case-sensitive in the session.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If names are unknown or duplicate, or there would be no output.
-    """
+    """Refuse a meaningless clause."""
     for measure in clause.measures:
         if measure.unnamed is not None and not names.standard:
             raise names.source.error("a measure needs AS name", measure.unnamed, *measure.span)
@@ -49,14 +31,7 @@ def check_clause(clause: Clause, names: Names, case_sensitive: bool) -> None:
 def check_columns(
     columns: Sequence[str], clause: Clause, source: Source, case_sensitive: bool
 ) -> None:
-    """
-    Refuse input with columns of one name, whose use would be ambiguous.
-
-    Raises
-    ------
-    InputError
-        If there are such columns.
-    """
+    """Refuse input with columns of one name, whose use would be ambiguous."""
     names = [name if case_sensitive else name.lower() for name in columns]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
@@ -71,25 +46,7 @@ def check_columns(
 def check_time(
     clause: Clause, names: Names, type_of: Callable[[str], tuple[bool, str]], *, is_stream: bool
 ) -> None:
-    """
-    Refuse a clause of Flink's meaning whose rows are not ordered by time.
-
-    Parameters
-    ----------
-    clause : Clause
-        The clause.
-    names : Names
-        Its names.
-    type_of : callable
-        Returns whether a column is a time, and the name of its type.
-    is_stream : bool
-        Whether the rows are a stream.
-
-    Raises
-    ------
-    InputError
-        With Flink's message.
-    """
+    """Refuse a clause of Flink's meaning whose rows are not ordered by time."""
     error = names.source.error
     if not clause.order:
         what = "either rowtime or proctime for order by" if is_stream else "non-empty order by"

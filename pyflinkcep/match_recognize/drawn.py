@@ -21,8 +21,6 @@ from pyflinkcep.show import Diagram
 from pyflinkcep.show.model import Box, Choice, Frame, Link, Row
 from pyflinkcep.show.model import Part as Drawn
 
-__all__ = ["clause_diagram"]
-
 
 def clause_diagram(clause: Clause) -> Diagram:
     """Return the picture of a clause: PATTERN, each variable with what DEFINE says of it."""

@@ -3,65 +3,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Any
 
 import attrs
 
-from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.syntax import (
-    Form,
-    Guard,
-    Syntax,
-    divides,
-    guards_of,
-    may_fail,
-)
+from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.expressions.codegen import generated
+from pyflinkcep.expressions.compiler import condition_code, value_code
+from pyflinkcep.expressions.grammar import Form, Guard, Syntax, divides, guards_of, may_fail, parsed
+from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Kind, Op
+from pyflinkcep.expressions.program_layout import LeafFields, Typed
+from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, string_value, tokenized
-from pyflinkcep.expressions.tree import Tree
-from pyflinkcep.match_recognize.aggregates import AGGREGATES, FOLDS
-from pyflinkcep.match_recognize.leaf_trees import leaf_tree
-from pyflinkcep.match_recognize.leaves import Leaf
+from pyflinkcep.expressions.tree import Aggregate, Column, Tree, leaves
+from pyflinkcep.match_recognize.leaves import AGGREGATES, FOLDS, LABEL, Leaf, leaf_tree
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.navigation import LeafReader
 from pyflinkcep.match_recognize.tree import Span, Text
-
-__all__ = ["Expression", "read_expression"]
 
 _ALONE = (Form.LITERAL, Form.INTERVAL, Form.WORD)
 
 
 @attrs.frozen(eq=False)
 class Expression:
-    """
-    An expression, split into leaves and SQL.
+    """An expression, split into leaves and SQL."""
 
-    Attributes
-    ----------
-    text : str
-        The expression as it was written.
-    span : Span
-        Its position in the statement.
-    leaves : tuple of Leaf
-        The leaves, each once.
-    read : str
-        The expression as it was read: without RUNNING and FINAL, and with what Spark needs inside
-        subqueries.
-    syntax : Syntax
-        The same, parsed.
-    placed : tuple of (Syntax, int)
-        The parts that are leaves, each with the number of its leaf, in the order of the text.
-    tree : Tree or CepError or None
-        A condition of the standard dialect as a tree of leaves, or why it has none.
-    """
-
-    text: str
-    span: Span
-    leaves: tuple[Leaf, ...]
+    text: str  # The expression as it was written
+    span: Span  # Its position in the statement
+    leaves: tuple[Leaf, ...]  # The leaves, each once
+    # The expression as it was read: without RUNNING and FINAL, and with what Spark needs inside
+    # subqueries.
     read: str
-    syntax: Syntax
+    syntax: Syntax  # The same, parsed
+    # The parts that are leaves, each with the number of its leaf, in the order of the text.
     placed: tuple[tuple[Syntax, int], ...]
+    # A condition of the standard dialect as a tree of leaves, or why it has none.
     tree: Tree | CepError | None = None
 
     def sql(self, column: Callable[[Leaf], str]) -> str:
@@ -93,31 +71,7 @@ def read_expression(
     over: str | None = None,
     at_rows: bool = False,
 ) -> Expression:
-    """
-    Split an expression.
-
-    Parameters
-    ----------
-    text : Text
-        The expression.
-    names : Names
-        The names of the clause.
-    variable : str, optional
-        The variable whose condition it is; None for a measure. The part of a condition about the
-        current row alone becomes one leaf.
-    over : str, optional
-        The window of Spark's by which the values of rows at a fixed distance from the current one
-        are computed before matching; only on bounded input.
-    at_rows : bool
-        Whether functions of values of one row are read as values of that row.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is not an expression, or names something unknown.
-    NotSupportedError
-        If the dialect does not support the expression.
-    """
+    """Split an expression."""
     return _Reader(text, names, variable, over, at_rows).read()
 
 
@@ -308,3 +262,99 @@ class _Reader:
         return self._names.source.error(
             f"{self._where}: {what}", hint, begin + start, end, kind or InvalidArgumentError
         )
+
+
+_BEFORE = "compute it in a subquery first"
+
+
+@attrs.frozen(eq=False)
+class ConditionProgram:
+    """A condition as a program whose fields are leaves."""
+
+    leaves: tuple[Leaf, ...]  # What it takes from the match
+    kinds: tuple[Kind, ...]  # The types of the leaves
+    code: Code  # The program; its field ``i`` is leaf ``i``
+    function: Callable[[Sequence[Any]], bool]  # Whether it holds, given the values of the leaves
+
+
+def condition_leaves(expression: Expression) -> list[Leaf]:
+    """
+    Return what a condition takes from the match.
+
+    For a condition that cannot be read, all leaves are returned; :func:`condition_program` then
+    raises the error.
+    """
+    tree = expression.tree
+    if tree is None or isinstance(tree, CepError):
+        return list(expression.leaves)
+    return list(dict.fromkeys(part for part in leaves(tree) if isinstance(part, Leaf)))
+
+
+def condition_program(
+    expression: Expression, kinds: Mapping[Leaf, Kind], ansi: bool
+) -> ConditionProgram:
+    """Compile a condition."""
+    tree = expression.tree
+    if isinstance(tree, CepError):
+        raise tree
+    assert tree is not None
+    for part in leaves(tree):
+        if isinstance(part, Column):  # a constant that only Spark could compute, which never does
+            raise InputError(f"{shown(part)!r} next to values of the match", _BEFORE)
+    fields = _Leaves(kinds)
+    code = condition_code(tree, fields, f"DEFINE: the condition {expression.text!r}")
+    used = sorted({int(operand or 0) for op, operand in code if op is Op.FIELD})
+    numbers = {old: new for new, old in enumerate(used)}
+    code = tuple(
+        (op, numbers[int(operand or 0)] if op is Op.FIELD else operand) for op, operand in code
+    )
+    read = list(fields.fields.items())
+    wanted, types = zip(*(read[number] for number in used), strict=True) if used else ((), ())
+    values = tuple(Field(repr(leaf), kind) for leaf, kind in zip(wanted, types, strict=True))
+    compiled = CompiledExpressions(values, (), {expression.text: code}, ansi)
+    (function,) = generated(compiled).conditions.values()
+    return ConditionProgram(wanted, types, code, _Plain(function))
+
+
+def value_kind(expression: Expression, kinds: Mapping[Leaf, Kind]) -> Kind | None:
+    """Return the type of an expression of leaves; None if it is always NULL, or not known."""
+    if expression.tree is None or isinstance(expression.tree, CepError):
+        return None
+    try:
+        return value_code(expression.tree, _Leaves(kinds), "").kind
+    except CepError:
+        return None
+
+
+class _Leaves(LeafFields):
+    """The leaves of a condition as fields."""
+
+    unit = "row"
+    ends = "FIRST or LAST"
+
+    def __init__(self, kinds: Mapping[Leaf, Kind]) -> None:
+        self._of = dict(kinds)
+        arguments = {leaf.argument: kind for leaf, kind in kinds.items() if leaf.argument}
+        super().__init__({str(argument): kind for argument, kind in arguments.items()})
+        self.fields: dict[Leaf, Kind] = {}
+
+    def knows(self, sql: str) -> bool:
+        """Whether the values of a leaf have a type; without one they are always NULL."""
+        return super().knows(sql) or sql == LABEL
+
+    def aggregate(self, part: Aggregate) -> Typed:
+        """Return the instruction that pushes a leaf."""
+        assert isinstance(part, Leaf)
+        kind = self._of[part] if part in self._of else self.kind(part.argument or "")
+        self.fields.setdefault(part, kind)
+        return Typed([(Op.FIELD, list(self.fields).index(part))], kind)
+
+
+@attrs.frozen(eq=False)
+class _Plain:
+    """A condition on the values of leaves."""
+
+    function: Callable[[Sequence[Any], tuple[Any, ...]], bool]
+
+    def __call__(self, fields: Sequence[Any]) -> bool:
+        return self.function(fields, ())

@@ -10,7 +10,7 @@ import attrs
 
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import CepError, InputError, MalformedPatternException, NotSupportedError
-from pyflinkcep.expressions.names import Scope
+from pyflinkcep.expressions.parser import Scope
 from pyflinkcep.match_recognize.expressions import Expression, read_expression
 from pyflinkcep.match_recognize.flink_condition import flink_condition
 from pyflinkcep.match_recognize.names import Names
@@ -30,32 +30,17 @@ from pyflinkcep.match_recognize.tree import (
 )
 from pyflinkcep.pattern import AfterMatchSkipStrategy, Pattern
 
-__all__ = ["FlinkClause", "read_flink_clause"]
-
 _STANDARD = 'use dialect="standard", which accepts it'
 
 
 @attrs.frozen(eq=False)
 class FlinkClause:
-    """
-    A parsed clause.
+    """A parsed clause."""
 
-    Attributes
-    ----------
-    clause : Clause
-        The clause.
-    names : Names
-        Its names.
-    pattern : Pattern
-        PATTERN, WITHIN, AFTER MATCH and DEFINE.
-    measures : dict of str to Expression
-        MEASURES by name.
-    """
-
-    clause: Clause
-    names: Names
-    pattern: Pattern
-    measures: dict[str, Expression]
+    clause: Clause  # The clause
+    names: Names  # Its names
+    pattern: Pattern  # PATTERN, WITHIN, AFTER MATCH and DEFINE
+    measures: dict[str, Expression]  # MEASURES by name
 
     def placed(self, refused: CepError) -> CepError:
         """Return an error about a stage's condition as one about its DEFINE."""
@@ -76,25 +61,7 @@ def read_flink_clause(
     within_ms: int,
     is_decimal: Callable[[str], bool] = lambda _: False,
 ) -> FlinkClause:
-    """
-    Translate a clause.
-
-    Parameters
-    ----------
-    clause : Clause
-        The clause.
-    names : Names
-        Its names.
-    within_ms : int, milliseconds
-        The window; 0 for none.
-    is_decimal : callable, optional
-        Whether SQL over one row is a decimal.
-
-    Raises
-    ------
-    CepError
-        If Flink refuses the clause too, with Flink's message, or silently answers it wrongly.
-    """
+    """Translate a clause."""
     _check_rows(clause, names)
     steps = list(_steps(clause.pattern, names))
     _check_names(clause, names, steps)

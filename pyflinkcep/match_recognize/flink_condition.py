@@ -8,13 +8,10 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from pyflinkcep.conditions import IterativeCondition
-from pyflinkcep.expressions.names import Names, Scope
-from pyflinkcep.expressions.parser import condition_of
-from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.grammar import Form, Syntax
+from pyflinkcep.expressions.parser import Names, Scope, condition_of
 from pyflinkcep.expressions.tree import Aggregate
 from pyflinkcep.match_recognize.expressions import Expression
-
-__all__ = ["flink_condition"]
 
 _MOVES = ("prev", "next")
 _ENDS = ("first", "last")
@@ -27,20 +24,6 @@ def flink_condition(
     Return a condition over stages.
 
     PREV and NEXT, at offset 0, are their argument. Decimals are summed as doubles.
-
-    Parameters
-    ----------
-    expression : Expression
-        The condition.
-    scope : Scope
-        The variables of PATTERN, and the one that is defined.
-    is_decimal : callable
-        Whether SQL over one row is a decimal.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If something around or inside aggregates is not supported.
     """
     return condition_of(expression.syntax, _Names(expression, scope, is_decimal))
 

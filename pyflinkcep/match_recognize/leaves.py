@@ -3,26 +3,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
-from pyflinkcep.expressions.spark_sql import text_sql
-from pyflinkcep.expressions.syntax import Form, Syntax
-from pyflinkcep.expressions.template import SqlTemplate, joined
-from pyflinkcep.expressions.tree import Aggregate
+from pyflinkcep.errors import CepError
+from pyflinkcep.expressions.grammar import Form, Syntax
+from pyflinkcep.expressions.parser import Names, Operators
+from pyflinkcep.expressions.text import text_sql
+from pyflinkcep.expressions.tree import Aggregate, SqlTemplate, Tree, joined
 
-__all__ = [
-    "LABEL",
-    "LEAF",
-    "NUMBER",
-    "Fold",
-    "Leaf",
-    "has_label",
-    "item",
-    "labelled",
-    "parts_of",
-]
+AGGREGATES = ("count", "sum", "avg", "min", "max", "array_agg")
+"""The aggregates that are computed row by row while matching."""
+
+FOLDS = frozenset({
+    "any", "any_value", "approx_count_distinct", "approx_percentile", "approx_top_k",
+    "approx_top_k_accumulate", "approx_top_k_combine", "bit_and", "bit_or", "bit_xor",
+    "bitmap_and_agg", "bitmap_construct_agg", "bitmap_or_agg", "bool_and", "bool_or",
+    "collect_list", "collect_set", "collect_union", "corr", "count_if", "count_min_sketch",
+    "covar_pop", "covar_samp", "every", "first_value", "histogram_numeric", "hll_sketch_agg",
+    "hll_union_agg", "kll_merge_agg_bigint", "kll_merge_agg_double", "kll_merge_agg_float",
+    "kll_sketch_agg_bigint", "kll_sketch_agg_double", "kll_sketch_agg_float", "kurtosis",
+    "last_value", "listagg", "max_by", "mean", "median", "min_by", "mode", "percentile",
+    "percentile_approx", "percentile_cont", "percentile_disc", "regr_avgx", "regr_avgy",
+    "regr_count", "regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy",
+    "schema_of_variant_agg", "skewness", "some", "std", "stddev", "stddev_pop", "stddev_samp",
+    "string_agg", "theta_intersection_agg", "theta_sketch_agg", "theta_union_agg", "try_avg",
+    "try_sum", "tuple_intersection_agg_double", "tuple_intersection_agg_integer",
+    "tuple_sketch_agg_double", "tuple_sketch_agg_integer", "tuple_union_agg_double",
+    "tuple_union_agg_integer", "var_pop", "var_samp", "variance",
+})  # fmt: skip
+"""Spark's other aggregates, which are computed from all rows that they see."""
+
 
 LABEL = SqlTemplate(("", ""), "CLASSIFIER()")
 """What CLASSIFIER() returns, the variable that the row is mapped to: in an argument, a place whose
@@ -37,30 +49,15 @@ NUMBER = -1
 
 @attrs.frozen
 class Fold:
-    """
-    An aggregate that is computed from all rows that it sees.
+    """An aggregate that is computed from all rows that it sees."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in Spark.
-    fields : tuple of str
-        What it takes from each row, as the argument of a leaf.
-    pieces : tuple of str or int
-        Its text, with the numbers of fields in their places, and :data:`NUMBER`.
-    text : str
-        The expression that it is part of.
-    call : Syntax
-        The aggregate, parsed.
-    inputs : dict of Syntax to int
-        The parts of it that are fields, or :data:`NUMBER`.
-    """
-
-    name: str
-    fields: tuple[str, ...]
+    name: str  # Its name in Spark
+    fields: tuple[str, ...]  # What it takes from each row, as the argument of a leaf
+    # Its text, with the numbers of fields in their places, and :data:`NUMBER`.
     pieces: tuple[str | int, ...]
-    text: str = attrs.field(eq=False, repr=False)
-    call: Syntax = attrs.field(eq=False, repr=False)
+    text: str = attrs.field(eq=False, repr=False)  # The expression that it is part of
+    call: Syntax = attrs.field(eq=False, repr=False)  # The aggregate, parsed
+    # The parts of it that are fields, or :data:`NUMBER`.
     inputs: dict[Syntax, int] = attrs.field(eq=False, repr=False)
 
     @property
@@ -103,16 +100,10 @@ class Leaf(Aggregate):
     variable, or union of variables, of the rows; empty for all rows of the match. Its argument is
     SQL over the columns of a row and :data:`LABEL`; None for the rows themselves, to ``count``
     them, and for a fold.
-
-    Attributes
-    ----------
-    fold : Fold or None
-        The aggregate, for a fold.
-    is_inside : bool
-        Whether a row at a distance is one of the match, as that of LAG and LEAD in MEASURES.
     """
 
-    fold: Fold | None = None
+    fold: Fold | None = None  # The aggregate, for a fold
+    # Whether a row at a distance is one of the match, as that of LAG and LEAD in MEASURES.
     is_inside: bool = False
 
     @classmethod
@@ -200,3 +191,63 @@ def parts_of(leaf: Leaf) -> tuple[Leaf, ...]:
     struct = joined(("named_struct(", named[0].removeprefix(", "), *named[1:], ")"))
     rows = Leaf.of("array_agg", leaf.variable, struct, final=leaf.final)
     return (rows, Leaf.of("match_number")) if leaf.has_number else (rows,)
+
+
+def leaf_tree(
+    text: str, tree: Syntax, placed: Sequence[tuple[Syntax, int]], leaves: Sequence[Leaf]
+) -> Tree | CepError:
+    """Return an expression as a tree."""
+    try:
+        return Operators(_Names(text, placed, leaves)).part(tree)
+    except CepError as refusal:
+        return refusal
+
+
+class _Names(Names):
+    """Finds leaves where conditions over stages have names."""
+
+    shifts_inside = False
+
+    def __init__(
+        self, text: str, placed: Sequence[tuple[Syntax, int]], leaves: Sequence[Leaf]
+    ) -> None:
+        super().__init__(text, "", None)
+        self._leaves = leaves
+        self._numbers = {id(part): number for node, number in placed for part in _same(node)}
+
+    def aggregates(self, part: Syntax) -> Iterator[Syntax]:
+        """Yield the leaves, in the order of the text."""
+        if id(part) in self._numbers:
+            yield part
+            return
+        for operand in part.operands:
+            yield from self.aggregates(operand)
+
+    def is_about_event(self, part: Syntax) -> bool:
+        """Whether a part has no leaf."""
+        return next(self.aggregates(part), None) is None
+
+    def aggregate(self, part: Syntax) -> Leaf:
+        """Return a leaf."""
+        leaf = self._leaves[self._numbers[id(part)]]
+        return attrs.evolve(leaf, text=self.written(part), span=(part.start, part.end))
+
+    def inner(self, aggregate: Aggregate) -> str | None:
+        """
+        Return the argument of a leaf for a function of it.
+
+        In parentheses, unless it is such a function already: the columns of stored rows are known
+        by this text.
+        """
+        argument = aggregate.argument
+        if argument is None or aggregate not in self._leaves:
+            return argument
+        return joined(("(", argument, ")"))
+
+
+def _same(node: Syntax) -> Iterator[Syntax]:
+    """Yield a part, and what is left of it without the parentheses around."""
+    yield node
+    while node.form is Form.PAREN:
+        node = node.operands[0]
+        yield node

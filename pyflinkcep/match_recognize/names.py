@@ -11,8 +11,6 @@ from pyflinkcep.errors import CepError, did_you_mean
 from pyflinkcep.match_recognize.tokens import Source
 from pyflinkcep.match_recognize.tree import Clause, Span, variables
 
-__all__ = ["Names", "nearest", "spelled_alike"]
-
 
 def nearest(name: str, known: Sequence[str], what: str = "variables") -> str:
     """Return a hint with the closest name."""
@@ -45,37 +43,17 @@ def _spellings(clause: Clause) -> dict[str, str]:
 
 @attrs.frozen(eq=False)
 class Names:
-    """
-    The names of a clause.
+    """The names of a clause."""
 
-    Attributes
-    ----------
-    source : Source
-        The statement, for errors.
-    variables : tuple of str
-        The distinct variables of PATTERN, in order of first appearance.
-    subsets : dict of str to tuple of str
-        The variables of each union of SUBSET.
-    columns : tuple of str
-        The columns of the input.
-    alias : str or None
-        The input's own name in the statement.
-    standard : bool
-        Whether the clause has the meaning of SQL:2016 rather than Flink's.
-    spellings : dict of str to str
-        Variables and unions by their lower-case form, if names are case-insensitive.
-    queries : str
-        The WITH that subqueries of the clause may read, empty if there is none.
-    """
-
-    source: Source
-    variables: tuple[str, ...]
-    subsets: dict[str, tuple[str, ...]]
-    columns: tuple[str, ...]
-    alias: str | None
-    standard: bool
+    source: Source  # The statement, for errors
+    variables: tuple[str, ...]  # The distinct variables of PATTERN, in order of first appearance
+    subsets: dict[str, tuple[str, ...]]  # The variables of each union of SUBSET
+    columns: tuple[str, ...]  # The columns of the input
+    alias: str | None  # The input's own name in the statement
+    standard: bool  # Whether the clause has the meaning of SQL:2016 rather than Flink's
+    # Variables and unions by their lower-case form, if names are case-insensitive.
     spellings: dict[str, str]
-    queries: str = ""
+    queries: str = ""  # The WITH that subqueries of the clause may read, empty if there is none
 
     @classmethod
     def of(
@@ -124,14 +102,7 @@ class Names:
         return name if name in self.columns else next(same)
 
     def check(self, name: str, what: str, span: Span) -> None:
-        """
-        Refuse a name that is not a variable.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If it is not; the hint names the nearest.
-        """
+        """Refuse a name that is not a variable."""
         if self.variable(name) is None:
             raise self.unknown(name, f"{what}: no such variable", span)
 

@@ -3,30 +3,273 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import TypeVar
 
 import attrs
 
-from pyflinkcep.errors import CepError
+from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.tokens import SqlSyntaxError
-from pyflinkcep.match_recognize.pattern_parser import parse_pattern
-from pyflinkcep.match_recognize.tokens import Source, Token, as_name, closing, is_at
+from pyflinkcep.match_recognize.tokens import Source, Token, as_name, closing, is_at, tokenize
 from pyflinkcep.match_recognize.tree import (
+    Alternation,
+    Anchor,
     Clause,
+    Concatenation,
     Definition,
+    Exclusion,
     Measure,
     OrderColumn,
     Part,
+    Permutation,
+    Quantified,
     Rows,
     Skip,
     SkipTo,
     Subset,
     Text,
+    Variable,
 )
 
-__all__ = ["parse_clause"]
+_UNITS = {"DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1000}
+_SMALL = {"MILLISECOND": 1}
+_ORDER = list(_UNITS)
+_SPLIT = re.compile(r"[ :]")
+_NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+")
+_MESSAGE = (
+    "Only constant intervals with millisecond resolution are supported as time constraints "
+    "of patterns."
+)
+_INTERVAL_HINT = "write INTERVAL '5' MINUTE, or INTERVAL '0 01:30:00' DAY TO SECOND"
+
+
+def window_ms(clause: Clause, source: Source) -> int:
+    """Return the milliseconds of WITHIN, rounded down; 0 for none."""
+    if clause.within is None:
+        return 0
+    start, end = clause.within.span
+    tokens = tokenize(Source(clause.within.text))
+    refused = source.error(_MESSAGE, _INTERVAL_HINT, start, end, NotSupportedError)
+    words = [token.text for token in tokens[1:]]
+    if not tokens[0].is_word("INTERVAL") or not words:
+        raise refused
+    value = words.pop(0).strip("'\"").strip()
+    if not words:
+        value, _, unit = value.partition(" ")
+        words = [unit.strip()]
+    units = _field_names(words)
+    if units is None or value.startswith("-"):
+        raise refused
+    if len(units) == 1:
+        return _milliseconds([value], units, refused)
+    first, last = (_ORDER.index(unit) for unit in units if unit in _ORDER)
+    return _milliseconds(_SPLIT.split(value), _ORDER[first : last + 1], refused)
+
+
+def standard_window_ms(clause: Clause, source: Source) -> int:
+    """Return the milliseconds of WITHIN under the standard's meaning, where zero is refused too."""
+    window = window_ms(clause, source)
+    if clause.within is not None and window == 0:
+        start, end = clause.within.span
+        message = f"WITHIN: expected an interval longer than zero, got {clause.within.text}"
+        raise source.error(message, "leave WITHIN out if there is no window", start, end)
+    return window
+
+
+def _field_names(words: Sequence[str]) -> list[str] | None:
+    """Return the one or two units, without plural and precision; None if they are not units."""
+    text = re.sub(r"\(\d+(,\d+)?\)", "", "".join(f" {word}" for word in words).replace(" (", "("))
+    text = re.sub(r"\( ?\d+ ?(, ?\d+ ?)?\)", "", text)
+    names = [name.upper().rstrip("S") for name in text.split()]
+    if len(names) == 1 and names[0] in {**_UNITS, **_SMALL}:
+        return names
+    if len(names) == 3 and names[1] == "TO" and {names[0], names[2]} <= set(_ORDER):
+        return [names[0], names[2]] if _ORDER.index(names[0]) < _ORDER.index(names[2]) else None
+    return None
+
+
+def _milliseconds(values: Sequence[str], units: Sequence[str], refused: Exception) -> int:
+    if len(values) != len(units) or not all(map(_NUMBER.fullmatch, values)):
+        raise refused
+    sizes = {**_UNITS, **_SMALL}
+    total = sum(Fraction(value) * sizes[unit] for value, unit in zip(values, units, strict=True))
+    if 0 < total < 1:
+        raise refused
+    return int(total)
+
+
+_QUANTIFIERS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_HINT = "write variables, | ( ) {- -} ^ $ PERMUTE and the quantifiers * + ? {n,m}"
+_MOST_TIMES = 1_000_000
+_DEEPEST = 100
+
+
+def parse_pattern(tokens: Sequence[Token], source: Source, end: int) -> Part:
+    """Read a pattern."""
+    parser = _PatternParser(tokens, source, end)
+    part = parser.alternation()
+    if parser.token is not None:
+        raise parser.error(f"unexpected {parser.token.text!r} in PATTERN")
+    return part
+
+
+class _PatternParser:
+    def __init__(self, tokens: Sequence[Token], source: Source, end: int) -> None:
+        self._tokens = tokens
+        self._source = source
+        self._end = end
+        self._at = 0
+        self._depth = 0
+
+    @property
+    def token(self) -> Token | None:
+        """The next token, None at the end."""
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def error(self, message: str, hint: str = _HINT, start: int | None = None) -> CepError:
+        """Make an error about the next token, or the part that began at an offset."""
+        token = self.token
+        end = self._end if token is None else token.end
+        if start is None:
+            start = self._end if token is None else token.start
+        return self._source.error(message, hint, start, end, InvalidArgumentError)
+
+    def alternation(self) -> Part:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self.error(
+                f"PATTERN is nested more than {_DEEPEST} deep", "use fewer parentheses"
+            )
+        start = self._start()
+        parts = [self._concatenation()]
+        while self._take("|"):
+            parts.append(self._concatenation())
+        self._depth -= 1
+        return parts[0] if len(parts) == 1 else Alternation(tuple(parts), self._span(start))
+
+    def _concatenation(self) -> Part:
+        start, parts = self._start(), []
+        while self.token is not None and not self._ends():
+            parts.append(self._factor())
+        return parts[0] if len(parts) == 1 else Concatenation(tuple(parts), self._span(start))
+
+    def _ends(self) -> bool:
+        """Whether a concatenation ends before the next token."""
+        return any(self._sees(*end) for end in (("|",), (")",), (",",), ("-", "}")))
+
+    def _factor(self) -> Part:
+        start = self._start()
+        part = self._primary()
+        bounds = self._quantifier()
+        if bounds is None:
+            return part
+        low, high, began = bounds
+        greedy = not self._take("?")
+        written = self._source.text[began : self._before()]
+        return Quantified(part, low, high, greedy, written, self._span(start))
+
+    def _primary(self) -> Part:
+        start = self._start()
+        for symbol in "^$":
+            if self._take(symbol):
+                return Anchor(symbol == "$", self._span(start))
+        if self._take("{", "-"):
+            inner = self.alternation()
+            self._expect("-", "}", start=start)
+            return Exclusion(inner, self._span(start))
+        if self._take("("):
+            inner = self.alternation()
+            self._expect(")", start=start)
+            return inner
+        token = None if self.token is None else as_name(self.token)
+        if token is None or not token.is_identifier:
+            raise self.error(f"expected a variable in PATTERN, got {_named(token)}")
+        self._at += 1
+        if token.is_word("PERMUTE") and self._take("("):
+            parts = [self.alternation()]
+            while self._take(","):
+                parts.append(self.alternation())
+            self._expect(")", start=start)
+            return Permutation(tuple(parts), self._span(start))
+        return Variable(token.text, (token.start, token.end))
+
+    # --- quantifiers
+
+    def _quantifier(self) -> tuple[int, int | None, int] | None:
+        start = self._start()
+        for symbol, (low, high) in _QUANTIFIERS.items():
+            if self._take(symbol):
+                return low, high, start
+        if self._sees("{", "-") or not self._take("{"):
+            return None
+        least = self._number()
+        if self._take(","):
+            most = self._number()
+        elif least is None:
+            raise self.error(f"expected a number in {{ }}, got {_named(self.token)}")
+        else:
+            most = least
+        self._expect("}", start=start)
+        if most is not None and (least or 0) > most:
+            raise self.error(
+                f"The to should be a number greater than or equal to from: {least}.",
+                f"write {{{most},{least}}}",
+                start,
+            )
+        return least or 0, most, start
+
+    def _number(self) -> int | None:
+        token = self.token
+        if token is None or token.kind != "number":
+            return None
+        is_short = token.text.isdecimal() and len(token.text) <= len(str(_MOST_TIMES))
+        if not is_short or int(token.text) > _MOST_TIMES:
+            raise self.error(
+                f"expected a whole number up to {_MOST_TIMES}, got {token.text}",
+                "write {n}, {n,}, {n,m} or {,m}",
+            )
+        self._at += 1
+        return int(token.text)
+
+    # --- tokens
+
+    def _start(self) -> int:
+        return self._end if self.token is None else self.token.start
+
+    def _before(self) -> int:
+        """Return where the last token taken ends."""
+        return self._tokens[self._at - 1].end if self._at else self._start()
+
+    def _span(self, start: int) -> tuple[int, int]:
+        return start, max(start, self._before())
+
+    def _sees(self, *symbols: str) -> bool:
+        following = self._tokens[self._at : self._at + len(symbols)]
+        return len(following) == len(symbols) and all(
+            token.is_symbol(symbol) for token, symbol in zip(following, symbols, strict=True)
+        )
+
+    def _take(self, *symbols: str) -> bool:
+        if not self._sees(*symbols):
+            return False
+        self._at += len(symbols)
+        return True
+
+    def _expect(self, *symbols: str, start: int) -> None:
+        if not self._take(*symbols):
+            wanted = "".join(symbols)
+            raise self.error(
+                f"expected {wanted!r} in PATTERN, got {_named(self.token)}",
+                f"close the part that begins at {self._source.place(start)}",
+            )
+
+
+def _named(token: Token | None) -> str:
+    return "the end of PATTERN" if token is None else repr(token.text)
+
 
 _ALL_ROWS = {
     ("SHOW", "EMPTY", "MATCHES"): Rows.SHOW_EMPTY,
@@ -65,23 +308,7 @@ _T = TypeVar("_T")
 
 
 def parse_clause(tokens: Sequence[Token], source: Source, end: int) -> Clause:
-    """
-    Read a clause.
-
-    Parameters
-    ----------
-    tokens : sequence of Token
-        The tokens between the parentheses.
-    source : Source
-        The statement.
-    end : int
-        Where the clause ends in it.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is not a clause; the message names line and column.
-    """
+    """Read a clause."""
     return _Parser(tokens, source, end).clause()
 
 

@@ -3,17 +3,189 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from itertools import takewhile
+from typing import Any
 
 import attrs
 
+from pyflinkcep.errors import CepError, InvalidArgumentError, counted
 from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.tokens import Source, Token, closing, is_at, tokenize
 from pyflinkcep.match_recognize.tree import Clause
-from pyflinkcep.match_recognize.with_queries import named_queries
 
-__all__ = ["VIEW", "Statement", "Use", "view_tokens"]
+
+def named_queries(
+    tokens: Sequence[Token], at: int, limit: int, source: Source
+) -> Iterator[tuple[int, int]]:
+    """Yield the queries of a WITH that end before a position."""
+    while True:
+        opens = at + 1
+        while opens < limit and not is_at(tokens, opens, "AS", "("):
+            opens += 1
+        if opens >= limit:
+            return
+        end = closing(tokens, opens + 1, source) + 1
+        if end > limit:
+            return
+        yield at, end
+        if not (end < len(tokens) and tokens[end].is_symbol(",")):
+            return
+        at = end + 1
+
+
+def without_unused(text: str) -> str:
+    """Return a statement without the unused named queries of a plain WITH."""
+    while True:
+        cut = _unused(text)
+        if cut is None:
+            return text
+        text = f"{text[: cut[0]]} {text[cut[1] :]}"
+
+
+def _unused(text: str) -> tuple[int, int] | None:
+    """Return the range of an unused query; None if there is none."""
+    source = Source(text)
+    tokens = tokenize(source)
+    for at, token in enumerate(tokens):
+        begins = at == 0 or tokens[at - 1].is_symbol("(")
+        if not begins or not is_at(tokens, at, "WITH") or is_at(tokens, at, "WITH", "RECURSIVE"):
+            continue
+        queries = list(named_queries(tokens, at + 1, len(tokens), source))
+        for number, (start, end) in enumerate(queries):
+            if _is_named(tokens, start, end):
+                continue
+            if len(queries) == 1:
+                return token.start, tokens[end - 1].end
+            if number == 0:
+                return tokens[start].start, tokens[queries[1][0]].start
+            return tokens[queries[number - 1][1] - 1].end, tokens[end - 1].end
+    return None
+
+
+def _is_named(tokens: Sequence[Token], start: int, end: int) -> bool:
+    """Whether the name of a query appears anywhere outside the query."""
+    name = tokens[start].text.lower()
+    return any(
+        token.is_identifier and token.text.lower() == name
+        for at, token in enumerate(tokens)
+        if not start <= at < end
+    )
+
+
+def with_parameters(text: str, args: Mapping[str, Any] | Sequence[Any] | None) -> str:
+    r"""
+    Return a statement with its parameters replaced.
+
+    Examples
+    --------
+    >>> with_parameters("DEFINE A AS v > :low AND k = :k", {"low": 3, "k": "it's"})
+    "DEFINE A AS v > 3 AND k = 'it\\'s'"
+    """
+    if args is None:
+        return text
+    if isinstance(args, str) or not isinstance(args, Mapping | Sequence):
+        raise InvalidArgumentError(
+            f"args: expected a dict or a list, got {type(args).__name__}",
+            'write args={"low": 3} for :low, or args=[3] for ?',
+        )
+    source = Source(text)
+    values = iter(()) if isinstance(args, Mapping) else iter(args)
+    pieces, at = [], 0
+    for token, name in _markers(tokenize(source), source):
+        value = _named(args, name, token, source) if name else _next(args, values, token, source)
+        pieces += [text[at : token.start], _literal(value, token, source)]
+        at = token.end + len(name)
+    left = list(values)
+    if left:
+        raise InvalidArgumentError(
+            f"args has {counted(len(left), 'value')} more than the statement has ?",
+            "leave them out",
+        )
+    return "".join(pieces) + text[at:]
+
+
+def _markers(tokens: Sequence[Token], source: Source) -> Iterator[tuple[Token, str]]:
+    """Yield the signs that begin parameters, each with its name; none for ``?``."""
+    at = 0
+    while at < len(tokens):
+        if is_at(tokens, at, "PATTERN", "("):
+            at = closing(tokens, at + 1, source)
+        token, following = tokens[at], tokens[at + 1 : at + 2]
+        if token.is_symbol("?"):
+            yield token, ""
+        elif token.is_symbol(":") and not (at and _goes_on(tokens[at - 1], token)):
+            for name in following:
+                if name.kind == "word" and name.start == token.end:
+                    yield token, name.text
+        at += 1
+
+
+def _goes_on(before: Token, colon: Token) -> bool:
+    """Whether a colon is a path into the value before it, or part of a cast."""
+    ends_value = before.kind != "symbol" or before.text in ")]:"
+    return before.end == colon.start and ends_value
+
+
+def _named(args: Any, name: str, token: Token, source: Source) -> Any:
+    if isinstance(args, Mapping) and name in args:
+        return args[name]
+    known = ", ".join(map(str, args)) if isinstance(args, Mapping) else "without names"
+    raise _error(f"no value for :{name}", f"args are {known or 'empty'}", token, source)
+
+
+def _next(args: Any, values: Iterator[Any], token: Token, source: Source) -> Any:
+    for value in values:
+        return value
+    what = (
+        "names, and none for ?" if isinstance(args, Mapping) else f"{counted(len(args), 'value')}"
+    )
+    raise _error("no value for ?", f"args has {what}", token, source)
+
+
+def _error(message: str, hint: str, token: Token, source: Source) -> CepError:
+    return source.error(message, hint, token.start, token.end)
+
+
+def _literal(value: Any, token: Token, source: Source) -> str:
+    """Return a value as Spark's SQL; naive times are local, as in PySpark."""
+    item = getattr(value, "item", None)
+    if item is not None and type(value).__module__ == "numpy":
+        value = item()
+    match value:
+        case None:
+            return "NULL"
+        case bool():
+            return str(value).upper()
+        case int():
+            return f"{value}L" if abs(value) >= 1 << 31 else str(value)
+        case float():
+            return f"{value!r}D" if math.isfinite(value) else f"double('{value}')"
+        case Decimal() if value.is_finite():
+            return f"{value:f}BD"
+        case str():
+            written = value.replace("\\", "\\\\").replace("'", "\\'")
+            return f"'{written}'"
+        case bytes():
+            return f"X'{value.hex()}'"
+        case datetime():
+            return f"TIMESTAMP '{value.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}+00:00'"
+        case date():
+            return f"DATE '{value.isoformat()}'"
+        case timedelta():
+            return f"INTERVAL '{value / timedelta(seconds=1):.6f}' SECOND"
+        case list() | tuple():
+            return f"array({', '.join(_literal(one, token, source) for one in value)})"
+    raise _error(
+        f"a parameter is {type(value).__name__}",
+        "pass a number, string, boolean, date, datetime, timedelta, Decimal, bytes or a list",
+        token,
+        source,
+    )
+
 
 VIEW = "__cep_view_"
 """The prefix of the names of views that replace clauses."""
@@ -23,48 +195,21 @@ _KEYWORDS = ("AS", "FROM", "IN", "JOIN", "LATERAL", "ON", "SELECT", "TABLE", "WH
 
 @attrs.frozen
 class Use:
-    """
-    One MATCH_RECOGNIZE of a statement.
+    """One MATCH_RECOGNIZE of a statement."""
 
-    Attributes
-    ----------
-    clause : Clause
-        The text between its parentheses.
-    query : str
-        The query of its source: ``[WITH …] SELECT * FROM source``.
-    alias : str or None
-        The source's name in the statement; None if it has none.
-    start, end : int
-        The range of source and clause among the statement's tokens.
-    span : (int, int)
-        The range of the clause in the text.
-    queries : str
-        The WITH before it, which its query begins with too; empty if there is none.
-    """
-
-    clause: Clause
-    query: str
-    alias: str | None
+    clause: Clause  # The text between its parentheses
+    query: str  # The query of its source: ``[WITH …] SELECT * FROM source``
+    alias: str | None  # The source's name in the statement; None if it has none
+    # The range of source and clause among the statement's tokens.
     start: int
     end: int
-    span: tuple[int, int]
+    span: tuple[int, int]  # The range of the clause in the text
+    # The WITH before it, which its query begins with too; empty if there is none.
     queries: str = ""
 
 
 class Statement:
-    """
-    A statement whose clauses are replaced by views, one after another.
-
-    Parameters
-    ----------
-    text : str
-        The statement.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the text ends inside a string, name or comment, or a clause is wrong.
-    """
+    """A statement whose clauses are replaced by views, one after another."""
 
     def __init__(self, text: str) -> None:
         self.source = Source(text)

@@ -10,31 +10,19 @@ import attrs
 from pyflinkcep.errors import CepError, InvalidArgumentError
 from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, tokenized
 
-__all__ = ["Source", "Token", "as_name", "closing", "is_at", "tokenize", "with_names"]
-
 _NAMES = {TokenKind.NAME: "word", TokenKind.STRING: "string", TokenKind.NUMBER: "number"}
 _MOST_SHOWN = 60
 
 
 @attrs.frozen
 class Token:
-    """
-    A word, name in backquotes, number, string, or one character of anything else.
+    """A word, name in backquotes, number, string, or one character of anything else."""
 
-    Attributes
-    ----------
-    text : str
-        The token; a name without its backquotes.
-    start, end : int
-        Its place in the statement.
-    kind : {"word", "name", "number", "string", "symbol"}
-        Its kind; a *name* is in backquotes and never a keyword.
-    """
-
-    text: str
+    text: str  # The token; a name without its backquotes
+    # Its place in the statement.
     start: int
     end: int
-    kind: str
+    kind: str  # Its kind; a *name* is in backquotes and never a keyword
 
     def is_word(self, word: str) -> bool:
         """Whether it is one of some keywords, ignoring case."""
@@ -52,16 +40,9 @@ class Token:
 
 @attrs.frozen
 class Source:
-    """
-    The text of the statement, for errors.
+    """The text of the statement, for errors."""
 
-    Attributes
-    ----------
-    text : str
-        The statement.
-    """
-
-    text: str
+    text: str  # The statement
 
     def place(self, start: int) -> str:
         """Return line and column of an offset as text, both counted from 1."""
@@ -82,20 +63,7 @@ class Source:
         end: int,
         kind: type[CepError] = InvalidArgumentError,
     ) -> CepError:
-        """
-        Make the error for a part of the text.
-
-        Parameters
-        ----------
-        message : str
-            What is wrong.
-        hint : str
-            What to write instead.
-        start, end : int
-            The part.
-        kind : type of CepError
-            The class of the error.
-        """
+        """Make the error for a part of the text."""
         where = f"at {self.place(start)}"
         shown = self.shown(start, end)
         text = f"{message} ({where}: {shown})" if shown else f"{message} ({where})"
@@ -103,14 +71,7 @@ class Source:
 
 
 def tokenize(source: Source) -> list[Token]:
-    """
-    Split a statement into tokens, without comments.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a string or a name does not end.
-    """
+    """Split a statement into tokens, without comments."""
     try:
         found = tokenized(source.text)
     except SqlSyntaxError as cause:
@@ -154,14 +115,7 @@ def is_at(tokens: Sequence[Token], at: int, *words: str) -> bool:
 
 
 def closing(tokens: Sequence[Token], at: int, source: Source) -> int:
-    """
-    Return the position of the parenthesis that closes the one at a position.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is none.
-    """
+    """Return the position of the parenthesis that closes the one at a position."""
     depth = 0
     for position in range(at, len(tokens)):
         if tokens[position].is_symbol("("):

@@ -9,29 +9,6 @@ from enum import Enum
 
 import attrs
 
-__all__ = [
-    "Alternation",
-    "Anchor",
-    "Clause",
-    "Concatenation",
-    "Definition",
-    "Exclusion",
-    "Measure",
-    "OrderColumn",
-    "Part",
-    "Permutation",
-    "Quantified",
-    "Rows",
-    "Skip",
-    "SkipTo",
-    "Span",
-    "Subset",
-    "Text",
-    "Variable",
-    "parts",
-    "variables",
-]
-
 Span = tuple[int, int]
 """The start and end of a part of the statement."""
 
@@ -115,28 +92,13 @@ class Exclusion:
 
 @attrs.frozen
 class Quantified:
-    """
-    A part that is repeated.
+    """A part that is repeated."""
 
-    Attributes
-    ----------
-    part : Part
-        What is repeated.
-    low : int
-        The least number of times.
-    high : int or None
-        The greatest number of times; None for any.
-    greedy : bool
-        Whether more is preferred to less.
-    written : str
-        The quantifier as it was written, such as ``{2,}?``.
-    """
-
-    part: Part
-    low: int
-    high: int | None
-    greedy: bool
-    written: str = attrs.field(eq=False)
+    part: Part  # What is repeated
+    low: int  # The least number of times
+    high: int | None  # The greatest number of times; None for any
+    greedy: bool  # Whether more is preferred to less
+    written: str = attrs.field(eq=False)  # The quantifier as it was written, such as ``{2,}?``
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
 
     def __str__(self) -> str:
@@ -265,42 +227,18 @@ class Definition:
 
 @attrs.frozen
 class Clause:
-    """
-    The text between the parentheses of MATCH_RECOGNIZE.
+    """The text between the parentheses of MATCH_RECOGNIZE."""
 
-    Attributes
-    ----------
-    partition : tuple of Text
-        The columns of PARTITION BY.
-    order : tuple of OrderColumn
-        The columns of ORDER BY.
-    measures : tuple of Measure
-        The output columns.
-    rows : Rows
-        The output rows of a match.
-    skip : Skip or None
-        AFTER MATCH; None if the text does not say.
-    pattern : Part
-        PATTERN.
-    within : Text or None
-        The interval of WITHIN.
-    subsets : tuple of Subset
-        SUBSET.
-    definitions : tuple of Definition
-        DEFINE.
-    rows_span, pattern_span : Span
-        The positions of ROWS PER MATCH and PATTERN.
-    """
-
-    partition: tuple[Text, ...]
-    order: tuple[OrderColumn, ...]
-    measures: tuple[Measure, ...]
-    rows: Rows
-    skip: Skip | None
-    pattern: Part
-    within: Text | None
-    subsets: tuple[Subset, ...]
-    definitions: tuple[Definition, ...]
+    partition: tuple[Text, ...]  # The columns of PARTITION BY
+    order: tuple[OrderColumn, ...]  # The columns of ORDER BY
+    measures: tuple[Measure, ...]  # The output columns
+    rows: Rows  # The output rows of a match
+    skip: Skip | None  # AFTER MATCH; None if the text does not say
+    pattern: Part  # PATTERN
+    within: Text | None  # The interval of WITHIN
+    subsets: tuple[Subset, ...]  # SUBSET
+    definitions: tuple[Definition, ...]  # DEFINE
+    # The positions of ROWS PER MATCH and PATTERN.
     rows_span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
     pattern_span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
 

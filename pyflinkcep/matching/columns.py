@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFA
@@ -14,25 +15,120 @@ from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import CompiledExpressions
 
-__all__ = [
-    "BITS",
-    "HASH",
-    "MATCHED",
-    "OWN",
-    "POSITION",
-    "PREFIX",
-    "RANK",
-    "SLICE",
-    "VALUE",
-    "WHOLE",
-    "WINDOW",
-    "Flags",
-    "Ints",
-    "field_names",
-    "quoted",
-    "refuse_reserved",
-    "spark_atoms",
-]
+
+def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array, copied only if it is in several pieces."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    whole = column.combine_chunks()
+    if not isinstance(whole, pa.ChunkedArray):
+        return whole
+    return whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
+
+
+def structs(table: pa.Table) -> pa.StructArray:
+    """
+    Return the rows of a table as structs.
+
+    Examples
+    --------
+    >>> structs(pa.table({"x": [1, 2], "y": ["a", None]})).to_pylist()
+    [{'x': 1, 'y': 'a'}, {'x': 2, 'y': None}]
+    """
+    return pa.StructArray.from_arrays(
+        [in_one_piece(column) for column in table.columns], fields=list(table.schema)
+    )
+
+
+def integers(numbers: np.ndarray[Any, Any]) -> pa.Array:
+    """
+    Return whole numbers as Arrow, without a copy; ``pyarrow.array`` would load pandas to do so.
+
+    Examples
+    --------
+    >>> integers(np.array([1, 2], np.int32)).type
+    DataType(int32)
+    """
+    whole = np.ascontiguousarray(numbers)
+    return pa.Array.from_buffers(_TYPES[whole.dtype.name], len(whole), [None, pa.py_buffer(whole)])
+
+
+def plain_numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
+    """
+    Return numbers without nulls as an array, which ``to_numpy`` would load pandas to do.
+
+    Examples
+    --------
+    >>> plain_numbers(pa.chunked_array([[1, 2], [], [3]]).slice(1)).tolist()
+    [2, 3]
+    """
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    parts = [
+        np.frombuffer(chunk.buffers()[1], dtype, len(chunk), chunk.offset * dtype.itemsize)
+        for chunk in chunks
+        if len(chunk)
+    ]
+    return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, dtype), *parts])
+
+
+def has_part(type_: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
+    """Whether a type, or one inside of it, passes a test."""
+    inside = [type_.field(place).type for place in range(type_.num_fields)]
+    return test(type_) or any(has_part(part, test) for part in inside)
+
+
+def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
+    """
+    Return values as Spark's Rows have them: maps are dicts.
+
+    Examples
+    --------
+    >>> values_of(pa.array([[[("a", 1)]], None], pa.list_(pa.map_(pa.string(), pa.int64()))))
+    [[{'a': 1}], None]
+    """
+    values: list[Any] = column.to_pylist()
+    read = _map_reader(column.type)
+    return values if read is None else list(map(read, values))
+
+
+def pandas_of(table: pa.Table) -> Any:
+    """Return a table as a DataFrame of pandas, with Python's values inside of lists and structs."""
+    inside = [pa.types.is_nested(column.type) for column in table.columns]
+    frame = table.to_pandas(ignore_metadata=True)
+    for place, column in enumerate(table.columns):
+        if inside[place]:
+            frame.isetitem(place, values_of(column))
+    return frame
+
+
+def _map_reader(type_: pa.DataType) -> Callable[[Any], Any] | None:
+    """Return what makes dicts of the pairs in a value; None for a type without maps."""
+    inside = [type_.field(place) for place in range(type_.num_fields)]
+    if pa.types.is_map(type_):
+        if pa.types.is_nested(type_.key_type):
+            return None  # which cannot be the key of a dict
+        item = _map_reader(type_.item_type)
+        return lambda pairs: (
+            None if pairs is None else {k: v if item is None else item(v) for k, v in pairs}
+        )
+    readers = [_map_reader(field.type) for field in inside]
+    if not any(readers) or pa.types.is_union(type_):
+        return None
+    if pa.types.is_struct(type_):
+        named = {field.name: read for field, read in zip(inside, readers, strict=True) if read}
+        return lambda fields: (
+            None if fields is None else fields | {n: read(fields[n]) for n, read in named.items()}
+        )
+    (element,) = readers
+    return lambda items: None if items is None else list(map(element, items))  # type: ignore[arg-type]
+
+
+_TYPES = {
+    name: getattr(pa, name)()
+    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+}
+
 
 PREFIX = "__cep_"
 """The prefix of our own columns."""
@@ -88,21 +184,7 @@ def quoted(name: str) -> str:
 
 
 def refuse_reserved(names: Iterable[str], where: str) -> None:
-    """
-    Refuse columns of the user's with names of our own.
-
-    Parameters
-    ----------
-    names : iterable of str
-        The columns.
-    where : str
-        The pattern or clause.
-
-    Raises
-    ------
-    InputError
-        If a name begins with :data:`PREFIX`.
-    """
+    """Refuse columns of the user's with names of our own."""
     reserved = [name for name in names if name.startswith(PREFIX)]
     if reserved:
         raise InputError(
@@ -121,3 +203,81 @@ def field_names(expressions: CompiledExpressions | None) -> tuple[str, ...]:
 def spark_atoms(nfa: NFA) -> list[Atom]:
     """Return the conditions of a pattern that Spark evaluates; each has a bit in :data:`BITS`."""
     return [atom for atom in nfa.atoms if isinstance(atom.condition, ExpressionCondition)]
+
+
+FieldArray = tuple[np.ndarray[Any, Any] | list[str | None], np.ndarray[Any, Any] | None, bool]
+"""
+A field's values, as int64 or float64; which of them are not NULL; whether they are floats. Texts
+are a list.
+"""
+
+
+def field_rows(table: pa.Table) -> list[tuple[Any, ...]]:
+    """Return the fields of each event of a table that has only their columns."""
+    if not table.num_columns:  # nothing is needed of an event but that it is there
+        return [()] * table.num_rows
+    return list(zip(*map(_plain, table.columns), strict=True))
+
+
+def field_columns(table: pa.Table) -> dict[str, list[Any]]:
+    """Return the fields in columns, by name, of a table that has only fields."""
+    return {name: _plain(table.column(name)) for name in table.column_names}
+
+
+def field_array(column: pa.ChunkedArray) -> FieldArray:
+    """Return a column as an array or list, its validity mask, and its type."""
+    if pa.types.is_string(column.type):
+        return column.to_pylist(), None, False
+    is_float = pa.types.is_floating(column.type)
+    plain = column if is_float else column.cast(_integers(column.type)).cast(pa.int64())
+    valid = column.is_valid().to_numpy() if column.null_count else None
+    if valid is not None:
+        plain = plain.fill_null(0)
+    return plain.to_numpy(), valid, is_float
+
+
+def _integers(type_: pa.DataType) -> pa.DataType:
+    """Return the integer type that represents values of a type."""
+    return pa.int32() if pa.types.is_date(type_) else pa.int64()
+
+
+def _plain(column: pa.ChunkedArray) -> list[Any]:
+    """Return a column's values, times as integers."""
+    if pa.types.is_temporal(column.type):
+        column = column.cast(_integers(column.type))
+    values: list[Any]
+    if column.null_count or pa.types.is_string(column.type):
+        values = column.to_pylist()
+    else:
+        values = column.to_numpy().tolist()
+    return values
+
+
+def retyped(array: pa.Array, type_: pa.DataType) -> pa.Array:
+    """
+    Return an array as one of another type.
+
+    Arrow's own cast refuses a null struct that contains a NOT NULL struct, because the inner one is
+    then null too.
+
+    Examples
+    --------
+    >>> plain = pa.struct([("x", pa.struct([("y", pa.int32())]))])
+    >>> inner = pa.struct([pa.field("y", pa.int32(), nullable=False)])
+    >>> strict = pa.struct([pa.field("x", inner, nullable=False)])
+    >>> retyped(pa.array([{"x": {"y": 1}}, None], plain), strict).to_pylist()
+    [{'x': {'y': 1}}, None]
+    """
+    if array.type == type_:
+        return array
+    if isinstance(array, pa.ChunkedArray):
+        return pa.chunked_array([retyped(chunk, type_) for chunk in array.chunks], type_)
+    if pa.types.is_struct(type_):
+        columns = [retyped(array.field(at), field.type) for at, field in enumerate(type_)]
+        return pa.StructArray.from_arrays(columns, fields=list(type_), mask=array.is_null())
+    if pa.types.is_list(type_):
+        values = retyped(array.flatten(), type_.value_type)
+        ends = np.cumsum(array.value_lengths().fill_null(0).to_numpy())
+        offsets = pa.array(np.r_[0, ends], pa.int32())
+        return pa.ListArray.from_arrays(offsets, values, type=type_, mask=array.is_null())
+    return array.cast(type_)

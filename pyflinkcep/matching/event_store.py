@@ -6,15 +6,90 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.matching.columns import VALUE
-from pyflinkcep.matching.fields import FieldArray, field_array, field_rows
+from pyflinkcep.matching.columns import (
+    VALUE,
+    WHOLE,
+    FieldArray,
+    Ints,
+    field_array,
+    field_rows,
+    in_one_piece,
+)
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.sorted_events import SortedEvents
 
-__all__ = ["EventStore", "Reader"]
+
+@attrs.frozen(eq=False)
+class SortedEvents:
+    """
+    Events in order, some of their columns behind an index.
+
+    Most events are in no match, so most rows of most columns need not be moved.
+
+    Examples
+    --------
+    >>> table, late = pa.table({"time": [1, 2]}), pa.table({"name": ["b", "a"]})
+    >>> events = SortedEvents(table, late, np.array([1, 0]))
+    >>> events.take(np.array([1]), ["name", "time"]).to_pylist()
+    [{'name': 'b', 'time': 2}]
+    """
+
+    table: pa.Table  # The columns in order
+    late: pa.Table | None = None  # The columns that are not; None without such columns
+    # The row in `late` of each event; empty without such columns.
+    order: Ints = attrs.field(factory=lambda: np.empty(0, np.int64))
+    # The columns in the structs of :data:`WHOLE`, a column of one of the tables.
+    nested: tuple[str, ...] = ()
+
+    @property
+    def num_rows(self) -> int:
+        """The number of events."""
+        return int(self.table.num_rows)
+
+    def schema(self, names: Sequence[str]) -> pa.Schema:
+        """Return the schema of some columns."""
+        tables = [self.table] if self.late is None else [self.table, self.late]
+        fields = {field.name: field for table in tables for field in table.schema}
+        if self.nested:
+            inner = fields[WHOLE].type.value_type
+            fields |= {name: inner.field(at).with_name(name) for at, name in enumerate(self.nested)}
+        return pa.schema([fields[name] for name in names])
+
+    def take(self, rows: Ints, names: Sequence[str]) -> pa.Table:
+        """Return events by their places in order, with some columns."""
+        wanted = {WHOLE if name in self.nested else name for name in names}
+        sources = [(self.table, rows)]
+        if self.late is not None:
+            sources.append((self.late, self.order[rows]))
+        columns: dict[str, pa.ChunkedArray | pa.Array] = {}
+        for table, places in sources:
+            own = table.select([name for name in table.column_names if name in wanted])
+            taken = own.take(pa.array(places))
+            columns |= zip(taken.column_names, taken.columns, strict=True)
+        if WHOLE in wanted:
+            columns |= zip(self.nested, _parts(columns.pop(WHOLE)), strict=True)
+        return pa.table({name: columns[name] for name in names})
+
+    def slice(self, start: int, size: int, names: Sequence[str]) -> pa.Table:
+        """Return events that follow each other, with some columns."""
+        if self.late is None and not self.nested:
+            return self.table.select(list(names)).slice(start, size)
+        return self.take(np.arange(start, min(start + size, self.num_rows)), names)
+
+
+def _parts(lists: pa.ChunkedArray) -> list[pa.Array]:
+    """Return the fields of structs, each of which is in a list of its own, or missing."""
+    whole = in_one_piece(lists)
+    parts: list[pa.Array] = whole.flatten().flatten()
+    if not whole.null_count:
+        return parts
+    is_there = whole.is_valid().to_numpy(zero_copy_only=False)
+    places = pa.array(np.cumsum(is_there) - 1, mask=~is_there)
+    return [part.take(places) for part in parts]
+
 
 _BLOCK = 256
 _MOST_BLOCKS = 256
@@ -35,13 +110,6 @@ class EventStore:
     Events in arrival order, each with a handle: its running number.
 
     The newest batch is kept whole, and the events still needed from older ones.
-
-    Parameters
-    ----------
-    reader : Reader
-        Makes the Rows that conditions and functions see.
-    schema : pyarrow.Schema
-        The columns of an event.
     """
 
     def __init__(self, reader: Reader, schema: pa.Schema) -> None:

@@ -9,24 +9,13 @@ from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction
 from pyflinkcep.engines.flink.nfa.steps import StateTable
 from pyflinkcep.sase.model import Query
 
-__all__ = ["HeldBack", "may_wait"]
-
 
 @attrs.frozen
 class HeldBack:
-    """
-    How far behind the watermark before it the times in a row of output can be.
+    """How far behind the watermark before it the times in a row of output can be."""
 
-    Attributes
-    ----------
-    events_ms : int or None, milliseconds
-        That of the match's events; None if there is no bound.
-    time_ms : int or None, milliseconds
-        That of ``matchTimestamp``.
-    """
-
-    events_ms: int | None
-    time_ms: int | None = 0
+    events_ms: int | None  # That of the match's events; None if there is no bound
+    time_ms: int | None = 0  # That of ``matchTimestamp``
 
     @classmethod
     def by_pattern(cls, nfa: NFA, *, of_query: bool = False) -> HeldBack:

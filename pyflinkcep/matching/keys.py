@@ -10,10 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyflinkcep.matching.columns import Flags, Ints
-from pyflinkcep.matching.pieces import in_one_piece
-
-__all__ = ["changes", "differ", "has_mixed_hashes", "one_of_each", "ranks"]
+from pyflinkcep.matching.columns import Flags, Ints, in_one_piece
 
 Columns = Sequence[pa.ChunkedArray]
 
@@ -74,13 +71,6 @@ def one_of_each(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
 def ranks(column: pa.ChunkedArray, order: Callable[[pa.Scalar], Any] | None = None) -> Ints:
     """
     Return a number for each value, equal for equal values.
-
-    Parameters
-    ----------
-    column : ChunkedArray
-        The values.
-    order : callable, optional
-        Returns what values are compared by, if the numbers are to have their order.
 
     Examples
     --------

@@ -3,63 +3,108 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction, StateType
+from pyflinkcep.engines.flink.nfa.atoms import WORD, Atom, words
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.matching.answers import read_bits
-from pyflinkcep.matching.columns import RANK, VALUE, WHOLE, Ints
+from pyflinkcep.matching.columns import BITS, RANK, VALUE, WHOLE, Flags, Ints
 from pyflinkcep.matching.keys import changes
+from pyflinkcep.pattern import GroupPattern, Pattern
 
-__all__ = ["KeyText", "Layout", "key_values"]
+
+def bit_name(word: int) -> str:
+    """Return the name of the column with a word of bits."""
+    return f"{BITS}{word or ''}"
+
+
+def bit_names(atoms: Iterable[Atom]) -> tuple[str, ...]:
+    """Return the names of the columns with the bits of conditions, the lowest bits first."""
+    most = max((atom.bit.bit_length() for atom in atoms), default=0)
+    return tuple(bit_name(word) for word in range(-(-most // WORD)))
+
+
+def read_bits(table: pa.Table, names: Collection[str]) -> Ints | None:
+    """Return the bits: a number for each event, or a row of numbers; None without columns."""
+    columns = [table.column(name).to_numpy() for name in names]
+    if len(columns) > 1:
+        return np.column_stack(columns)
+    return columns[0] if columns else None
+
+
+def as_integers(bits: Ints) -> list[int]:
+    """
+    Return the bits of each event as one integer, however many words they have.
+
+    Examples
+    --------
+    >>> as_integers(np.array([5, 6])), as_integers(np.array([[5, 1]])) == [5 + (1 << 63)]
+    ([5, 6], True)
+    """
+    if bits.ndim == 1:
+        whole: list[int] = bits.tolist()
+        return whole
+    return [sum(word << (WORD * at) for at, word in enumerate(row)) for row in bits.tolist()]
+
+
+def is_among(bits: Ints, kinds: Collection[int]) -> Flags:
+    """Return for each event whether its bits are one of some integers."""
+    if bits.ndim == 1:
+        return np.isin(bits, np.asarray(sorted(kinds), np.int64))
+    found = np.zeros(len(bits), bool)
+    for kind in kinds:
+        found |= (bits == np.asarray(words(kind, bits.shape[1]))).all(axis=1)
+    return found
+
+
+def taking_stages(pattern: Pattern, nfa: NFA) -> list[str]:
+    """Return the names of the stages that can take events, in pattern order."""
+    taking = {
+        table.state.stage
+        for table in nfa.tables.values()
+        for t in table.state.transitions
+        if t.action is StateTransitionAction.TAKE and table.state.kind is not StateType.STOP
+    }
+    return [name for name in dict.fromkeys(_stage_names(pattern)) if name in taking]
+
+
+def _stage_names(pattern: Pattern) -> Iterator[str]:
+    """Return the names of stages in matches, including those inside groups."""
+    for stage in pattern.stages():
+        if isinstance(stage, GroupPattern):
+            for part in stage.getParts():
+                yield from _stage_names(part)
+        else:
+            yield stage.getName()
 
 
 @attrs.frozen(eq=False)
 class Layout:
-    """
-    The columns of a worker's input, by name; travels to the workers.
+    """The columns of a worker's input, by name; travels to the workers."""
 
-    Attributes
-    ----------
-    pattern : str
-        The pattern in one line, for errors.
-    schema : StructType
-        The events' own columns, for what makes Rows of them.
-    payload : tuple of str
-        The columns kept from an event: its own, computed keys, and fields of match expressions.
-    key_names, key_columns, key_signature : tuple of str
-        The key's names, its columns, and the columns that identify keys.
-    time_column : str or None
-        The events' times.
-    time_unit : int or None
-        Units of the time column per millisecond; None for bigint milliseconds.
-    bit_columns : tuple of str
-        The answers of the conditions that Spark evaluated; empty without such conditions.
-    expressions : CompiledExpressions or None
-        The match expressions; the columns of their fields are part of the payload.
-    has_order : bool
-        Whether events of one key and time have an order: that of their source, or the user's.
-    nested : tuple of str
-        The columns that arrive in the column :data:`WHOLE`.
-    """
-
-    pattern: str
-    schema: Any
+    pattern: str  # The pattern in one line, for errors
+    schema: Any  # The events' own columns, for what makes Rows of them
+    # The columns kept from an event: its own, computed keys, and fields of match expressions.
     payload: tuple[str, ...]
+    # The key's names, its columns, and the columns that identify keys.
     key_names: tuple[str, ...]
     key_columns: tuple[str, ...]
     key_signature: tuple[str, ...]
-    time_column: str | None
-    time_unit: int | None
+    time_column: str | None  # The events' times
+    time_unit: int | None  # Units of the time column per millisecond; None for bigint milliseconds
+    # The answers of the conditions that Spark evaluated; empty without such conditions.
     bit_columns: tuple[str, ...]
+    # The match expressions; the columns of their fields are part of the payload.
     expressions: CompiledExpressions | None = None
+    # Whether events of one key and time have an order: that of their source, or the user's.
     has_order: bool = True
-    nested: tuple[str, ...] = ()
+    nested: tuple[str, ...] = ()  # The columns that arrive in the column :data:`WHOLE`
 
     @property
     def late(self) -> tuple[str, ...]:
@@ -75,14 +120,7 @@ class Layout:
         return times if self.time_unit is None else np.floor_divide(times, self.time_unit)
 
     def times(self, table: pa.Table) -> Ints:
-        """
-        Return the events' times in full precision.
-
-        Raises
-        ------
-        InputError
-            If a time is null; the message names the column and the key.
-        """
+        """Return the events' times in full precision."""
         assert self.time_column is not None
         column = table.column(self.time_column)
         if column.null_count:
@@ -97,14 +135,7 @@ class Layout:
         return times
 
     def check_order(self, table: pa.Table) -> None:
-        """
-        Refuse events of one key and time, in a sorted table, if they have no order.
-
-        Raises
-        ------
-        InputError
-            The message names the key and the time.
-        """
+        """Refuse events of one key and time, in a sorted table, if they have no order."""
         if self.has_order or table.num_rows < 2:
             return
         times = self.times(table)
@@ -152,18 +183,7 @@ def key_values(keys: Mapping[str, str], table: pa.Table, row: int) -> dict[str, 
 
 
 class KeyText:
-    """
-    A key for error messages, read from an event only when needed.
-
-    Parameters
-    ----------
-    layout : Layout
-        The key's columns.
-    events : pyarrow.Table
-        Events.
-    row : int
-        The position of one of the key's events.
-    """
+    """A key for error messages, read from an event only when needed."""
 
     __slots__ = ("_events", "_layout", "_row")
 

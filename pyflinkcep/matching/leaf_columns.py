@@ -13,12 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.expressions.rules import LEAST, MOST
-from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.pieces import in_one_piece
+from pyflinkcep.expressions.tokens import LEAST, MOST
+from pyflinkcep.matching.columns import Ints, in_one_piece
 from pyflinkcep.matching.results import Found
-
-__all__ = ["LeafColumn", "LeafColumns"]
 
 _LARGE = 1 << 62
 """From where on a sum of floats does not tell whether that of whole numbers fits 64 bits."""
@@ -26,29 +23,16 @@ _LARGE = 1 << 62
 
 @attrs.frozen
 class LeafColumn:
-    """
-    A column of values, one per match.
+    """A column of values, one per match."""
 
-    Attributes
-    ----------
-    function : str
-        ``first`` or ``last`` to pick, ``count``, ``sum``, ``total``, ``min``, ``max`` to
-        accumulate, ``rowtime`` for the time of the match.
-    stage : str or None
-        The stage of the events; None for all events of the match.
-    column : str or None
-        The column of an event; None to count the events themselves, and for ``rowtime``.
-    offset : int
-        For ``first`` and ``last``: how many events to skip.
-    shown : str
-        The SQL of what is accumulated, for errors.
-    """
-
+    # ``first`` or ``last`` to pick, ``count``, ``sum``, ``total``, ``min``, ``max`` to accumulate,
+    # ``rowtime`` for the time of the match.
     function: str
-    stage: str | None
+    stage: str | None  # The stage of the events; None for all events of the match
+    # The column of an event; None to count the events themselves, and for ``rowtime``.
     column: str | None
-    offset: int = 0
-    shown: str = ""
+    offset: int = 0  # For ``first`` and ``last``: how many events to skip
+    shown: str = ""  # The SQL of what is accumulated, for errors
 
 
 class _Events(Protocol):
@@ -58,33 +42,13 @@ class _Events(Protocol):
 
 @attrs.frozen(eq=False)
 class LeafColumns:
-    """
-    The values that measures need from each match.
+    """The values that measures need from each match."""
 
-    Attributes
-    ----------
-    leaves : sequence of LeafColumn
-        The values.
-    ansi : bool
-        Whether a sum out of range is an error.
-    """
-
-    leaves: Sequence[LeafColumn]
-    ansi: bool
+    leaves: Sequence[LeafColumn]  # The values
+    ansi: bool  # Whether a sum out of range is an error
 
     def of(self, found: Found, events: _Events, times: Callable[[], pa.Array]) -> list[Any]:
-        """
-        Return a column for each value.
-
-        Parameters
-        ----------
-        found : Found
-            The matches, at least one.
-        events : object
-            Where their handles lead.
-        times : callable
-            Returns the times of the matches.
-        """
+        """Return a column for each value."""
         columns: list[Any] = []
         stages = {leaf.stage: _Stage.of(found, leaf.stage) for leaf in self.leaves}
         picked = self._picked(stages, events)

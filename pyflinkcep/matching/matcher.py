@@ -4,28 +4,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
+import numpy as np
 
-from pyflinkcep.engines.flink.operator.state_counts import StateCounts
-from pyflinkcep.matching.columns import Ints
+from pyflinkcep.engines.flink.bridge import make_kernel
+from pyflinkcep.engines.flink.nfa import NFA, Expressions
+from pyflinkcep.engines.flink.nfa.atoms import known_bits
+from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
+from pyflinkcep.engines.flink.nfa.observer import StageObserver
+from pyflinkcep.engines.flink.operator import CepOperator, KeyState, PartialMatchLimit
+from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
+from pyflinkcep.engines.flink.operator.state_format import StateCounts, count_states, refuse_damage
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.expressions.codegen import MatchFunctions, generated
+from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.matching.columns import FieldArray, Ints
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.fields import FieldArray
-from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.layout import as_integers
+from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = [
-    "MOST_EVENTS",
-    "NO_DEADLINE",
-    "Items",
-    "PageMatcher",
-    "PatternMatcher",
-    "States",
-    "Store",
-    "Written",
-]
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
+
 
 MOST_EVENTS = 1 << 17
 """About how many events the results may have that a bounded job collects before handing them on."""
@@ -51,22 +55,11 @@ class Store(Protocol):
 
 
 class States(Protocol):
-    """
-    The states of the keys of a page, in columns.
+    """The states of the keys of a page, in columns."""
 
-    Attributes
-    ----------
-    lengths : array of int
-        How many of `numbers` belong to each key.
-    counts : array of int
-        How many of the page's events belong to each key.
-    numbers : array of int
-        The concatenated states of the keys; see ``StateWriter``.
-    """
-
-    lengths: Ints
-    counts: Ints
-    numbers: Ints
+    lengths: Ints  # How many of `numbers` belong to each key
+    counts: Ints  # How many of the page's events belong to each key
+    numbers: Ints  # The concatenated states of the keys; see ``StateWriter``
 
     def fields(self, what: str, version: int, width: int) -> Ints:
         """Return the keys' numbers as a row for each, if all keys have the same number of them."""
@@ -74,48 +67,26 @@ class States(Protocol):
 
 @attrs.frozen(eq=False)
 class Items:
-    """
-    The work to do for the keys of a page of state.
+    """The work to do for the keys of a page of state."""
 
-    Attributes
-    ----------
-    positions : array of int64
-        For each item the position of its key in the page; -1 for a new key.
-    starts, ends : array of int64
-        Where each item's events are; there may be none.
-    key_of : callable
-        Returns the key of an item by its number, for errors.
-    """
-
-    positions: Ints
+    positions: Ints  # For each item the position of its key in the page; -1 for a new key
+    # Where each item's events are; there may be none.
     starts: Ints
     ends: Ints
-    key_of: Callable[[int], Any]
+    key_of: Callable[[int], Any]  # Returns the key of an item by its number, for errors
 
 
 @attrs.frozen(eq=False)
 class Written:
-    """
-    The states of the keys that continue.
+    """The states of the keys that continue."""
 
-    Attributes
-    ----------
-    items : array of int64
-        The numbers of their items.
-    deadlines, lengths, counts : array of int64
-        For each one, as in a page.
-    numbers : array of int64
-        The concatenated states; see ``StateWriter``.
-    handles : array of int64
-        The events that the states refer to.
-    """
-
-    items: Ints
+    items: Ints  # The numbers of their items
+    # For each one, as in a page.
     deadlines: Ints
     lengths: Ints
     counts: Ints
-    numbers: Ints
-    handles: Ints
+    numbers: Ints  # The concatenated states; see ``StateWriter``
+    handles: Ints  # The events that the states refer to
 
 
 class PageMatcher(Protocol):
@@ -139,22 +110,7 @@ class PageMatcher(Protocol):
     def run_page(
         self, events: Events, items: Items, page: States, first_held: int, watermark: int
     ) -> Written:
-        """
-        Match events of a page's keys, and advance their time to the watermark.
-
-        Parameters
-        ----------
-        events : Events
-            The events.
-        items : Items
-            The events of each key.
-        page : States
-            The page.
-        first_held : int
-            The handle of the page's first event.
-        watermark : int, epoch milliseconds
-            The watermark; in processing time the clock.
-        """
+        """Match events of a page's keys, and advance their time to the watermark."""
 
     def take(self) -> Found:
         """Return the results of the pages so far, and clear them."""
@@ -181,21 +137,315 @@ class PatternMatcher(PageMatcher, Protocol):
         """Use another store: the events that handles refer to from now on."""
 
     def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
-        """
-        Match the stretches of a chunk; yield results as they come.
-
-        Parameters
-        ----------
-        stretches : Stretches
-            The events of the chunk.
-        continues : bool
-            Whether the first stretch continues the open key.
-        key_before : object
-            The key that is open, for errors.
-        """
+        """Match the stretches of a chunk; yield results as they come."""
 
     def finish(self, key: Any) -> Found:
         """End the open key with its final watermark, if one is open; `key` is for errors."""
 
     def live(self) -> list[int]:
         """Return the handles of the events that the open key holds."""
+
+
+_EVENTS_AT_ONCE = 16_384
+
+
+class PythonMatcher:
+    """See :class:`~pyflinkcep.matching.matcher.PatternMatcher`."""
+
+    def __init__(
+        self,
+        rules: CepOperator,
+        wants_timeouts: bool,
+        known: int,
+        functions: MatchFunctions | None,
+        wants_reached: bool = False,
+    ) -> None:
+        self._results = Results(rules.nfa.stages, wants_timeouts)
+        if wants_reached:
+            observed = attrs.evolve(rules.nfa, observer=StageObserver(self._results.reached))
+            rules = attrs.evolve(rules, nfa=observed)
+        self._rules = rules
+        self._known = known
+        self._functions = functions
+        self._state: KeyState | None = None
+
+    def set_events(self, store: Store) -> None:
+        """Use another store: the events that handles refer to from now on."""
+        expressions = None
+        if self._functions is not None:
+            expressions = Expressions(self._functions, store.fields)
+        self._rules = attrs.evolve(self._rules, view=store.row, expressions=expressions)
+
+    # --- bounded jobs
+
+    def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
+        """Match the stretches of a chunk; yield results as they come."""
+        if not continues:
+            yield self.finish(key_before)
+        bounds, times = stretches.bounds.tolist(), stretches.events.times
+        for number, needed in enumerate(stretches.needed.tolist()):
+            if number:
+                self._end_key(stretches.key_of(number - 1))
+            if self._state is None and needed:
+                self._state = self._rules.new_key()
+            if self._state is None:
+                continue
+            key = stretches.key_of(number)
+            for start, end in _portions(times, bounds[number], bounds[number + 1]):
+                self._process(key, self._state, stretches.events, start, end)
+                self._state.timers.clear()  # nothing waits for a watermark here
+                if self._results.events >= MOST_EVENTS:
+                    yield self.take()
+        yield self.take()
+
+    def finish(self, key: Any) -> Found:
+        """End the open key with its final watermark, if one is open."""
+        self._end_key(key)
+        return self.take()
+
+    def _end_key(self, key: Any) -> None:
+        if self._state is not None:
+            self._rules.advance_time(key, self._state, MAX_WATERMARK, self._results)
+            self._state = None
+
+    def live(self) -> list[int]:
+        """Return the handles of the events that the open key holds."""
+        return [] if self._state is None else self._state.buffer.live_events()
+
+    def take(self) -> Found:
+        """Return the results so far, and clear them."""
+        return self._results.take()
+
+    def _process(
+        self,
+        key: Any,
+        state: KeyState,
+        events: Events,
+        start: int,
+        end: int,
+        now: int | None = None,
+    ) -> None:
+        base, bits, handles = events.base, events.bits, events.handles
+        self._rules.process_events(
+            key,
+            state,
+            events.times[start:end].tolist(),
+            range(base + start, base + end) if handles is None else handles[start:end].tolist(),
+            self._results,
+            self._known,
+            None if bits is None else as_integers(bits[start:end]),
+            now,
+        )
+
+    # --- streams
+
+    def run_page(
+        self, events: Events, items: Items, page: States, first_held: int, watermark: int
+    ) -> Written:
+        """Match events of a page's keys, and advance their time to the watermark."""
+        rules, writer = self._rules, _PageWriter(self._rules.nfa)
+        now = watermark if rules.processing_time else None
+        stored = StoredStates(rules.nfa, page, first_held)
+        columns = (items.positions.tolist(), items.starts.tolist(), items.ends.tolist())
+        for item, (position, start, end) in enumerate(zip(*columns, strict=True)):
+            key = items.key_of(item)
+            state = rules.new_key() if position < 0 else stored.state(position)
+            if start < end:
+                self._process(key, state, events, start, end, now)
+            rules.advance_time(key, state, watermark, self._results)
+            if not rules.is_idle(state):
+                writer.add(item, state)
+            self._results.ended(state.nfa_state.ended)
+        return writer.written()
+
+    def count(self, page: States) -> StateCounts:
+        """Return what a page's states hold."""
+        numbers, lengths = page.numbers.tolist(), page.lengths.tolist()
+        return count_states(numbers, lengths, self._rules.nfa.stages)
+
+
+class StoredStates:
+    """The states of a page."""
+
+    def __init__(self, nfa: NFA, page: States, first_held: int) -> None:
+        self._numbers = page.numbers
+        self._lengths = np.r_[0, np.cumsum(page.lengths)]
+        self._counts = np.r_[0, np.cumsum(page.counts)]
+        handles = range(first_held, first_held + int(self._counts[-1]))
+        self._reader = StateReader(nfa, (), handles, list(nfa.tables), nfa.stages)
+
+    def state(self, position: int) -> KeyState:
+        """Read the state of a key."""
+        numbers = self._numbers[self._lengths[position] : self._lengths[position + 1]]
+        with refuse_damage():
+            first, last = self._counts[position : position + 2].tolist()
+            self._reader.seek(numbers.tolist(), first, last)
+            state = self._reader.read()
+            self._reader.end()
+            return state
+
+
+class _PageWriter:
+    """Collects the states of the keys that continue."""
+
+    def __init__(self, nfa: NFA) -> None:
+        self._writer = StateWriter(nfa)
+        self._columns: list[list[int]] = [[], [], [], []]
+
+    def add(self, item: int, state: KeyState) -> None:
+        """Add a key's state."""
+        writer = self._writer
+        numbers, events = len(writer.numbers), len(writer.events)
+        writer.first_event = events
+        writer.write(state)
+        deadline = min(state.timers, default=NO_DEADLINE)
+        row = (item, deadline, len(writer.numbers) - numbers, len(writer.events) - events)
+        for column, value in zip(self._columns, row, strict=True):
+            column.append(value)
+
+    def written(self) -> Written:
+        """Return them as columns."""
+        lists = [*self._columns, self._writer.numbers, self._writer.events]
+        return Written(*(np.asarray(values, np.int64) for values in lists))
+
+
+def _portions(times: Ints, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Split long stretches where the time changes, since each portion becomes Python objects."""
+    while start < end:
+        cut = start + _EVENTS_AT_ONCE
+        while cut < end and times[cut] == times[cut - 1]:
+            cut += 1
+        yield start, min(cut, end)
+        start = cut
+
+
+class KernelMatcher:
+    """See :class:`~pyflinkcep.matching.matcher.PatternMatcher`."""
+
+    def __init__(self, kernel: _kernel.Kernel, stages: list[str], processing_time: bool) -> None:
+        self._kernel = kernel
+        self._stages = stages
+        self._processing_time = processing_time
+        self._key: Any = None
+
+    def set_events(self, store: Store) -> None:
+        """Use another store: the events that handles refer to from now on."""
+        self._kernel.set_events(store.row, *store.field_arrays())
+
+    def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
+        """Match the stretches of a chunk; yield results as they come."""
+        if not continues:
+            yield self.finish(key_before)
+        events, bounds = stretches.events, stretches.bounds
+        columns = (events.times, events.handles, events.base, events.bits)
+        at, row = 0, int(bounds[0])
+        while at < len(bounds) - 1:
+            try:
+                at, row, self._key = self._kernel.run(
+                    self._key, *columns, bounds, stretches.needed, at, row, MOST_EVENTS
+                )
+            except CepRuntimeError as error:
+                raise error.at_key(stretches.key_of(self._kernel.failed)) from error.__cause__
+            yield self.take()
+
+    def finish(self, key: Any) -> Found:
+        """End the open key with its final watermark, if one is open."""
+        if self._key is not None:
+            try:
+                self._kernel.advance(self._key, MAX_WATERMARK)
+            except CepRuntimeError as error:
+                raise error.at_key(key) from error.__cause__
+            self._key = None
+        return self.take()
+
+    def live(self) -> list[int]:
+        """Return the handles of the events that the open key holds."""
+        return [] if self._key is None else self._key.live_handles()
+
+    def run_page(
+        self, events: Events, items: Items, page: States, first_held: int, watermark: int
+    ) -> Written:
+        """Match events of a page's keys, and advance their time to the watermark."""
+        if self._processing_time:
+            self._kernel.helper.processing_time = watermark
+        try:
+            written = self._kernel.run_page(
+                events.times,
+                events.handles,
+                events.base,
+                events.bits,
+                items.positions,
+                items.starts,
+                items.ends,
+                page.numbers,
+                np.r_[0, np.cumsum(page.lengths)],
+                np.r_[0, np.cumsum(page.counts)],
+                first_held,
+                watermark,
+            )
+        except CepRuntimeError as error:
+            raise error.at_key(items.key_of(self._kernel.failed)) from error.__cause__
+        return Written(*(np.frombuffer(data, np.int64) for data in written))
+
+    def take(self) -> Found:
+        """Return the results so far, and clear them."""
+        *arrays, dropped = self._kernel.take_found()
+        window, skipped, *by_event = self._kernel.take_ended()
+        return Found.of(self._stages, arrays, dropped, EndCounts(window, skipped, by_event))
+
+    def count(self, page: States) -> StateCounts:
+        """Return what a page's states hold."""
+        held, largest, oldest, *by_stage = self._kernel.count_states(page.numbers, page.lengths)
+        return StateCounts(held, largest, oldest, by_stage)
+
+
+def make_matcher(
+    nfa: NFA,
+    wants_timeouts: bool,
+    limit: PartialMatchLimit | None,
+    expressions: CompiledExpressions | None,
+    processing_time: bool = False,
+    is_stream: bool = False,
+    wants_reached: bool = False,
+    by_windows: bool = False,
+) -> PatternMatcher:
+    """Return a matcher, with the compiled kernel if it can run the pattern."""
+    by_windows = by_windows and not processing_time
+    known = known_bits(nfa.atoms)
+    kernel = make_kernel(
+        nfa,
+        known,
+        limit,
+        processing_time,
+        sets_timers=is_stream,
+        expressions=expressions,
+        gives_reached=wants_reached,
+        by_windows=by_windows,
+    )
+    if kernel is not None:
+        return KernelMatcher(kernel, list(nfa.stages), processing_time)
+    rules = CepOperator(nfa, None, processing_time, limit, by_windows=by_windows)
+    functions = None if expressions is None else generated(expressions)
+    return PythonMatcher(rules, wants_timeouts, known, functions, wants_reached)
+
+
+@attrs.frozen(eq=False)
+class Portion:
+    """Some sorted events; events of one key and one time are never in two portions."""
+
+    store: Store  # Where the handles lead
+    stretches: Stretches  # The events, split by key
+    continues: bool  # Whether they begin with the last key of the portion before
+    last_key: Any  # Their last key, for errors
+
+
+def matched(matcher: PatternMatcher, portions: Iterable[Portion]) -> Iterator[Found]:
+    """Yield what a matcher finds in sorted events, as it comes."""
+    key: Any = None
+    for portion in portions:
+        matcher.set_events(portion.store)
+        yield from matcher.run(portion.stretches, portion.continues, key)
+        key = portion.last_key
+        portion.store.keep(matcher.live())
+        del portion  # or its events would stay in memory while the next ones are made
+    yield matcher.finish(key)

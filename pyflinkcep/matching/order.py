@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import attrs
@@ -13,23 +13,14 @@ import pyarrow.compute as pc
 
 from pyflinkcep.engines.flink.operator import Comparator, comparator_key
 from pyflinkcep.errors import InputError
-from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.pieces import has_part
-
-__all__ = ["Order", "OrderColumns", "TieOrder", "as_order"]
+from pyflinkcep.matching.columns import Ints, has_part
 
 
 @attrs.frozen
 class OrderColumns:
-    """
-    Columns that order events of equal key and time.
+    """Columns that order events of equal key and time."""
 
-    Attributes
-    ----------
-    columns : tuple of (str, bool, bool)
-        For each its name, whether it is descending, and whether nulls come first.
-    """
-
+    # For each its name, whether it is descending, and whether nulls come first.
     columns: tuple[tuple[str, bool, bool], ...]
 
     @classmethod
@@ -55,21 +46,7 @@ class OrderColumns:
         )
 
     def ranked(self, groups: Ints, table: pa.Table) -> Ints:
-        """
-        Return the order of events.
-
-        Parameters
-        ----------
-        groups : array of int64
-            A number for each event; events of different groups stay in the groups' order.
-        table : pyarrow.Table
-            The events, with these columns; equal ones keep their order.
-
-        Raises
-        ------
-        InputError
-            If a column is of a type that has no order, as in Spark.
-        """
+        """Return the order of events."""
         keys = {"group": pa.array(groups)}
         sorting = [("group", "ascending")]
         for number, (name, descending, nulls_first) in enumerate(self.columns):
@@ -127,3 +104,157 @@ Order = Callable[[Any], Any] | OrderColumns
 def as_order(comparator: TieOrder | None) -> Order | None:
     """Return what events of equal time are sorted by; None if they keep their order."""
     return comparator if isinstance(comparator, OrderColumns) else comparator_key(comparator)
+
+
+_AT_ONCE = 1 << 16
+_SHORT = (1 << 16) - 1
+
+
+def order_by(keys: Sequence[Ints]) -> Ints:
+    """
+    Return the stable order by several columns, as of ``numpy.lexsort``.
+
+    Examples
+    --------
+    >>> order_by([np.array([3, 2, 1]), np.array([7 << 40, 5, 7 << 40])]).tolist()
+    [1, 2, 0]
+    """
+    order = order_by_number(keys[0])
+    for key in keys[1:]:
+        ranked = key[order]
+        if (ranked[1:] < ranked[:-1]).any():
+            order = order[order_by_number(ranked)]
+    return order
+
+
+def order_with_ties(keys: Sequence[Ints], ties: Ints) -> Ints:
+    """
+    Return the order by several columns; rows alike in these are in the order of another.
+
+    As of :func:`order_by`, for few such rows: the other column is looked at, but not sorted.
+
+    Examples
+    --------
+    >>> order_with_ties([np.array([2, 2, 1])], ties=np.array([8, 7, 9])).tolist()
+    [2, 1, 0]
+    """
+    order = order_by(packed(keys))
+    ranked = ties[order]
+    rows = np.flatnonzero(ranked[1:] < ranked[:-1])
+    before, after = order[rows], order[rows + 1]
+    alike = np.ones(len(rows), bool)
+    for key in keys:
+        alike &= key[before] == key[after]
+    return order_by([ties, *keys]) if alike.any() else order
+
+
+def packed(keys: Sequence[Ints]) -> list[Ints]:
+    """
+    Return columns for :func:`order_by` with the same order, as few as fit beside a row's place.
+
+    Examples
+    --------
+    >>> [column.tolist() for column in packed([np.array([5, 7]), np.array([1, 0])])]
+    [[4, 2]]
+    """
+    if not len(keys[0]):
+        return [keys[0]]
+    free = used = 63 - _bits(keys[0])
+    found: list[Ints] = []
+    for key in keys:
+        least = int(key.min())
+        bits = (int(key.max()) - least).bit_length()
+        if not bits and found:  # one value orders nothing
+            continue
+        if bits > free:  # by itself, as it is; it belongs to the caller
+            found.append(key)
+            used = free
+        elif not found or used + bits > free:
+            found.append(key.astype(np.int64) - least)
+            used = bits
+        else:
+            found[-1] |= (key.astype(np.int64) - least) << used
+            used += bits
+    return found
+
+
+def order_by_number(numbers: Ints) -> Ints:
+    """
+    Return the stable order of numbers of any size.
+
+    Examples
+    --------
+    >>> order_by_number(np.array([7 << 40, 5, 7 << 40, -(1 << 62)])).tolist()
+    [3, 1, 0, 2]
+    """
+    if not (numbers[1:] < numbers[:-1]).any():
+        return np.arange(len(numbers))
+    numbers = numbers.astype(np.int64, copy=False)
+    bits, least = _bits(numbers), numbers.min()
+    if (int(numbers.max()) - int(least)).bit_length() + bits < 64:
+        return _positions((numbers - least) << bits, bits)
+    order = _positions(numbers >> bits << bits, bits)  # without the lowest bits
+    found = numbers[order]
+    if (found[1:] < found[:-1]).any():  # some differ only in these, which is rare for hashes
+        order = np.argsort(numbers, kind="stable")
+    return order
+
+
+def order_by_group(groups: Ints) -> Ints:
+    """
+    Return the stable order of small numbers.
+
+    Examples
+    --------
+    >>> order_by_group(np.array([2, 0, 2, -1])).tolist()
+    [3, 1, 0, 2]
+    """
+    if len(groups) and groups.min() >= 0 and groups.max() <= _SHORT:
+        short: Ints = np.argsort(groups.astype(np.uint16), kind="stable")  # by digits, in numpy
+        return short
+    bits = _bits(groups)
+    numbers = groups.astype(np.int64)
+    numbers <<= bits
+    return _positions(numbers, bits)
+
+
+def order_by_group_and_time(groups: Ints, times: Ints) -> Ints:
+    """
+    Return the stable order of small numbers; equal ones are ordered by time.
+
+    Examples
+    --------
+    >>> order_by_group_and_time(np.array([2, 0, 2, 2]), np.array([5, 4, 3, 5])).tolist()
+    [1, 2, 0, 3]
+    """
+    if not (times[1:] < times[:-1]).any():
+        return order_by_group(groups)
+    by_time = order_by_number(times)
+    return by_time[order_by_group(groups[by_time])]
+
+
+def order_by_hash_and_time(hashes: Ints, times: Ints | None) -> Ints:
+    """
+    Return the stable order of hashes; equal ones are ordered by time.
+
+    Examples
+    --------
+    >>> order_by_hash_and_time(np.array([7 << 40, 5, 7 << 40]), np.array([3, 2, 1])).tolist()
+    [1, 2, 0]
+    """
+    return order_by_number(hashes) if times is None else order_by([times, hashes])
+
+
+def _bits(numbers: Ints) -> int:
+    """Return the number of bits that a position takes."""
+    return len(numbers).bit_length()
+
+
+def _positions(numbers: Ints, bits: int) -> Ints:
+    """Return the positions of new numbers with `bits` free low bits, in their place, in order."""
+    for begin in range(0, len(numbers), _AT_ONCE):
+        part = numbers[begin : begin + _AT_ONCE]
+        part |= np.arange(begin, begin + len(part))
+    numbers.sort()
+    numbers &= (1 << bits) - 1
+    return numbers

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -12,9 +12,8 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import EventMatch
 from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
-from pyflinkcep.matching.columns import Ints
-
-__all__ = ["REACHED", "Found", "Result", "Results"]
+from pyflinkcep.matching.columns import Ints, integers, structs
+from pyflinkcep.time import MAX_WATERMARK
 
 REACHED = 2
 """The kind of a result that is a partial match which took its first event for a stage."""
@@ -29,40 +28,20 @@ _ARRAYS = (np.uint8, np.int64, np.int64, np.int32, np.int64)
 
 @attrs.frozen(eq=False)
 class Found:
-    """
-    Matches, timeouts and stages reached in order of emission, in columns.
+    """Matches, timeouts and stages reached in order of emission, in columns."""
 
-    Attributes
-    ----------
-    stages : sequence of str
-        The stages by number.
-    kinds : array of uint8
-        For each result 1 for a match, 0 for a timeout, 2 for a stage that was reached: what the
-        partial match has taken, the event for that stage last.
-    times : array of int64, epoch milliseconds
-        The time of each result.
-    ends : array of int64
-        Where each result's events end; they begin where those of the result before it end.
-    stage_of : array of integers
-        The stage number of each event.
-    handles : array of int64
-        The handle of each event; those of a result from the oldest to the newest.
-    dropped : int
-        The number of partial matches dropped because there were too many.
-    rows : pyarrow.Table or None
-        Rows of output, instead of matches.
-    ended : EndCounts
-        How many partial matches ended otherwise; counted on streams.
-    """
-
-    stages: Sequence[str]
+    stages: Sequence[str]  # The stages by number
+    # For each result 1 for a match, 0 for a timeout, 2 for a stage that was reached: what the
+    # partial match has taken, the event for that stage last.
     kinds: np.ndarray[Any, np.dtype[np.uint8]]
-    times: Ints
+    times: Ints  # The time of each result
+    # Where each result's events end; they begin where those of the result before it end.
     ends: Ints
-    stage_of: np.ndarray[Any, np.dtype[np.signedinteger[Any]]]
-    handles: Ints
-    dropped: int = 0
-    rows: pa.Table | None = None
+    stage_of: np.ndarray[Any, np.dtype[np.signedinteger[Any]]]  # The stage number of each event
+    handles: Ints  # The handle of each event; those of a result from the oldest to the newest
+    dropped: int = 0  # The number of partial matches dropped because there were too many
+    rows: pa.Table | None = None  # Rows of output, instead of matches
+    # How many partial matches ended otherwise; counted on streams.
     ended: EndCounts = attrs.field(factory=EndCounts)
 
     @classmethod
@@ -148,14 +127,7 @@ class Found:
         )
 
     def of_stage(self, stage: str) -> tuple[Ints, Ints]:
-        """
-        Return the results' events for a stage.
-
-        Returns
-        -------
-        tuple of array
-            Where each result's events begin, where the last one's end, and the handles.
-        """
+        """Return the results' events for a stage."""
         if stage not in self.stages:
             return np.zeros(len(self) + 1, np.int64), np.empty(0, np.int64)
         is_of_stage = self.stage_of == self.stages.index(stage)
@@ -181,16 +153,7 @@ class Found:
 
 
 class Results:
-    """
-    Collects the results of the plain path.
-
-    Parameters
-    ----------
-    stages : sequence of str
-        The stages by number.
-    wants_timeouts : bool
-        Whether timeouts are collected at all.
-    """
+    """Collects the results of the plain path."""
 
     def __init__(self, stages: Sequence[str], wants_timeouts: bool) -> None:
         self._stages = stages
@@ -253,3 +216,23 @@ class Results:
         found = Found.of(self._stages, own, self._dropped, self._ended)
         self._begin()
         return found
+
+
+MATCH_TIME = "matchTimestamp"
+"""The column of ``toDF()`` with the time of a match."""
+
+
+def known_times(times: Ints, unit: int) -> pa.Array:
+    """Return times in units of a millisecond; MAX_WATERMARK, which is not a timestamp, as null."""
+    at_the_end = times == MAX_WATERMARK
+    if not at_the_end.any():
+        return integers(times * unit)
+    return pa.array(np.where(at_the_end, 0, times) * unit, mask=at_the_end)
+
+
+def stage_column(found: Found, stage: str, take: Callable[[Ints], pa.Table]) -> pa.ListArray:
+    """Return the events of a stage as a list of structs for each match."""
+    begins, handles = found.of_stage(stage)
+    own = structs(take(handles))
+    type_ = pa.list_(pa.field("element", own.type, nullable=False))
+    return pa.ListArray.from_arrays(integers(begins.astype(np.int32)), own, type=type_)

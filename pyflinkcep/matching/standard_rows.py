@@ -10,49 +10,27 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.rows.columns import FieldArray
-from pyflinkcep.engines.rows.matching import Matching, Partitions
-from pyflinkcep.engines.rows.output import OutputRows, is_picked
+from pyflinkcep.engines.rows.matching import Matching, OutputRows, Partitions, Place, is_picked
 from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
-from pyflinkcep.engines.rows.successive import Place
+from pyflinkcep.engines.rows.values import FieldArray
 from pyflinkcep.errors import CepRuntimeError, InputError
-from pyflinkcep.expressions.rules import LEAST, MOST, wrapped
-from pyflinkcep.matching.columns import MATCHED, Ints
-from pyflinkcep.matching.fields import field_array, field_columns
-
-__all__ = ["StandardRows"]
+from pyflinkcep.expressions.rules import wrapped
+from pyflinkcep.expressions.tokens import LEAST, MOST
+from pyflinkcep.matching.columns import MATCHED, Ints, field_array, field_columns
 
 
 @attrs.frozen(eq=False)
 class StandardRows:
-    """
-    How a key's rows become output.
+    """How a key's rows become output."""
 
-    Attributes
-    ----------
-    plan : StandardPlan
-        The clause.
-    schema : pyarrow.Schema
-        The output: `shown`, then :data:`MATCHED` if there are unmatched rows, then the values.
-    shown : sequence of str
-        The input's columns that are part of the output.
-    conditions : dict of str to str
-        The columns of the conditions' arguments.
-    measures : dict of str to str
-        The columns of the measures' arguments.
-    time_column : str or None
-        The time that WITHIN measures.
-    time_unit : int
-        Units of that column per millisecond.
-    """
-
-    plan: StandardPlan
+    plan: StandardPlan  # The clause
+    # The output: `shown`, then :data:`MATCHED` if there are unmatched rows, then the values.
     schema: pa.Schema
-    shown: Sequence[str]
-    conditions: dict[str, str]
-    measures: dict[str, str]
-    time_column: str | None
-    time_unit: int
+    shown: Sequence[str]  # The input's columns that are part of the output
+    conditions: dict[str, str]  # The columns of the conditions' arguments
+    measures: dict[str, str]  # The columns of the measures' arguments
+    time_column: str | None  # The time that WITHIN measures
+    time_unit: int  # Units of that column per millisecond
 
     def matched(
         self,
@@ -63,24 +41,7 @@ class StandardRows:
         key_of: Callable[[int], Any],
         watermark: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """
-        Match the rows of keys; yield their output.
-
-        Parameters
-        ----------
-        rows : pyarrow.Table
-            The rows, key by key, each key's in order.
-        ends : array of int64
-            Where the rows of each key end.
-        compiled : Compiled
-            The result of ``plan.compiled()``.
-        places : sequence of Place
-            Where to begin, for each key; they are updated.
-        key_of : callable
-            Returns a key by its number, for errors.
-        watermark : int, optional, epoch milliseconds
-            All later rows are after this time; by default no more rows follow.
-        """
+        """Match the rows of keys; yield their output."""
         measured: dict[str, list[Any]] = {}
 
         def argument(sql: str) -> Sequence[Any]:

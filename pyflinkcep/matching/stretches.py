@@ -12,16 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
-from pyflinkcep.engines.flink.nfa.key_needs import KeyNeeds
+from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.matching.answers import as_integers
 from pyflinkcep.matching.columns import Flags, Ints
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.layout import KeyText, Layout
+from pyflinkcep.matching.layout import KeyText, Layout, as_integers
 from pyflinkcep.matching.order import Order, OrderColumns
-
-__all__ = ["Events", "Stretches"]
 
 _TABLE = 1 << 16
 _BEGINS = 1 << 62
@@ -29,49 +26,24 @@ _BEGINS = 1 << 62
 
 @attrs.frozen(eq=False)
 class Events:
-    """
-    Events in their final order.
+    """Events in their final order."""
 
-    Attributes
-    ----------
-    times : array of int64, epoch milliseconds
-        The events' times.
-    handles : array of int64 or None
-        Their handles; None for `base` and the following numbers.
-    base : int
-        The handle of the first event.
-    bits : array of int64 or None
-        The bits of the conditions known beforehand that hold for each event: a number, or a row
-        of numbers with 63 bits each.
-    """
-
-    times: Ints
-    handles: Ints | None
-    base: int
+    times: Ints  # The events' times
+    handles: Ints | None  # Their handles; None for `base` and the following numbers
+    base: int  # The handle of the first event
+    # The bits of the conditions known beforehand that hold for each event: a number, or a row of
+    # numbers with 63 bits each.
     bits: Ints | None
 
 
 @attrs.frozen(eq=False)
 class Stretches:
-    """
-    Sorted events, split by key.
+    """Sorted events, split by key."""
 
-    Attributes
-    ----------
-    events : Events
-        The events.
-    bounds : array of int64
-        Where each stretch begins, and where the last one ends.
-    needed : array of bool
-        Which stretches may begin a match, and if only matches are wanted, have one.
-    key_of : callable
-        Returns the key of a stretch by its number, for errors.
-    """
-
-    events: Events
-    bounds: Ints
-    needed: Flags
-    key_of: Callable[[int], Any]
+    events: Events  # The events
+    bounds: Ints  # Where each stretch begins, and where the last one ends
+    needed: Flags  # Which stretches may begin a match, and if only matches are wanted, have one
+    key_of: Callable[[int], Any]  # Returns the key of a stretch by its number, for errors
 
     @classmethod
     def of(
@@ -85,28 +57,7 @@ class Stretches:
         store: EventStore,
         needs: KeyNeeds | None = None,
     ) -> Stretches:
-        """
-        Split events into stretches, in their final order.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-            The events, sorted by key, time and arrival.
-        times : array of int64, epoch milliseconds
-            Their times.
-        base : int
-            The handle of the first one.
-        layout : Layout
-            The columns of key and conditions.
-        rules : CepOperator or None
-            The pattern; None if every key must be processed.
-        order : callable or None
-            The comparator of events of equal key and time, as a sort key.
-        store : EventStore
-            Where the handles lead.
-        needs : KeyNeeds, optional
-            What a key needs for a match, if nothing else is wanted.
-        """
+        """Split events into stretches, in their final order."""
         firsts = np.r_[0, layout.key_changes(table)][: table.num_rows]
 
         def key_of(number: int) -> KeyText | None:
@@ -127,22 +78,7 @@ class Stretches:
         key_of: Callable[[int], Any],
         needs: KeyNeeds | None = None,
     ) -> Stretches:
-        """
-        Split events into stretches where other keys begin.
-
-        Parameters
-        ----------
-        events : Events
-            The events in their final order.
-        firsts : array of int64
-            Where each key begins, the first one's 0 included.
-        rules : CepOperator or None
-            The pattern; None if every key must be processed.
-        key_of : callable
-            Returns the key of a stretch by its number, for errors.
-        needs : KeyNeeds, optional
-            What a key needs for a match, if nothing else is wanted.
-        """
+        """Split events into stretches where other keys begin."""
         needed = _needed(rules, events.bits, firsts, needs)
         return cls(events, np.r_[firsts, len(events.times)], needed, key_of)
 
@@ -188,22 +124,7 @@ def _in_final_order(
     store: EventStore,
     key_of: Callable[[int], Any],
 ) -> Events:
-    """
-    Sort events of equal key and time by the comparator.
-
-    Parameters
-    ----------
-    order : callable
-        The comparator as a sort key.
-    events : Events
-        The events, sorted by key, time and arrival.
-    firsts : array of int
-        Where each further key begins.
-    store : EventStore
-        Where the handles lead.
-    key_of : callable
-        Returns the key of a stretch by its number, for errors.
-    """
+    """Sort events of equal key and time by the comparator."""
     size = len(events.times)
     if isinstance(order, OrderColumns):
         positions = _by_columns(order, events, firsts, store)
@@ -242,27 +163,7 @@ def _tie_order(
     store: EventStore,
     key: Any,
 ) -> list[int]:
-    """
-    Return the positions of events in their final order; the comparator sees only ties.
-
-    Parameters
-    ----------
-    order : callable
-        The comparator as a sort key.
-    times : sequence of int, epoch milliseconds
-        The times of a key's events, in ascending order.
-    handles : sequence of int
-        The events.
-    store : EventStore
-        Where the handles lead.
-    key : object
-        The key, for errors.
-
-    Raises
-    ------
-    CepRuntimeError
-        If the comparator fails; the message names key and time.
-    """
+    """Return the positions of events in their final order; the comparator sees only ties."""
     bounds = [0, *(np.flatnonzero(np.diff(times)) + 1).tolist(), len(times)]
     ties = [(start, end) for start, end in pairwise(bounds) if end - start > 1]
     tied = [handle for start, end in ties for handle in handles[start:end]]

@@ -9,21 +9,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pyflinkcep.errors import CepError, InputError
-from pyflinkcep.migrate.checking import check, read_events, shown
+from pyflinkcep.migrate.check.compare import check, read_events, shown
 from pyflinkcep.migrate.migration import Migration, migrate, write
-
-__all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """
-    Translate jobs of Flink CEP; return the exit status.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of the command line by default.
-    """
+    """Translate jobs of Flink CEP; return the exit status."""
     given = _parser().parse_args(arguments)
     try:
         made = migrate(given.sources)

@@ -3,26 +3,355 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import os
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
 import attrs
 
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import InputError, counted
 from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java
 from pyflinkcep.migrate.program import Written, has_patterns, translate_file
-from pyflinkcep.migrate.pyflink import translate_python
-from pyflinkcep.migrate.reading import find_files
-from pyflinkcep.migrate.report import Report
 from pyflinkcep.migrate.translated import Note
+from pyflinkcep.migrate.writing.module import Module, docstring, indented
+from pyflinkcep.migrate.writing.statements import StatementWriter, is_match
 
-__all__ = ["Migration", "migrate", "write"]
+_SKIPPED = frozenset(["target", "build", "out", "node_modules", "__pycache__", "venv"])
+_FOREIGN = frozenset(["node_modules", "__pycache__", "venv"])
+_SCALA = (
+    "Scala is not read: its conditions are another language, of which Flink 2 has no API; "
+    "docs/from-flink.md has the API side by side"
+)
+_KOTLIN = (
+    "Kotlin is not read: its conditions are another language; let your IDE show the class as Java, "
+    "or see docs/from-flink.md, which has the API side by side"
+)
+_OTHER = {
+    ".scala": _SCALA,
+    ".sc": _SCALA,
+    ".kt": _KOTLIN,
+    ".kts": _KOTLIN,
+}
+_MARKS = (b"flink.cep", b"CEP.pattern", b"MATCH_RECOGNIZE", b"match_recognize")
+
+
+@attrs.define
+class Files:
+    """The files that were found."""
+
+    java: list[tuple[str, bytes]] = attrs.field(factory=list)  # Files of Java with what is in them
+    # Files of Python with MATCH_RECOGNIZE.
+    python: list[tuple[str, bytes]] = attrs.field(factory=list)
+    refused: list[Note] = attrs.field(factory=list)  # Files that cannot be read, with the reason
+    # Folders with patterns that are not read, such as that of tests.
+    skipped: list[Note] = attrs.field(factory=list)
+
+
+def find_files(sources: Iterable[str]) -> Files:
+    """Return the files in folders, and single ones."""
+    found = Files()
+    for source in sources:
+        path = Path(source)
+        if path.is_dir():
+            for file in _walk(path, found):
+                _add(found, file, asked=False)
+        elif path.exists():
+            _add(found, path, asked=True)
+        else:
+            raise InputError(
+                f"no file or folder {source}", "name files of Java, or a project's folder"
+            )
+    return found
+
+
+def _walk(folder: Path, found: Files) -> Iterator[Path]:
+    for root, folders, files in os.walk(folder):
+        here = Path(root)
+        is_tests = here.name == "src"
+        left = {name for name in folders if name in _SKIPPED or (is_tests and name == "test")}
+        found.skipped += [
+            Note(str(here / name), 0, "not read, though it has patterns: name it to translate it")
+            for name in sorted(left - _FOREIGN)
+            if _has_patterns(here / name)
+        ]
+        folders[:] = sorted(set(folders) - left - {f for f in folders if f.startswith(".")})
+        for name in sorted(files):
+            if Path(name).suffix in (".java", ".py", *_OTHER):
+                yield here / name
+
+
+def _has_patterns(folder: Path) -> bool:
+    """Whether a folder has Java with patterns."""
+    files = (path for path in folder.rglob("*.java") if path.is_file())
+    return any(mark in path.read_bytes() for path in files for mark in _MARKS)
+
+
+def _add(found: Files, path: Path, *, asked: bool) -> None:
+    if not path.is_file():  # a pipe would not end
+        found.refused.append(Note(str(path), 0, "not a regular file"))
+        return
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        found.refused.append(Note(str(path), 0, f"cannot be read: {error.strerror}"))
+        return
+    marked = any(mark in data for mark in _MARKS)
+    if path.suffix == ".java":
+        found.java.append((str(path), data))
+    elif path.suffix == ".py":
+        if marked or asked:
+            found.python.append((str(path), data))
+    elif path.suffix in _OTHER:
+        if marked or asked:
+            found.refused.append(Note(str(path), 0, _OTHER[path.suffix]))
+    elif asked:
+        found.refused.append(Note(str(path), 0, "not a file of Java (.java) or Python (.py)"))
+
+
+_DIFFERENCES = (
+    (r"\.within\(", "A window of zero or less means no window in Flink; here it is refused."),
+    (r"inProcessingTime", "In processing time all events of a micro-batch have the same time."),
+    (r"withWatermark", "The watermark moves once per micro-batch, not with every event."),
+    (r"OutputTag\(", "Side outputs are declared with their schema before the job starts."),
+    (
+        r"getSideOutput|writeStream[\s\S]*writeStream",
+        "Every started query of a stream has its own state; tagged() returns all outputs of one.",
+    ),
+    (r"keyBy\(", "An event whose key is null stops a stream, unless onNullKey='drop' is given."),
+    (
+        r"def \w+\(event",
+        "A condition in Python must return a bool, and is slower than one in SQL.",
+    ),
+    (
+        r"CEP\.sql",
+        "Types are Spark's: AVG of integers is a double. Tables become views or DataFrames.",
+    ),
+    (r"readStream", "A savepoint of Flink cannot be read: the new job begins without state."),
+)
+
+
+@attrs.frozen
+class Report:
+    """What became of the files."""
+
+    files: tuple[Written, ...]  # The files with patterns, and those that could not be read
+    read: int  # How many files of Java were read
+    refused: tuple[Note, ...] = ()  # The files of other languages, with the reason
+    skipped: tuple[Note, ...] = ()  # The folders with patterns that are not read
+
+    @property
+    def status(self) -> int:
+        """0 if everything was translated, 1 if something remains to be done, 2 if nothing was."""
+        written = [file for file in self.files if file.module is not None]
+        if not written:
+            return 2
+        remains = any(_remaining(file) or file.errors for file in self.files)
+        return 1 if remains or self.refused else 0
+
+    def as_text(self) -> str:
+        """Return the report for a terminal."""
+        lines = []
+        for file in self.files:
+            lines.append(_headline(file))
+            lines += [f"  {note.line}: {note.what}" for note in _ordered(file.errors)]
+            lines += [f"  {note.line}: {note.what}" for note in _ordered(file.notes)]
+        lines += [f"{note.file}: {note.what}" for note in (*self.refused, *self.skipped)]
+        return "\n".join([*lines, self._summary()])
+
+    def as_markdown(self) -> str:
+        """Return the report as a page."""
+        parts = ["# From Java to Python", self._summary()]
+        if self.files:
+            rows = [_row(file) for file in self.files]
+            head = (
+                "| Java | Python | patterns | conditions in SQL | to write |\n|---|---|---|---|---|"
+            )
+            parts.append("\n".join([head, *rows]))
+        for file in self.files:
+            found = [*_ordered(file.errors), *_ordered(file.notes)]
+            differences = differences_of(file.text)
+            if found or differences:
+                parts.append(f"## {file.file}")
+            if found:
+                parts.append("\n".join(f"* line {note.line}: {note.what}" for note in found))
+            if differences:
+                parts.append("What differs in meaning:")
+                parts.append("\n".join(f"* {what}" for what in differences))
+        if self.refused or self.skipped:
+            parts.append("## Not read")
+            left = (*self.refused, *self.skipped)
+            parts.append("\n".join(f"* {note.file}: {note.what}" for note in left))
+        return "\n\n".join(parts) + "\n"
+
+    def as_json(self) -> str:
+        """Return the report as JSON."""
+        files = [
+            {
+                "file": file.file,
+                "module": file.module,
+                "sha256": sha256(file.text.encode()).hexdigest(),
+                "patterns": file.patterns,
+                "statements": file.statements,
+                "conditions": file.conditions,
+                "conditionsInSql": file.sql,
+                "functions": file.functions,
+                "stubs": file.stubs,
+                "toWrite": _remaining(file),
+                "notes": [{"line": n.line, "what": n.what} for n in _ordered(file.notes)],
+                "errors": [{"line": n.line, "what": n.what} for n in _ordered(file.errors)],
+                "differences": differences_of(file.text),
+            }
+            for file in self.files
+        ]
+        refused = [{"file": note.file, "what": note.what} for note in self.refused]
+        whole = {"status": self.status, "read": self.read, "files": files, "refused": refused}
+        return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+    def _summary(self) -> str:
+        patterns = sum(len(file.patterns) + file.statements for file in self.files)
+        conditions = sum(file.conditions for file in self.files)
+        sql = sum(file.sql for file in self.files)
+        remaining = sum(_remaining(file) for file in self.files)
+        text = (
+            f"{counted(self.read, 'file')} read, {counted(patterns, 'pattern')}, "
+            f"{counted(conditions, 'condition')}, {sql} of them in SQL; "
+        )
+        if any(file.errors for file in self.files) and not any(f.module for f in self.files):
+            return f"{counted(self.read, 'file')} read, nothing could be translated"
+        if not patterns and not any(file.module for file in self.files):
+            return f"{counted(self.read, 'file')} read, no pattern and no MATCH_RECOGNIZE found"
+        return text + (
+            f"{counted(remaining, 'place')} to write" if remaining else "nothing to write"
+        )
+
+
+def differences_of(text: str) -> list[str]:
+    """Return what may differ in meaning from the job in Flink."""
+    return [what for form, what in _DIFFERENCES if re.search(form, text)]
+
+
+def _row(file: Written) -> str:
+    """Return a file's row of the table."""
+    found = len(file.patterns) + file.statements
+    module = f"{file.module}.py" if file.module else "-"
+    sql = f"{file.sql} of {file.conditions}"
+    return f"| {file.file} | {module} | {found} | {sql} | {_remaining(file)} |"
+
+
+def _remaining(file: Written) -> int:
+    """Return how many places of a module remain to be written."""
+    parts = ("what becomes of the matches", "write that part of the job")
+    noted = sum(any(part in note.what for part in parts) for note in file.notes)
+    return file.text.count("TODO") + file.text.count("raise not_translated(") + noted
+
+
+def _ordered(notes: Iterable[Note]) -> list[Note]:
+    return sorted(notes, key=lambda note: (note.line, note.what))
+
+
+def _headline(file: Written) -> str:
+    if file.module is None:
+        return f"{file.file}: not translated"
+    remaining = _remaining(file)
+    parts = [counted(len(file.patterns), "pattern")] if file.patterns else []
+    parts += [f"{counted(file.statements, 'statement')} of SQL"] if file.statements else []
+    if file.conditions:
+        parts.append(f"{file.sql} of {counted(file.conditions, 'condition')} in SQL")
+    return f"{file.file} → {file.module}.py: {', '.join(parts)}" + (
+        f", {counted(remaining, 'place')} to write" if remaining else ""
+    )
+
+
+_CALLS = ("execute_sql", "sql_query", "sql_update", "executeSql", "sqlQuery")
+
+
+def translate_python(file: str, data: bytes, module_name: str) -> Written:
+    """Return a module with the statements with MATCH_RECOGNIZE of a file of PyFlink."""
+    written = Written(file)
+    try:
+        tree = ast.parse(data.decode("utf-8", "replace"))
+    except (SyntaxError, ValueError, RecursionError) as error:
+        line = getattr(error, "lineno", None) or 1
+        written.errors.append(Note(file, line, f"not Python: {getattr(error, 'msg', error)}"))
+        return written
+    texts = _constants(tree)
+    name = file.rsplit("/", 1)[-1]
+    module = Module(docstring(f"The statements of {name}, translated by pyflinkcep.migrate"))
+    module.use("from pyspark.sql import SparkSession")
+    writer = StatementWriter(module, written.notes)
+    lines: list[str] = []
+    number = 0
+    for call in ast.walk(tree):
+        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+            continue
+        if call.func.attr not in _CALLS or not call.args:
+            continue
+        sql = _text(call.args[0], texts)
+        if sql is None:
+            written.notes.append(Note(file, call.lineno, "the text of a statement is not known"))
+        elif not is_match(sql):
+            writer.declare(sql, (file, call.lineno))
+        else:
+            number += 1
+            writer.statement(sql, f"statement_{number}", (file, call.lineno), lines)
+    if number:
+        lines = [line for line in lines if "awaitAny" not in line]
+        lines.append("spark.streams.awaitAnyTermination()")
+        body = indented("\n".join([docstring("Run the statements"), *lines]))
+        module.function(f"def main(spark: SparkSession) -> None:\n{body}")
+        session = "SparkSession.builder.getOrCreate()"
+        module.main(f'if __name__ == "__main__":\n    main({session})')
+        written.module, written.text = module_name, module.text()
+        written.statements = number
+    return written
+
+
+def _constants(tree: ast.Module) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target, value = node.targets[0], _text(node.value, found)
+            if isinstance(target, ast.Name) and value is not None:
+                found[target.id] = value
+    return found
+
+
+def _text(node: ast.expr, known: dict[str, str]) -> str | None:
+    """Return the text of an expression, if the file says it."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        left, right = _text(node.left, known), _text(node.right, known)
+        return None if left is None or right is None else left + right
+    if isinstance(node, ast.JoinedStr):
+        parts = [
+            _text(part.value if isinstance(part, ast.FormattedValue) else part, known)
+            for part in node.values
+        ]
+        return None if None in parts else "".join(part for part in parts if part is not None)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr in ("strip", "dedent"):
+            inner = [node.func.value] if node.func.attr == "strip" else node.args
+            return _text(inner[0], known) if inner else None
+        if node.func.attr == "format" and not node.args:
+            text = _text(node.func.value, known)
+            values = {k.arg or "": _text(k.value, known) for k in node.keywords}
+            if text is not None and None not in values.values():
+                try:
+                    return text.format(**values)
+                except (KeyError, IndexError, ValueError):
+                    return None
+    return None
 
 
 @attrs.frozen
@@ -34,16 +363,7 @@ class Migration:
 
 
 def migrate(sources: Iterable[str]) -> Migration:
-    """
-    Translate the files of Java and PyFlink with patterns; nothing of them is run.
-
-    Raises
-    ------
-    InputError
-        If there is no such file or folder.
-    NotSupportedError
-        If tree-sitter is not installed.
-    """
+    """Translate the files of Java and PyFlink with patterns; nothing of them is run."""
     found = find_files(sources)
     parsed = [(parse_java(data, file), data) for file, data in found.java]
     project = Project()
@@ -72,15 +392,7 @@ def migrate(sources: Iterable[str]) -> Migration:
 
 
 def write(report: Report, folder: Path, *, force: bool = False) -> None:
-    """
-    Write the modules and the report into a folder.
-
-    Raises
-    ------
-    InputError
-        If that would write over a module that was changed by hand, or that is of another origin,
-        or through a link, unless ``force`` is given.
-    """
+    """Write the modules and the report into a folder."""
     texts = {f"{file.module}.py": file.text for file in report.files if file.module is not None}
     texts |= {"report.md": report.as_markdown(), "report.json": report.as_json()}
     known = _digests(folder)

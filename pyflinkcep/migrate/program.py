@@ -7,30 +7,24 @@ import re
 
 import attrs
 
-from pyflinkcep.migrate.chains.branches import CHANGES
-from pyflinkcep.migrate.chains.flow import STATEMENTS
-from pyflinkcep.migrate.chains.kinds import share_types
+from pyflinkcep.migrate.chains.expressions import CHANGES
+from pyflinkcep.migrate.chains.flow import STATEMENTS, share_types
+from pyflinkcep.migrate.chains.invocations import STAGES
 from pyflinkcep.migrate.chains.lookup import enclosing, inside, javadoc, simple_name, snake
-from pyflinkcep.migrate.chains.patterns import STAGES
 from pyflinkcep.migrate.chains.values import Code, Link, Scope
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.check.slices import Site
+from pyflinkcep.migrate.java.constants import literal_of
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
-from pyflinkcep.migrate.java.literals import literal_of
-from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.project import Project, called_in
 from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
-from pyflinkcep.migrate.java.written import called_in
 from pyflinkcep.migrate.translated import Note, gathered
 from pyflinkcep.migrate.translation import Translation, columns_of
 from pyflinkcep.migrate.writing.jobs import JobWriter
-from pyflinkcep.migrate.writing.module import Module
+from pyflinkcep.migrate.writing.module import Module, docstring
 from pyflinkcep.migrate.writing.patterns import PatternWriter
 from pyflinkcep.migrate.writing.statements import is_match
-from pyflinkcep.migrate.writing.text import docstring
-
-__all__ = ["Written", "has_patterns", "translate_file"]
-
 
 _BEGIN = re.compile(r"\bPattern\s*\.\s*(?:<[^;(]*>)?\s*begin\s*\(")
 _APPLY = re.compile(r"\bCEP\s*\.\s*pattern\s*\(")
@@ -38,47 +32,22 @@ _APPLY = re.compile(r"\bCEP\s*\.\s*pattern\s*\(")
 
 @attrs.define(eq=False)
 class Written:
-    """
-    What became of a file.
+    """What became of a file."""
 
-    Attributes
-    ----------
-    file : str
-        The file of Java.
-    module : str or None
-        The name of the Python module; None if there was nothing to write.
-    text : str
-        The module.
-    patterns : list of str
-        The functions of its patterns.
-    statements : int
-        How many statements with MATCH_RECOGNIZE there are.
-    conditions, functions : int
-        How many conditions, and functions of matches, there are.
-    sql : int
-        How many conditions became SQL.
-    stubs : int
-        How many of both remain to be written.
-    checked : list of Checked
-        What is needed to compare its patterns with the originals.
-    notes : list of Note
-        What to look at.
-    errors : list of Note
-        What is wrong with the file.
-    """
-
-    file: str
-    module: str | None = None
-    text: str = ""
-    patterns: list[str] = attrs.field(factory=list)
-    statements: int = 0
+    file: str  # The file of Java
+    module: str | None = None  # The name of the Python module; None if there was nothing to write
+    text: str = ""  # The module
+    patterns: list[str] = attrs.field(factory=list)  # The functions of its patterns
+    statements: int = 0  # How many statements with MATCH_RECOGNIZE there are
+    # How many conditions, and functions of matches, there are.
     conditions: int = 0
     functions: int = 0
-    sql: int = 0
-    stubs: int = 0
+    sql: int = 0  # How many conditions became SQL
+    stubs: int = 0  # How many of both remain to be written
+    # What is needed to compare its patterns with the originals.
     checked: list[Checked] = attrs.field(factory=list)
-    notes: list[Note] = attrs.field(factory=list)
-    errors: list[Note] = attrs.field(factory=list)
+    notes: list[Note] = attrs.field(factory=list)  # What to look at
+    errors: list[Note] = attrs.field(factory=list)  # What is wrong with the file
 
 
 def has_patterns(text: str) -> bool:
@@ -101,18 +70,7 @@ def _matters(node: Node) -> bool:
 
 
 def translate_file(source: Source, project: Project, module_name: str) -> Written:
-    """
-    Return the module of a file, with what to look at.
-
-    Parameters
-    ----------
-    source : Source
-        The file.
-    project : Project
-        All files.
-    module_name : str
-        The name of its module.
-    """
+    """Return the module of a file, with what to look at."""
     first = Translation(project)
     found = _translated(source, project, module_name, first)
     if not any(first.columns.values()):

@@ -7,27 +7,14 @@ from collections.abc import Iterable
 
 import attrs
 
-__all__ = ["Note", "Translated", "TranslatedFunction", "gathered", "null_note"]
-
 
 @attrs.frozen
 class Note:
-    """
-    A difference in meaning, or why something was not translated.
+    """A difference in meaning, or why something was not translated."""
 
-    Attributes
-    ----------
-    file : str
-        The file of Java.
-    line : int
-        The line in it.
-    what : str
-        The difference or the reason.
-    """
-
-    file: str
-    line: int
-    what: str
+    file: str  # The file of Java
+    line: int  # The line in it
+    what: str  # The difference or the reason
 
 
 _WHERE, _IS_NULL = (
@@ -68,64 +55,32 @@ def gathered(notes: Iterable[Note]) -> list[Note]:
 
 @attrs.frozen
 class Translated:
-    """
-    A condition or selector as SQL or as a Python function.
+    """A condition or selector as SQL or as a Python function."""
 
-    Attributes
-    ----------
-    sql : str or None
-        SQL of the same meaning.
-    name : str or None
-        The name of the Python function, if there is no SQL.
-    python : str or None
-        The source that defines it, and what it needs.
-    imports : frozenset of str
-        The import statements that the source needs.
-    notes : tuple of Note
-        What to look at.
-    stub : bool
-        Whether the function only raises, with the Java text.
-    columns : tuple of (str, str)
-        The columns of events that it reads by name, as of a JSON object, with their Spark types.
-    captured : tuple of str
-        The variables of Java around it that are known at run time alone; SQL then has marks in
-        their places.
-    """
-
-    sql: str | None = None
-    name: str | None = None
-    python: str | None = None
-    imports: frozenset[str] = frozenset()
-    notes: tuple[Note, ...] = ()
-    stub: bool = False
+    sql: str | None = None  # SQL of the same meaning
+    name: str | None = None  # The name of the Python function, if there is no SQL
+    python: str | None = None  # The source that defines it, and what it needs
+    imports: frozenset[str] = frozenset()  # The import statements that the source needs
+    notes: tuple[Note, ...] = ()  # What to look at
+    stub: bool = False  # Whether the function only raises, with the Java text
+    # The columns of events that it reads by name, as of a JSON object, with their Spark types.
     columns: tuple[tuple[str, str], ...] = ()
+    # The variables of Java around it that are known at run time alone; SQL then has marks in their
+    # places.
     captured: tuple[str, ...] = ()
 
 
 @attrs.frozen
 class TranslatedFunction(Translated):
-    """
-    A function of matches.
+    """A function of matches."""
 
-    Attributes
-    ----------
-    output_type : str or None
-        The schema of its rows as DDL; None if unknown.
-    result : str
-        The Java type of its rows; ``?`` if unknown.
-    handles_timeouts : bool
-        Whether it also handles timed-out partial matches.
-    output_tags : tuple of (str, str or None)
-        The names of the tags that it writes to with ``ctx.output``, and the schemas of their rows.
-    rows : tuple of (str, str)
-        What the rows are, by the name of a tag, which is empty for the main output: a ``dict``, a
-        ``tuple``, an object ``itself``, or ``null``.
-    """
-
-    output_type: str | None = None
-    result: str = "?"
-    handles_timeouts: bool = False
+    output_type: str | None = None  # The schema of its rows as DDL; None if unknown
+    result: str = "?"  # The Java type of its rows; ``?`` if unknown
+    handles_timeouts: bool = False  # Whether it also handles timed-out partial matches
+    # The names of the tags that it writes to with ``ctx.output``, and the schemas of their rows.
     output_tags: tuple[tuple[str, str | None], ...] = ()
+    # What the rows are, by the name of a tag, which is empty for the main output: a ``dict``, a
+    # ``tuple``, an object ``itself``, or ``null``.
     rows: tuple[tuple[str, str], ...] = ()
 
     def rows_are(self, kind: str, tag: str = "") -> bool:

@@ -4,28 +4,65 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.chains.constants import as_java
+from pyflinkcep.migrate.chains.constants import as_java, names_in, names_reached
 from pyflinkcep.migrate.chains.lookup import inside, simple_name
-from pyflinkcep.migrate.chains.objects import names_in, names_reached
 from pyflinkcep.migrate.chains.values import Code, Constant, Link, Made, Symbol, Unknown, Value
 from pyflinkcep.migrate.conditions import joined_columns, translate_condition, translate_value
-from pyflinkcep.migrate.conditions.combined import combined
-from pyflinkcep.migrate.conditions.known import Given, GivenFunction, array_of
+from pyflinkcep.migrate.conditions.function import Given, GivenFunction, array_of
 from pyflinkcep.migrate.functions import translate_comparator, translate_function
+from pyflinkcep.migrate.java.constants import Constant as JavaConstant
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, written_type
-from pyflinkcep.migrate.java.literals import Constant as JavaConstant
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import children, line_of, parse_java, text_of
 from pyflinkcep.migrate.java.types import discriminator, schema_of, spark_type
+from pyflinkcep.migrate.meaning.reading import snake_case
 from pyflinkcep.migrate.meaning.tree import Captured, Var, parts
-from pyflinkcep.migrate.translated import Translated, TranslatedFunction
+from pyflinkcep.migrate.translated import Note, Translated, TranslatedFunction
 
-__all__ = ["Translation", "code_of", "known", "parameters", "place"]
+
+def combined(word: str, made: Sequence[Translated], name: str) -> Translated:
+    """
+    Return conditions as one.
+
+    Examples
+    --------
+    >>> combined("and", [Translated(sql="a = 1"), Translated(sql="b = 2")], "both").sql
+    '(a = 1) AND (b = 2)'
+    """
+    notes: dict[Note, None] = {note: None for one in made for note in one.notes}
+    common = Translated(
+        imports=frozenset(line for one in made for line in one.imports),
+        notes=tuple(notes),
+        columns=tuple(column for one in made for column in one.columns),
+        captured=tuple(dict.fromkeys(java for one in made for java in one.captured)),
+        stub=any(one.stub for one in made),
+    )
+    texts = [one.sql for one in made if one.sql is not None]
+    if len(texts) == len(made):
+        sql = f" {word.upper()} ".join(f"({text})" for text in texts)
+        sql = f"NOT coalesce({texts[0]}, false)" if word == "not" else sql
+        return attrs.evolve(common, sql=sql)
+    name = snake_case(name)
+    calls = [f"{one.name}({_arguments(one)})" for one in made]
+    written = f"not {calls[0]}" if word == "not" else f" {word} ".join(calls)
+    inner = "\n\n".join((one.python or "").strip() for one in made)
+    needs_context = any("ctx" in _arguments(one) for one in made)
+    arguments = "event: Any, ctx: Any" if needs_context else "event: Any"
+    doc = {"and": "all", "or": "any", "not": "not"}[word]
+    head = f'def {name}({arguments}) -> bool:\n    """Whether {doc} of the conditions hold."""\n\n'
+    body = textwrap.indent(f"{inner}\n\nreturn {written}\n", "    ")
+    return attrs.evolve(common, name=name, python=f"{head}{body}")
+
+
+def _arguments(made: Translated) -> str:
+    first = (made.python or "").split(") ->", 1)[0]
+    return "event, ctx" if "ctx" in first else "event"
 
 
 def place(code: Code) -> str:
@@ -47,22 +84,13 @@ _MOMENT = re.compile(r"([^{}]*?)(?:\.toInstant\(\))?\.(?:toEpochMilli|getTime)\(
 
 @attrs.define(eq=False)
 class Translation:
-    """
-    Translates pieces of Java, and counts them.
+    """Translates pieces of Java, and counts them."""
 
-    Attributes
-    ----------
-    project : Project
-        What the program declares.
-    conditions, functions : list of Translated
-        What was translated, for the report.
-    columns : dict of dict
-        The columns that were read of events whose classes are not in the project.
-    """
-
-    project: Project
+    project: Project  # What the program declares
+    # What was translated, for the report.
     conditions: list[tuple[Code, Translated]] = attrs.field(factory=list)
     functions: list[tuple[Code, Translated]] = attrs.field(factory=list)
+    # The columns that were read of events whose classes are not in the project.
     columns: dict[str | None, dict[str, str]] = attrs.field(factory=dict)
 
     def condition(
@@ -275,14 +303,7 @@ def _enum(code: Code, project: Project) -> JavaConstant | None:
 
 
 def parameters(code: Code, made: Translated) -> tuple[dict[str, str], dict[str, str]]:
-    """
-    Return what a translated function needs of what is known at run time alone.
-
-    Returns
-    -------
-    tuple of (dict of str to str, dict of str to str)
-        The parameters of the pattern around, and all variables that are read, with Java types.
-    """
+    """Return what a translated function needs of what is known at run time alone."""
     needed: dict[str, str] = {}
     read_: dict[str, str] = {}
     for name in made.captured:

@@ -11,8 +11,6 @@ from typing import Any
 
 import attrs
 
-__all__ = ["COUNTERS", "GAUGES", "History", "PatternPoint", "Point", "Query"]
-
 COUNTERS = (
     "numMatches",
     "numLateRecordsDropped",
@@ -53,22 +51,11 @@ _MOST_ENDED = 20
 
 @attrs.frozen(eq=False)
 class PatternPoint:
-    """
-    What a micro-batch told of a pattern.
+    """What a micro-batch told of a pattern."""
 
-    Attributes
-    ----------
-    counters : dict of str to float
-        What is in :data:`COUNTERS`, of this micro-batch.
-    gauges : dict of str to int or None
-        What is in :data:`GAUGES`, after this micro-batch.
-    stages : dict of str to int
-        The partial matches by stage; empty if there are no stages.
-    """
-
-    counters: dict[str, float]
-    gauges: dict[str, int | None]
-    stages: dict[str, int]
+    counters: dict[str, float]  # What is in :data:`COUNTERS`, of this micro-batch
+    gauges: dict[str, int | None]  # What is in :data:`GAUGES`, after this micro-batch
+    stages: dict[str, int]  # The partial matches by stage; empty if there are no stages
 
     @classmethod
     def of(cls, row: Mapping[str, Any], before: PatternPoint | None) -> PatternPoint:
@@ -87,57 +74,27 @@ class PatternPoint:
 
 @attrs.frozen(eq=False)
 class Point:
-    """
-    A micro-batch.
+    """A micro-batch."""
 
-    Attributes
-    ----------
-    time : float, epoch seconds
-        When it ended.
-    seconds : float
-        How long it took.
-    rows : int
-        Its input.
-    patterns : dict of str to PatternPoint
-        What it told of each pattern.
-    """
-
-    time: float
-    seconds: float
-    rows: int
-    patterns: dict[str, PatternPoint]
+    time: float  # When it ended
+    seconds: float  # How long it took
+    rows: int  # Its input
+    patterns: dict[str, PatternPoint]  # What it told of each pattern
 
 
 @attrs.define(eq=False)
 class Query:
-    """
-    A query.
+    """A query."""
 
-    Attributes
-    ----------
-    run : str
-        What identifies its run.
-    name : str
-        Its name, or what identifies it.
-    status : {"running", "stopped", "failed"}
-        Whether it runs.
-    points : deque of Point
-        The last micro-batches.
-    batches, rows : int
-        How many micro-batches and input rows there were.
-    seconds : float
-        How long the micro-batches took.
-    totals : dict of str to dict of str to float
-        The counters of each pattern, added up.
-    """
-
-    run: str
-    name: str
-    points: deque[Point]
-    status: str = "running"
+    run: str  # What identifies its run
+    name: str  # Its name, or what identifies it
+    points: deque[Point]  # The last micro-batches
+    status: str = "running"  # Whether it runs
+    # How many micro-batches and input rows there were.
     batches: int = 0
     rows: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # How long the micro-batches took
+    # The counters of each pattern, added up.
     totals: dict[str, dict[str, float]] = attrs.field(factory=dict)
 
     @property
@@ -165,19 +122,10 @@ class Query:
 
 @attrs.define(eq=False)
 class History:
-    """
-    The queries of a session; a listener writes it while pages read it.
+    """The queries of a session; a listener writes it while pages read it."""
 
-    Attributes
-    ----------
-    most : int
-        The micro-batches of a query to keep.
-    version : int
-        How often it has changed.
-    """
-
-    most: int = 300
-    version: int = 0
+    most: int = 300  # The micro-batches of a query to keep
+    version: int = 0  # How often it has changed
     _queries: dict[str, Query] = attrs.field(factory=dict, init=False)
     _lock: Any = attrs.field(factory=threading.RLock, init=False)
 

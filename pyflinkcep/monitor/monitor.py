@@ -17,8 +17,6 @@ from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedErro
 from pyflinkcep.monitor.app import make_app, needed
 from pyflinkcep.monitor.history import History
 
-__all__ = ["Monitor"]
-
 _PATIENCE = 10.0
 
 

@@ -6,10 +6,10 @@ from pyflinkcep.conditions import (
     RichIterativeCondition,
     SimpleCondition,
 )
+from pyflinkcep.errors import UnusedResultWarning
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import Quantifier, Times, WithinType
-from pyflinkcep.pattern.unused import UnusedResultWarning
 from pyflinkcep.pattern.window_funnel import windowFunnel
 
 __all__ = [

@@ -11,16 +11,6 @@ import attrs
 
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError, SkipError
 
-__all__ = [
-    "AfterMatchSkipStrategy",
-    "NoSkipStrategy",
-    "SkipPastLastStrategy",
-    "SkipToElementStrategy",
-    "SkipToFirstStrategy",
-    "SkipToLastStrategy",
-    "SkipToNextStrategy",
-]
-
 IdT = TypeVar("IdT", bound=tuple[int, int])
 """An event id: (timestamp, counter), ordered as events are."""
 

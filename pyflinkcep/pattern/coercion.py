@@ -19,8 +19,6 @@ from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
 from pyflinkcep.expressions.parser import sql_condition
 from pyflinkcep.runtime import function_name
 
-__all__ = ["Condition", "SparkColumn", "as_condition", "as_count"]
-
 
 class SparkColumn(Protocol):
     """A ``pyspark.sql.Column``, classic or Connect, recognized by its methods."""

@@ -10,8 +10,6 @@ from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty, WithinType
 from pyflinkcep.pattern.stage import Stage
 
-__all__ = ["html_table", "one_line"]
-
 _ARROWS = {
     ConsumingStrategy.STRICT: "⇒",
     ConsumingStrategy.SKIP_TILL_NEXT: "→",
@@ -39,19 +37,7 @@ _COLUMNS = ("stage", "follows", "how often", "condition")
 
 
 def one_line(stages: Sequence[Stage]) -> str:
-    """
-    Return a pattern on one line.
-
-    Parameters
-    ----------
-    stages : sequence of Stage
-        The stages, first to last.
-
-    Returns
-    -------
-    str
-        For example ``a → b+ ⇒ (c ⇢ d){2}?``; alternatives as ``(a | b)``, any order as ``(a & b)``.
-    """
+    """Return a pattern on one line."""
     text = ""
     for stage in stages:
         if text:
@@ -71,16 +57,7 @@ def _inside(stage: Stage) -> str:
 
 
 def html_table(stages: Sequence[Stage], skip: AfterMatchSkipStrategy) -> str:
-    """
-    Return a pattern as an HTML table of its stages, with windows and skip strategy below.
-
-    Parameters
-    ----------
-    stages : sequence of Stage
-        The stages, first to last.
-    skip : AfterMatchSkipStrategy
-        The skip strategy.
-    """
+    """Return a pattern as an HTML table of its stages, with windows and skip strategy below."""
     head = "".join(f"<th>{column}</th>" for column in _COLUMNS)
     rows = "".join(
         f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(stages)

@@ -14,8 +14,6 @@ from pyflinkcep.show import Diagram
 from pyflinkcep.show.model import Box, Choice, Frame, Link, Part, Row
 from pyflinkcep.time import duration_text
 
-__all__ = ["stage_diagram"]
-
 _LINKS = {
     ConsumingStrategy.STRICT: ("strict", "next"),
     ConsumingStrategy.SKIP_TILL_NEXT: ("relaxed", "followedBy"),
@@ -30,16 +28,7 @@ _BETWEEN = {
 
 
 def stage_diagram(stages: Sequence[Stage], skip: AfterMatchSkipStrategy) -> Diagram:
-    """
-    Return the picture of a pattern.
-
-    Parameters
-    ----------
-    stages : sequence of Stage
-        The stages, first to last.
-    skip : AfterMatchSkipStrategy
-        The skip strategy.
-    """
+    """Return the picture of a pattern."""
     notes = []
     if skip.isSkipStrategy():
         name = skip.getPatternName()

@@ -9,15 +9,6 @@ import attrs
 
 from pyflinkcep.errors import InvalidArgumentError, MalformedPatternException
 
-__all__ = [
-    "Combination",
-    "ConsumingStrategy",
-    "Quantifier",
-    "QuantifierProperty",
-    "Times",
-    "WithinType",
-]
-
 
 class QuantifierProperty(Enum):
     """The properties of a quantifier; several may hold at once."""

@@ -21,8 +21,6 @@ from pyflinkcep.pattern.quantifier import (
 )
 from pyflinkcep.time import window_milliseconds
 
-__all__ = ["Change", "Stage"]
-
 Change = Callable[[IterativeCondition], IterativeCondition]
 """Returns the replacement of a condition."""
 

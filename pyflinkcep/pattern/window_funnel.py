@@ -12,8 +12,6 @@ from pyflinkcep.pattern.coercion import Condition
 from pyflinkcep.pattern.pattern import Pattern
 from pyflinkcep.time import window_milliseconds
 
-__all__ = ["windowFunnel"]
-
 _ONCE, _INCREASE = "strict_once", "strict_increase"
 _OTHERS = {
     "strict_order": "it gives a key up at the first event out of order after a start, also for "

@@ -3,21 +3,201 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 
 import attrs
 
-from pyflinkcep.expressions.spark_sql import literal_sql
-from pyflinkcep.expressions.text import written_name
-from pyflinkcep.expressions.tree import WHOLE
+from pyflinkcep.errors import CepError
+from pyflinkcep.expressions.text import literal_sql, spark_sql, written_name
+from pyflinkcep.expressions.tree import WHOLE, Aggregate, Column, Leaf, Operation, Tree
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.sase.composed_pattern import composed_pattern, why_no_composed_pattern
-from pyflinkcep.sase.computed import column_sql
-from pyflinkcep.sase.model import Component, Form, Query, Strategy
-from pyflinkcep.sase.placement import Edges, PlacedClause, Placement
-from pyflinkcep.sase.sql import all_of, condition_sql
+from pyflinkcep.sase.computed import column_sql, is_computed, owned_sql, references
+from pyflinkcep.sase.model import (
+    AnyOrder,
+    Choice,
+    Component,
+    Form,
+    One,
+    Optional,
+    Query,
+    Repeated,
+    Sequence,
+    Shape,
+    Strategy,
+    Word,
+    words,
+)
+from pyflinkcep.sase.placement import Edges, PlacedClause, Placement, clauses, placed_clause
 
-__all__ = ["as_pattern", "why_no_pattern"]
+_PLAIN = ("=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is null", "is not null")
+"""The operators that never fail."""
+
+
+def usable_sql(query: Query, type_column: str, placement: Placement) -> str:
+    """
+    Return which events a query can use, if its strategies skip all others.
+
+    Conditions with arithmetic are left out: what fails in Spark is NULL in a query.
+    """
+    ways = [_way(part, placement.get(part.variable), type_column) for part in query.components]
+    return " OR ".join(f"({way})" for way in dict.fromkeys(ways))
+
+
+def _way(part: Component, edges: Edges | None, type_column: str) -> str:
+    is_type = f"{column_sql(type_column)} = {literal_sql(part.type)}"
+    if edges is None:
+        return is_type
+    if part.negated:
+        return all_of([is_type, *_plain(edges.absent)])
+    begin = all_of(_plain(edges.begin))
+    take = all_of(_plain(edges.take))
+    if not part.repeats or begin == take:
+        return all_of([is_type, *([begin] if begin else [])])
+    if not begin or not take:
+        return is_type
+    return f"{is_type} AND ({begin} OR {take})"
+
+
+def _plain(clauses: Iterable[PlacedClause]) -> list[str]:
+    return [condition_sql(c.tree) for c in clauses if _is_plain(c.tree)]
+
+
+def _is_plain(tree: Tree) -> bool:
+    """Whether a condition compares columns and literals only."""
+    if isinstance(tree, Column):
+        return not is_computed(str(tree.sql))
+    if isinstance(tree, Operation):
+        return tree.operator in _PLAIN and all(map(_is_plain, tree.operands))
+    return not isinstance(tree, Aggregate)
+
+
+def all_of(tests: Iterable[str]) -> str:
+    """Return conditions joined by AND."""
+    return " AND ".join(tests)
+
+
+def condition_sql(tree: Tree) -> str:
+    """Return a condition over the current event and the run as SQL over stages."""
+    return spark_sql(tree, _leaf_sql)
+
+
+def _leaf_sql(leaf: Leaf) -> str:
+    if isinstance(leaf, Column):
+        return str(leaf.sql)
+    stage = written_name(leaf.stage)
+    what = f"{stage}.*" if leaf.argument is None else owned_sql(leaf.over, stage)
+    return f"{leaf.function}({what})"
+
+
+def why_no_composed_pattern(query: Query) -> str | None:
+    """Return why no pattern has the matches of a composed query; None if one has."""
+    if {query.strategy_of(part.variable) for part in query.positive} != {
+        Strategy.SKIP_TILL_ANY_MATCH
+    }:
+        return "it is composed, and events that begin one component are skipped for no other"
+    if any(part.in_group for part in query.components):
+        return "it is composed, and a group repeats"
+    for part in query.components:
+        if part.repeats or part.negated:
+            what = "repeats" if part.repeats else "is negated"
+            return f"it is composed, and {part.variable!r} {what}"
+    if query.equal and any(len(word) == 1 for word in query.words()):
+        return "it is composed, and one event may be a match, whose [attr] may be NULL"
+    assert query.shape is not None
+    if _interleaves(query.shape):
+        return "events of a SEQ within AND may stand between those of other parts"
+    try:
+        composed_pattern(query, "type")
+    except CepError as error:
+        return f"it is composed: {error.message}"
+    return None
+
+
+def composed_pattern(query: Query, type_column: str) -> Pattern:
+    """Return the pattern with the matches of a query; see :func:`why_no_composed_pattern`."""
+    assert query.shape is not None
+    every = [clause for condition in query.conditions for clause in clauses(condition)]
+    pattern = _ComposedBuilder(query, type_column, every, query.words()).chain(None, query.shape)
+    if query.window is not None:
+        pattern = pattern.within(timedelta(milliseconds=query.window + 1))
+    return pattern
+
+
+def _interleaves(shape: Shape) -> bool:
+    """Whether parts in any order have more than one event, or perhaps none."""
+    if isinstance(shape, One):
+        return False
+    inner = (shape.part,) if isinstance(shape, Optional | Repeated) else shape.parts
+    if isinstance(shape, AnyOrder) and any(len(w) != 1 for p in inner for w in words(p, 1000)):
+        return True
+    return any(map(_interleaves, inner))
+
+
+@attrs.frozen
+class _ComposedBuilder:
+    """Writes a shape as stages and groups of stages."""
+
+    query: Query
+    type_column: str
+    clauses: list[Tree]
+    words: list[Word]
+
+    def chain(self, before: Pattern | None, shape: Shape) -> Pattern:
+        """Return the pattern before a shape with the shape after it."""
+        if isinstance(shape, Sequence):
+            for part in shape.parts:
+                before = self.chain(before, part)
+            assert before is not None
+            return before
+        if isinstance(shape, One):
+            name = shape.variable
+            stage = Pattern.begin(name) if before is None else before.followedByAny(name)
+            return stage.where(self._condition(name))
+        assert not isinstance(shape, Repeated)
+        group = self._group(shape)
+        return Pattern.begin(group) if before is None else before.followedByAny(group)
+
+    def _group(self, shape: Choice | AnyOrder | Optional) -> Pattern:
+        if isinstance(shape, Choice):
+            return Pattern.oneOf(*(self.chain(None, part) for part in shape.parts))
+        if isinstance(shape, AnyOrder):
+            parts = (self.chain(None, part) for part in shape.parts)
+            return Pattern.allOf(*parts, joinedBy="followedByAny")
+        if isinstance(shape.part, Choice | AnyOrder):
+            return self._group(shape.part).optional()
+        return Pattern.oneOf(self.chain(None, shape.part)).optional()
+
+    def _condition(self, variable: str) -> str:
+        """Return the condition on the event of a component, as SQL."""
+        query = self.query
+        tests = [
+            f"{column_sql(self.type_column)} = {literal_sql(query.component(variable).type)}",
+            *(
+                f"{column_sql(name)} = {literal_sql(value.value)}"
+                for name, value in query.constants
+            ),
+            *(f"{column_sql(name)} = {column_sql(name)}" for name in query.equal),
+        ]
+        for clause in self.clauses:
+            others = {reference.variable for reference in references(clause)}
+            if not others:
+                tests.append(condition_sql(clause))
+            elif variable in others:
+                tests += self._test(clause, variable, others - {variable})
+        return all_of(tests)
+
+    def _test(self, clause: Tree, variable: str, others: set[str]) -> list[str]:
+        """Return a clause as a test on an event: void unless the others have taken theirs."""
+        own = [word for word in self.words if variable in word]
+        before = [others & set(word[: word.index(variable)]) for word in own]
+        if others not in before:
+            return []
+        test = condition_sql(placed_clause(clause, variable, "begin").tree)
+        missing = sorted(name for name in others if any(name not in found for found in before))
+        void = [f"count({written_name(name)}.*) = 0" for name in missing]
+        return [f"({' OR '.join([*void, f'({test})'])})"]
+
 
 _STRICT, _PARTITION = Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY
 _NEXT, _ANY = Strategy.SKIP_TILL_NEXT_MATCH, Strategy.SKIP_TILL_ANY_MATCH
@@ -25,16 +205,8 @@ _NEXT, _ANY = Strategy.SKIP_TILL_NEXT_MATCH, Strategy.SKIP_TILL_ANY_MATCH
 
 def as_pattern(query: Query, type_column: str, placement: Placement) -> Pattern:
     """
-    Return the pattern that has the same matches as a query, if :func:`why_no_pattern` is None.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    type_column : str
-        The column that holds an event's type.
-    placement : Placement
-        Where the clauses of the query are evaluated.
+    Return the pattern that has the same matches as a query, if :func:`why_no_pattern`
+    is None.
     """
     if query.is_composed:
         return composed_pattern(query, type_column)

@@ -3,27 +3,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-from pyflinkcep.expressions.spark_sql import spark_sql, text_sql
-from pyflinkcep.expressions.text import quoted_name, shown
-from pyflinkcep.expressions.tree import Call, Column, Literal, Operation, Span, Tree
-from pyflinkcep.sase.cursor import Cursor
+from pyflinkcep.expressions.text import quoted_name, shown, spark_sql, text_sql
+from pyflinkcep.expressions.tree import (
+    Aggregate,
+    Call,
+    Column,
+    Literal,
+    Operation,
+    Span,
+    Tree,
+    leaves,
+)
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.tokens import END, NAME, TEXT, Token
-from pyflinkcep.sase.tree import BEFORE, references
+from pyflinkcep.sase.tokens import END, NAME, TEXT, Cursor, Token
 
-__all__ = [
-    "LIKES",
-    "column_sql",
-    "computed",
-    "computed_for",
-    "is_computed",
-    "like",
-    "owned_sql",
-    "path_names",
-    "read_call",
-]
+FIRST, CURRENT, PREVIOUS, BEFORE, LAST = "1", "i", "i-1", "..i-1", "LEN"
+"""The other indexes of a variable that repeats; None without brackets."""
+
+_ARITHMETIC = ("+", "-", "*", "/", "%", "neg")
+
+
+def functions(tree: Tree) -> Iterator[Aggregate]:
+    """Yield the aggregates of a tree."""
+    return (leaf for leaf in leaves(tree) if isinstance(leaf, Aggregate))
+
+
+def arithmetic(tree: Tree) -> Iterator[Operation]:
+    """Yield the calculations in a tree, the outermost ones."""
+    if not isinstance(tree, Operation):
+        return
+    if tree.operator in _ARITHMETIC:
+        yield tree
+        return
+    for part in tree.operands:
+        yield from arithmetic(part)
+
+
+def plain_references(tree: Tree) -> Iterator[Column]:
+    """Yield the references to variables outside of aggregates."""
+    return (leaf for leaf in leaves(tree) if isinstance(leaf, Column))
+
+
+def references(tree: Tree) -> Iterator[Column]:
+    """Yield all references to variables, those inside aggregates too."""
+    return (leaf.over if isinstance(leaf, Aggregate) else leaf for leaf in leaves(tree))
+
 
 LIKES = ("like", "ilike", "rlike")
 
@@ -51,25 +77,7 @@ def computed_for(query: Query) -> dict[str, tuple[str, ...]]:
 def read_call(
     cursor: Cursor, name: Token, variables: Iterable[str], reference: Callable[[], Column]
 ) -> Column:
-    """
-    Read the rest of a call to a SQL function of one event.
-
-    Parameters
-    ----------
-    cursor : Cursor
-        Where to read, from the parenthesis on.
-    name : Token
-        The function.
-    variables : iterable of str
-        The variables of the pattern.
-    reference : callable
-        Reads a reference.
-
-    Returns
-    -------
-    Column
-        The event, with the call in place of an attribute.
-    """
+    """Read the rest of a call to a SQL function of one event."""
     known, between = set(variables), [f"{name.text} "]
     found: list[Column] = []
     depth = 0

@@ -3,15 +3,521 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+from functools import reduce
+from typing import cast
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tree import CONDITIONS, Aggregate, Column, Literal, Operation, Tree
-from pyflinkcep.sase.computed import LIKES, like
-from pyflinkcep.sase.tokens import NAME, NUMBER, OPERATOR, TEXT
-from pyflinkcep.sase.values import ValueReader, made
+import attrs
 
-__all__ = ["ConditionReader"]
+from pyflinkcep.errors import InvalidArgumentError, counted
+from pyflinkcep.expressions.text import quoted_name, shown, written_name
+from pyflinkcep.expressions.tokens import MOST, UNITS_US, interval_us
+from pyflinkcep.expressions.tree import (
+    AGGREGATES,
+    ALIASES,
+    ALL,
+    CONDITIONS,
+    FUNCTIONS,
+    Aggregate,
+    Call,
+    Column,
+    Interval,
+    Literal,
+    Moment,
+    Operation,
+    Span,
+    Tree,
+    leaves,
+    parts,
+)
+from pyflinkcep.sase.computed import (
+    BEFORE,
+    CURRENT,
+    FIRST,
+    LAST,
+    LIKES,
+    PREVIOUS,
+    column_sql,
+    computed,
+    is_computed,
+    like,
+    read_call,
+)
+from pyflinkcep.sase.model import Component, Query
+from pyflinkcep.sase.tokens import KEYWORDS, NAME, NUMBER, OPERATOR, TEXT, Cursor, Token, text_value
+
+_INDEXES = "write [1], [i], [i-1], [LEN] or []; aggregates take [..i-1] too"
+
+
+class ReferenceReader:
+    """Reads references from a cursor."""
+
+    def __init__(self, cursor: Cursor, components: tuple[Component, ...]) -> None:
+        self._cursor = cursor
+        self._components = components
+        self._by_name = {part.variable: part for part in components}
+
+    def _reference(self, what: str) -> Column:
+        name = self._cursor.name(what, "name a variable of PATTERN")
+        return self._rest_of_reference(name)
+
+    def _rest_of_reference(self, token: Token) -> Column:
+        cursor, name = self._cursor, token.name
+        part, shown = self._by_name.get(name), ""
+        if part is None and cursor.here.text not in (".", "["):
+            part, shown = next((p for p in self._components if p.type == name), None), token.text
+        if part is None:
+            raise self._unknown(name, token.at)
+        index = self._index(part) if cursor.here.text == "[" else None
+        if not cursor.take("."):
+            return Column(None, part.variable, index, shown, cursor.span(token.at))
+        attribute = cursor.name("an attribute", f"write {token.text}.attribute")
+        if attribute.word == "len" and index is None and part.takes_many:
+            return Column(column_sql("LEN"), part.variable, index, "", cursor.span(token.at))
+        column = Column(
+            quoted_name(attribute.name), part.variable, index, "", cursor.span(token.at)
+        )
+        path, written = self._path(column, attribute.name)
+        if path is column and not is_computed(attribute.name):
+            return column
+        at = "" if index is None else f"[{index}]"
+        text = f"{written_name(part.variable)}{at}.{written_name(attribute.name)}{written}"
+        return computed(path, column, text, cursor.span(token.at))
+
+    def _path(self, column: Column, attribute: str) -> tuple[Tree, str]:
+        """Read the fields and elements of an attribute; return them and how they are written."""
+        cursor, found, written = self._cursor, cast(Tree, column), ""
+        hint = f"write {attribute}.field, {attribute}['key'] or {attribute}[0]"
+        while True:
+            if cursor.take("."):
+                field = cursor.name("a field", hint).name
+                found = Call(".", (found,), field)
+                written += f".{written_name(field)}"
+            elif cursor.take("["):
+                key = cursor.here
+                if key.kind == TEXT:
+                    value = Literal(text_value(key), key.text)
+                elif key.kind == NUMBER and key.text.isdigit():
+                    value = Literal(int(key.text), key.text)
+                else:
+                    raise cursor.unexpected("a 'key' or a number", hint)
+                found = Call("[]", (found, value))
+                cursor.next()
+                cursor.need("]", hint)
+                written += f"[{key.text}]"
+            else:
+                return found, written
+
+    def _unknown(self, name: str, at: int) -> InvalidArgumentError:
+        known = ", ".join(map(repr, self._by_name))
+        return self._cursor.failure(
+            at, f"expected a variable of PATTERN, got {name!r}", f"the variables are {known}"
+        )
+
+    def _index(self, part: Component) -> str:
+        cursor, variable = self._cursor, part.variable
+        opened = cursor.next()
+        index = self._index_inside(part)
+        if index is None:
+            token = cursor.here
+            raise cursor.failure(
+                token.at, f"expected an index, got {variable}[{token.text}]", _INDEXES
+            )
+        cursor.need("]", _INDEXES)
+        if not part.takes_many:
+            raise cursor.failure(
+                opened.at,
+                f"{variable!r} does not repeat, so it has no [{index}]",
+                f"write {variable}.attribute, or {part.type}+ {variable}[] in PATTERN",
+            )
+        return index
+
+    def _index_inside(self, part: Component) -> str | None:
+        cursor = self._cursor
+        if cursor.here.text == "]":
+            return ALL
+        if cursor.take(".."):
+            cursor.need("i", _INDEXES)
+            cursor.need("-", _INDEXES)
+            cursor.need("1", _INDEXES)
+            return BEFORE
+        if cursor.take("1"):
+            return FIRST
+        if cursor.take("len"):
+            return LAST
+        if cursor.ahead().text == "." and cursor.take(part.variable.lower()):
+            cursor.next()
+            cursor.need("len", _INDEXES)
+            return LAST
+        if not cursor.take("i"):
+            return None
+        if not cursor.take("-"):
+            return CURRENT
+        cursor.need("1", _INDEXES)
+        return PREVIOUS
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INTERVAL = (
+    "write INTERVAL '5' MINUTE or INTERVAL '1 02:00:00' DAY TO SECOND; months have no length"
+)
+
+
+def read_moment(cursor: Cursor, word: Token) -> Literal:
+    """Read the text after DATE or TIMESTAMP."""
+    token = cursor.next()
+    written, is_date = text_value(token), word.word == "date"
+    try:
+        time = _with_zone(written.strip())
+        if is_date and len(written.strip()) != len(date.min.isoformat()):
+            raise ValueError(written)
+    except ValueError:
+        example = "'2026-01-31'" if is_date else "'2026-01-31 12:00:00'"
+        raise cursor.failure(
+            token.at,
+            f"expected a {word.word}, got {token.text}",
+            f"write {word.word.upper()} {example}" + ("" if is_date else "; a zone may follow"),
+        ) from None
+    if isinstance(time.tzinfo, ZoneInfo):
+        written = time.astimezone(UTC).isoformat(" ")  # which every evaluation reads
+    local = (time.replace(tzinfo=UTC) if time.tzinfo is None else time) - _EPOCH
+    moment = Moment(written, is_date, local // timedelta(microseconds=1))
+    return Literal(moment, f"{word.word.upper()} {token.text}", cursor.span(word.at))
+
+
+def _with_zone(text: str) -> datetime:
+    """Return a time, whose zone may be an offset or a name."""
+    clock, _, name = text.rpartition(" ")
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError:
+        return datetime.fromisoformat(clock).replace(tzinfo=_zone(name))
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, OSError) as cause:
+        raise ValueError(name) from cause
+
+
+def read_interval(cursor: Cursor, word: Token) -> Literal:
+    """Read the rest of an interval."""
+    begin = cursor.here.at
+    while True:
+        cursor.take("-", "+")
+        if cursor.here.kind not in (TEXT, NUMBER):
+            raise cursor.unexpected("the length of an interval", _INTERVAL)
+        cursor.next()
+        _units(cursor)
+        if cursor.here.kind not in (TEXT, NUMBER) or not _is_unit(cursor.ahead()):
+            break
+    _, end = cursor.span(begin)
+    written = cursor.text[begin:end]
+    length = interval_us(written)
+    if length is None:
+        raise cursor.failure(begin, f"INTERVAL {written} has no length", _INTERVAL)
+    return Literal(Interval(length), f"INTERVAL {written}", cursor.span(word.at))
+
+
+def _units(cursor: Cursor) -> None:
+    if _is_unit(cursor.here):
+        cursor.next()
+        if cursor.take("to"):
+            cursor.next()
+
+
+def _is_unit(token: Token) -> bool:
+    word = token.word.upper()
+    return token.kind == NAME and (
+        word.removesuffix("S") in UNITS_US or word.removesuffix("S") in ("MONTH", "YEAR")
+    )
+
+
+# --- in the zone of a session
+
+
+def literal_moments(query: Query) -> Iterator[Moment]:
+    """Yield the literal dates and timestamps of WHERE."""
+    literals = [literal for _, literal in query.constants]
+    literals += [p for c in query.conditions for p in parts(c) if isinstance(p, Literal)]
+    yield from (p.value for p in literals if isinstance(p.value, Moment))
+
+
+def with_instants(query: Query, known: Callable[[Moment], Moment]) -> Query:
+    """Return a query whose literal dates and timestamps in WHERE are replaced by known ones."""
+
+    def replaced(tree: Tree) -> Tree:
+        if isinstance(tree, Literal):
+            return literal(tree)
+        if isinstance(tree, Operation):
+            return attrs.evolve(tree, operands=tuple(map(replaced, tree.operands)))
+        return tree
+
+    def literal(own: Literal) -> Literal:
+        value = own.value
+        return attrs.evolve(own, value=known(value)) if isinstance(value, Moment) else own
+
+    return attrs.evolve(
+        query,
+        constants=tuple((name, literal(value)) for name, value in query.constants),
+        conditions=tuple(map(replaced, query.conditions)),
+    )
+
+
+_MOST_DEPTH = 100
+_MOST_ARGUMENTS = 50
+_FUNCTIONS = {
+    **FUNCTIONS, "abs": (1, 1), "coalesce": (1, _MOST_ARGUMENTS), "ifnull": (2, 2), "nvl": (2, 2),
+    "greatest": (2, _MOST_ARGUMENTS), "least": (2, _MOST_ARGUMENTS), "if": (3, 3), "nullif": (2, 2),
+    "concat": (1, _MOST_ARGUMENTS), "datediff": (2, 2),
+}  # fmt: skip
+"""The functions of values of several events, with the least and most arguments of each."""
+
+_OF_EVENTS = ("||", "case")
+_CASE_WORDS = ("when", "then", "else", "end")
+
+
+class ValueReader(ReferenceReader):
+    """Reads values from a cursor."""
+
+    def __init__(self, cursor: Cursor, components: tuple[Component, ...]) -> None:
+        super().__init__(cursor, components)
+        self._depth = 0
+        self.on_matches = False
+
+    @abstractmethod
+    def condition(self) -> Tree:
+        """Read a condition."""
+
+    def _deeper(self, read: Callable[[], Tree]) -> Tree:
+        self._depth += 1
+        if self._depth > _MOST_DEPTH:
+            raise self._cursor.unexpected(
+                f"at most {_MOST_DEPTH} nested parentheses, signs and NOTs",
+                "simplify the condition",
+            )
+        inner = read()
+        self._depth -= 1
+        return inner
+
+    def value(self) -> Tree:
+        """Read a value."""
+        return self._binary(("+", "-", "||"), lambda: self._binary(("*", "/", "%"), self._signed))
+
+    def _binary(self, signs: tuple[str, ...], part: Callable[[], Tree]) -> Tree:
+        left = part()
+        while (sign := self._cursor.take(*signs)) is not None:
+            left = self._of_event(made(sign.text, left, part()))
+        return left
+
+    def _signed(self) -> Tree:
+        if not self._cursor.take("-"):
+            return self._primary()
+        operand = self._deeper(self._signed)
+        if isinstance(operand, Literal) and not operand.text.startswith("-"):
+            value = operand.value
+            if isinstance(value, int | float):
+                return Literal(-value, f"-{operand.text}", operand.span)
+        return made("neg", operand)
+
+    def _primary(self) -> Tree:
+        cursor = self._cursor
+        token = cursor.here
+        if token.kind == NUMBER:
+            return self._number()
+        if token.kind == TEXT:
+            cursor.next()
+            return Literal(text_value(token), token.text, cursor.span(token.at))
+        if cursor.take("("):
+            inner = self._deeper(self.value)
+            cursor.need(")", "close the parenthesis")
+            return inner
+        if cursor.take("null"):
+            return Literal(None, "NULL", cursor.span(token.at))
+        if token.word in ("date", "timestamp") and cursor.ahead().kind == TEXT:
+            return read_moment(cursor, cursor.next())
+        if token.word == "interval" and (
+            cursor.ahead().kind in (TEXT, NUMBER) or cursor.ahead().text in ("+", "-")
+        ):
+            return read_interval(cursor, cursor.next())
+        if token.text not in self._by_name and cursor.ahead().text not in (".", "["):
+            if cursor.take("true", "false"):
+                return Literal(token.word == "true", token.word.upper(), cursor.span(token.at))
+            if cursor.take("case"):
+                return self._of_event(self._case(token))
+        name = cursor.name("a value", "a value is a number, a 'text', NULL or variable.attribute")
+        if cursor.here.text == "(" and name.word in AGGREGATES:
+            cursor.next()
+            over = self._aggregated()
+            if cursor.here.text == "(":
+                raise cursor.unexpected("')'", "an aggregate is over one variable: avg(a[].x)")
+            cursor.need(")", "an aggregate is over one variable: avg(a[].x)")
+            return self._function(name, over)
+        if cursor.here.text == "(" and name.name not in self._by_name:
+            called = self._function_of(ALIASES.get(name.word, name.word), name)
+            return self._call(name) if called is None else called
+        found = self._rest_of_reference(name)
+        if found.attribute == "LEN":
+            return Aggregate("count", found.variable, None, span=found.span)
+        return found
+
+    def _call(self, name: Token) -> Column:
+        """Read the rest of a call to a SQL function of one event."""
+        return read_call(self._cursor, name, self._by_name, lambda: self._reference("a variable"))
+
+    def _aggregated(self) -> Column:
+        """Read what an aggregate is over: an attribute, or a function of one event."""
+        name = self._cursor.here
+        is_call = name.kind == NAME and name.name not in self._by_name
+        if is_call and name.word not in AGGREGATES and self._cursor.ahead().text == "(":
+            self._cursor.next()
+            return self._call(name)
+        return self._reference("a variable")
+
+    def _case(self, begin: Token) -> Operation:
+        """Read the rest of CASE."""
+        cursor, parts = self._cursor, list[Tree]()
+        subject = None if cursor.here.word == "when" else self.value()
+        while cursor.take("when"):
+            if subject is None:
+                condition = self._deeper(self.condition)
+            else:
+                condition = made("=", subject, self.value())
+            cursor.need("then", "write CASE WHEN condition THEN value ELSE value END")
+            parts += [condition, self._deeper(self.value)]
+        if not parts:
+            raise cursor.unexpected("WHEN", "write CASE WHEN condition THEN value ELSE value END")
+        if cursor.take("else"):
+            parts.append(self._deeper(self.value))
+        cursor.need("end", "close CASE with END")
+        return Operation("case", tuple(parts), span=cursor.span(begin.at))
+
+    def _of_event(self, made: Operation) -> Tree:
+        """Return a text or a choice; of one event it is computed by SQL, as functions of it are."""
+        if made.operator not in _OF_EVENTS or self.on_matches:
+            return made
+        found = list(leaves(made))
+        if (
+            not all(isinstance(leaf, Column) and leaf.sql for leaf in found)
+            or len({(leaf.over.variable, leaf.over.index) for leaf in found}) != 1
+        ):
+            return made
+        return computed(made, found[0].over, f"({shown(made)})", made.span)
+
+    def _function_of(self, function: str, name: Token) -> Tree | None:
+        """Read a function of values of several events; None of one event, which SQL computes."""
+        if function not in _FUNCTIONS:
+            return None
+        cursor, (least, most) = self._cursor, _FUNCTIONS[function]
+        start = cursor.mark()
+        try:
+            cursor.next()
+            operands = [self.condition() if function == "if" else self.value()]
+            while cursor.take(","):
+                operands.append(self.value())
+            cursor.need(")", f"close the parenthesis of {name.text}(")
+        except InvalidArgumentError:
+            cursor.turn_to(start)
+            return None
+        found = [leaf for operand in operands for leaf in leaves(operand)]
+        events = {(leaf.over.variable, leaf.over.index) for leaf in found}
+        is_one = len(events) == 1 and all(isinstance(leaf, Column) for leaf in found)
+        if not events or (is_one and not self.on_matches):
+            cursor.turn_to(start)
+            return None
+        if not least <= len(operands) <= most:
+            raise cursor.failure(
+                name.at,
+                f"{name.text}(…) has {counted(len(operands), 'argument')}",
+                "see Spark's documentation of the function",
+            )
+        span = cursor.span(name.at)
+        if function == "concat":
+            return reduce(lambda a, b: self._of_event(Operation("||", (a, b), span=span)), operands)
+        return _called(function, tuple(operands), span)
+
+    def _number(self) -> Literal:
+        cursor = self._cursor
+        token = cursor.next()
+        written = token.text
+        value: int | float = float(written)
+        if written.isdigit() and abs(value) <= MOST:
+            value = int(written)
+        if abs(value) > MOST and (written.isdigit() or value == math.inf):
+            raise cursor.failure(
+                token.at, f"the number {written} is too large", "whole numbers have 64 bits"
+            )
+        if cursor.here.text == "%" and not _begins_operand(cursor):
+            cursor.next()
+            return Literal(value / 100, f"{written}%", cursor.span(token.at))
+        return Literal(value, written, cursor.span(token.at))
+
+    def literal(self) -> Literal:
+        """Read a literal."""
+        at = self._cursor.here
+        value = self._signed()
+        if not isinstance(value, Literal) or value.value is None:
+            raise self._cursor.failure(
+                at.at, f"expected a literal, got {at.text!r}", "write a number, a 'text' or TRUE"
+            )
+        return value
+
+    def _function(self, called: Token, over: Column) -> Aggregate:
+        name = called.word
+        shown = f"{over.variable}[{over.index}]"
+        if over.index not in (None, ALL, BEFORE):
+            raise self._cursor.failure(
+                over.at,
+                f"{name}({shown}) is over one event, expected {over.variable}[] or "
+                f"{over.variable}[..i-1]",
+                f"leave out the aggregate: {shown} is one event",
+            )
+        if over.attribute is None and name != "count":
+            raise self._cursor.failure(
+                over.at,
+                f"{name}({over.variable}) needs an attribute",
+                f"write {name}({over.variable}[].attribute); only count goes without",
+            )
+        text = f"{name}({over.text})" if over.sql and over.text else ""
+        span = self._cursor.span(over.at)
+        return Aggregate(
+            name, over.variable, over.sql, text, index=over.index or ALL, span=span,
+            computed=over.computed,
+        )  # fmt: skip
+
+
+def _begins_operand(cursor: Cursor) -> bool:
+    """Whether an operand follows the percent sign, so that it is a remainder."""
+    token = cursor.ahead()
+    if token.kind == NAME and token.word in _CASE_WORDS:
+        return cursor.ahead(2).text in (".", "[")
+    if token.kind == NAME:
+        return token.word not in KEYWORDS or token.word == "null"
+    return token.kind in (NUMBER, TEXT) or token.text == "("
+
+
+def _called(function: str, operands: tuple[Tree, ...], span: Span) -> Operation:
+    """Return a call to a function as an operation that every evaluation has."""
+    if function in ("ifnull", "nvl"):
+        return Operation("coalesce", operands, span=span)
+    if function == "if":
+        return Operation("case", operands, span=span)
+    if function == "nullif":
+        value, other = operands
+        same = Operation("=", operands, span=span)
+        return Operation("case", (same, Literal(None, "NULL", other.span), value), span=span)
+    return Operation(function, operands, span=span)
+
+
+def made(operator: str, *operands: Tree) -> Operation:
+    """Return an operation on operands that stand beside each other in the text."""
+    return Operation(operator, operands, span=(operands[0].span[0], operands[-1].span[1]))
+
 
 _COMPARISONS = {
     "=": "=", "==": "=", "<>": "<>", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">=",

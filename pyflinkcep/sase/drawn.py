@@ -9,14 +9,12 @@ import attrs
 
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Aggregate, Tree, leaves
-from pyflinkcep.sase import shapes
+from pyflinkcep.sase import model
 from pyflinkcep.sase.model import Component, Form, Query, Strategy
 from pyflinkcep.sase.text import query_text, together
 from pyflinkcep.show import Diagram
 from pyflinkcep.show.model import Box, Choice, Frame, Link, Part, Row
 from pyflinkcep.time import duration_text
-
-__all__ = ["query_diagram"]
 
 _KINDS = {
     Strategy.STRICT_CONTIGUITY: "strict",
@@ -46,19 +44,19 @@ def query_diagram(query: Query) -> Diagram:
     if query.columns is not None:
         notes.append("returns " + ", ".join(column.name for column in query.columns))
     boxes = {part.variable: _box(part, lines[part.variable]) for part in query.components}
-    shape = query.shape or shapes.Sequence(tuple(map(shapes.One, boxes)))
+    shape = query.shape or model.Sequence(tuple(map(model.One, boxes)))
     title = " ".join(query_text(query).split("\n", 1)[0].split())
     return Diagram(_row(shape, query, boxes), tuple(notes), title=title)
 
 
-def _row(shape: shapes.Shape, query: Query, boxes: Mapping[str, Box]) -> Row:
+def _row(shape: model.Shape, query: Query, boxes: Mapping[str, Box]) -> Row:
     """Return a shape as a row: of its parts if they follow each other, otherwise of itself."""
-    parts = together(query, shape.parts if isinstance(shape, shapes.Sequence) else (shape,))
+    parts = together(query, shape.parts if isinstance(shape, model.Sequence) else (shape,))
     links = [_link(query, query.component(_first(part))) for part, *_ in parts[1:]]
     return Row(tuple(_together(part, query, boxes) for part in parts), tuple(links))
 
 
-def _together(parts: tuple[shapes.Shape, ...], query: Query, boxes: Mapping[str, Box]) -> Part:
+def _together(parts: tuple[model.Shape, ...], query: Query, boxes: Mapping[str, Box]) -> Part:
     """Return a part, or a negated sequence in a frame."""
     drawn = [_part(part, query, boxes) for part in parts]
     if len(drawn) == 1:
@@ -67,30 +65,28 @@ def _together(parts: tuple[shapes.Shape, ...], query: Query, boxes: Mapping[str,
     return Frame(Row(tuple(drawn), tuple(links)), "no such sequence")
 
 
-def _part(shape: shapes.Shape, query: Query, boxes: Mapping[str, Box]) -> Part:
-    if isinstance(shape, shapes.One):
+def _part(shape: model.Shape, query: Query, boxes: Mapping[str, Box]) -> Part:
+    if isinstance(shape, model.One):
         return boxes[shape.variable]
-    if isinstance(shape, shapes.Choice):
+    if isinstance(shape, model.Choice):
         return Choice(tuple(_row(part, query, boxes) for part in shape.parts), "one of")
-    if isinstance(shape, shapes.AnyOrder):
+    if isinstance(shape, model.AnyOrder):
         inside = tuple(_part(part, query, boxes) for part in shape.parts)
         return Frame(Row(inside, tuple(Link("plain", "and") for _ in inside[1:])), "in any order")
-    if isinstance(shape, shapes.Optional):
+    if isinstance(shape, model.Optional):
         drawn = _part(shape.part, query, boxes)
         if isinstance(drawn, Choice):
             drawn = Frame(Row((drawn,)))
         return attrs.evolve(drawn, optional="optional")
-    if isinstance(shape, shapes.Repeated):
+    if isinstance(shape, model.Repeated):
         return Frame(_row(shape.part, query, boxes), repeats=_times(shape.least, shape.most))
     return Frame(_row(shape, query, boxes))
 
 
-def _first(shape: shapes.Shape) -> str:
+def _first(shape: model.Shape) -> str:
     """Return the first variable of a shape."""
-    while not isinstance(shape, shapes.One):
-        shape = (
-            shape.part if isinstance(shape, shapes.Optional | shapes.Repeated) else shape.parts[0]
-        )
+    while not isinstance(shape, model.One):
+        shape = shape.part if isinstance(shape, model.Optional | model.Repeated) else shape.parts[0]
     return shape.variable
 
 

@@ -4,27 +4,237 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import Enum
 
 import attrs
 
 from pyflinkcep.expressions.tree import Literal, Tree
-from pyflinkcep.sase.shapes import Shape, Word, variable_of, words
 
-__all__ = [
-    "CONTIGUOUS",
-    "EVENT_TIME",
-    "EVENT_TYPE",
-    "MOST_WORDS",
-    "OUTSIDE",
-    "Column",
-    "Component",
-    "Form",
-    "Query",
-    "Strategy",
-    "Totals",
-    "default_variable",
-]
+Word = tuple[str, ...]
+"""Variables in the order of their events; negated ones stand in their gaps. A variable of a group
+that repeats is followed by the numbers of the iterations, the outermost first: ``a\\t2``. A negated
+one in AND stands in each gap of the group, and is numbered in the same way."""
+
+_ITERATION = "\t"
+
+
+def variable_of(name: str) -> str:
+    """Return the variable of a name in a word."""
+    return name.partition(_ITERATION)[0]
+
+
+def iteration_of(name: str) -> tuple[int, ...]:
+    """Return the numbers of the iterations of a name in a word, the outermost first."""
+    numbers = name.partition(_ITERATION)[2]
+    return tuple(map(int, numbers.split("."))) if numbers else ()
+
+
+class TooManyWordsError(Exception):
+    """A pattern has more words than allowed."""
+
+
+@attrs.frozen
+class One:
+    """A component, by its variable."""
+
+    variable: str
+
+
+@attrs.frozen
+class Sequence:
+    """``SEQ(p, q)``: one part after another."""
+
+    parts: tuple[Shape, ...]
+
+
+@attrs.frozen
+class Choice:
+    """``p | q``: one of the parts."""
+
+    parts: tuple[Shape, ...]
+
+
+@attrs.frozen
+class AnyOrder:
+    """``AND(p, q)``: all parts, their events in any order; each part keeps its own."""
+
+    parts: tuple[Shape, ...]
+
+
+@attrs.frozen
+class Optional:
+    """``p?``: the part or nothing."""
+
+    part: Shape
+
+
+@attrs.frozen
+class Repeated:
+    """``p+``, ``p*``, ``p{n,m}``: iterations of the part; `most` is None if nothing bounds them."""
+
+    part: Shape
+    least: int
+    most: int | None
+
+
+Shape = One | Sequence | Choice | AnyOrder | Optional | Repeated
+
+
+def inner(shape: Optional | Repeated | Sequence | Choice | AnyOrder) -> tuple[Shape, ...]:
+    """Return the parts of a shape."""
+    return (shape.part,) if isinstance(shape, Optional | Repeated) else shape.parts
+
+
+def ones(shape: Shape) -> Iterator[One]:
+    """Yield the components of a shape, in the order of the text."""
+    if isinstance(shape, One):
+        yield shape
+        return
+    for part in inner(shape):
+        yield from ones(part)
+
+
+def enclosing(
+    shape: Shape, negated: Collection[str], groups: tuple[int, ...] = ()
+) -> dict[str, tuple[int, ...]]:
+    """
+    Return for each variable the groups around it that repeat, the outermost first.
+
+    A negated one in AND, which stands in several gaps, is a group of its own.
+    """
+    if isinstance(shape, One):
+        return {shape.variable: groups}
+    found: dict[str, tuple[int, ...]] = {}
+    for part in inner(shape):
+        is_numbered = isinstance(shape, Repeated) or _stands_in_gaps(shape, part, negated)
+        own = (*groups, id(part)) if is_numbered else groups
+        found |= enclosing(part, negated, own)
+    return found
+
+
+def _stands_in_gaps(shape: Shape, part: Shape, negated: Collection[str]) -> bool:
+    """Whether a part of a shape is a negated component in AND."""
+    return isinstance(shape, AnyOrder) and isinstance(part, One) and part.variable in negated
+
+
+def words(
+    shape: Shape, most: int, events: int | None = None, negated: frozenset[str] = frozenset()
+) -> list[Word]:
+    """
+    Return the words of a shape, each once.
+
+    Examples
+    --------
+    >>> words(AnyOrder((One("a"), Sequence((One("b"), One("c"))))), 9)
+    [('a', 'b', 'c'), ('b', 'a', 'c'), ('b', 'c', 'a')]
+    """
+    return list(_limited(_Words(most, events, negated).of(shape), most))
+
+
+def _limited(found: Iterable[Word], most: int) -> Iterator[Word]:
+    known: dict[Word, None] = {}
+    for word in found:
+        known[word] = None
+        if len(known) > most:
+            raise TooManyWordsError
+    yield from known
+
+
+_Join = Callable[[Word, Word], Iterator[Word]]
+
+
+@attrs.frozen
+class _Words:
+    most: int
+    events: int | None
+    negated: frozenset[str]
+
+    def all(self, shape: Shape) -> list[Word]:
+        return list(_limited(self.of(shape), self.most))
+
+    def of(self, shape: Shape) -> Iterator[Word]:
+        if isinstance(shape, One):
+            yield (shape.variable,)
+        elif isinstance(shape, Optional):
+            yield from self.all(shape.part)
+            yield ()
+        elif isinstance(shape, Choice):
+            for part in shape.parts:
+                yield from self.all(part)
+        elif isinstance(shape, Repeated):
+            yield from self.iterations(shape)
+        elif isinstance(shape, AnyOrder):
+            yield from self.in_any_order(shape)
+        else:
+            yield from self.joined(shape.parts, _joined)
+
+    def in_any_order(self, shape: AnyOrder) -> Iterator[Word]:
+        """Yield the orders of parts, with the negated components in each gap."""
+        absent = [part for part in shape.parts if _stands_in_gaps(shape, part, self.negated)]
+        names = [one.variable for part in absent for one in ones(part)]
+        taken = (part for part in shape.parts if part not in absent)
+        for word in self.joined(taken, _interleaved):
+            yield tuple(_with_gaps(word, names))
+
+    def joined(self, parts: Iterable[Shape], join: _Join) -> list[Word]:
+        """Return the words of parts, joined."""
+        found: list[Word] = [()]
+        for part in parts:
+            own = self.all(part)
+            found = list(_limited((w for a in found for b in own for w in join(a, b)), self.most))
+        return found
+
+    def iterations(self, shape: Repeated) -> Iterator[Word]:
+        """Yield the words of a group that repeats; an iteration without an event is none."""
+        every = self.all(shape.part)
+        own = [word for word in every if self.size(word)]
+        least = shape.least if len(own) == len(every) else 0
+        most = shape.most
+        if most is None:
+            if self.events is None:
+                raise TooManyWordsError
+            # One more than may match, for its first event may be taken by a run that waits.
+            shortest = min(map(self.size, own), default=1)
+            most = max(least, (self.events - 1) // shortest + 1)
+        found: list[Word] = [()]
+        for number in range(1, most + 1):
+            if number > least:
+                yield from found
+            again = [tuple(_iterated(name, number) for name in word) for word in own]
+            found = list(_limited((a + b for a in found for b in again), self.most))
+        yield from found
+
+    def size(self, word: Word) -> int:
+        """Return the number of components of a word that take events."""
+        return sum(variable_of(name) not in self.negated for name in word)
+
+
+def _iterated(name: str, number: int) -> str:
+    """Return a name in an iteration of a group around it."""
+    variable, _, inner = name.partition(_ITERATION)
+    return f"{variable}{_ITERATION}{number}" + (f".{inner}" if inner else "")
+
+
+def _with_gaps(word: Word, absent: Iterable[str]) -> Iterator[str]:
+    """Yield a word with negated components between any two of its own."""
+    for number, name in enumerate(word):
+        yield from (_iterated(other, number) for other in absent if number)
+        yield name
+
+
+def _joined(one: Word, other: Word) -> Iterator[Word]:
+    yield one + other
+
+
+def _interleaved(one: Word, other: Word) -> Iterator[Word]:
+    if not one or not other:
+        yield one + other
+        return
+    for rest in _interleaved(one[1:], other):
+        yield one[:1] + rest
+    for rest in _interleaved(one, other[1:]):
+        yield other[:1] + rest
 
 
 MOST_WORDS = 128
@@ -60,41 +270,20 @@ CONTIGUOUS = (Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY)
 
 @attrs.frozen
 class Component:
-    """
-    A component of the pattern.
+    """A component of the pattern."""
 
-    Attributes
-    ----------
-    type : str
-        The type of its events.
-    variable : str
-        Its name.
-    repeats : bool
-        Whether it is a Kleene plus (SEQ) or a closure (``;``).
-    negated : bool
-        Whether such an event forbids a match.
-    least : int, at least 1
-        The least number of events of a component that repeats.
-    most : int or None
-        The greatest number of them, in SEQ.
-    in_group : bool
-        Whether it is in a group that repeats, which takes it once in each iteration.
-    goes_on : bool
-        Whether it is negated after the negated component before it, as one sequence:
-        ``~(SEQ(B b, C c))``.
-    at : int
-        Its place in the text.
-    """
-
-    type: str
-    variable: str
-    repeats: bool = False
-    negated: bool = False
-    least: int = 1
-    most: int | None = None
+    type: str  # The type of its events
+    variable: str  # Its name
+    repeats: bool = False  # Whether it is a Kleene plus (SEQ) or a closure (``;``)
+    negated: bool = False  # Whether such an event forbids a match
+    least: int = 1  # The least number of events of a component that repeats
+    most: int | None = None  # The greatest number of them, in SEQ
+    # Whether it is in a group that repeats, which takes it once in each iteration.
     in_group: bool = False
+    # Whether it is negated after the negated component before it, as one sequence: ``~(SEQ(B b, C
+    # c))``.
     goes_on: bool = False
-    at: int = attrs.field(default=0, eq=False)
+    at: int = attrs.field(default=0, eq=False)  # Its place in the text
 
     @property
     def takes_many(self) -> bool:
@@ -123,83 +312,42 @@ class Column:
 
 @attrs.frozen
 class Totals:
-    """
-    ``SLIDE … GROUP BY …``: totals of all matches in windows, in place of matches.
+    """``SLIDE … GROUP BY …``: totals of all matches in windows, in place of matches."""
 
-    Attributes
-    ----------
-    slide : int, milliseconds
-        The time from the start of a window to that of the next; the window of the query is their
-        length.
-    groups : tuple of str
-        The attributes of GROUP BY; the events of each value are a stream of its own.
-    aggregates : tuple of str
-        The aggregates of RETURN, as ``compressed().aggregate`` takes them.
-    """
-
+    # The time from the start of a window to that of the next; the window of the query is their
+    # length.
     slide: int
+    # The attributes of GROUP BY; the events of each value are a stream of its own.
     groups: tuple[str, ...] = ()
+    # The aggregates of RETURN, as ``compressed().aggregate`` takes them.
     aggregates: tuple[str, ...] = ()
 
 
 @attrs.frozen
 class Query:
-    """
-    The parsed text of a query.
+    """The parsed text of a query."""
 
-    Attributes
-    ----------
-    form : Form
-        SEQ or ``;``.
-    components : tuple of Component
-        The pattern, in order.
-    strategies : tuple of (str, Strategy)
-        By variable; empty if the query names none, which means skip_till_any_match.
-    equal : tuple of str
-        The attributes of the tests ``[attr]``.
-    constants : tuple of (str, Literal)
-        The tests ``[attr = literal]``.
-    conditions : tuple of Tree
-        The conditions of WHERE, all of which must hold.
-    window : int or None, milliseconds
-        The longest time from the first to the last event, inclusive.
-    having : Tree or None
-        The condition that filters matches.
-    columns : tuple of Column or None
-        RETURN.
-    source : str or None
-        The name after FROM.
-    shape : Shape or None
-        How the components of a composed pattern may follow one another; None for one after
-        another.
-    most_events : int or None
-        ``WITHIN n EVENTS``: the most events of the partition, of any type, from the first event of
-        a match to its last; then there is no `window`.
-    event : str or None
-        ``RETURN EVENT type(…)``: the type of the events that matches become.
-    before : Query or None
-        The query whose events it reads, before THEN.
-    totals : Totals or None
-        What is totalled in windows, if matches are not listed.
-    most_taken : int or None
-        The most events of a match, if its `window` is `most_events` of events numbered by time.
-    """
-
-    form: Form
-    components: tuple[Component, ...]
+    form: Form  # SEQ or ``;``
+    components: tuple[Component, ...]  # The pattern, in order
+    # By variable; empty if the query names none, which means skip_till_any_match.
     strategies: tuple[tuple[str, Strategy], ...] = ()
-    equal: tuple[str, ...] = ()
-    constants: tuple[tuple[str, Literal], ...] = ()
-    conditions: tuple[Tree, ...] = ()
-    window: int | None = None
-    having: Tree | None = None
-    columns: tuple[Column, ...] | None = None
-    source: str | None = None
+    equal: tuple[str, ...] = ()  # The attributes of the tests ``[attr]``
+    constants: tuple[tuple[str, Literal], ...] = ()  # The tests ``[attr = literal]``
+    conditions: tuple[Tree, ...] = ()  # The conditions of WHERE, all of which must hold
+    window: int | None = None  # The longest time from the first to the last event, inclusive
+    having: Tree | None = None  # The condition that filters matches
+    columns: tuple[Column, ...] | None = None  # RETURN
+    source: str | None = None  # The name after FROM
+    # How the components of a composed pattern may follow one another; None for one after another.
     shape: Shape | None = None
+    # ``WITHIN n EVENTS``: the most events of the partition, of any type, from the first event of a
+    # match to its last; then there is no `window`.
     most_events: int | None = None
+    # ``RETURN EVENT type(…)``: the type of the events that matches become.
     event: str | None = None
-    before: Query | None = None
-    totals: Totals | None = None
+    before: Query | None = None  # The query whose events it reads, before THEN
+    totals: Totals | None = None  # What is totalled in windows, if matches are not listed
+    # The most events of a match, if its `window` is `most_events` of events numbered by time.
     most_taken: int | None = None
 
     @property
@@ -235,14 +383,7 @@ class Query:
         return self.form is Form.SEQ and (self.shape is not None or any(counted))
 
     def words(self) -> list[Word]:
-        """
-        Return the sequences of components that the pattern stands for; see ``shapes.py``.
-
-        Raises
-        ------
-        TooManyWordsError
-            If there are more than :data:`MOST_WORDS`.
-        """
+        """Return the sequences of components that the pattern stands for."""
         if self.shape is None:
             return [tuple(part.variable for part in self.components)]
         negated = frozenset(part.variable for part in self.components if part.negated)

@@ -11,14 +11,12 @@ import attrs
 
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.sase.analysed import AnalysedQuery
+from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.drawn import query_diagram
 from pyflinkcep.sase.model import Query, Strategy
 from pyflinkcep.sase.parser import parsed, parsed_columns, parsed_condition
 from pyflinkcep.sase.text import query_text
 from pyflinkcep.show import Diagram
-
-__all__ = ["SaseQuery", "elements", "parse", "seq"]
 
 
 @attrs.frozen(repr=False)

@@ -10,13 +10,10 @@ import attrs
 
 from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes, event_value
 from pyflinkcep.expressions.sql_types import SqlType, aggregate_type
-from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Tree
+from pyflinkcep.expressions.tree import ALL, Aggregate, Column, Leaf, Tree
 from pyflinkcep.expressions.values import Function, TimeText, Typed, aggregated, function_of
-from pyflinkcep.sase.computed import is_computed
+from pyflinkcep.sase.computed import FIRST, LAST, is_computed
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.tree import ALL, FIRST, LAST
-
-__all__ = ["Returns"]
 
 Match = Mapping[str, Sequence[Any]]
 """Variable to events, oldest first."""
@@ -24,22 +21,11 @@ Match = Mapping[str, Sequence[Any]]
 
 @attrs.frozen
 class Returns:
-    """
-    The output of a query's matches.
+    """The output of a query's matches."""
 
-    Attributes
-    ----------
-    query : Query
-        The query.
-    attribute_of : callable
-        Returns an attribute of an event.
-    types : RowTypes
-        The types of attributes, as far as they are known.
-    """
-
-    query: Query
-    attribute_of: Callable[[Any, str], Any]
-    types: RowTypes = UNTYPED
+    query: Query  # The query
+    attribute_of: Callable[[Any, str], Any]  # Returns an attribute of an event
+    types: RowTypes = UNTYPED  # The types of attributes, as far as they are known
     _functions: dict[Tree, Function] = attrs.field(factory=dict, init=False, eq=False, repr=False)
     _computed: dict[str, Typed] = attrs.field(factory=dict, init=False, eq=False, repr=False)
 

@@ -10,27 +10,23 @@ import attrs
 from pyflinkcep.expressions.text import quoted_name, shown, written_name
 from pyflinkcep.expressions.tree import Operation, Tree
 from pyflinkcep.sase.model import (
+    AnyOrder,
+    Choice,
     Column,
     Component,
     Form,
-    Query,
-    Strategy,
-    Totals,
-    default_variable,
-)
-from pyflinkcep.sase.shapes import (
-    AnyOrder,
-    Choice,
     One,
     Optional,
+    Query,
     Repeated,
     Sequence,
     Shape,
+    Strategy,
+    Totals,
+    default_variable,
     ones,
 )
 from pyflinkcep.sase.tokens import KEYWORDS, text_literal
-
-__all__ = ["query_text", "stored_text", "together"]
 
 _UNITS = (("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1000))
 

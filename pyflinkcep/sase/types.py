@@ -11,40 +11,16 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.program_layout import ProgramLayout
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import Column, Leaf, Literal, Operation, Tree, parts
-from pyflinkcep.sase.computed import column_sql, is_computed
+from pyflinkcep.sase.computed import column_sql, is_computed, references
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.parts import constant_tests, part_of
+from pyflinkcep.sase.placement import constant_tests, part_of
 from pyflinkcep.sase.text import query_text
-from pyflinkcep.sase.tree import references
-
-__all__ = ["check_types", "copied_attributes", "one_line", "output_attributes", "output_types"]
 
 
 def check_types(
     query: Query, kinds: Mapping[str, Kind], *, has_events: bool = True
 ) -> dict[str, Kind]:
-    """
-    Refuse a query that compares or computes with values of incompatible types.
-
-    Returns
-    -------
-    dict of str to Kind
-        Casts of attributes that WHERE computes with: of times, to the session's clock.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    kinds : mapping of str to Kind
-        The types of its attributes; others are NULL, or of types that are only copied.
-    has_events : bool
-        Whether there are events, from which the types are known.
-
-    Raises
-    ------
-    InputError
-        If types are incompatible; the message says where.
-    """
+    """Refuse a query that compares or computes with values of incompatible types."""
     sql = {column_sql(name): kind for name, kind in kinds.items()}
     for value in _conditions_alone(query):
         kind = sql.get(str(value.over.sql))

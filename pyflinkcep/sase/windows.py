@@ -6,12 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from pyflinkcep.expressions.text import written_name
-from pyflinkcep.sase.cursor import Cursor
 from pyflinkcep.sase.model import Component, Totals
-from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER, Token
+from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, NUMBER, Cursor, Token
 from pyflinkcep.time import UNITS_MS
-
-__all__ = ["MOST_WINDOWS", "TOTALS", "read_aggregates", "read_totals", "read_within"]
 
 MOST_WINDOWS = 1440
 """In how many windows an event may be, each with a copy of it: those of a day by minutes."""

@@ -10,8 +10,6 @@ import attrs
 from pyflinkcep.show.model import Edge, Graph, Node
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 
-__all__ = ["automaton_svg"]
-
 _MARGIN, _HEAD, _LINE, _GAP = 22.0, 28.0, 17.0, 18.0
 _WIDEST, _CHARACTERS = 460.0, 44
 _LANE = 13.0
@@ -45,18 +43,7 @@ class _Card:
 
 
 def automaton_svg(graph: Graph, notes: Sequence[str], title: str) -> str:
-    """
-    Return an automaton as SVG.
-
-    Parameters
-    ----------
-    graph : Graph
-        The states, and edges of the kinds take, ignore and proceed.
-    notes : sequence of str
-        What holds for the whole pattern.
-    title : str
-        The pattern on one line, for those who cannot see it.
-    """
+    """Return an automaton as SVG."""
     cards = _cards(graph)
     width = max(_card_width(card) for card in cards.values())
     y = _MARGIN

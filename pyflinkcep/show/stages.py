@@ -10,8 +10,6 @@ import attrs
 from pyflinkcep.show.model import Box, Choice, Frame, Link, Part, Row
 from pyflinkcep.show.svg import Drawing, clean, text_width, wrapped
 
-__all__ = ["stages_svg"]
-
 _WIDEST = 1040.0
 _MARGIN = 22.0
 _SPINE = 16.0
@@ -39,18 +37,7 @@ class _Block:
 
 
 def stages_svg(row: Row, notes: Sequence[str], title: str) -> str:
-    """
-    Return a row of stages as SVG.
-
-    Parameters
-    ----------
-    row : Row
-        The stages.
-    notes : sequence of str
-        What holds for the whole pattern, below it.
-    title : str
-        The pattern on one line, for those who cannot see it.
-    """
+    """Return a row of stages as SVG."""
     block = _of_row(row, _WIDEST, ends=True)
     lines = [line for note in (*row.notes, *notes) for line in wrapped(note, 110)]
     width = max([block.width, *(text_width(line, 12.5) for line in lines)]) + 2 * _MARGIN

@@ -10,8 +10,6 @@ from html import escape
 
 import attrs
 
-__all__ = ["Drawing", "clean", "text_width", "wrapped"]
-
 _COLOURS = {
     "paper": ("#ffffff", "#0d1117"),
     "ink": ("#1f2328", "#e6edf3"),
@@ -67,18 +65,7 @@ def text_width(text: str, size: float, *, mono: bool = False, bold: bool = False
 
 
 def wrapped(text: str, width: int, most: int = 0) -> list[str]:
-    """
-    Return text as lines of at most `width` characters, a wide character counting twice.
-
-    Parameters
-    ----------
-    text : str
-        The text.
-    width : int
-        The most characters of a line.
-    most : int, optional
-        The most lines; what is left out is shown as ``…``.
-    """
+    """Return text as lines of at most `width` characters, a wide character counting twice."""
     if any(unicodedata.east_asian_width(c) in "WF" for c in text):
         width = max(width // 2, 1)
     lines = textwrap.wrap(clean(text), width, break_long_words=True) or [""]
@@ -94,16 +81,9 @@ def _number(value: float) -> str:
 
 @attrs.define(eq=False)
 class Drawing:
-    """
-    Elements of a picture; every text in it is escaped.
+    """Elements of a picture; every text in it is escaped."""
 
-    Attributes
-    ----------
-    elements : list of str
-        The elements so far.
-    """
-
-    elements: list[str] = attrs.field(factory=list)
+    elements: list[str] = attrs.field(factory=list)  # The elements so far
 
     def rect(
         self,

@@ -13,11 +13,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pyflinkcep.spark.cep import CEP
-    from pyflinkcep.spark.cep_dataframe import CepDataFrame
+    from pyflinkcep.spark.cep import CEP, keyBy
+    from pyflinkcep.spark.cep_dataframe import CepDataFrame, cepError
     from pyflinkcep.spark.compressed import CompressedStream
-    from pyflinkcep.spark.failures import cepError
-    from pyflinkcep.spark.key_by import keyBy
     from pyflinkcep.spark.pattern_stream import PatternStream
     from pyflinkcep.spark.plan.source import KeyedDataFrame
     from pyflinkcep.spark.progress import Progress
@@ -45,8 +43,8 @@ _MODULES = {
     "PatternStream": "pattern_stream",
     "Progress": "progress",
     "QueryStream": "query_stream",
-    "cepError": "failures",
-    "keyBy": "key_by",
+    "cepError": "cep_dataframe",
+    "keyBy": "cep",
     "matchRecognize": "recognize",
 }
 
@@ -58,6 +56,6 @@ _FOR_TABLES_TOO = frozenset({"matchRecognize"})
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         if name not in _FOR_TABLES_TOO or "pyspark" in sys.modules:
-            import_module("pyflinkcep.spark.plan.interpreter").prepare_sessions()
+            import_module("pyflinkcep.spark.plan.engine").prepare_sessions()
         return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,26 +3,249 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
+from types import FrameType
 from typing import Any, Self
 
 import attrs
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType, TimestampType
 
-from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep import errors
+from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.functions import OutputTag, check_tag
 from pyflinkcep.matching.columns import quoted
+from pyflinkcep.spark.arrow.internals import CallSite, spark_context
 from pyflinkcep.spark.arrow.marks import marks
-from pyflinkcep.spark.described import JobName, described
-from pyflinkcep.spark.handed_on import HandedOn
 from pyflinkcep.spark.worker.consumers import MAIN, TAG
+from pyflinkcep.time import to_milliseconds
 
-__all__ = ["CepDataFrame", "Result", "changed"]
+_ERROR = re.compile(
+    r"^\s*pyflinkcep\.errors\.(\w+): (.*?)"
+    r"(?=\n *SQLSTATE: |\n\tat |\n=== Streaming Query|\n\nJVM stacktrace|\Z)",
+    re.DOTALL | re.MULTILINE,
+)
+
+
+def cepError(exception: BaseException) -> CepError | None:
+    """
+    Return the error of this package that an error of Spark is about.
+
+    Parameters
+    ----------
+    exception : Exception
+        What Spark raised: a ``PythonException`` of an action, or the ``StreamingQueryException`` of
+        ``query.awaitTermination()`` and ``query.exception()``.
+
+    Returns
+    -------
+    CepError or None
+        The error as it was on the worker, of its own class, with message and hint; None if the
+        error has another cause.
+
+    Examples
+    --------
+    >>> text = '''[STREAM_FAILED] Query [id = 7] terminated with exception: Traceback
+    ...   File "unpack.py", line 57, in run
+    ... pyflinkcep.errors.InputError: no column 'prise'
+    ...
+    ... Hint: did you mean 'price'?
+    ...  SQLSTATE: 39000
+    ... === Streaming Query ==='''
+    >>> error = cepError(RuntimeError(text))
+    >>> type(error).__name__, error.message, error.hint
+    ('InputError', "no column 'prise'", "did you mean 'price'?")
+    """
+    if isinstance(exception, CepError):
+        return exception
+    found = list(_ERROR.finditer(str(exception)))
+    if not found:
+        return None
+    name, text = found[-1].groups()
+    kind = getattr(errors, name, CepError)
+    message, _, hint = text.rstrip().partition("\n\nHint: ")
+    error: CepError = kind(message, hint or None)
+    return error
+
+
+@contextmanager
+def raised_plainly() -> Iterator[None]:
+    """Raise this package's error in place of Spark's within a ``with``."""
+    try:
+        yield
+    except PySparkException as cause:
+        error = cepError(cause)
+        if error is None:
+            raise
+        raise error from None  # Spark's text is in __context__
+
+
+_ACTIONS = (
+    "approxQuantile", "checkpoint", "collect", "corr", "count", "cov", "crosstab", "first",
+    "foreach", "foreachPartition", "freqItems", "head", "isEmpty", "localCheckpoint", "show",
+    "tail", "take", "toArrow", "toLocalIterator", "toPandas",
+)  # fmt: skip
+"""The methods of a DataFrame that start jobs."""
+_WRITES = (
+    "append", "create", "createOrReplace", "csv", "insertInto", "jdbc", "json", "orc", "overwrite",
+    "overwritePartitions", "parquet", "replace", "save", "saveAsTable", "text", "xml",
+)  # fmt: skip
+"""The methods of a writer that start jobs."""
+
+
+@attrs.frozen(eq=False)
+class JobName:
+    """
+    The name of a result's jobs.
+
+    Attributes
+    ----------
+    description : str
+        The text in Spark's UI.
+    session : SparkSession
+        Where the jobs run.
+    """
+
+    description: str
+    session: SparkSession
+
+    @contextmanager
+    def told(self, action: str) -> Iterator[None]:
+        """Set the description while an action runs, and raise this package's errors as such."""
+        with raised_plainly(), self._set(action):
+            yield
+
+    @contextmanager
+    def _set(self, action: str) -> Iterator[None]:
+        """Set the description; does nothing over Spark Connect."""
+        context = spark_context(self.session)
+        if context is None:
+            yield
+            return
+        before = context.getLocalProperty("spark.job.description")
+        context.setLocalProperty("spark.job.description", self.description)
+        try:
+            with CallSite(context, f"{action} at {_users_line()}"):
+                yield
+        finally:
+            context.setLocalProperty("spark.job.description", before)
+
+
+def _users_line() -> str:
+    """Return the calling line outside this package; PySpark would name this file."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_between(str(frame.f_globals.get("__name__", ""))):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
+
+
+def _is_between(module: str) -> bool:
+    return module == "contextlib" or module.split(".", 1)[0] in ("pyflinkcep", "pyspark")
+
+
+def described(made: type[Any], kind: type[Any], job_name: Callable[[Any], JobName]) -> type[Any]:
+    """
+    Return a subclass of DataFrame whose actions and writers set the job description.
+
+    Parameters
+    ----------
+    made : type
+        The subclass, which gets the methods.
+    kind : type
+        The class whose methods they call.
+    job_name : callable
+        Returns the name of the jobs of an object of the class.
+    """
+    for name in _ACTIONS:
+        if hasattr(kind, name):
+            setattr(made, name, _telling(getattr(kind, name), job_name))
+
+    def write(self: Any) -> DataFrameWriter:
+        writer: DataFrameWriter = _telling_writer(kind.write.fget(self), job_name(self))
+        return writer
+
+    def writeTo(self: Any, table: str) -> DataFrameWriterV2:
+        writer: DataFrameWriterV2 = _telling_writer(kind.writeTo(self, table), job_name(self))
+        return writer
+
+    made.write = property(write, doc=kind.write.__doc__)
+    made.writeTo = functools.wraps(kind.writeTo)(writeTo)
+    return made
+
+
+def _telling(action: Callable[..., Any], job_name: Callable[[Any], JobName]) -> Any:
+    @functools.wraps(action)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        with job_name(self).told(action.__name__):
+            return action(self, *args, **kwargs)
+
+    return run
+
+
+def _telling_writer(writer: Any, name: JobName) -> Any:
+    """Return the writer as one of a subclass of its class."""
+    kind: Any = type(writer)
+    writer.__class__ = _writer_class(kind)
+    writer._pyflinkcep_job_name = name
+    return writer
+
+
+@functools.cache
+def _writer_class(kind: Any) -> Any:
+    methods = {
+        name: _telling(getattr(kind, name), lambda writer: writer._pyflinkcep_job_name)
+        for name in _WRITES
+        if hasattr(kind, name)
+    }
+    return type(kind.__name__, (kind,), {"__module__": kind.__module__, **methods})
+
+
+@attrs.frozen(eq=False)
+class HandedOn:
+    """
+    The watermark that a stream's result hands on with its rows.
+
+    Attributes
+    ----------
+    behind : callable
+        Returns the job, with all outputs, for a watermark that is some milliseconds further behind.
+    delay_ms : int, milliseconds
+        The delay of the watermark.
+    held_ms : int or None, milliseconds
+        How far behind the watermark the events of a row can be; None if there is no bound.
+    lags : mapping of str to int or None, milliseconds
+        The columns of which that is known better.
+    event_time : str or None
+        The column of the main output that carries the watermark.
+    behind_ms : int, milliseconds
+        How far the watermark was put behind for it.
+    is_guarded : bool
+        Whether events too far ahead, which Spark's watermark follows, are left out: then it must
+        not be handed on.
+    """
+
+    behind: Callable[[int], DataFrame]
+    delay_ms: int
+    held_ms: int | None
+    lags: Mapping[str, int | None] = attrs.field(factory=dict)
+    event_time: str | None = None
+    behind_ms: int = 0
+    is_guarded: bool = False
+
+    def lag(self, column: str, given: timedelta | None) -> int | None:
+        """Return how far behind the watermark a column can be; None if there is no bound."""
+        if given is not None:
+            return to_milliseconds(given, "withEventTime")
+        return self.lags.get(column, self.held_ms)
 
 
 @attrs.frozen(eq=False, kw_only=True)

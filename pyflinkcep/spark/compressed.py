@@ -23,27 +23,33 @@ from pyspark.sql.types import (
 
 from pyflinkcep.engines.compressed.matches import (
     COUNT,
+    WINDOW_END,
+    WINDOW_START,
     Measured,
+    TimeWindows,
     check_measure,
     check_names,
     read_measure,
 )
-from pyflinkcep.engines.compressed.windows import WINDOW_END, WINDOW_START, TimeWindows
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
-from pyflinkcep.spark.matching.ending_rows import COUNT_TEXT, EndingRows, PackedRows, TotalRows
-from pyflinkcep.spark.matching.window_rows import WindowRows
-from pyflinkcep.spark.plan.kinds import common_kind
-from pyflinkcep.spark.plan.outputs import MATCH_TIME, match_schema
+from pyflinkcep.spark.plan.analysis import common_kind
+from pyflinkcep.spark.plan.outputs import match_schema
 from pyflinkcep.spark.plan.patterns.compressed import CompressedPattern
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.results import stream_result
 from pyflinkcep.spark.worker.consumers import MAIN
-
-__all__ = ["CompressedStream"]
+from pyflinkcep.spark.worker.endings import (
+    COUNT_TEXT,
+    EndingRows,
+    PackedRows,
+    TotalRows,
+    WindowRows,
+)
 
 _COUNT = StructField(COUNT, DecimalType(38, 0))
 _NODE = StructType(

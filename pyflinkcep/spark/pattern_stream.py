@@ -16,17 +16,16 @@ from pyflinkcep.adapters import (
 from pyflinkcep.engines.choice import EVENT_LISTS
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.engines.flink.operator.limit import compressed_with_limit
+from pyflinkcep.engines.flink.operator.cep_operator import compressed_with_limit
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
+from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.matching.order import TieOrder
-from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
-from pyflinkcep.spark.funnel import CountedMatches
-from pyflinkcep.spark.plan.arguments import check_bounded
-from pyflinkcep.spark.plan.calls import (
+from pyflinkcep.spark.diagnostics import CountedMatches
+from pyflinkcep.spark.plan.arguments import (
     FlatSelect,
     FlatTimeout,
     Process,
@@ -34,6 +33,7 @@ from pyflinkcep.spark.plan.calls import (
     Select,
     SelectCall,
     Timeout,
+    check_bounded,
     with_signature,
 )
 from pyflinkcep.spark.plan.job import Job
@@ -41,14 +41,11 @@ from pyflinkcep.spark.plan.outputs import (
     match_rows,
 )
 from pyflinkcep.spark.plan.patterns.compressed import CompressedPattern
-from pyflinkcep.spark.plan.patterns.evaluation import PatternEvaluation
 from pyflinkcep.spark.plan.patterns.explanation import explanation
-from pyflinkcep.spark.plan.patterns.job import PatternJob
+from pyflinkcep.spark.plan.patterns.job import PatternEvaluation, PatternJob
 from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource, time_name
-from pyflinkcep.spark.shown import stream_facts
-
-__all__ = ["PatternStream"]
+from pyflinkcep.spark.results import stream_facts
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)

@@ -11,10 +11,8 @@ import threading
 from collections.abc import Callable
 
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.spark.plan.progress import told_to
+from pyflinkcep.spark.plan.job import told_to
 from pyflinkcep.spark.worker.progress import SoFar, read_so_far
-
-__all__ = ["Progress"]
 
 
 class Progress:

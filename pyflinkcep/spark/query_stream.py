@@ -12,29 +12,28 @@ from pyflinkcep.adapters import as_process_function, flat_select_adapter, select
 from pyflinkcep.engines.choice import AUTO, AUTOMATON, EVENT_LISTS, Evaluation, chosen
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import (
+    InvalidArgumentError,
+    LongDecimalWarning,
+    NotSupportedError,
+    already_said,
+)
 from pyflinkcep.functions import PatternProcessFunction, TimedOutPartialMatchHandler
-from pyflinkcep.sase.analysed import AnalysedQuery
+from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query, Totals
 from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, changed
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
-from pyflinkcep.spark.plan.calls import FlatSelect, Process, Schema, Select
+from pyflinkcep.spark.plan.arguments import FlatSelect, Process, Schema, Select
 from pyflinkcep.spark.plan.outputs import match_rows
-from pyflinkcep.spark.plan.queries.analysis import analyses, first_events
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery, how_compressed, refuse_totals
-from pyflinkcep.spark.plan.queries.explanation import query_explanation
-from pyflinkcep.spark.plan.queries.job import QueryJob, query_keys
-from pyflinkcep.spark.plan.queries.kinds import attribute_kinds
+from pyflinkcep.spark.plan.queries.explanation import analyses, first_events, query_explanation
+from pyflinkcep.spark.plan.queries.job import QueryJob, attribute_kinds, query_keys
 from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.spark.plan.source import time_name
-from pyflinkcep.spark.shown import stream_facts
-from pyflinkcep.spark.side_outputs import SideOutputs
+from pyflinkcep.spark.results import SideOutputs, stream_facts
 from pyflinkcep.trace.why import WhyNot
-from pyflinkcep.warned import LongDecimalWarning, already_said
-
-__all__ = ["QueryStream"]
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)

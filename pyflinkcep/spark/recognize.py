@@ -8,18 +8,22 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeGuard, cast, overload
 
-from pyflinkcep.choices import Dialect, OnPatternChange, OnTooManyPartialMatches
-from pyflinkcep.errors import InvalidArgumentError, suggesting
+from pyflinkcep.errors import (
+    Dialect,
+    InvalidArgumentError,
+    OnPatternChange,
+    OnTooManyPartialMatches,
+    suggesting,
+)
 from pyflinkcep.tables import recognize
 from pyflinkcep.tables.events import Table
-from pyflinkcep.tables.output_table import OutputTable
+from pyflinkcep.tables.matches import OutputTable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from pyflinkcep.spark.cep_dataframe import CepDataFrame
 
-__all__ = ["matchRecognize"]
 
 _OF_JOBS = (128, "fail", None, None, None)
 """The settings that tables in memory do not have, as they are by default."""
@@ -100,7 +104,7 @@ def matchRecognize(
     ['user', 'at']
     """
     if _is_of_spark(df):
-        from pyflinkcep.spark.plan.interpreter import prepare_sessions
+        from pyflinkcep.spark.plan.engine import prepare_sessions
         from pyflinkcep.spark.plan.settings import StreamSettings
         from pyflinkcep.spark.statements import SqlOptions, run_clause
 

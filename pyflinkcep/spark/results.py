@@ -3,22 +3,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Protocol, Self
 
-from pyspark.sql import DataFrame
+import attrs
+from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result
-from pyflinkcep.spark.handed_on import HandedOn
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
+from pyflinkcep.matching.results import MATCH_TIME
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
+from pyflinkcep.spark.plan.arguments import Schema
 from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.outputs import MATCH_TIME, STAGE_TIME, tagged_events
+from pyflinkcep.spark.plan.outputs import STAGE_TIME, add_output, output_schemas, tagged_events
+from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.stream import StreamJob
-from pyflinkcep.spark.worker.consumers import ColumnConsumer, Consumer
-from pyflinkcep.spark.worker.reached import ReachedConsumer
-from pyflinkcep.spark.worker.unpack import NULLS
+from pyflinkcep.spark.worker.consumers import (
+    ColumnConsumer,
+    Consumer,
+    FunctionConsumer,
+    ReachedConsumer,
+)
+from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS
 
-__all__ = ["AnalysedJob", "result_of", "stream_result"]
+
+def stream_facts(
+    pattern: str, events: DataFrame, keys: Sequence[str | Column], time: str
+) -> dict[str, str]:
+    """Return what to show, by name; what is unknown is empty."""
+    columns = ", ".join(f"{name}: {type_}" for name, type_ in events.dtypes)
+    return {
+        "pattern": pattern,
+        "input": f"{'stream' if events.isStreaming else 'bounded'} [{columns}]",
+        "key": ", ".join(map(str, keys)),
+        "time": time,
+    }
+
+
+def shown(title: str, facts: Mapping[str, str]) -> str:
+    """Return the facts on one line."""
+    return f"{title}({', '.join(f'{name}: {fact}' for name, fact in facts.items() if fact)})"
+
+
+def shown_in_notebook(title: str, facts: Mapping[str, str]) -> str:
+    """Return the facts as a table in HTML, and what to call next."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>"
+        f"<code>{escape(fact) or '–'}</code></td></tr>"
+        for name, fact in facts.items()
+    )
+    return (
+        f"<table><caption>{title}</caption>{rows}</table>"
+        "<p>Nothing has run: <code>.toDF()</code>, <code>.select(function, schema)</code> or "
+        "<code>.process(function, schema)</code> return the matches, <code>.explain()</code> says "
+        "how they are found.</p>"
+    )
 
 
 class AnalysedJob(Protocol):
@@ -103,3 +144,139 @@ def stream_result(
     if time is None or held_back.time_ms != 0 or handed_on.is_guarded:
         return result
     return result.withEventTime(time)
+
+
+@attrs.frozen(eq=False, kw_only=True, repr=False)
+class SideOutputs:
+    """What :class:`PatternStream` and :class:`QueryStream` share; immutable like these."""
+
+    _late_tag: OutputTag | None = None
+    _ahead_tag: OutputTag | None = None
+    _null_tag: OutputTag | None = None
+    _settings: StreamSettings = attrs.field(factory=StreamSettings)
+
+    def sideOutputLateData(self, lateDataOutputTag: OutputTag) -> Self:
+        """
+        Send late events to a side output instead of dropping them.
+
+        A bounded DataFrame has no late events: the side output is empty there.
+
+        Parameters
+        ----------
+        lateDataOutputTag : OutputTag
+            The tag; its rows are the events themselves, so it needs no schema.
+
+        Examples
+        --------
+        >>> late = OutputTag("late")
+        >>> result = CEP.pattern(keyBy(stream, "user"), pattern).sideOutputLateData(late).toDF()
+        >>> result.outputs
+        ['main', 'late']
+        """
+        check_tag(lateDataOutputTag)
+        return attrs.evolve(self, late_tag=lateDataOutputTag)
+
+    def sideOutputAheadData(self, aheadDataOutputTag: OutputTag) -> Self:
+        """
+        Send events too far ahead of the others, by ``maxAhead``, to a side output.
+
+        Without it they are dropped and counted. The side output of a bounded DataFrame is empty.
+
+        Parameters
+        ----------
+        aheadDataOutputTag : OutputTag
+            The tag; its rows are the events themselves, so it needs no schema.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If ``CEP.pattern`` was not given ``maxAhead``.
+
+        Examples
+        --------
+        >>> ahead = OutputTag("ahead")
+        >>> careful = CEP.pattern(keyBy(stream, "user"), pattern, maxAhead="1 hour")
+        >>> careful.sideOutputAheadData(ahead).toDF().outputs
+        ['main', 'ahead']
+        """
+        check_tag(aheadDataOutputTag)
+        self._settings.check_ahead_output()
+        return attrs.evolve(self, ahead_tag=aheadDataOutputTag)
+
+    def sideOutputNullData(self, nullDataOutputTag: OutputTag) -> Self:
+        """
+        Send events that ``onNullKey="drop"`` drops to a side output, which needs no schema.
+
+        Parameters
+        ----------
+        nullDataOutputTag : OutputTag
+            The tag; its rows are the events themselves.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If ``CEP.pattern`` was not given ``onNullKey="drop"``.
+
+        Examples
+        --------
+        >>> bad = OutputTag("bad")
+        >>> kept = CEP.pattern(keyBy(events, "user"), pattern, onNullKey="drop").inEventTime("ts")
+        >>> kept.sideOutputNullData(bad).toDF().outputs
+        ['main', 'bad']
+        """
+        check_tag(nullDataOutputTag)
+        self._settings.check_null_output()
+        return attrs.evolve(self, null_tag=nullDataOutputTag)
+
+    def _add_sides(self, schemas: dict[str, StructType], events: StructType) -> dict[str, str]:
+        """Add the outputs for events left out; return them by their columns in a stream's job."""
+        tags = {LATE: self._late_tag, AHEAD: self._ahead_tag, NULLS: self._null_tag}
+        sides = {side: tag.name for side, tag in tags.items() if tag is not None}
+        for output in sides.values():
+            add_output(schemas, output, events)
+        return sides
+
+    def _result(self, analysed: AnalysedJob, consumer: Consumer) -> CepDataFrame:
+        """Plan a job whose matches become rows as a consumer says."""
+        events = analysed.job.given.schema
+        return result_of(analysed, consumer, self._add_sides(consumer.schemas, events))
+
+    def _applied(
+        self, analysed: AnalysedJob, function: PatternProcessFunction, schema: Schema
+    ) -> CepDataFrame:
+        """Plan a job whose matches a function turns into rows."""
+        keys = {key.name: key.column for key in analysed.job.source.keys}
+        consumer = FunctionConsumer(function, output_schemas(function, schema), keys)
+        return self._result(analysed, consumer)
+
+    def __repr__(self) -> str:
+        return shown(type(self).__name__, self._facts())
+
+    def _repr_html_(self) -> str:
+        return shown_in_notebook(type(self).__name__, self._facts())
+
+    def _facts(self) -> dict[str, str]:
+        """Return what users are shown of it, by name."""
+        raise NotImplementedError
+
+    def _wants_all(self, events: DataFrame) -> str:
+        """Return the method that asks for events in full, if any does."""
+        tags = {"sideOutputLateData": self._late_tag, "sideOutputAheadData": self._ahead_tag}
+        asked = [f"{name}()" for name, tag in tags.items() if tag is not None]
+        return asked[0] if events.isStreaming and asked else ""
+
+    def _refuse_sides(self, what: str) -> None:
+        """Refuse side outputs beside what has only one output."""
+        tags = {
+            "sideOutputLateData": self._late_tag,
+            "sideOutputAheadData": self._ahead_tag,
+            "sideOutputNullData": self._null_tag,
+        }
+        for method, tag in tags.items():
+            if tag is not None:
+                raise NotSupportedError(
+                    f"{what} cannot be combined with {method}(), whose events would not be in its "
+                    "result",
+                    f"leave {method}() out: the progress of a stream counts these events; or take "
+                    "them from toDF() of the same pattern or query without RETURN",
+                )

@@ -15,29 +15,30 @@ from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.match_recognize.checks import check_clause, check_columns
 from pyflinkcep.match_recognize.names import Names, spelled_alike
-from pyflinkcep.match_recognize.parameters import with_parameters
 from pyflinkcep.match_recognize.parser import parse_clause
-from pyflinkcep.match_recognize.statement import VIEW, Statement, Use, view_tokens
+from pyflinkcep.match_recognize.statement import (
+    VIEW,
+    Statement,
+    Use,
+    view_tokens,
+    with_parameters,
+    without_unused,
+)
 from pyflinkcep.match_recognize.tokens import Source, tokenize, with_names
 from pyflinkcep.match_recognize.tree import Clause, Text
-from pyflinkcep.match_recognize.with_queries import without_unused
 from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.arrow.marks import is_of_matches
-from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result
-from pyflinkcep.spark.handed_on import HandedOn
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
 from pyflinkcep.spark.plan.analysis import first_line, has_quoted_names, is_case_sensitive
 from pyflinkcep.spark.plan.arguments import check_session, check_text
 from pyflinkcep.spark.plan.clauses.flink_job import FlinkJob
-from pyflinkcep.spark.plan.clauses.matched import Matched
 from pyflinkcep.spark.plan.clauses.measures import argument_types
-from pyflinkcep.spark.plan.clauses.run_sql import check_kind, hint_for, run_sql
+from pyflinkcep.spark.plan.clauses.run_sql import Matched, check_kind, hint_for, run_sql
 from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.pipelines import check_analysable, check_not_in_query_function
 from pyflinkcep.spark.plan.portable.sql import sql_columns
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
-
-__all__ = ["SqlOptions", "run_clause", "run_statement"]
 
 
 @attrs.frozen
@@ -241,20 +242,7 @@ def _result(
     text: str,
     over: Callable[[DataFrame], DataFrame] = lambda output: output,
 ) -> CepDataFrame:
-    """
-    Return the result of a statement.
-
-    Parameters
-    ----------
-    main : DataFrame
-        Its rows.
-    matched : Matched
-        The last clause in it.
-    text : str
-        The statement.
-    over : callable
-        Returns its rows for another output of the clause.
-    """
+    """Return the result of a statement."""
     job, stream = matched.clause.job, matched.stream
     explained = partial(matched.clause.explained, text)
     whole = attrs.evolve(Result.of(main, job.name), explanation=explained)

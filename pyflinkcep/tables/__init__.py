@@ -7,8 +7,7 @@ Matches on events in memory: tables of Arrow, pandas and polars, files of Parque
 
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.match import match
-from pyflinkcep.tables.matches import Matches, Timeout
-from pyflinkcep.tables.output_table import OutputTable
+from pyflinkcep.tables.matches import Matches, OutputTable, Timeout
 from pyflinkcep.tables.recognize import matchRecognize
 from pyflinkcep.tables.sase import matchSase
 

@@ -18,24 +18,21 @@ from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.evaluator import event_condition
 from pyflinkcep.expressions.event_arrays import Program
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.matching.bounded import Portion, matched
-from pyflinkcep.matching.choice import make_matcher
 from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.layout import taking_stages
+from pyflinkcep.matching.matcher import Portion, make_matcher, matched
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
-from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.order import Field, Keys, Rows, Times, ordered, with_ties
+from pyflinkcep.tables.records import FieldSource, TableStore
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.sql import Evaluated, evaluated_by, over_stages
-from pyflinkcep.tables.sql_columns import SqlColumns
-from pyflinkcep.tables.stored import FieldSource, TableStore
-
-__all__ = ["ColumnMatch"]
+from pyflinkcep.tables.typed_columns import SqlColumns
 
 _PORTION = 1 << 20
 _TIES = 1 << 12
@@ -43,43 +40,18 @@ _TIES = 1 << 12
 
 @attrs.frozen(eq=False)
 class ColumnMatch:
-    """
-    A pattern on a table.
+    """A pattern on a table."""
 
-    Attributes
-    ----------
-    pattern : Pattern
-        The pattern.
-    nfa : NFA
-        The compiled pattern.
-    table : pyarrow.Table
-        The events.
-    times : Times
-        Their times.
-    keys : Keys
-        Their keys.
-    order : array of int32 or None
-        Their rows in the order of matching; None if they are in order.
-    firsts : array of int64
-        Where keys begin in that order.
-    answers : array or None
-        For each event the bits of the conditions that hold.
-    expressions : CompiledExpressions or None
-        The SQL over stages.
-    fields : sequence of FieldSource
-        What it needs of events.
-    """
-
-    pattern: Pattern
-    nfa: NFA
-    table: pa.Table
-    times: Times
-    keys: Keys
-    order: Rows | None
-    firsts: Ints
-    answers: np.ndarray[Any, Any] | None
-    expressions: CompiledExpressions | None
-    fields: Sequence[FieldSource]
+    pattern: Pattern  # The pattern
+    nfa: NFA  # The compiled pattern
+    table: pa.Table  # The events
+    times: Times  # Their times
+    keys: Keys  # Their keys
+    order: Rows | None  # Their rows in the order of matching; None if they are in order
+    firsts: Ints  # Where keys begin in that order
+    answers: np.ndarray[Any, Any] | None  # For each event the bits of the conditions that hold
+    expressions: CompiledExpressions | None  # The SQL over stages
+    fields: Sequence[FieldSource]  # What it needs of events
 
     @classmethod
     def of(
@@ -89,21 +61,7 @@ class ColumnMatch:
         timestamp: Field | None,
         key: Field | Sequence[str] | None,
     ) -> ColumnMatch | None:
-        """
-        Analyse a pattern on a table.
-
-        Returns
-        -------
-        ColumnMatch or None
-            None if only Spark can evaluate a condition.
-
-        Raises
-        ------
-        InputError
-            If an event has no usable time or key.
-        ConditionError
-            If SQL names a column that there is not.
-        """
+        """Analyse a pattern on a table."""
         try:
             return cls.analysed(pattern, table, timestamp, key)
         except OnlyByRow:
@@ -118,27 +76,7 @@ class ColumnMatch:
         key: Field | Sequence[str] | None,
         ties: OrderColumns | None = None,
     ) -> ColumnMatch:
-        """
-        Analyse a pattern on a table.
-
-        Parameters
-        ----------
-        pattern : Pattern
-            The pattern.
-        table : pyarrow.Table
-            The events.
-        timestamp, key : str or callable, optional
-            Their time and key.
-        ties : OrderColumns, optional
-            The order of events of one key and millisecond.
-
-        Raises
-        ------
-        OnlyByRow
-            If only Spark can evaluate a condition; the cause says why.
-        CepError
-            If an event has no usable time or key, or SQL names a column that there is not.
-        """
+        """Analyse a pattern on a table."""
         sql = _Conditions(pattern, table)
         nfa = NFACompiler.compile(evaluated_by(pattern, sql.evaluated), timeoutHandling=True)
         expressions, fields = _expressions(nfa, table)

@@ -13,11 +13,10 @@ import attrs
 from pyflinkcep.engines.compressed.matches import Measured, check_measure
 from pyflinkcep.engines.table import EventTable, added_attributes, queried_attributes
 from pyflinkcep.errors import InputError, did_you_mean
-from pyflinkcep.expressions.evaluator import event_function
-from pyflinkcep.expressions.local_match import machine_value
+from pyflinkcep.expressions.evaluator import event_function, machine_value
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.rules import LEAST, MOST
-from pyflinkcep.expressions.typed import TIMES
+from pyflinkcep.expressions.program_layout import TIMES
+from pyflinkcep.expressions.tokens import LEAST, MOST
 from pyflinkcep.sase.computed import computed_for, is_computed
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import check_types, copied_attributes, output_types
@@ -25,8 +24,6 @@ from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.values import exact_times_of, field_getter
 from pyflinkcep.time import plain
-
-__all__ = ["EventObjects", "attribute_of"]
 
 _KINDS: tuple[tuple[type, Kind], ...] = (
     (bool, Kind.BOOLEAN),
@@ -40,21 +37,11 @@ _KINDS: tuple[tuple[type, Kind], ...] = (
 
 @attrs.frozen(eq=False)
 class EventObjects:
-    """
-    The user's events, and their table.
+    """The user's events, and their table."""
 
-    Attributes
-    ----------
-    events : list
-        The events in order of time.
-    table : EventTable
-        The columns that the query reads.
-    kinds : dict of str to Kind
-        The kinds of the attributes in it, and in HAVING and RETURN, as far as they are known.
-    """
-
-    events: list[Any]
-    table: EventTable
+    events: list[Any]  # The events in order of time
+    table: EventTable  # The columns that the query reads
+    # The kinds of the attributes in it, and in HAVING and RETURN, as far as they are known.
     kinds: Mapping[str, Kind]
 
     @classmethod
@@ -65,15 +52,7 @@ class EventObjects:
         type_: str | Callable[[Any], Any],
         query: Query,
     ) -> EventObjects:
-        """
-        Return the table of events.
-
-        Raises
-        ------
-        InputError
-            If an attribute is unknown or holds values of several kinds, values of different kinds
-            are compared or combined, a type is not a string, or a time is invalid.
-        """
+        """Return the table of events."""
         rows = rows_of(events)
         times = list(range(len(rows)))
         if timestamp is not None:
@@ -110,25 +89,11 @@ class EventObjects:
         return {name: [self.events[at] for at in own] for name, own in positions.items()}
 
     def values(self, attribute: str) -> list[Any]:
-        """
-        Return an attribute of all events.
-
-        Raises
-        ------
-        InputError
-            If no event has it.
-        """
+        """Return an attribute of all events."""
         return _column(self.events, attribute)
 
     def measured(self, measure: Measured) -> list[Any] | None:
-        """
-        Return the values over which a measure is; None to count events.
-
-        Raises
-        ------
-        InputError
-            If no event has the attribute, or it is not of a type that the measure takes.
-        """
+        """Return the values over which a measure is; None to count events."""
         if measure.attribute is None:
             return None
         values = _column(self.events, measure.attribute)

@@ -10,8 +10,6 @@ from typing import Any, Protocol
 from pyflinkcep.runtime import no_such_column
 from pyflinkcep.time import MISSING
 
-__all__ = ["Record", "Table", "as_event", "library"]
-
 
 class Record(dict[str, Any]):
     """

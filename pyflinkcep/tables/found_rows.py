@@ -11,44 +11,26 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.matching.output import MATCH_TIME, known_times, stage_column
-from pyflinkcep.matching.pieces import in_one_piece, integers
-from pyflinkcep.matching.results import Found, Result
+from pyflinkcep.matching.columns import in_one_piece, integers
+from pyflinkcep.matching.results import MATCH_TIME, Found, Result, known_times, stage_column
 from pyflinkcep.tables.events import as_event
 from pyflinkcep.tables.matches import Timeout
 from pyflinkcep.tables.order import PER_MS, Times
 from pyflinkcep.tables.records import records
 
-__all__ = ["FoundRows", "match_times"]
-
 
 @attrs.frozen(eq=False)
 class FoundRows:
-    """
-    See :class:`~pyflinkcep.tables.matches.Lookup`.
+    """See :class:`~pyflinkcep.tables.matches.Lookup`."""
 
-    Attributes
-    ----------
-    table : pyarrow.Table
-        The events.
-    found, timed_out : Found
-        The matches and timeouts; handles are rows.
-    stages : sequence of str
-        The stages that can take events, in pattern order.
-    keys : mapping of str to pyarrow.ChunkedArray
-        The columns of the key, by name.
-    times : Times
-        The times of events.
-    given : sequence of dict or None
-        The events, if the table was made of them; what was found consists of their values.
-    """
-
-    table: pa.Table
+    table: pa.Table  # The events
+    # The matches and timeouts; handles are rows.
     found: Found
     timed_out: Found
-    stages: Sequence[str]
-    keys: Mapping[str, pa.ChunkedArray]
-    times: Times
+    stages: Sequence[str]  # The stages that can take events, in pattern order
+    keys: Mapping[str, pa.ChunkedArray]  # The columns of the key, by name
+    times: Times  # The times of events
+    # The events, if the table was made of them; what was found consists of their values.
     given: Sequence[dict[str, Any]] | None = None
 
     def __len__(self) -> int:
@@ -73,14 +55,7 @@ class FoundRows:
         return found.results([events[place] for place in places.tolist()])
 
     def arrow(self) -> pa.Table:
-        """
-        Return the matches in columns.
-
-        Raises
-        ------
-        InputError
-            If two would have one name.
-        """
+        """Return the matches in columns."""
         found = self.found
         names = [*self.keys, MATCH_TIME, *self.stages]
         repeated = sorted({name for name in names if names.count(name) > 1})
@@ -104,16 +79,7 @@ class FoundRows:
 
 
 def match_times(found: Found, times: Times) -> pa.Array:
-    """
-    Return the times of matches, in the type of the times of events.
-
-    Parameters
-    ----------
-    found : Found
-        The matches; handles are rows.
-    times : Times
-        The times of events.
-    """
+    """Return the times of matches, in the type of the times of events."""
     if not pa.types.is_timestamp(times.type):
         return integers(found.times)
     return known_times(found.times, PER_MS[times.type.unit]).cast(times.type)

@@ -15,30 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.matching.pieces import has_part, values_of
+from pyflinkcep.matching.columns import has_part, values_of
 from pyflinkcep.tables.events import library
 from pyflinkcep.time import MISSING
-
-__all__ = ["columns_of"]
 
 _PLAIN = (bool, int, float, str, bytes, datetime, date, Decimal, timedelta)
 _UNITS = ("s", "ms", "us", "ns")
 
 
 def columns_of(source: Any) -> pa.Table | dict[Any, list[Any]] | None:
-    """
-    Return events as a table, in types of which matchers know all.
-
-    Returns
-    -------
-    pyarrow.Table, dict of list or None
-        Columns of Python values if Arrow has no type for one; None for what has no columns.
-
-    Raises
-    ------
-    CepError
-        If two columns have one name, columns differ in length, or a path is not one of Parquet.
-    """
+    """Return events as a table, in types of which matchers know all."""
     kind = library(source)
     if isinstance(source, pa.RecordBatch):
         return _checked(pa.Table.from_batches([source]))

@@ -3,29 +3,184 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, TypeVar, overload
 
-from pyflinkcep.choices import EvaluationOfPattern, OnTooManyPartialMatches
-from pyflinkcep.engines.choice import EVENT_LISTS, check_pattern_evaluation
-from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit
-from pyflinkcep.errors import InvalidArgumentError, NotSupportedError, suggesting
+import attrs
+import numpy as np
+
+from pyflinkcep.engines.choice import EVENT_LISTS, check_pattern_evaluation, chosen_for_pattern
+from pyflinkcep.engines.flink.nfa import NFA, EventMatch, NFACompiler
+from pyflinkcep.engines.flink.nfa.atoms import Atom
+from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, PartialMatchLimit
+from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
+from pyflinkcep.engines.queries import chain_frames
+from pyflinkcep.errors import (
+    EvaluationOfPattern,
+    InvalidArgumentError,
+    NotSupportedError,
+    OnTooManyPartialMatches,
+    suggesting,
+)
+from pyflinkcep.expressions.evaluator import local_expressions
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.tables.arrival import arrived
-from pyflinkcep.tables.chain_match import chain_matches
-from pyflinkcep.tables.events import Record, Table
+from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.tables.events import Record, Table, as_event
 from pyflinkcep.tables.matches import Matches, Timeout
 from pyflinkcep.tables.rows import rows_of, table_of_dicts, table_or_rest
-from pyflinkcep.tables.values import (
-    delay_ms,
-    exact_times_of,
-    grouping_key,
-    key_getter,
-    tie_order,
-)
+from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages, over_stages
+from pyflinkcep.tables.values import delay_ms, exact_times_of, grouping_key, key_getter, tie_order
+from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["Matches", "Timeout", "match"]
+
+@attrs.define(eq=False)
+class Arrived:
+    """
+    What became of events, in order of emission.
+
+    Attributes
+    ----------
+    matches, timeouts : list of (int, dict)
+        The matches and timeouts, each with its time in epoch milliseconds.
+    late : list
+        The events behind the watermark.
+    count_dropped : int
+        The number of partial matches dropped because a key had too many.
+    """
+
+    matches: list[tuple[int, EventMatch]] = attrs.field(factory=list)
+    timeouts: list[tuple[int, EventMatch]] = attrs.field(factory=list)
+    late_events: list[Any] = attrs.field(factory=list)
+    count_dropped: int = 0
+
+    def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        """Receive a match."""
+        self.matches.append((timestamp, match))
+
+    def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        """Receive a timed-out partial match."""
+        self.timeouts.append((timestamp, match))
+
+    def dropped(self, key: Any, count: int) -> None:
+        """Receive how many partial matches were dropped because there were too many."""
+        self.count_dropped += count
+
+    def late(self, key: Any, event: Any) -> None:
+        """Receive a late event."""
+        self.late_events.append(event)
+
+
+def arrived(
+    pattern: Pattern,
+    events: Sequence[Any],
+    times: Sequence[int],
+    keys: Sequence[Any],
+    delay: int | None,
+    limit: PartialMatchLimit | None,
+    order: Callable[[Any], Any] | None = None,
+) -> Arrived:
+    """
+    Match events in the order given.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    events : sequence
+        The events.
+    times : sequence of int, epoch milliseconds
+        Their times.
+    keys : sequence
+        Their keys, hashable.
+    delay : int, milliseconds, or None
+        How far the watermark is behind the latest time; None if it only comes at the end.
+    limit : PartialMatchLimit or None
+        How many partial matches a key may have.
+    order : callable, optional
+        A sort key for events of one millisecond; by default they keep the order given.
+    """
+    nfa = NFACompiler.compile(evaluated_here(pattern, events), timeoutHandling=True)
+    nfa.open(RuntimeContext())
+    found = Arrived()
+    expressions = expressions_over_stages(nfa, events) if events else None
+    rules = CepOperator(nfa, limit=limit, expressions=expressions)
+    operator = KeyedCepOperator(rules, found, order)
+    latest: int | None = None
+    for event, time, key in zip(events, times, keys, strict=True):
+        operator.process_element(key, event, time)
+        latest = time if latest is None else max(latest, time)
+        if delay is not None:
+            operator.advance_watermark(latest - delay - 1)  # as in Flink: this time may still come
+    operator.advance_watermark(MAX_WATERMARK)
+    return found
+
+
+def chain_matches(
+    pattern: Pattern, given: Sequence[Any], exact: Sequence[int], keys: Sequence[Any]
+) -> Iterator[dict[str, list[Any]]]:
+    """
+    Yield the matches of a pattern, in no particular order.
+
+    Parameters
+    ----------
+    pattern : Pattern
+        The pattern.
+    given : sequence
+        The events.
+    exact : sequence of int, epoch microseconds
+        Their times.
+    keys : sequence
+        Their keys.
+
+    Raises
+    ------
+    NotSupportedError
+        If the answer of lists could differ from the automaton's.
+    """
+    here = evaluated_here(pattern, given)
+    nfa = NFACompiler.compile(here)
+    expressions, fields = _expressions(nfa, given)
+    chosen_for_pattern(here, nfa, expressions, EVENT_LISTS)
+    chain = PatternChain.of(here, nfa, expressions)
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    places = [numbers[key] for key in keys]
+    times = [time // 1000 for time in exact]
+    order = sorted(range(len(times)), key=lambda at: (places[at], exact[at]))
+    events = [as_event(given[at]) for at in order]
+    seen = _Seen(events, fields)
+    lists = ChainEvents(
+        [times[at] for at in order], seen.holding, seen.field, [places[at] for at in order]
+    )
+    for frame in chain_frames(chain, lists) if events else ():
+        columns = [frame.singles[stage].tolist() for stage in chain.stages]
+        for row in zip(*columns, strict=True):
+            yield {s: [events[at]] for s, at in zip(chain.stages, row, strict=True)}
+
+
+@attrs.frozen(eq=False)
+class _Seen:
+    """The conditions and fields of events."""
+
+    events: Sequence[Any]
+    fields: Callable[[Any], Sequence[Any]]
+
+    def holding(self, atom: Atom) -> Any:
+        """Return for each event whether a condition holds."""
+        return np.fromiter(map(atom.function, self.events), bool, len(self.events))
+
+    def field(self, number: int) -> list[Any]:
+        """Return a field of each event."""
+        return [self.fields(event)[number] for event in self.events]
+
+
+def _expressions(
+    nfa: NFA, given: Sequence[Any]
+) -> tuple[CompiledExpressions | None, Callable[[Any], Sequence[Any]]]:
+    named = over_stages(nfa)
+    return local_expressions(named, given) if named else (None, lambda _: ())
+
 
 EventT = TypeVar("EventT")
 

@@ -12,11 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.errors import InputError, did_you_mean
-from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.columns import Ints, in_one_piece, integers, plain_numbers, values_of
 from pyflinkcep.matching.keys import one_of_each
-from pyflinkcep.matching.order import OrderColumns
-from pyflinkcep.matching.ordering import order_by_group, order_by_group_and_time
-from pyflinkcep.matching.pieces import in_one_piece, integers, plain_numbers, values_of
+from pyflinkcep.matching.order import OrderColumns, order_by_group, order_by_group_and_time
 from pyflinkcep.tables.records import Cells, RecordBlock, records
 from pyflinkcep.tables.values import (
     exact_time,
@@ -26,8 +24,6 @@ from pyflinkcep.tables.values import (
     warn_of_unit,
 )
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
-
-__all__ = ["PER_MS", "Field", "Keys", "Rows", "Times", "lazily", "ordered", "with_ties"]
 
 PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 """How many of a unit of time a millisecond has."""
@@ -40,33 +36,15 @@ Rows = np.ndarray[Any, np.dtype[np.int32]]
 
 @attrs.frozen(eq=False)
 class Times:
-    """
-    The times of events.
+    """The times of events."""
 
-    Attributes
-    ----------
-    raw : pyarrow.ChunkedArray
-        The times in their own unit, as whole numbers.
-    per_ms : int
-        How many of these units a millisecond has.
-    type : pyarrow.DataType
-        The type of the times of matches.
-    """
-
-    raw: pa.ChunkedArray
-    per_ms: int = 1
-    type: pa.DataType = attrs.field(factory=pa.int64)
+    raw: pa.ChunkedArray  # The times in their own unit, as whole numbers
+    per_ms: int = 1  # How many of these units a millisecond has
+    type: pa.DataType = attrs.field(factory=pa.int64)  # The type of the times of matches
 
     @classmethod
     def of(cls, table: pa.Table, field: Field | None) -> Times:
-        """
-        Return the times of a table's events.
-
-        Raises
-        ------
-        InputError
-            If one has no time, or one that is out of range.
-        """
+        """Return the times of a table's events."""
         size = table.num_rows
         if field is None:
             return cls(_chunked(np.arange(size)))
@@ -165,22 +143,12 @@ def lazily(table: pa.Table) -> list[Any]:
 
 @attrs.frozen(eq=False)
 class Keys:
-    """
-    The keys of events.
+    """The keys of events."""
 
-    Attributes
-    ----------
-    codes : array of int or None
-        The number of each event's key, in the order of their first events; None for one key.
-    value_of : callable
-        Returns the key of an event by its row, as Spark groups by it.
-    columns : mapping of str to pyarrow.ChunkedArray
-        The columns of the key by name.
-    """
-
+    # The number of each event's key, in the order of their first events; None for one key.
     codes: Ints | None
-    value_of: Callable[[int], Any]
-    columns: dict[str, pa.ChunkedArray]
+    value_of: Callable[[int], Any]  # Returns the key of an event by its row, as Spark groups by it
+    columns: dict[str, pa.ChunkedArray]  # The columns of the key by name
 
     @classmethod
     def of(cls, table: pa.Table, key: Field | Sequence[str] | None) -> Keys:
@@ -248,11 +216,6 @@ def ordered(times: Times, codes: Ints | None) -> tuple[Rows | None, Ints | None]
     Return the order of events: by key, time and place, the key of the earliest event first.
 
     Events of one key are in order to the microsecond, as in a job of Spark.
-
-    Returns
-    -------
-    tuple of (array or None, array or None)
-        The rows in order, None for their own; and where keys begin, None for one key.
     """
     is_sorted = times.are_sorted
     if codes is None:

@@ -16,11 +16,9 @@ from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable, Numbers, queried_attributes
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind, Type
-from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.ordering import order_by_group
-from pyflinkcep.matching.pieces import integers
-from pyflinkcep.matching.query_found import query_found
-from pyflinkcep.matching.query_table import coded
+from pyflinkcep.matching.columns import Ints, integers
+from pyflinkcep.matching.order import order_by_group
+from pyflinkcep.matching.queries import coded, query_found
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.sase.computed import is_computed
 from pyflinkcep.sase.model import Query
@@ -32,8 +30,6 @@ from pyflinkcep.tables.order import Field, Keys, Times, ordered
 from pyflinkcep.tables.records import records
 from pyflinkcep.tables.typed_columns import is_exact, kind_of, numbers
 
-__all__ = ["QueryRows"]
-
 _KINDS = {
     kind: kind
     for kind in (Kind.BOOLEAN, Kind.BIGINT, Kind.DOUBLE, Kind.STRING, Kind.TIMESTAMP, Kind.DATE)
@@ -42,48 +38,22 @@ _KINDS = {
 
 @attrs.frozen(eq=False)
 class QueryRows:
-    """
-    A query on a table.
+    """A query on a table."""
 
-    Attributes
-    ----------
-    query : Query
-        The query.
-    rows : pyarrow.Table
-        The events.
-    order : array of int32 or None
-        Their rows in the order of matching; None if they are in order.
-    in_time : array of int64 or None
-        The place of each in the order of time; None if that is the same.
-    times : Times
-        The times of events.
-    table : EventTable
-        The columns that the query reads, in the order of matching.
-    kinds : mapping of str to Kind
-        The kinds of the attributes in it, and in HAVING and RETURN, as far as they are known.
-    """
-
-    query: Query
-    rows: pa.Table
-    order: Any
-    in_time: Ints | None
-    times: Times
-    table: EventTable
+    query: Query  # The query
+    rows: pa.Table  # The events
+    order: Any  # Their rows in the order of matching; None if they are in order
+    in_time: Ints | None  # The place of each in the order of time; None if that is the same
+    times: Times  # The times of events
+    table: EventTable  # The columns that the query reads, in the order of matching
+    # The kinds of the attributes in it, and in HAVING and RETURN, as far as they are known.
     kinds: Mapping[str, Kind]
 
     @classmethod
     def of(
         cls, rows: pa.Table, timestamp: Field | None, type_: Any, query: Query
     ) -> QueryRows | None:
-        """
-        Return the events of a table; None if they can only be read one by one.
-
-        Raises
-        ------
-        InputError
-            If an attribute is unknown, values of different kinds are compared or combined, or a
-            time is invalid.
-        """
+        """Return the events of a table; None if they can only be read one by one."""
         queried, named = queried_attributes(query), output_attributes(query)
         if not isinstance(type_, str) or any(map(is_computed, (*queried, *named))):
             return None

@@ -7,19 +7,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from pyflinkcep.choices import Dialect, OnTooManyPartialMatches
-from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit
-from pyflinkcep.errors import InvalidArgumentError, suggesting
+from pyflinkcep.engines.flink.operator.cep_operator import PartialMatchLimit
+from pyflinkcep.errors import Dialect, InvalidArgumentError, OnTooManyPartialMatches, suggesting
 from pyflinkcep.match_recognize.checks import check_clause, check_columns
 from pyflinkcep.match_recognize.names import Names, spelled_alike
-from pyflinkcep.match_recognize.parameters import with_parameters
 from pyflinkcep.match_recognize.parser import parse_clause
+from pyflinkcep.match_recognize.statement import with_parameters
 from pyflinkcep.match_recognize.tokens import Source, tokenize
 from pyflinkcep.tables.events import Table
-from pyflinkcep.tables.output_table import OutputTable
+from pyflinkcep.tables.matches import OutputTable
 from pyflinkcep.tables.rows import table_or_rest
-
-__all__ = ["matchRecognize"]
 
 
 @suggesting
@@ -134,8 +131,7 @@ def _output(
     table: Any, text: str, dialect: Dialect, limit: PartialMatchLimit | None
 ) -> OutputTable:
     from pyflinkcep.matching.columns import refuse_reserved
-    from pyflinkcep.tables.flink_clause import flink_output
-    from pyflinkcep.tables.standard_clause import standard_output, with_computed
+    from pyflinkcep.tables.clauses import flink_output, standard_output, with_computed
 
     is_standard = dialect == "standard"
     source = Source(text)

@@ -11,23 +11,20 @@ import pyarrow as pa
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.arrays import Values
-from pyflinkcep.expressions.evaluator import event_value
-from pyflinkcep.expressions.local_match import kind_of_values, machine_value
+from pyflinkcep.expressions.evaluator import event_value, kind_of_values, machine_value
 from pyflinkcep.expressions.program import EXACT_DIGITS, Kind
 from pyflinkcep.expressions.sql_types import VOID
 from pyflinkcep.expressions.values import Typed
 from pyflinkcep.tables.order import lazily
-from pyflinkcep.tables.sql_columns import SqlColumns
-from pyflinkcep.tables.stored import FieldSource
+from pyflinkcep.tables.records import FieldSource
 from pyflinkcep.tables.typed_columns import (
     NumberColumn,
+    SqlColumns,
     arrow_type,
     as_column,
     clock_zone,
     row_types,
 )
-
-__all__ = ["OnlyByRow", "RowSql", "listed"]
 
 
 def listed(values: Iterable[Any]) -> pa.ChunkedArray:
@@ -40,23 +37,7 @@ class OnlyByRow(Exception):
 
 
 class RowSql:
-    """
-    SQL about one row of a table.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        The rows.
-    texts : iterable of str
-        Expressions that will be asked for.
-    zone : str
-        The zone of its clocks, unless a column says it.
-
-    Raises
-    ------
-    ConditionError
-        If one names a column that there is not.
-    """
+    """SQL about one row of a table."""
 
     def __init__(self, table: pa.Table, texts: Iterable[str] = (), zone: str = "") -> None:
         self._table = table
@@ -124,14 +105,7 @@ class RowSql:
         return self._listed[sql]
 
     def column(self, sql: str) -> pa.ChunkedArray:
-        """
-        Return the values of an expression, in the type that Spark gives them.
-
-        Raises
-        ------
-        OnlyByRow
-            If only Spark can evaluate it, or it fails; the cause says why.
-        """
+        """Return the values of an expression, in the type that Spark gives them."""
         column = self.by_program(sql)
         if column is not None:
             return column

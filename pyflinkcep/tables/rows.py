@@ -13,7 +13,6 @@ from pyflinkcep.tables.events import Record, as_event, library
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["rows_of", "table_of_dicts", "table_or_rest"]
 
 _MANY = 1000
 """From how many dicts on it pays to load Arrow."""
@@ -43,19 +42,7 @@ def table_of_dicts(source: Any) -> pa.Table | None:
 
 
 def rows_of(source: Any) -> list[Any]:
-    """
-    Return events one by one, with the values that they have as a table.
-
-    Parameters
-    ----------
-    source : iterable, mapping or table
-        Objects, which are used unchanged; dicts, which become :class:`Record`; or columns.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If they are neither events nor columns; DataFrames of Spark are refused.
-    """
+    """Return events one by one, with the values that they have as a table."""
     if library(source) == "pyspark":
         raise InvalidArgumentError(
             f"expected events in memory, got a {type(source).__name__} of Spark",

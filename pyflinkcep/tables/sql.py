@@ -19,13 +19,10 @@ from pyflinkcep.conditions import (
 from pyflinkcep.engines.flink.nfa import NFA, Expressions
 from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.codegen import generated
-from pyflinkcep.expressions.evaluator import event_condition
-from pyflinkcep.expressions.local_match import local_expressions
+from pyflinkcep.expressions.evaluator import event_condition, local_expressions
 from pyflinkcep.expressions.tokens import SqlSyntaxError, slip
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern import Pattern
-
-__all__ = ["Evaluated", "evaluated_by", "evaluated_here", "expressions_over_stages", "over_stages"]
 
 
 class Evaluated(SimpleCondition):
@@ -45,21 +42,8 @@ class Evaluated(SimpleCondition):
 
 def evaluated_here(pattern: Pattern, examples: Sequence[Any] = ()) -> Pattern:
     """
-    Return the pattern with its SQL conditions and Columns about one event as Python functions.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        The pattern.
-    examples : sequence
-        The events to come, if known: Spark evaluates them all at once.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If `pattern` is not a Pattern.
-    NotSupportedError
-        If a condition needs Spark, and no session is running.
+    Return the pattern with its SQL conditions and Columns about one event as Python
+    functions.
     """
     if not isinstance(pattern, Pattern):
         raise InvalidArgumentError(
@@ -126,21 +110,7 @@ def over_stages(nfa: NFA) -> list[tuple[str, MatchExpression]]:
 
 
 def expressions_over_stages(nfa: NFA, examples: Sequence[Any]) -> Expressions | None:
-    """
-    Return the pattern's SQL over stages ready to run; None if it has none.
-
-    Parameters
-    ----------
-    nfa : NFA
-        The compiled pattern.
-    examples : sequence
-        Events from which the types of the expressions' parts are inferred.
-
-    Raises
-    ------
-    NotSupportedError
-        If only Spark can evaluate a part, or there are no examples.
-    """
+    """Return the pattern's SQL over stages ready to run; None if it has none."""
     named = over_stages(nfa)
     if not named:
         return None

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pyflinkcep.adapters import check_arguments
-from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.errors import InputError, InvalidArgumentError, Place, TimeUnitWarning
 from pyflinkcep.time import (
     MAX_WATERMARK,
     MIN_WATERMARK,
@@ -17,44 +17,13 @@ from pyflinkcep.time import (
     to_milliseconds,
     wrong_unit,
 )
-from pyflinkcep.warned import Place, TimeUnitWarning
-
-__all__ = [
-    "Field",
-    "delay_ms",
-    "epoch_milliseconds",
-    "exact_time",
-    "exact_times_of",
-    "field_getter",
-    "grouping_key",
-    "has_time",
-    "key_getter",
-    "tie_order",
-    "times_of",
-    "warn_of_unit",
-    "watermark",
-]
 
 Field = str | Callable[[Any], Any]
 """The name of a field, or a function of the event."""
 
 
 def epoch_milliseconds(time: Any, event: Any) -> int:
-    """
-    Return an event's time in epoch milliseconds.
-
-    Parameters
-    ----------
-    time : int or datetime
-        Epoch milliseconds, or a datetime (UTC if it has no zone), of pandas and NumPy too.
-    event : object
-        The event, for errors.
-
-    Raises
-    ------
-    InputError
-        If `time` is missing, of another kind, or out of the range of 64 bits.
-    """
+    """Return an event's time in epoch milliseconds."""
     return exact_time(time, event) // 1000
 
 
@@ -77,16 +46,7 @@ def times_of(events: Sequence[Any], field: Field) -> list[int]:
 
 
 def tie_order(events: Sequence[Any], exact: Sequence[int]) -> Callable[[Any], int] | None:
-    """
-    Return the order of events within a millisecond; None if they have whole milliseconds.
-
-    Parameters
-    ----------
-    events : sequence
-        The events.
-    exact : sequence of int, epoch microseconds
-        Their times.
-    """
+    """Return the order of events within a millisecond; None if they have whole milliseconds."""
     if not any(time % 1000 for time in exact):
         return None
     known = dict(zip(map(id, events), exact, strict=True))
@@ -94,14 +54,7 @@ def tie_order(events: Sequence[Any], exact: Sequence[int]) -> Callable[[Any], in
 
 
 def exact_times_of(events: Sequence[Any], field: Field) -> list[int]:
-    """
-    Return the times of events in epoch microseconds, by which they are ordered.
-
-    Warns
-    -----
-    TimeUnitWarning
-        If they are whole numbers that look like another unit than milliseconds.
-    """
+    """Return the times of events in epoch microseconds, by which they are ordered."""
     get = field_getter(field, "timestamp")
     given = [get(event) for event in events]
     times = [exact_time(t, event) for t, event in zip(given, events, strict=True)]
@@ -151,14 +104,7 @@ class _Nan(float):
 
 
 def grouping_key(key: Any) -> Any:
-    """
-    Return a key as Spark groups by it: NaN equals NaN, and a missing value is null.
-
-    Raises
-    ------
-    InputError
-        If it is a map, a set or something else that cannot be a key.
-    """
+    """Return a key as Spark groups by it: NaN equals NaN, and a missing value is null."""
     value = plain(key)
     if isinstance(value, list | tuple) or type(value).__name__ == "ndarray":
         return tuple(map(grouping_key, value))
@@ -181,21 +127,7 @@ def key_getter(key: Field | Sequence[str]) -> Callable[[Any], Any]:
 
 
 def field_getter(field: Any, what: str) -> Callable[[Any], Any]:
-    """
-    Return a function that returns a field of an event.
-
-    Parameters
-    ----------
-    field : str or callable
-        The name of the field, or the function itself.
-    what : str
-        The name of the argument, for errors.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If `field` is neither.
-    """
+    """Return a function that returns a field of an event."""
     if callable(field):
         check_arguments(field, "(event)", f"{what}: ")
         return field  # type: ignore[no-any-return]

@@ -9,9 +9,8 @@ The pytest fixtures are in :mod:`pyflinkcep.testing.pytest_plugin`.
 
 from pyflinkcep.tables import Matches, Record, Timeout, match, matchRecognize, matchSase
 from pyflinkcep.testing.assertions import assertMatches
-from pyflinkcep.testing.funnel import funnel
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
-from pyflinkcep.testing.trace import trace, whyNot
+from pyflinkcep.testing.trace import funnel, trace, whyNot
 from pyflinkcep.trace.funnel import Funnel
 from pyflinkcep.trace.result import Trace
 from pyflinkcep.trace.why import WhyNot

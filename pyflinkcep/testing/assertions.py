@@ -10,8 +10,6 @@ from typing import Any
 from pyflinkcep.errors import InvalidArgumentError, suggesting
 from pyflinkcep.tables.values import field_getter
 
-__all__ = ["assertMatches"]
-
 
 @suggesting
 def assertMatches(

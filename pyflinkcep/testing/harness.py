@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from pyflinkcep.choices import OnTooManyPartialMatches
 from pyflinkcep.engines.flink.nfa import EventEvaluation, EventMatch, NFACompiler, TimedOut
 from pyflinkcep.engines.flink.operator import (
     CepOperator,
@@ -20,7 +19,7 @@ from pyflinkcep.engines.flink.operator import (
     snapshot,
 )
 from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer
-from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.errors import NotSupportedError, OnTooManyPartialMatches
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.tables.events import as_event
@@ -28,8 +27,6 @@ from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages
 from pyflinkcep.tables.values import epoch_milliseconds, grouping_key, watermark
 from pyflinkcep.time import MAX_WATERMARK
-
-__all__ = ["NFATestHarness", "OperatorTestHarness"]
 
 
 class NFATestHarness:

@@ -15,8 +15,6 @@ import pytest
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.testing.harness import OperatorTestHarness
 
-__all__ = ["cepHarness"]
-
 
 @pytest.fixture
 def cepHarness() -> Callable[..., OperatorTestHarness]:

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import attrs
 
-from pyflinkcep.choices import OnTooManyPartialMatches
 from pyflinkcep.conditions import IterativeCondition
-from pyflinkcep.engines.flink.nfa import NFA, Expressions, NFACompiler
-from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.errors import InvalidArgumentError, suggesting
+from pyflinkcep.engines.flink.nfa import NFA, EventMatch, Expressions, NFACompiler
+from pyflinkcep.engines.flink.nfa.observer import StageObserver
+from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, PartialMatchLimit
+from pyflinkcep.errors import InvalidArgumentError, OnTooManyPartialMatches, suggesting
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
@@ -24,17 +24,17 @@ from pyflinkcep.tables.sql import Evaluated, evaluated_here, expressions_over_st
 from pyflinkcep.tables.values import (
     delay_ms,
     exact_times_of,
+    field_getter,
     grouping_key,
     has_time,
     key_getter,
     tie_order,
 )
-from pyflinkcep.trace.explained import explained
+from pyflinkcep.trace.explanation import explained
+from pyflinkcep.trace.funnel import Funnel, FunnelSettings, Reach, counted_funnel, funnel_steps
 from pyflinkcep.trace.result import Trace
-from pyflinkcep.trace.run import Input, traced
+from pyflinkcep.trace.run import Input, feed, over_numbers, traced
 from pyflinkcep.trace.why import WhyNot
-
-__all__ = ["Run", "checked", "sql_of", "trace", "whyNot"]
 
 
 @suggesting
@@ -251,3 +251,109 @@ class Run:
             tie_order(given, exact),
         )
         return cls(here, nfa, arrived, expressions_over_stages(nfa, given) if given else None)
+
+
+@suggesting
+def funnel(
+    pattern: Pattern,
+    events: Table | Iterable[Any],
+    timestamp: str | Callable[[Any], Any] | None = None,
+    key: str | Sequence[str] | Callable[[Any], Any] | None = None,
+    delayThreshold: timedelta | None = None,
+    by: str | Sequence[str] = (),
+    quantiles: float | Sequence[float] = (0.5, 0.9),
+) -> Funnel:
+    """
+    Return how many keys reached each stage in events in memory, and how long it took.
+
+    Parameters
+    ----------
+    pattern, events, timestamp, key, delayThreshold
+        As for :func:`match`.
+    by : str or list of str
+        The fields to group by; a partial match is in the group of its first event.
+    quantiles : float or list of float, from 0 to 1
+        Which quantiles of the time to return.
+
+    Returns
+    -------
+    Funnel
+        A row for each group and stage, in ``rows``, with the columns of
+        :meth:`pyflinkcep.PatternStream.funnel`; as text; and as a picture (``diagram()``), which
+        notebooks show.
+
+    Raises
+    ------
+    CepError
+        As :func:`match`; or if `by` or `quantiles` are of the wrong kind.
+
+    Examples
+    --------
+    >>> pattern = Pattern.begin("view").where("x = 'v'").followedBy("buy").where("x = 'b'")
+    >>> log = [("ann", 0, "v"), ("bob", 10, "v"), ("ann", 60, "b"), ("cid", 70, "b")]
+    >>> events = [{"user": user, "ts": ts, "x": x} for user, ts, x in log]
+    >>> funnel(pattern, events, timestamp="ts", key="user")
+    view → buy
+      view  2 keys, 2 partial matches
+      buy   1 key, 1 partial match, 50% of the first, 50% of the one before, p50 60 ms, p90 60 ms
+    """
+    settings = FunnelSettings.of("funnel", by, quantiles)
+    given = rows_of(checked("funnel", pattern, events))
+    run = Run.of(pattern, given, timestamp, key, delayThreshold)
+    steps = funnel_steps(pattern)
+    output = _Output(run.given.times, {step.stage: step.number for step in steps})
+    operator = CepOperator(
+        attrs.evolve(run.nfa, observer=StageObserver(output.reached)),
+        given.__getitem__,
+        expressions=over_numbers(run.expressions, given),
+    )
+    feed(KeyedCepOperator(operator, output, run.given.order_of_numbers), run.given)
+    getters = [field_getter(name, "by") for name in settings.by]
+    reaches = [
+        Reach(
+            tuple(grouping_key(get(given[first])) for get in getters),
+            run.given.keys[first],
+            step,
+            since,
+        )
+        for first, step, since in output.found
+    ]
+    name = run.nfa.description
+    return counted_funnel(name, steps, _sorted(reaches), settings, has_key=key is not None)
+
+
+def _sorted(reaches: list[Reach]) -> list[Reach]:
+    """Sort by group, nulls first; by its text if values of a field cannot be compared."""
+    try:
+        return sorted(reaches, key=lambda one: [(v is not None, v or 0) for v in one.group])
+    except TypeError:
+        return sorted(reaches, key=lambda one: repr(one.group))
+
+
+@attrs.define(eq=False)
+class _Output:
+    """Collects the stages reached: the first event, the step, and the time since the one before."""
+
+    times: Sequence[int]
+    steps: dict[str, int]
+    found: list[tuple[int, int, int | None]] = attrs.field(factory=list)
+
+    def reached(self, timestamp: int, taken: EventMatch) -> None:
+        before = [number for numbers in taken.values() for number in numbers][:-1]
+        newest = max((self.times[number] for number in before), default=None)
+        since = None if newest is None else timestamp - newest
+        stage = next(reversed(taken))
+        first = next(iter(taken.values()))[0]
+        self.found.append((first, self.steps[stage], since))
+
+    def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        """Ignore a match."""
+
+    def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        """Ignore a timeout."""
+
+    def dropped(self, key: Any, count: int) -> None:
+        """Ignore that partial matches were dropped."""
+
+    def late(self, key: Any, event: Any) -> None:
+        """Ignore a late event."""

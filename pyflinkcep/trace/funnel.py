@@ -10,14 +10,12 @@ from typing import Any
 import attrs
 
 from pyflinkcep.charts import Chart, funnel_chart
-from pyflinkcep.charts.rows import readable
+from pyflinkcep.charts.model import readable
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.linked import stages_of
 from pyflinkcep.pattern.quantifier import QuantifierProperty
 from pyflinkcep.pattern.stage import Stage
-
-__all__ = ["Funnel", "FunnelSettings", "FunnelStep", "Reach", "counted_funnel", "funnel_steps"]
 
 COUNTS = ("stage", "step", "keys", "partialMatches", "ofFirst", "ofPrevious", "dropOff")
 """The columns of a funnel after those of the group, and before the quantiles."""
@@ -162,7 +160,7 @@ class Reach:
 @attrs.frozen(repr=False)
 class Funnel:
     """
-    How many keys and partial matches reached each stage; made by :func:`pyflinkcep.testing.funnel`.
+    How many keys and partial matches reached each stage; made by :func:`pyflinkcep.testing.trace`.
 
     Attributes
     ----------

@@ -3,22 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from decimal import Decimal
 from enum import Enum
 from typing import Any
 
 import attrs
 
-__all__ = [
-    "Answer",
-    "Effect",
-    "End",
-    "Ending",
-    "Miss",
-    "PartialMatch",
-    "TracedEvent",
-    "TracedMatch",
-]
+from pyflinkcep.time import is_calendar, moment_text
 
 
 class End(Enum):
@@ -48,32 +41,16 @@ class End(Enum):
 
 @attrs.frozen
 class Answer:
-    """
-    A condition's answer for an event, and the values compared.
+    """A condition's answer for an event, and the values compared."""
 
-    Attributes
-    ----------
-    stage : str
-        The stage that it was written for.
-    condition : str
-        The condition.
-    holds : bool
-        Whether it holds.
-    until : bool
-        Whether it is the condition of an ``until``.
-    failed : tuple of (str, tuple of (str, object))
-        If it does not hold, the parts that do not, each with what it compared and the values;
-        empty for functions.
-    values : tuple of (str, object)
-        All that was compared, and the values.
-    """
-
-    stage: str
-    condition: str
-    holds: bool
-    until: bool = False
+    stage: str  # The stage that it was written for
+    condition: str  # The condition
+    holds: bool  # Whether it holds
+    until: bool = False  # Whether it is the condition of an ``until``
+    # If it does not hold, the parts that do not, each with what it compared and the values; empty
+    # for functions.
     failed: tuple[tuple[str, tuple[tuple[str, Any], ...]], ...] = ()
-    values: tuple[tuple[str, Any], ...] = ()
+    values: tuple[tuple[str, Any], ...] = ()  # All that was compared, and the values
 
 
 @attrs.frozen
@@ -87,93 +64,43 @@ class Miss:
 
 @attrs.frozen
 class Effect:
-    """
-    What an event did to a partial match.
+    """What an event did to a partial match."""
 
-    Attributes
-    ----------
-    partial : int
-        The number of the partial match.
-    what : str
-        ``began``, ``took``, ``forked`` (a copy of another goes on), ``passed by``, ``matched`` or
-        ``ended``.
-    stage : str
-        The stage that took the event, if any.
-    """
-
-    partial: int
+    partial: int  # The number of the partial match
+    # ``began``, ``took``, ``forked`` (a copy of another goes on), ``passed by``, ``matched`` or
+    # ``ended``.
     what: str
-    stage: str = ""
+    stage: str = ""  # The stage that took the event, if any
 
 
 @attrs.frozen
 class Ending:
-    """
-    How a partial match ended.
+    """How a partial match ended."""
 
-    Attributes
-    ----------
-    kind : End
-        Why.
-    time : int or None, epoch milliseconds
-        When; None if the input ended.
-    event : int or None
-        The event that ended it, if one did.
-    stages : tuple of str
-        The stages that it waited for, or the NOT stage whose event came.
-    match : int or None
-        The match that it became, or that made it superfluous.
-    partial : int or None
-        The partial match that holds it back.
-    answers : tuple of Answer
-        The conditions of the NOT stage, if its event came.
-    """
-
-    kind: End
-    time: int | None = None
-    event: int | None = None
+    kind: End  # Why
+    time: int | None = None  # When; None if the input ended
+    event: int | None = None  # The event that ended it, if one did
+    # The stages that it waited for, or the NOT stage whose event came.
     stages: tuple[str, ...] = ()
-    match: int | None = None
-    answers: tuple[Answer, ...] = ()
-    partial: int | None = None
+    match: int | None = None  # The match that it became, or that made it superfluous
+    answers: tuple[Answer, ...] = ()  # The conditions of the NOT stage, if its event came
+    partial: int | None = None  # The partial match that holds it back
 
 
 @attrs.frozen
 class PartialMatch:
-    """
-    A partial match, from its first event to its end.
+    """A partial match, from its first event to its end."""
 
-    Attributes
-    ----------
-    number : int
-        Its number, in the order in which they began.
-    key : object
-        Its key.
-    parent : int or None
-        The partial match that it was forked from.
-    steps : tuple of (int, str)
-        The events that it took, each with the stage, those of its parent first.
-    began : int, epoch milliseconds
-        The time of its first event.
-    deadline : int or None, epoch milliseconds
-        When its window ends, as it was last; None without one.
-    misses : tuple of Miss
-        What it could not take, with the answers that decided.
-    ending : Ending
-        How it ended.
-    reached : int
-        How many stages of the pattern it has come to.
-    """
-
-    number: int
-    key: Any
-    parent: int | None
+    number: int  # Its number, in the order in which they began
+    key: Any  # Its key
+    parent: int | None  # The partial match that it was forked from
+    # The events that it took, each with the stage, those of its parent first.
     steps: tuple[tuple[int, str], ...]
-    began: int
-    deadline: int | None
-    misses: tuple[Miss, ...]
-    ending: Ending
-    reached: int
+    began: int  # The time of its first event
+    deadline: int | None  # When its window ends, as it was last; None without one
+    misses: tuple[Miss, ...]  # What it could not take, with the answers that decided
+    ending: Ending  # How it ended
+    reached: int  # How many stages of the pattern it has come to
 
     @property
     def events(self) -> dict[str, list[int]]:
@@ -186,69 +113,171 @@ class PartialMatch:
 
 @attrs.frozen
 class TracedMatch:
-    """
-    A match, from when it was complete to when it came out.
+    """A match, from when it was complete to when it came out."""
 
-    Attributes
-    ----------
-    number : int
-        Its number, in the order in which matches came out; those that did not are last.
-    partial : int
-        The partial match that became it, or that goes on after it.
-    events : mapping of str to list of int
-        Stage to the numbers of its events.
-    completed : int or None
-        The event that completed it; None if a window's end did.
-    came_out : bool
-        Whether it came out; otherwise it was dropped, or still waits.
-    emitted : int or None
-        The event at which it came out; None if time passing let it out.
-    held_back_by : int or None
-        The partial match for which it had to wait first, since it began earlier.
-    discarded_by : int or None
-        The match that made it superfluous before it came out.
-    """
-
-    number: int
-    partial: int
-    events: Mapping[str, list[int]]
-    completed: int | None
-    came_out: bool
-    emitted: int | None
+    number: int  # Its number, in the order in which matches came out; those that did not are last
+    partial: int  # The partial match that became it, or that goes on after it
+    events: Mapping[str, list[int]]  # Stage to the numbers of its events
+    completed: int | None  # The event that completed it; None if a window's end did
+    came_out: bool  # Whether it came out; otherwise it was dropped, or still waits
+    emitted: int | None  # The event at which it came out; None if time passing let it out
+    # The partial match for which it had to wait first, since it began earlier.
     held_back_by: int | None = None
-    discarded_by: int | None = None
+    discarded_by: int | None = None  # The match that made it superfluous before it came out
 
 
 @attrs.frozen
 class TracedEvent:
-    """
-    An event, and what it did.
+    """An event, and what it did."""
 
-    Attributes
-    ----------
-    number : int
-        Its number in the order given.
-    event : object
-        The event.
-    time : int, epoch milliseconds
-        Its time.
-    key : object
-        Its key.
-    late : bool
-        Whether it came too late.
-    answers : tuple of Answer
-        The conditions about this event alone that were evaluated.
-    begins : tuple of Miss
-        Why it could not begin a match, for each stage that could have; empty if it did.
-    effects : tuple of Effect
-        What it did to partial matches.
-    """
-
-    number: int
-    event: Any
-    time: int
-    key: Any
-    late: bool = False
-    answers: tuple[Answer, ...] = ()
+    number: int  # Its number in the order given
+    event: Any  # The event
+    time: int  # Its time
+    key: Any  # Its key
+    late: bool = False  # Whether it came too late
+    answers: tuple[Answer, ...] = ()  # The conditions about this event alone that were evaluated
+    # Why it could not begin a match, for each stage that could have; empty if it did.
     begins: tuple[Miss, ...] = ()
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[Effect, ...] = ()  # What it did to partial matches
+
+
+@attrs.frozen(repr=False)
+class Record:
+    """What a pattern did with events."""
+
+    pattern: str  # The pattern on one line
+    # The stages that take events, in order, and the fewest events of each.
+    stages: Mapping[str, int]
+    events: tuple[TracedEvent, ...]  # The events, by their numbers
+    partials: tuple[PartialMatch, ...]  # The partial matches, by their numbers
+    found: tuple[TracedMatch, ...]  # The matches by their numbers, those that were dropped last
+    matches: list[dict[str, list[Any]]]  # The matches as ``match`` returns them
+    # The partial matches whose window ended, and its end in epoch milliseconds.
+    timeouts: list[tuple[dict[str, list[Any]], int]]
+    keys: list[Any] = attrs.field(init=False)  # The keys of the events, each once
+    # The events themselves, by their numbers.
+    values: list[Any] = attrs.field(init=False, eq=False)
+
+    @keys.default
+    def _each_once(self) -> list[Any]:
+        return list({repr(event.key): event.key for event in self.events}.values())
+
+    @values.default
+    def _themselves(self) -> list[Any]:
+        return [event.event for event in self.events]
+
+    def families(self) -> dict[int, list[PartialMatch]]:
+        """Return the partial matches by their first event, in order."""
+        found: dict[int, list[PartialMatch]] = {}
+        for partial in self.partials:
+            found.setdefault(partial.steps[0][0], []).append(partial)
+        return dict(sorted(found.items()))
+
+
+_LONGEST = 90
+
+
+def event_text(event: Any, longest: int = _LONGEST) -> str:
+    """Return an event on one line."""
+    fields = _fields(event)
+    if fields is None:
+        text = _value_text(event)
+    else:
+        text = ", ".join(f"{name}={_value_text(value)}" for name, value in fields.items())
+    text = " ".join(text.split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _value_text(value: Any) -> str:
+    return str(value) if isinstance(value, date | Decimal | timedelta) else repr(value)
+
+
+def time_text(milliseconds: int | None) -> str:
+    """Return the time of an event, as a number if it looks like a count."""
+    moment = None
+    if milliseconds is not None and is_calendar(milliseconds):
+        moment = moment_text(milliseconds)
+    return moment or str(milliseconds)
+
+
+def _fields(event: Any) -> Mapping[str, Any] | None:
+    """Return the fields of a dict, a Row or a named tuple; None for other events."""
+    if isinstance(event, Mapping):
+        return event
+    method = getattr(event, "asDict", None) or getattr(event, "_asdict", None)
+    fields = method() if isinstance(event, tuple) and callable(method) else None
+    return fields if isinstance(fields, Mapping) else None
+
+
+def match_text(events: Mapping[str, Sequence[int]]) -> str:
+    """Return the events of a match by their numbers."""
+    return ", ".join(f"{stage} {' '.join(map(str, numbers))}" for stage, numbers in events.items())
+
+
+def quoted(stages: Iterable[str], joined: str = " or ") -> str:
+    """Return names of stages."""
+    return joined.join(repr(stage) for stage in dict.fromkeys(stages))
+
+
+def answer_text(answer: Answer) -> tuple[str, str]:
+    """Return what was decisive of an answer, and the values that it compared."""
+    if answer.holds:
+        what = f"until {answer.condition}" if answer.until else f"not ({answer.condition})"
+        return what, _values(answer.values)
+    if not answer.failed:
+        return answer.condition, _values(answer.values)
+    texts = [text for text, _ in answer.failed]
+    values = dict(value for _, compared in answer.failed for value in compared)
+    return " and ".join(texts), _values(tuple(values.items()))
+
+
+def _values(values: Sequence[tuple[str, Any]]) -> str:
+    return ", ".join(f"{text} = {event_text(value, 60)}" for text, value in values)
+
+
+def miss_lines(misses: Iterable[Miss], events: Sequence[Any]) -> list[str]:
+    """Return what failed, alike answers together, each with its last example."""
+    counts: dict[tuple[str, str], int] = {}
+    last: dict[tuple[str, str], tuple[int, str]] = {}
+    for miss in misses:
+        for answer in miss.answers:
+            text, values = answer_text(answer)
+            at = (miss.stage, text)
+            counts[at] = counts.get(at, 0) + 1
+            last[at] = (miss.event, values)
+    lines = []
+    for (stage, text), count in counts.items():
+        number, values = last[stage, text]
+        often = "" if count == 1 else f" {count} times, last"
+        shown = values or event_text(events[number])
+        lines.append(f"{stage}: {text} was false{often} for event {number}: {shown}")
+    return lines
+
+
+def ending_text(partial: PartialMatch) -> str:
+    """Return how a partial match ended."""
+    ending = partial.ending
+    stages = quoted(ending.stages)
+    at = "" if ending.event is None else f" by event {ending.event}"
+    time = time_text(ending.time)
+    match ending.kind:
+        case End.MATCH:
+            return f"became match {ending.match}"
+        case End.HELD:
+            return f"is complete, but #{ending.partial}, which began earlier, holds it back"
+        case End.CONTIGUITY:
+            return f"ended{at}: {stages} had to follow directly"
+        case End.UNTIL:
+            return f"ended{at}: its condition until holds, and {stages} could not take it"
+        case End.NOT:
+            return f"ended{at}: it is {stages}, which must not come"
+        case End.WINDOW:
+            return f"ended: its window was over at {time}, while it waited for {stages}"
+        case End.GAP:
+            return f"ended: the longest gap was over at {time}, while it waited for {stages}"
+        case End.SKIP:
+            return f"dropped{at}: match {ending.match} made it superfluous (skip strategy)"
+        case End.LIMIT:
+            return "dropped: there were too many partial matches"
+        case End.INPUT:
+            return f"still waits for {stages}: the input ended"

@@ -3,26 +3,204 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
+from pyflinkcep.conditions import (
+    BooleanConditions,
+    IterativeCondition,
+    RichAndCondition,
+    RichNotCondition,
+    RichOrCondition,
+)
 from pyflinkcep.engines.flink.nfa import ComputationState, EventMatch
-from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.engines.flink.nfa.moves import Continuation
+from pyflinkcep.engines.flink.nfa.atoms import Atom, Atoms
+from pyflinkcep.engines.flink.nfa.moves import Continuation, Windows
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
 from pyflinkcep.engines.flink.nfa.observer import Observer
-from pyflinkcep.engines.flink.nfa.steps import EventEnd, StateTable
-from pyflinkcep.engines.flink.nfa.windows import Windows
+from pyflinkcep.engines.flink.nfa.state import State, StateTransitionAction, StateType
+from pyflinkcep.engines.flink.nfa.steps import EventEnd, StateTable, reachable
 from pyflinkcep.engines.flink.sharedbuffer import SharedBufferAccessor
+from pyflinkcep.expressions.compared import Compared, compared_in_match, compared_in_sql
+from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.trace.answers import Answerer
-from pyflinkcep.trace.lanes import Completed, Lane, Step
-from pyflinkcep.trace.model import Effect, End, Ending, Miss
-from pyflinkcep.trace.reasons import refusals, stopped_by, wanted
+from pyflinkcep.trace.model import Answer, Effect, End, Ending, Miss
 
-__all__ = ["EnoughError", "Recorder"]
+Answers = Mapping[Atom, bool]
+
+
+@attrs.frozen(eq=False)
+class Refusal:
+    """A stage that could have taken an event, and the answers for which it did not."""
+
+    stage: str
+    decisive: tuple[tuple[Atom, bool], ...]
+
+
+def refusals(table: StateTable, answers: Answers) -> Iterator[Refusal]:
+    """Yield the stages that could have taken an event in a state, and did not, each once."""
+    seen: set[str] = set()
+    for state in reachable(table):
+        for edge in state.transitions:
+            if edge.action is StateTransitionAction.TAKE and state.stage not in seen:
+                why = decisive(edge.condition, table.atoms, answers)
+                if why:
+                    seen.add(state.stage)
+                    yield Refusal(state.stage, why)
+
+
+def wanted(table: StateTable) -> tuple[str, ...]:
+    """Return the stages that could take an event in a state, nearest first."""
+    return tuple(dict.fromkeys(state.stage for state in reachable(table) if _takes(state)))
+
+
+def stopped_by(table: StateTable, answers: dict[Atom, bool]) -> str | None:
+    """Return the NOT stage whose event came, by the answers; None if none did."""
+    stops: list[State] = [
+        edge.target for edge in table.edges(answers) if edge.target.kind is StateType.STOP
+    ]
+    return stops[0].stage if stops else None
+
+
+def _takes(state: State) -> bool:
+    return any(edge.action is StateTransitionAction.TAKE for edge in state.transitions)
+
+
+def decisive(
+    condition: IterativeCondition | None, atoms: Atoms, answers: Answers
+) -> tuple[tuple[Atom, bool], ...]:
+    """Return the answers for which a condition does not hold; none if it holds or is unknown."""
+    value, why = valued(condition, atoms, answers)
+    return why if value is False else ()
+
+
+_Why = tuple[tuple[Atom, bool], ...]
+
+
+def valued(
+    condition: IterativeCondition | None, atoms: Atoms, answers: Answers
+) -> tuple[bool | None, _Why]:
+    """Return a condition's value as far as known, and the answers that decide it."""
+    if condition is None:
+        return True, ()
+    if isinstance(condition, BooleanConditions):
+        return condition.value, ()
+    if isinstance(condition, RichNotCondition):
+        value, why = valued(condition.nestedConditions[0], atoms, answers)
+        return (None if value is None else not value), why
+    if isinstance(condition, RichAndCondition | RichOrCondition):
+        return _joined(condition, atoms, answers)
+    atom = atoms.of(condition)
+    if atom not in answers:
+        return None, ()
+    return answers[atom], ((atom, answers[atom]),)
+
+
+def _joined(
+    condition: RichAndCondition | RichOrCondition, atoms: Atoms, answers: Answers
+) -> tuple[bool | None, _Why]:
+    decisive_value = isinstance(condition, RichOrCondition)
+    all_reasons: _Why = ()
+    known = True
+    for part in condition.nestedConditions:
+        value, why = valued(part, atoms, answers)
+        if value is decisive_value:
+            return value, why
+        known = known and value is not None
+        all_reasons += why
+    return (not decisive_value if known else None), all_reasons
+
+
+@attrs.frozen
+class Step:
+    """An event that was taken: its number, its stage, its time and its id in the buffer."""
+
+    event: int
+    stage: str
+    time: int
+    event_id: Any = attrs.field(eq=False)
+
+
+@attrs.define(eq=False)
+class Lane:
+    """A partial match so far."""
+
+    number: int  # Its number
+    key: Any  # Its key
+    parent: int | None  # The partial match that it was forked from
+    steps: tuple[Step, ...]  # What it has taken
+    misses: list[Miss] = attrs.field(factory=list)  # What it could not take
+    deadline: int | None = None  # When its window ends
+    waits_for: tuple[str, ...] = ()  # The stages that could take the next event
+    ending: Ending | None = None  # How it ended
+    became: Completed | None = None  # The match with which it ended
+
+    @property
+    def last_time(self) -> int:
+        """The time of its last event."""
+        return self.steps[-1].time
+
+
+@attrs.define(eq=False)
+class Completed:
+    """A match so far."""
+
+    lane: Lane  # The partial match that became it
+    steps: tuple[Step, ...]  # Its events
+    completed: int | None  # The event that completed it
+    number: int | None = None  # Its number among those that came out
+    emitted: int | None = None  # The event at which it came out
+    held_back_by: int | None = None  # The partial match that it waited for first
+    discarded_by: int | None = None  # The match that made it superfluous
+
+    @property
+    def events(self) -> dict[str, list[int]]:
+        """Stage to the numbers of its events."""
+        found: dict[str, list[int]] = {}
+        for step in self.steps:
+            found.setdefault(step.stage, []).append(step.event)
+        return found
+
+
+@attrs.define(eq=False)
+class Answerer:
+    """Makes answers of conditions, with the values that they compared."""
+
+    events: Sequence[Any]  # The events, by their numbers
+    # Returns the SQL of a condition about one event; None if it is a function.
+    sql_of: Callable[[IterativeCondition], str | None]
+    untils: frozenset[Atom]  # The conditions of ``until``
+    _known: dict[tuple[int, int], Answer] = attrs.field(factory=dict)
+
+    def answer(self, atom: Atom, holds: bool, event: int, steps: Sequence[Step] = ()) -> Answer:
+        """Return a condition's answer for an event."""
+        if not atom.bit:
+            return self._made(atom, holds, self._in_match(atom.condition, event, steps))
+        found = self._known.get((event, atom.bit))
+        if found is None:
+            text = self.sql_of(atom.condition)
+            parts = () if text is None else compared_in_sql(text, self.events[event])
+            found = self._known[event, atom.bit] = self._made(atom, holds, parts)
+        return found
+
+    def _in_match(
+        self, condition: IterativeCondition, event: int, steps: Sequence[Step]
+    ) -> tuple[Compared, ...]:
+        if not isinstance(condition, MatchExpression):
+            return ()
+        taken: dict[str, list[Any]] = {}
+        for step in steps:
+            taken.setdefault(step.stage, []).append(self.events[step.event])
+        order = [self.events[step.event] for step in steps]
+        return compared_in_match(condition, self.events[event], taken, order)
+
+    def _made(self, atom: Atom, holds: bool, parts: tuple[Compared, ...]) -> Answer:
+        failed = () if holds else tuple((p.text, p.values) for p in parts if not p.holds)
+        values = dict(value for part in parts for value in part.values)
+        text = repr(atom.condition)
+        return Answer(atom.stage, text, holds, atom in self.untils, failed, tuple(values.items()))
 
 
 class EnoughError(Exception):
@@ -31,48 +209,24 @@ class EnoughError(Exception):
 
 @attrs.define(eq=False)
 class Recorder(Observer):
-    """
-    The observer that makes a trace; events are their numbers.
+    """The observer that makes a trace; events are their numbers."""
 
-    Attributes
-    ----------
-    answerer : Answerer
-        Says what a condition compared.
-    windows : Windows
-        When windows end.
-    strategy : AfterMatchSkipStrategy
-        Decides what a match makes superfluous.
-    most_misses : int or None
-        Of how many events that it passes by each partial match keeps why; None for all.
-    most_partials : int or None
-        How many partial matches are recorded before :class:`EnoughError`; None for all.
-    key : object
-        The key whose events or timers are at work; set by the operator.
-    lanes : list of Lane
-        The partial matches so far.
-    matches : list of Completed
-        The matches so far, in the order in which they were complete.
-    effects : dict of int to list of Effect
-        What each event did.
-    begins : dict of int to tuple of Miss
-        Why an event began nothing.
-    asked : dict of int to dict of Atom to bool
-        The answers about each event alone.
-    answers : dict of Atom to list of int
-        How often a condition over a partial match was evaluated, and held.
-    """
-
-    answerer: Answerer
-    windows: Windows
-    strategy: AfterMatchSkipStrategy
+    answerer: Answerer  # Says what a condition compared
+    windows: Windows  # When windows end
+    strategy: AfterMatchSkipStrategy  # Decides what a match makes superfluous
+    # Of how many events that it passes by each partial match keeps why; None for all.
     most_misses: int | None = None
+    # How many partial matches are recorded before :class:`EnoughError`; None for all.
     most_partials: int | None = None
-    key: Any = None
-    lanes: list[Lane] = attrs.field(factory=list)
+    key: Any = None  # The key whose events or timers are at work; set by the operator
+    lanes: list[Lane] = attrs.field(factory=list)  # The partial matches so far
+    # The matches so far, in the order in which they were complete.
     matches: list[Completed] = attrs.field(factory=list)
-    effects: dict[int, list[Effect]] = attrs.field(factory=dict)
-    begins: dict[int, tuple[Miss, ...]] = attrs.field(factory=dict)
+    effects: dict[int, list[Effect]] = attrs.field(factory=dict)  # What each event did
+    begins: dict[int, tuple[Miss, ...]] = attrs.field(factory=dict)  # Why an event began nothing
+    # The answers about each event alone.
     asked: dict[int, dict[Atom, bool]] = attrs.field(factory=dict)
+    # How often a condition over a partial match was evaluated, and held.
     answers: dict[Atom, list[int]] = attrs.field(factory=dict)
     _now: int | None = None
     _time: int = 0

@@ -17,42 +17,24 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.linked import stages_of
 from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.time import MAX_WATERMARK
-from pyflinkcep.trace.answers import Answerer
-from pyflinkcep.trace.lanes import Completed, Lane
 from pyflinkcep.trace.model import End, Ending, PartialMatch, TracedEvent, TracedMatch
-from pyflinkcep.trace.recorder import EnoughError, Recorder
+from pyflinkcep.trace.recorder import Answerer, Completed, EnoughError, Lane, Recorder
 from pyflinkcep.trace.result import Trace
-
-__all__ = ["Input", "feed", "over_numbers", "single_stages", "traced", "watched"]
 
 
 @attrs.frozen(eq=False)
 class Input:
-    """
-    The events of a trace.
+    """The events of a trace."""
 
-    Attributes
-    ----------
-    events : sequence
-        The events, as conditions see them.
-    times : sequence of int, epoch milliseconds
-        Their times.
-    keys : sequence
-        Their keys, hashable.
-    delay : int or None, milliseconds
-        How far the watermark is behind the latest time; None to sort the events first.
-    order : callable, optional
-        A sort key for events of equal time; by default they keep their order.
-    cut : tuple of (object, int), optional
-        A key of which later events are left out, and the time of its last one: what is to become
-        of its partial matches after that is not known.
-    """
-
-    events: Sequence[Any]
-    times: Sequence[int]
-    keys: Sequence[Any]
+    events: Sequence[Any]  # The events, as conditions see them
+    times: Sequence[int]  # Their times
+    keys: Sequence[Any]  # Their keys, hashable
+    # How far the watermark is behind the latest time; None to sort the events first.
     delay: int | None = None
+    # A sort key for events of equal time; by default they keep their order.
     order: Callable[[Any], Any] | None = None
+    # A key of which later events are left out, and the time of its last one: what is to become of
+    # its partial matches after that is not known.
     cut: tuple[Any, int] | None = None
 
     @property
@@ -84,28 +66,7 @@ def watched(
     most_misses: int | None = None,
     most_partials: int | None = None,
 ) -> tuple[Trace, Recorder]:
-    """
-    Return the trace of a pattern, and what was recorded for it.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        The pattern, with conditions that can be evaluated here.
-    nfa : NFA
-        The pattern, compiled, with handling of timeouts.
-    given : Input
-        The events.
-    expressions : Expressions or None
-        Its SQL over stages.
-    limit : PartialMatchLimit or None
-        How many partial matches a key may have.
-    sql_of : callable
-        Returns the SQL of a condition about one event; None if it is a function.
-    most_misses : int, optional
-        Of how many events that it passes by each partial match keeps why; by default of all.
-    most_partials : int, optional
-        After how many partial matches to stop; by default never.
-    """
+    """Return the trace of a pattern, and what was recorded for it."""
     stages = list(single_stages(pattern))
     untils = [stage.until for stage in stages if stage.until is not None]
     answerer = Answerer(given.events, sql_of, frozenset(_atoms(nfa, untils)))

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -11,12 +12,298 @@ import attrs
 
 from pyflinkcep.errors import counted
 from pyflinkcep.show import Picture
-from pyflinkcep.trace.model import End
+from pyflinkcep.show.svg import Drawing, text_width, wrapped
+from pyflinkcep.trace.model import (
+    End,
+    Miss,
+    PartialMatch,
+    Record,
+    answer_text,
+    ending_text,
+    event_text,
+    miss_lines,
+    time_text,
+)
 from pyflinkcep.trace.result import Trace
-from pyflinkcep.trace.why_drawn import why_svg
-from pyflinkcep.trace.why_facts import Beginning, ConditionCount, Facts
 
-__all__ = ["WhyNot", "WhyPicture"]
+
+@attrs.frozen
+class ConditionCount:
+    """
+    How often a condition holds.
+
+    Attributes
+    ----------
+    stage : str
+        The stage that it was written for.
+    text : str
+        The condition.
+    holds : int
+        How often it held.
+    of : int
+        How often it was evaluated: for each event, or as often as matching asked.
+    per_event : bool
+        Whether it is about one event alone.
+    values : tuple of (str, tuple of (object, int))
+        If it never holds, what it compared, and the most frequent values.
+    """
+
+    stage: str
+    text: str
+    holds: int
+    of: int
+    per_event: bool = True
+    values: tuple[tuple[str, tuple[tuple[Any, int], ...]], ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """``never`` or ``always``; empty otherwise."""
+        if not self.of:
+            return "never asked"
+        return "never" if not self.holds else "always" if self.holds == self.of > 1 else ""
+
+
+@attrs.frozen
+class Beginning:
+    """
+    An event that could begin a match, and the partial match that got furthest from it.
+
+    Attributes
+    ----------
+    name : str
+        The event and its key.
+    partial : PartialMatch
+        The partial match.
+    matched : bool
+        Whether some match began with the event.
+    lines : tuple of str
+        How it ended, and the answers that decided.
+    event : str
+        The event that ended it, or the last one that did not fit; empty if there is none.
+    condition : str
+        What was decisive there.
+    compared : str
+        The values that it compared.
+    """
+
+    name: str
+    partial: PartialMatch
+    matched: bool
+    lines: tuple[str, ...]
+    event: str = ""
+    condition: str = ""
+    compared: str = ""
+
+    @property
+    def closeness(self) -> tuple[int, int, int]:
+        """How far it got, greater if further."""
+        misses = self.partial.misses
+        lacking = len(misses[-1].answers) if misses else 0
+        return self.partial.reached, len(self.partial.steps), -lacking
+
+
+@attrs.frozen
+class Facts:
+    """
+    What was counted.
+
+    Attributes
+    ----------
+    pattern : str
+        The pattern on one line.
+    matches : int
+        The number of matches.
+    input : mapping of str to int
+        The numbers of events, keys, and events that are late, out of order or without a key or a
+        time.
+    stages : mapping of str to int
+        The stages that take events, and the fewest events of each.
+    beginnings : tuple of Beginning
+        The events that could begin a match.
+    conditions : tuple of ConditionCount
+        The conditions.
+    has_key : bool
+        Whether events have keys.
+    sample : str
+        If not all was looked at, what was.
+    """
+
+    pattern: str
+    matches: int
+    input: Mapping[str, int]
+    stages: Mapping[str, int]
+    beginnings: tuple[Beginning, ...]
+    conditions: tuple[ConditionCount, ...]
+    has_key: bool
+    sample: str = ""
+    trace: Record | None = attrs.field(default=None, eq=False, repr=False)
+
+    @property
+    def reached(self) -> dict[str, int]:
+        """Stage to the number of beginnings that came to it."""
+        order = list(self.stages)
+        return {
+            stage: sum(beginning.partial.reached > place for beginning in self.beginnings)
+            for place, stage in enumerate(order)
+        }
+
+    @property
+    def ended(self) -> dict[tuple[str, End], list[Beginning]]:
+        """The beginnings without a match by stage and reason, frequent ones first."""
+        found: dict[tuple[str, End], list[Beginning]] = {}
+        for one in sorted(self.beginnings, key=lambda one: one.closeness, reverse=True):
+            if not one.matched:
+                at = (one.partial.steps[-1][1], one.partial.ending.kind)
+                found.setdefault(at, []).append(one)
+        return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+    @property
+    def closest(self) -> list[Beginning]:
+        """The beginnings without a match, those that got furthest first."""
+        without = [one for one in self.beginnings if not one.matched]
+        return sorted(without, key=lambda one: one.closeness, reverse=True)
+
+
+def counted_facts(
+    trace: Record,
+    conditions: Iterable[ConditionCount],
+    more: Mapping[str, int],
+    *,
+    has_key: bool,
+    sample: str = "",
+) -> Facts:
+    """
+    Return what a trace says when it is counted.
+
+    Parameters
+    ----------
+    trace : Record
+        The trace.
+    conditions : iterable of ConditionCount
+        How often conditions hold.
+    more : mapping of str to int
+        Further numbers about the input.
+    has_key : bool
+        Whether events have keys.
+    sample : str
+        What was looked at, if not all.
+    """
+    numbers = {"events": len(trace.events), "keys": len(trace.keys) if has_key else 0}
+    numbers["late"] = sum(event.late for event in trace.events)
+    begun = {next(iter(match.events.values()))[0] for match in trace.found if match.came_out}
+    return Facts(
+        trace.pattern,
+        sum(match.came_out for match in trace.found),
+        {**numbers, **more},
+        trace.stages,
+        tuple(
+            _beginning(trace, number, family, number in begun, has_key)
+            for number, family in trace.families().items()
+        ),
+        tuple(conditions),
+        has_key,
+        sample,
+        trace,
+    )
+
+
+def _beginning(
+    trace: Record, number: int, family: Sequence[PartialMatch], matched: bool, has_key: bool
+) -> Beginning:
+    best = max(family, key=lambda partial: (partial.reached, len(partial.steps)))
+    event = trace.events[number]
+    key = f"key {event.key!r}, " if has_key else ""
+    name = f"{key}event {number} at {time_text(event.time)}: {event_text(event.event, 60)}"
+    misses = _decisive(best)
+    lines = (ending_text(best), *miss_lines(misses, trace.values))
+    if not misses:
+        return Beginning(name, best, matched, lines)
+    last = misses[-1]
+    texts = [answer_text(answer) for answer in last.answers]
+    return Beginning(
+        name,
+        best,
+        matched,
+        lines,
+        event_text(trace.values[last.event]),
+        " and ".join(text for text, _ in texts),
+        ", ".join(values for _, values in texts if values),
+    )
+
+
+def _decisive(partial: PartialMatch) -> list[Miss]:
+    """Return what failed for the event that ended a partial match, or else all it passed by."""
+    own = [miss for miss in partial.misses if miss.event == partial.ending.event]
+    return own or list(partial.misses)
+
+
+def most_frequent(values: Iterable[Any], most: int = 4) -> tuple[tuple[Any, int], ...]:
+    """Return the most frequent values and how often they occur."""
+    counts: Counter[str] = Counter(repr(value) for value in values)
+    return tuple(counts.most_common(most))
+
+
+_LEFT, _BAR, _ROW, _MARGIN = 22.0, 420.0, 34.0, 22.0
+_ENDED = {
+    End.CONTIGUITY: ("red", "did not fit, may not be skipped"),
+    End.UNTIL: ("red", "until held"),
+    End.NOT: ("red", "NOT stage came"),
+    End.WINDOW: ("amber", "window over"),
+    End.GAP: ("amber", "gap over"),
+    End.INPUT: ("amber", "input ended"),
+    End.SKIP: ("violet", "superfluous after a match"),
+    End.LIMIT: ("violet", "too many"),
+    End.HELD: ("amber", "a match held back"),
+    End.MATCH: ("green", "a match"),
+}
+
+
+def why_svg(facts: Facts, title: str) -> str:
+    """
+    Return the counts as SVG.
+
+    Parameters
+    ----------
+    facts : Facts
+        The counts.
+    title : str
+        What it shows, for those who cannot see it.
+    """
+    drawing = Drawing()
+    total = max(len(facts.beginnings), 1)
+    names = [text_width(wrapped(name, 28, 1)[0], 13, bold=True) for name in facts.stages]
+    start = _LEFT + max([70.0, *names]) + 14
+    y, right = _MARGIN, start + _BAR + 90
+    for stage, reached in facts.reached.items():
+        name = wrapped(stage, 28, 1)[0]
+        drawing.text(start - 12, y + 17, name, "ink", 13, "end", bold=True, title=stage)
+        drawing.rect(start, y, _BAR, 24, "box", "edge", 4)
+        if reached:
+            drawing.rect(start, y, max(_BAR * reached / total, 4), 24, "blue", "", 4)
+        drawing.text(start + _BAR + 12, y + 17, f"{reached} of {len(facts.beginnings)}", "ink", 12)
+        y += _ROW
+        for (after, kind), ended in facts.ended.items():
+            if after == stage:
+                colour, words = _ENDED[kind]
+                width = max(_BAR * len(ended) / total, 3)
+                drawing.rect(start, y - 4, width, 8, colour, "", 2)
+                text = f"{len(ended)} {words}"
+                drawing.text(start + width + 8, y + 4, text, colour, 11.5)
+                right = max(right, start + width + 8 + text_width(text, 11.5))
+                y += 19
+        y += 8
+    matched = sum(one.matched for one in facts.beginnings)
+    drawing.text(start - 12, y + 14, "match", "ink", 13, "end", bold=True)
+    drawing.rect(start, y, _BAR, 20, "box", "edge", 4)
+    if matched:
+        drawing.rect(start, y, max(_BAR * matched / total, 4), 20, "green", "", 4)
+    drawing.text(start + _BAR + 12, y + 14, f"{matched} of {len(facts.beginnings)}", "ink", 12)
+    y += 42
+    counts = f"{len(facts.beginnings)} of {facts.input['events']} events could begin a match"
+    drawing.text(_LEFT, y, counts, "dim", 11.5)
+    y += 16
+    return drawing.svg(right + _MARGIN, y, title)
+
 
 _SHOWN = 3
 

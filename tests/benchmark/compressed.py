@@ -23,10 +23,10 @@ import attrs
 import numpy as np
 
 from pyflinkcep import CEP, keyBy
-from pyflinkcep.engines.compressed.bridge import KeyedEvents
 from pyflinkcep.engines.compressed.patterns import (
     CompressiblePattern,
     EventViews,
+    KeyedEvents,
     PatternMatches,
 )
 from pyflinkcep.engines.flink.nfa import NFACompiler

@@ -11,11 +11,11 @@ import attrs
 import numpy as np
 import pytest
 
-from pyflinkcep.engines.compressed.bridge import KeyedEvents
 from pyflinkcep.engines.compressed.nodes import paths
 from pyflinkcep.engines.compressed.patterns import (
     CompressiblePattern,
     EventViews,
+    KeyedEvents,
     PatternMatches,
 )
 from pyflinkcep.engines.flink.nfa import NFACompiler

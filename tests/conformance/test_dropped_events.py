@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.nfa.droppable import Relevance
+from pyflinkcep.engines.flink.nfa.relevance import Relevance
 from pyflinkcep.errors import CepError
 from pyflinkcep.testing import NFATestHarness
 from tests.conformance.cases import Case, build_pattern, load, make_event, match_ids

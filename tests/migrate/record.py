@@ -17,9 +17,8 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import CepError
-from pyflinkcep.migrate.check.compare import answers_of, canonical, compare
+from pyflinkcep.migrate.check.compare import answers_of, canonical, compare, discriminators, load
 from pyflinkcep.migrate.check.flink import Answer, Checked, run_on_flink
-from pyflinkcep.migrate.checking import discriminators, load
 from pyflinkcep.migrate.migration import Migration, migrate
 from pyflinkcep.migrate.program import Written
 from tests.migrate.random_events import random_events

@@ -11,11 +11,11 @@ import pytest
 
 from pyflinkcep.migrate.chains.values import Constant, Unknown
 from pyflinkcep.migrate.java.types import INT
-from pyflinkcep.migrate.meaning.names import checked_names
-from pyflinkcep.migrate.meaning.scope import Findings
+from pyflinkcep.migrate.meaning.python import checked_names
+from pyflinkcep.migrate.meaning.reading import Findings
 from pyflinkcep.migrate.meaning.tree import Binary, Const, Untranslatable, Var
 from pyflinkcep.migrate.migration import migrate, write
-from pyflinkcep.migrate.writing.elements import rows_of
+from pyflinkcep.migrate.writing.inputs import rows_of
 
 PROGRAMS = Path(__file__).parent / "programs"
 HARDER = Path(__file__).parent / "harder"

@@ -3,9 +3,9 @@
 
 import pytest
 
-from pyflinkcep.migrate.checking import load
-from pyflinkcep.migrate.jobs.tables import spark_expression, spark_type, table_of
+from pyflinkcep.migrate.check.compare import load
 from pyflinkcep.migrate.migration import migrate
+from pyflinkcep.migrate.writing.statements import spark_expression, spark_type, table_of
 from tests.migrate.test_jobs import job
 
 

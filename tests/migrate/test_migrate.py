@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from pyflinkcep.migrate.__main__ import main
-from pyflinkcep.migrate.check.compare import compare
-from pyflinkcep.migrate.checking import load
+from pyflinkcep.migrate.check.compare import compare, load
 from pyflinkcep.migrate.java import source
 from pyflinkcep.migrate.migration import migrate, write
 from tests.migrate.record import restored

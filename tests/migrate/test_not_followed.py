@@ -8,7 +8,7 @@ import tree_sitter
 import tree_sitter_java
 
 from pyflinkcep.migrate.chains.walker import Walker
-from pyflinkcep.migrate.checking import load
+from pyflinkcep.migrate.check.compare import load
 from pyflinkcep.migrate.migration import migrate
 from pyflinkcep.testing import match
 

@@ -3,7 +3,7 @@
 
 import pytest
 
-from pyflinkcep.migrate.checking import load
+from pyflinkcep.migrate.check.compare import load
 from pyflinkcep.migrate.migration import migrate
 from pyflinkcep.testing import match
 

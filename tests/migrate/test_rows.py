@@ -7,9 +7,8 @@ import attrs
 import pytest
 from pyspark.sql import Row
 
-from pyflinkcep.migrate.check.compare import compare
+from pyflinkcep.migrate.check.compare import compare, load, shown
 from pyflinkcep.migrate.check.flink import Answer
-from pyflinkcep.migrate.checking import load, shown
 from pyflinkcep.migrate.migration import migrate
 
 JOB = """

@@ -3,8 +3,8 @@
 
 from pathlib import Path
 
-from pyflinkcep.migrate import checking
 from pyflinkcep.migrate.chains.lookup import inside
+from pyflinkcep.migrate.check import compare
 from pyflinkcep.migrate.check.flink import Answer, CompileError
 from pyflinkcep.migrate.check.slices import Jars, Rows, Site, sliced
 from pyflinkcep.migrate.java.project import Project
@@ -136,12 +136,12 @@ def test_patterns_that_do_not_compile_together_are_compared_alone(monkeypatch, t
             raise CompileError("it does not compile", "pass other jars")
         return {one.name: Answer(error="it ran") for one in patterns}
 
-    monkeypatch.setattr(checking, "run_on_flink", run)
+    monkeypatch.setattr(compare, "run_on_flink", run)
     made = migrate([str(PROGRAMS / "Groups.java")])
     able = [one for one in made.report.files[0].checked if not one.problem]
     found = {
         one.pattern: one.text
-        for one in checking.check(made.project, made.report.files, [], tmp_path)
+        for one in compare.check(made.project, made.report.files, [], tmp_path)
     }
 
     assert len(able) > 1

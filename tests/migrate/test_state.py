@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyflinkcep.migrate.checking import load
+from pyflinkcep.migrate.check.compare import load
 from pyflinkcep.migrate.migration import migrate
 from pyflinkcep.testing import match
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from pyflinkcep.migrate.checking import load
+from pyflinkcep.migrate.check.compare import load
 from pyflinkcep.migrate.migration import migrate
 from pyflinkcep.testing import match
 

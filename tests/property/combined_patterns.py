@@ -20,14 +20,14 @@ import attrs
 import numpy as np
 
 from pyflinkcep import AfterMatchSkipStrategy, CepError, Pattern
-from pyflinkcep.engines.compressed.bridge import KeyedEvents
 from pyflinkcep.engines.compressed.patterns import (
     CompressiblePattern,
     EventViews,
+    KeyedEvents,
     PatternMatches,
 )
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.nfa.droppable import Relevance
+from pyflinkcep.engines.flink.nfa.relevance import Relevance
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness
 from tests.kernel_harness import HAS_KERNEL, KernelNFAHarness
 from tests.shorthand import parse

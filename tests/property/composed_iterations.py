@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.sase.shapes import One, Optional, Repeated
+from pyflinkcep.sase.model import One, Optional, Repeated
 
 Taken = tuple[tuple[str, tuple[int, ...]], ...]
 """The variables of a run, in the order of their events, and the positions of these."""

@@ -17,9 +17,19 @@ from typing import Any
 import attrs
 
 from pyflinkcep.expressions.tree import Aggregate, Column, Literal, Operation, Tree, leaves
-from pyflinkcep.sase.model import Component, Query, Strategy
-from pyflinkcep.sase.normal_form import clauses
-from pyflinkcep.sase.shapes import AnyOrder, Choice, One, Optional, Repeated, Sequence, Shape
+from pyflinkcep.sase.model import (
+    AnyOrder,
+    Choice,
+    Component,
+    One,
+    Optional,
+    Query,
+    Repeated,
+    Sequence,
+    Shape,
+    Strategy,
+)
+from pyflinkcep.sase.placement import clauses
 from tests.property.composed_iterations import (
     Begun,
     Further,

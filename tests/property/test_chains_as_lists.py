@@ -142,7 +142,7 @@ def test_runs_of_the_chains_query_have_them_too(
     freely = partial(chain_frames, evaluation="auto")
     with (
         mock.patch.dict(os.environ, PYFLINKCEP_KERNEL=kernel),
-        mock.patch("pyflinkcep.tables.chain_match.chain_frames", freely),
+        mock.patch("pyflinkcep.tables.match.chain_frames", freely),
         mock.patch("pyflinkcep.engines.queries.resolved", return_value=evaluation),
         mock.patch.object(EventLists, "of_positions", side_effect=AssertionError),
     ):

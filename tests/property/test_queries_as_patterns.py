@@ -19,11 +19,10 @@ from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.nfa.evaluation import Expressions
 from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer
 from pyflinkcep.expressions.codegen import generated
-from pyflinkcep.expressions.evaluator import event_function
-from pyflinkcep.expressions.local_match import local_expressions
+from pyflinkcep.expressions.evaluator import event_function, local_expressions
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.sase import SaseQuery, parse
-from pyflinkcep.sase.analysed import AnalysedQuery
+from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import Form
 from pyflinkcep.testing import matchSase
 from tests.property.composed_queries import SinglesOnly, taken

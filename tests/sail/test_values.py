@@ -14,8 +14,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pyflinkcep import CEP, NotSupportedError, Pattern
-from pyflinkcep.expressions.event_reader import EventReader
 from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.spark.plan.portable.sql import names_of, portable, setting_of, sql_column
 from tests.expression_rules import CASES, OVERFLOWS
 from tests.expression_rules import VALUES as RULE_VALUES

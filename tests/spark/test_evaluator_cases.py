@@ -7,9 +7,9 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep.expressions.event_reader import EventReader
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.spark_sql import spark_sql
+from pyflinkcep.expressions.parser import EventReader
+from pyflinkcep.expressions.text import spark_sql
 from tests.spark_sql_cases import EVENT, SCHEMA, VALUES
 
 pytestmark = [

@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
-from pyflinkcep.engines.flink.nfa.droppable import Relevance
+from pyflinkcep.engines.flink.nfa.relevance import Relevance
 from pyflinkcep.matching.columns import WHOLE
-from pyflinkcep.spark.plan.patterns import bare, prefilter
+from pyflinkcep.spark.plan.patterns import prefilter
 from tests.shorthand import ms
 from tests.spark.support import columns, events, failure, on
 
@@ -140,7 +140,7 @@ def test_events_that_no_stage_takes_travel_bare(
     found = sorted(map(str, result.collect()))
     assert any(WHOLE in line for line in plan(result))
 
-    monkeypatch.setattr(bare, "_FEWEST", 100)
+    monkeypatch.setattr(prefilter, "_FEWEST", 100)
     whole = on(frame, pattern, "user").toDF()
     assert not any(WHOLE in line for line in plan(whole))
     assert found == sorted(map(str, whole.collect()))

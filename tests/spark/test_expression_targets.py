@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.expressions.rules import CASTS, Cast
 from pyflinkcep.expressions.rules import OPERATORS as RULE_OPERATORS
-from pyflinkcep.expressions.spark_sql import spark_sql
 from pyflinkcep.expressions.sql_types import cast_type
+from pyflinkcep.expressions.text import spark_sql
 from pyflinkcep.expressions.tree import AGGREGATES, FUNCTIONS, Operation, parts
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.returns import Returns

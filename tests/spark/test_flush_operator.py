@@ -10,8 +10,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pyflinkcep import CEP, InputError, NotSupportedError, Pattern, keyBy
-from pyflinkcep.spark.plan import flush
-from pyflinkcep.spark.plan.arrivals import Arrivals
+from pyflinkcep.spark.plan import stream
+from pyflinkcep.spark.plan.patterns.diagnostics import Arrivals
 from tests.spark.streams import FileSource, run
 
 
@@ -51,6 +51,6 @@ def test_any_path_has_state(
     assert [row.at for row in result.flush(str(odd / "[1]?")).collect()] == [950]
     assert Arrivals.read(spark, str(odd / "[1]?")) is not None
 
-    monkeypatch.setattr(flush, "spark_context", lambda _: SimpleNamespace(master="yarn"))
+    monkeypatch.setattr(stream, "spark_context", lambda _: SimpleNamespace(master="yarn"))
     with pytest.raises(NotSupportedError, match=r"looks for '.*/100%25%20of"):
         result.flush(str(odd / "[1]?"))

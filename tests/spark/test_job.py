@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep import CEP, Pattern, keyBy
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.spark.plan import conditions, expressions
-from pyflinkcep.spark.plan.asked import analysed
+from pyflinkcep.spark.plan import conditions
+from pyflinkcep.spark.plan.conditions import analysed
 from tests.spark.streams import FileSource
 
 
@@ -31,12 +31,12 @@ def test_a_job_is_analysed_once(
         asked["compile"] += 1
         return compile_(*arguments)
 
-    def counted(nfa: Any, expressions: Any, dataframe: DataFrame) -> Any:
-        asked.update(str(column) for _, column in expressions)
-        return analysed(nfa, expressions, dataframe)
+    def counted(nfa: Any, conditions: Any, dataframe: DataFrame) -> Any:
+        asked.update(str(column) for _, column in conditions)
+        return analysed(nfa, conditions, dataframe)
 
     monkeypatch.setattr(NFACompiler, "compile", staticmethod(compiled))
-    for module in (conditions, expressions):
+    for module in (conditions, conditions):
         monkeypatch.setattr(module, "analysed", counted)
     events = files.stream(spark) if is_stream else files.bounded(spark)
     pattern = Pattern.begin("a").where("name = 'a'").next("b").where("ts > last(a.ts)")

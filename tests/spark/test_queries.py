@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, AfterMatchSkipStrategy, Pattern, keyBy
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.sase import analysed, parse
+from pyflinkcep.sase import analysis, parse
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.placement import Placement, placed
 from pyflinkcep.spark.plan import slices as slices_of_time
@@ -333,7 +333,7 @@ def test_a_query_is_analysed_once(
         asked.append(query)
         return placed(query)
 
-    monkeypatch.setattr(analysed, "placed", counted)
+    monkeypatch.setattr(analysis, "placed", counted)
     query = parse("PATTERN SEQ(A a, B b) WHERE b.price > a.price")
     stream = CEP.pattern(trades(spark), query, type="kind", evaluation=evaluation)
     stream.inEventTime("ts").explain()

@@ -16,7 +16,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from pyflinkcep import InputError
-from pyflinkcep.spark.plan import interpreter
+from pyflinkcep.spark.plan import engine
 from tests.spark.support import a_then_b, on
 
 _EVENTS = "SELECT * FROM VALUES (1L, 'u', 'a', 0D), (2L, 'u', 'b', 0D) AS t(ts, user, name, price)"
@@ -57,8 +57,8 @@ def test_sessions_begin_with_the_drivers_python(
     started: list[Any] = []
     begun: Any = SparkContext._do_init
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    monkeypatch.setattr(interpreter, "watch_contexts", lambda *given: started.append(given))
-    interpreter.prepare_sessions.__wrapped__()
+    monkeypatch.setattr(engine, "watch_contexts", lambda *given: started.append(given))
+    engine.prepare_sessions.__wrapped__()
     ((choose, chosen),) = started
     other = SimpleNamespace(master="yarn", _python_includes=[], pythonExec="python3")
     choose(workers.sparkContext)

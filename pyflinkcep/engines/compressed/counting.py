@@ -4,23 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import attrs
-
-__all__ = [
-    "NOTHING",
-    "CountPayloads",
-    "Measure",
-    "Spread",
-    "Total",
-    "added",
-    "combined",
-    "summand",
-]
+import numpy as np
 
 _PLACES = 64
 """How many more binary digits a root has than the number below it."""
@@ -36,20 +26,12 @@ NOTHING: Total = (0, 0, None, None)
 
 @attrs.frozen
 class Spread:
-    """
-    Exact sums for a standard deviation, which do not depend on the order of addition.
+    """Exact sums for a standard deviation, which do not depend on the order of addition."""
 
-    Attributes
-    ----------
-    sum, squares : Fraction
-        The sums of the finite values and of their squares.
-    is_nan : bool
-        Whether there are other values, NaN and infinities.
-    """
-
+    # The sums of the finite values and of their squares.
     sum: Fraction
     squares: Fraction
-    is_nan: bool = False
+    is_nan: bool = False  # Whether there are other values, NaN and infinities
 
     def __add__(self, other: Spread) -> Spread:
         """Return the sums of both."""
@@ -77,30 +59,15 @@ class Spread:
 
 @attrs.frozen(eq=False)
 class Measure:
-    """
-    A total over a component's events in all matches.
+    """A total over a component's events in all matches."""
 
-    Attributes
-    ----------
-    component : int
-        The component.
-    values : sequence or None
-        The value of each event by position, None for NULL; None to count the events.
-    """
-
-    component: int
+    component: int  # The component
+    # The value of each event by position, None for NULL; None to count the events.
     values: Sequence[Any] | None
 
 
 class CountPayloads:
-    """
-    Lets merged runs carry their number and the totals of the measures.
-
-    Parameters
-    ----------
-    measures : sequence of Measure
-        What is measured.
-    """
+    """Lets merged runs carry their number and the totals of the measures."""
 
     def __init__(self, measures: Sequence[Measure] = ()) -> None:
         self._measures = measures
@@ -165,3 +132,305 @@ def added(
         count += number
         totals = tuple(map(combined, totals, found))
     return count, totals
+
+
+MeasuredValues = tuple[str, Sequence[Any] | None, str]
+"""A variable, the values of the table's events or None to count them, and the requested aggregate:
+"count", "sum", "avg", "min", "max" or "stddev"; the other parts of the total are undefined."""
+
+Ended = tuple[int, int, tuple[Total, ...]]
+"""The position of an event, the number of matches that it completes, and totals over them."""
+
+Weighing = tuple[Any, int, bool]
+"""Weights or None, the component of their events, and whether to find the greatest."""
+
+NO_WEIGHTS: Weighing = (None, -1, False)
+
+
+class Payloads(Protocol):
+    """What runs carry: their path, or their number."""
+
+    def begun(self, component: int, at: int) -> Any:
+        """Return the payload of a run that begins with an event."""
+
+    def taken(self, payload: Any, component: int, at: int) -> Any:
+        """Return the payload after one more event."""
+
+    def merged(self, one: Any, other: Any) -> Any:
+        """Return the payload of both runs merged."""
+
+
+RequestedTotal = tuple[int, Sequence[Any] | None, str]
+"""A component, the values of events or None to count them, and "count", "sum", "avg", "min",
+"max" or "stddev"."""
+
+Place = TypeVar("Place", covariant=True)
+
+Ending = tuple[Place, int, tuple[Total, ...]]
+"""Where matches end, their number, and totals over them."""
+
+_DIGITS = 63
+_WEIGHT = 1 << _DIGITS
+"""The bound of weights in the kernel."""
+
+_MOST_PARTS = 8
+"""How many weights at most a value becomes."""
+
+
+class Counting(Protocol[Place]):
+    """The kernel's results for some events: where matches end, and how many."""
+
+    def counts(self) -> Iterator[tuple[Place, int]]:
+        """Yield where matches end, and their number."""
+
+    def sums(self, component: int, weights: Any) -> Iterator[tuple[Place, int, int]]:
+        """Yield where matches end, their number, and the weight of a component's events."""
+
+    def greatest(self, component: int, ranks: Any) -> Iterator[tuple[Place, int, int]]:
+        """Yield the same with the greatest rank of these events."""
+
+
+@attrs.frozen(eq=False)
+class Exact:
+    """Values as whole numbers, so that sums do not depend on the order of addition."""
+
+    values: Sequence[Any] | None  # The values, None for NULL; None to count events
+    # The number of binary digits after the point; None if the values are unchanged.
+    digits: int | None = None
+
+    @classmethod
+    def of(cls, values: Sequence[Any] | None) -> Exact:
+        """Return finite floats as whole numbers, other values unchanged."""
+        known = [] if values is None else [value for value in values if value is not None]
+        if not known or not all(type(v) is float and math.isfinite(v) for v in known):
+            return cls(values)
+        ratios = {value: value.as_integer_ratio() for value in set(known)}
+        digits = max(below.bit_length() for _, below in ratios.values()) - 1
+        whole = {value: (above << digits) // below for value, (above, below) in ratios.items()}
+        assert values is not None
+        return cls([None if value is None else whole[value] for value in values], digits)
+
+    def total(self, total: Total) -> Total:
+        """Convert a total of whole numbers back to the values' type."""
+        if self.digits is None or not total[0]:
+            return total
+        number, *others = total
+        sum_, low, high = (_divided(other, 1 << self.digits) for other in others)
+        return number, sum_, low, high
+
+
+def _divided(value: int, by: int) -> float:
+    try:
+        return value / by
+    except OverflowError:  # beyond the largest double
+        return math.copysign(math.inf, value)
+
+
+@attrs.frozen(eq=False)
+class Ranked:
+    """Values by rank, such that the least or the greatest of them has the greatest rank."""
+
+    values: Sequence[Any]  # The distinct values; the first has rank 1
+    ranks: Any  # The rank of each event, 0 for NULL
+
+    @classmethod
+    def of(cls, values: Sequence[Any], least: bool) -> Ranked | None:
+        """
+        Return the values of events, ranked for the least or the greatest, NaN above all
+        others.
+        """
+        try:
+            distinct = {value for value in values if value is not None and value == value}
+            ordered = sorted(distinct)
+        except TypeError:
+            return None
+        if any(value != value for value in values):
+            ordered.append(math.nan)
+        if least:
+            ordered.reverse()
+        by_value = {value: rank for rank, value in enumerate(ordered, 1) if value == value}
+        nan = 1 if least else len(ordered)
+        ranks = (0 if value is None else by_value.get(value, nan) for value in values)
+        return cls(ordered, np.fromiter(ranks, np.uint64, len(values)))
+
+    def total(self, found: Iterator[Total]) -> Total:
+        """Return the total of values, given that of ranks, the greatest of which is meant."""
+        number, _, _, rank = next(found)
+        if not number:
+            return NOTHING
+        value = self.values[rank - 1]
+        return number, 0, value, value
+
+
+@attrs.frozen(eq=False)
+class Weighed:
+    """A measure as weights of a component's events."""
+
+    component: int  # The component
+    # 1 for each event that counts; None if the number of matches is the number of events.
+    flags: Any = None
+    # The weights of events, the first with the lowest digits of their values, the next with those
+    # above and so on; empty if no sum is requested.
+    weights: tuple[Any, ...] = ()
+    least: int = 1  # The value that a weight of 0 stands for
+    # The values by rank; None if neither the least nor the greatest is requested.
+    ranked: Ranked | None = None
+
+    @classmethod
+    def of(cls, requested: RequestedTotal, loops: bool, size: int) -> Weighed | None:
+        """Return a measure over `size` events as weights."""
+        component, values, function = requested
+        if values is None:
+            return cls(component, np.ones(size, np.uint64) if loops else None)
+        if function in ("min", "max"):
+            ranked = Ranked.of(values, function == "min")
+            return None if ranked is None else cls(component, ranked=ranked)
+        known = [value for value in values if value is not None]
+        flags = None
+        if loops or len(known) < len(values):
+            flags = np.fromiter((value is not None for value in values), np.uint64, size)
+        if function == "count":
+            return cls(component, flags)
+        if any(type(value) is not int for value in known):
+            return None
+        least, most = min(known, default=0), max(known, default=0)
+        least = min(least, 0) if most < _WEIGHT else least
+        weights = [0 if value is None else value - least for value in values]
+        parts = range(0, max(1, (most - least).bit_length()), _DIGITS)
+        if len(parts) > _MOST_PARTS:
+            return None
+        arrays = (np.asarray([w >> n & (_WEIGHT - 1) for w in weights], np.uint64) for n in parts)
+        return cls(component, flags, tuple(arrays), least)
+
+    @classmethod
+    def all_of(
+        cls, requested: Sequence[RequestedTotal], loops: Sequence[bool], size: int
+    ) -> list[Weighed] | None:
+        """Return several measures as weights, `loops` by component; None if one cannot be."""
+        found = [cls.of(one, loops[one[0]], size) for one in requested]
+        known = [measure for measure in found if measure is not None]
+        return known if len(known) == len(found) else None
+
+    def totals(self, counting: Counting[Place]) -> Iterator[tuple[Place, int, Total]]:
+        """Yield where matches end, their number, and the requested total."""
+        if self.ranked is not None:
+            for at, count, rank in counting.greatest(self.component, self.ranked.ranks):
+                value = self.ranked.values[rank - 1] if rank else None
+                yield at, count, (count, 0, value, value) if rank else NOTHING
+            return
+        numbers: Iterator[int] | None = None
+        if self.flags is not None:
+            numbers = (n for _, _, n in counting.sums(self.component, self.flags))
+        for at, count, weight in self._weights(counting):
+            number = count if numbers is None else next(numbers)
+            yield at, count, (number, weight + self.least * number, 0, 0) if number else NOTHING
+
+    def _weights(self, counting: Counting[Place]) -> Iterator[tuple[Place, int, int]]:
+        """Yield where matches end, their number, and the weight of the events."""
+        if not self.weights:
+            yield from ((at, count, 0) for at, count in counting.counts())
+            return
+        parts = (counting.sums(self.component, weights) for weights in self.weights)
+        for found in zip(*parts, strict=True):
+            at, count, _ = found[0]
+            weight = sum(part << _DIGITS * n for n, (_, _, part) in enumerate(found))
+            yield at, count, weight
+
+
+def weighed_totals(
+    counting: Counting[Place], measures: Sequence[Weighed]
+) -> Iterator[Ending[Place]]:
+    """Yield where matches end, their number, and the requested total of each measure."""
+    if not measures:
+        yield from ((at, count, ()) for at, count in counting.counts())
+        return
+    for found in zip(*(measure.totals(counting) for measure in measures), strict=True):
+        at, count, _ = found[0]
+        yield at, count, tuple(total for _, _, total in found)
+
+
+def exact_totals(
+    requested: Sequence[RequestedTotal],
+    weighed: Callable[[Sequence[RequestedTotal]], Iterator[Ending[Place]] | None],
+    counted: Callable[[Sequence[RequestedTotal]], Iterator[Ending[Place]]],
+) -> Iterator[Ending[Place]]:
+    """Yield where matches end, their number, and the requested totals."""
+    readings = [_reading(one) for one in requested]
+    whole = [one for reading in readings for one in reading.requests]
+    found = weighed(whole)
+    for at, count, totals in counted(whole) if found is None else found:
+        own = iter(totals)
+        yield at, count, tuple(reading.total(own) for reading in readings)
+
+
+@attrs.frozen(eq=False)
+class _Reading:
+    """How a total is computed from totals of whole numbers."""
+
+    requests: tuple[RequestedTotal, ...]  # What is requested instead
+    # Returns the total; what it is given begins with the totals of `requests`.
+    total: Callable[[Iterator[Total]], Total]
+
+
+def _reading(requested: RequestedTotal) -> _Reading:
+    component, values, function = requested
+    if values is None or function == "count":  # values of any type
+        known = None if values is None else [None if value is None else 1 for value in values]
+        return _Reading(((component, known, function),), next)
+    if function == "stddev":
+        return _spread(component, values)
+    ranked = Ranked.of(values, function == "min") if function in ("min", "max") else None
+    if ranked is not None:
+        ranks = [rank or None for rank in ranked.ranks.tolist()]
+        return _Reading(((component, ranks, "max"),), ranked.total)
+    if function in ("sum", "avg") and not all(map(_is_finite, values)):
+        return _infinite_sum(component, values)
+    exact = Exact.of(values)
+    whole = component, exact.values, function
+    return _Reading((whole,), lambda found: exact.total(next(found)))
+
+
+def _is_finite(value: Any) -> bool:
+    """Whether a value is neither NaN nor infinite."""
+    return not isinstance(value, float) or math.isfinite(value)
+
+
+def _infinite_sum(component: int, values: Sequence[Any]) -> _Reading:
+    """Return the reading of a sum: that of finite values, and the numbers of all others."""
+    finite = [float(v) if v is not None and _is_finite(v) else None for v in values]
+    exact = Exact.of(finite)
+    others = [
+        [1 if value is not None and is_other(value) else None for value in values]
+        for is_other in (math.inf.__eq__, (-math.inf).__eq__, math.isnan)
+    ]
+
+    def total(found: Iterator[Total]) -> Total:
+        number, sum_, *_ = exact.total(next(found))
+        counts = [next(found)[0] for _ in others]
+        for value, count in zip((math.inf, -math.inf, math.nan), counts, strict=True):
+            sum_ += value if count else 0
+        whole = number + sum(counts)
+        return (whole, sum_, 0, 0) if whole else NOTHING
+
+    counted = ((component, flags, "count") for flags in others)
+    return _Reading(((component, exact.values, "sum"), *counted), total)
+
+
+def _spread(component: int, values: Sequence[Any]) -> _Reading:
+    """Return the reading of a spread: the sums of values and squares, the number of others."""
+    if any(isinstance(value, float) for value in values):
+        values = [None if value is None else float(value) for value in values]
+    finite = [None if value is None or not math.isfinite(value) else value for value in values]
+    exact = Exact.of(finite)
+    whole, one = exact.values or (), 1 << (exact.digits or 0)
+    squares = [None if value is None else value * value for value in whole]
+    pairs = zip(values, finite, strict=True)
+    others = [1 if value is not None and own is None else None for value, own in pairs]
+
+    def total(found: Iterator[Total]) -> Total:
+        (number, sum_, *_), (_, squared, *_), (more, *_) = (next(found) for _ in range(3))
+        spread = Spread(Fraction(sum_, one), Fraction(squared, one * one), more > 0)
+        return (number + more, spread, 0, 0) if number + more else NOTHING
+
+    requests = (component, whole, "sum"), (component, squares, "sum"), (component, others, "count")
+    return _Reading(requests, total)

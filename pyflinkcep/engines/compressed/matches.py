@@ -4,30 +4,127 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import Any, Protocol, overload
 
 import attrs
 
-from pyflinkcep.engines.compressed.counting import NOTHING, Total
-from pyflinkcep.engines.compressed.windows import WINDOW_END, WINDOW_START, TimeWindows
-from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.engines.compressed.counting import (
+    NOTHING,
+    Ended,
+    Exact,
+    MeasuredValues,
+    Total,
+    combined,
+)
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.rules import LEAST_VALUES
 from pyflinkcep.expressions.tree import attribute_of
-from pyflinkcep.sase.windows import TOTALS
+from pyflinkcep.sase.model import OUTSIDE, Query
+from pyflinkcep.sase.windows import MOST_WINDOWS, TOTALS
+from pyflinkcep.time import duration_ms
 
-__all__ = [
-    "COUNT",
-    "CompressedMatches",
-    "Measured",
-    "Pieces",
-    "check_measure",
-    "check_names",
-    "read_measure",
-]
+WINDOW_START = "windowStart"
+"""The output column with the start of a window."""
+
+WINDOW_END = "windowEnd"
+"""That with the end."""
+
+
+@attrs.frozen
+class TimeWindows:
+    """Windows of one length that begin at regular times, one of them at the epoch."""
+
+    length: int  # Their length; an event at the end is no longer in a window
+    slide: int  # The time from the start of one to the start of the next
+
+    @classmethod
+    def of(
+        cls, window: timedelta | str | None, slide: timedelta | str | None
+    ) -> TimeWindows | None:
+        """Return windows as users describe them; one after another without a slide."""
+        if window is None:
+            if slide is None:
+                return None
+            raise InvalidArgumentError(
+                f"aggregate(slide={slide!r}) without a window", "pass window= too"
+            )
+        length = duration_ms(window, "window")
+        step = length if slide is None else duration_ms(slide, "slide")
+        if step > length:
+            raise InvalidArgumentError(
+                f"aggregate(window={window!r}, slide={slide!r}): events between windows would "
+                "be in none",
+                "pass a slide that is at most the window",
+            )
+        if length > step * MOST_WINDOWS:
+            raise InvalidArgumentError(
+                f"aggregate(window={window!r}, slide={slide!r}): expected at most {MOST_WINDOWS} "
+                f"windows at a time, got {-(-length // step)}, each with a copy of its events",
+                "pass a longer slide",
+            )
+        return cls(length, step)
+
+    def __str__(self) -> str:
+        return f"{self.length} ms every {self.slide} ms"
+
+    def starts(self, time: int) -> Iterator[int]:
+        """Yield the starts of the windows that have a time."""
+        last = time - time % self.slide
+        yield from range(last, time - self.length, -self.slide)
+
+
+def windows_of(query: Query) -> TimeWindows:
+    """Return the windows of a query with SLIDE."""
+    assert query.window is not None
+    assert query.totals is not None
+    return TimeWindows(query.window, query.totals.slide)
+
+
+def listing(query: Query) -> Query:
+    """Return the query of the matches that a query with SLIDE totals; its windows bound them."""
+    return attrs.evolve(query, window=None, totals=None)
+
+
+def refuse_outside(query: Query) -> None:
+    """Refuse windows of a query about whose matches events outside of the window decide."""
+    if query.looks_back or query.looks_ahead:
+        raise NotSupportedError(
+            f"windows are not available for a query with {OUTSIDE}",
+            "leave that component out, or aggregate without windows",
+        )
+
+
+def totals_by_window(
+    totals_by_event: Callable[[Sequence[MeasuredValues]], Iterator[Ended]],
+    measures: Sequence[MeasuredValues],
+    windows: Sequence[int],
+) -> Iterator[Ended]:
+    """
+    Yield for each window with matches one of its events, their number and the requested
+    totals.
+    """
+    exact = [_exact(values, function) for _, values, function in measures]
+    whole = [
+        (variable, own.values, function)
+        for (variable, _, function), own in zip(measures, exact, strict=True)
+    ]
+    sums: dict[int, Ended] = {}
+    for at, count, totals in totals_by_event(whole):
+        _, counted, before = sums.get(windows[at], (at, 0, None))
+        own = totals if before is None else tuple(map(combined, before, totals))
+        sums[windows[at]] = at, counted + count, own
+    for at, count, totals in sums.values():
+        yield at, count, tuple(map(Exact.total, exact, totals))
+
+
+def _exact(values: Sequence[Any] | None, function: str) -> Exact:
+    """Return values whose sums are rounded at the end only; those of a spread are already."""
+    return Exact(values) if function == "stddev" else Exact.of(values)
+
 
 COUNT = "count"
 """The output column with the number of matches."""
@@ -44,25 +141,12 @@ _MEASURE = re.compile(
 
 @attrs.frozen
 class Measured:
-    """
-    An aggregate over a variable's events in all matches.
+    """An aggregate over a variable's events in all matches."""
 
-    Attributes
-    ----------
-    function : str
-        count, sum, avg, min, max or stddev.
-    variable : str or None
-        The variable; None for ``count(*)``.
-    attribute : str or None
-        The attribute; None to count events.
-    name : str
-        Its key in the result.
-    """
-
-    function: str
-    variable: str | None
-    attribute: str | None
-    name: str
+    function: str  # count, sum, avg, min, max or stddev
+    variable: str | None  # The variable; None for ``count(*)``
+    attribute: str | None  # The attribute; None to count events
+    name: str  # Its key in the result
 
     def result(self, count: int, total: Total) -> Any:
         """Return the aggregate, given the number of matches and the total of the events."""
@@ -81,14 +165,7 @@ class Measured:
 
 
 def read_measure(text: str, variables: Sequence[str]) -> Measured:
-    """
-    Parse an aggregate.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is not one, or names no variable of the pattern.
-    """
+    """Parse an aggregate."""
     found = _MEASURE.fullmatch(text) if isinstance(text, str) else None
     function = found["function"].lower() if found else ""
     counts = found is not None and (found["all"] or not found["attribute"])
@@ -110,24 +187,7 @@ def read_measure(text: str, variables: Sequence[str]) -> Measured:
 
 
 def check_measure(measured: Measured, kind: Kind | None, found: str = "") -> None:
-    """
-    Refuse an aggregate of values that it cannot add or order.
-
-    Parameters
-    ----------
-    measured : Measured
-        The aggregate.
-    kind : Kind or None
-        The type of the attribute; None if it is another one.
-    found : str
-        The name of the type; by default that of `kind`.
-
-    Raises
-    ------
-    InputError
-        If ``sum``, ``avg`` or ``stddev`` is not of numbers, or ``min`` or ``max`` of values without
-        an order.
-    """
+    """Refuse an aggregate of values that it cannot add or order."""
     adds = measured.function in _ADDING
     if measured.attribute is None or measured.function == "count":
         return
@@ -145,18 +205,6 @@ def check_names(others: Iterable[str], measured: Iterable[Measured]) -> None:
     Refuse aggregates of which one would take the place of another, or of another column.
 
     Case is ignored, as in Spark's columns.
-
-    Parameters
-    ----------
-    others : iterable of str
-        The other columns.
-    measured : iterable of Measured
-        The aggregates.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If two columns have one name.
     """
     known: set[str] = set()
     for name in (*others, *(one.name for one in measured)):
@@ -197,11 +245,6 @@ class CompressedMatches:
 
     Nothing is listed: work and memory grow with the events and the states of the query, not
     with the number of matches.
-
-    Parameters
-    ----------
-    pieces : Pieces
-        The evaluation.
     """
 
     def __init__(self, pieces: Pieces) -> None:
@@ -227,33 +270,6 @@ class CompressedMatches:
     ) -> dict[str, Any] | list[dict[str, Any]]:
         """
         Return aggregates over the events of variables in all matches, or in those of each window.
-
-        Parameters
-        ----------
-        *texts : str
-            ``count(*)``, ``count(b)``, ``count(b.x)``, ``sum(b.x)``, ``avg``, ``min``, ``max``,
-            ``stddev``; ``AS name`` renames the result. An event counts once for every match it is
-            in; NULL is skipped.
-        window : timedelta or str, optional
-            The length of windows, such as ``"10 minutes"``; one of them begins at the epoch. A
-            match is in a window if all of its events are, from the start to before the end.
-        slide : timedelta or str, optional
-            The time from the start of a window to that of the next; by default `window`.
-
-        Returns
-        -------
-        dict or list of dict
-            The aggregates. With `window` those of each window with matches, in order of time, by
-            the query's ``[attr]`` and GROUP BY, with ``windowStart`` and ``windowEnd``, epoch
-            milliseconds, and ``count``, the number of matches.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If a text is not an aggregate over a variable of the pattern, two columns have one
-            name, or the windows leave out events.
-        NotSupportedError
-            If there are windows, and a query about which events outside of them decide.
 
         Examples
         --------
@@ -287,14 +303,7 @@ class CompressedMatches:
         }
 
     def unpack(self, limit: int | None = None) -> list[dict[str, list[Any]]]:
-        """
-        Enumerate matches lazily.
-
-        Parameters
-        ----------
-        limit : int, at least 0, optional
-            The most to return; all by default.
-        """
+        """Enumerate matches lazily."""
         if limit is not None and limit < 0:
             raise InvalidArgumentError(f"unpack(limit={limit})", "pass 0 or more, or no limit")
         return list(islice(self._pieces.matches(), limit))

@@ -3,88 +3,374 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
+import numpy as np
 
-from pyflinkcep.engines.compressed.bridge import KernelPatternCounter, KeyedEvents
-from pyflinkcep.engines.compressed.counting import CountPayloads, Measure, Total, added
+from pyflinkcep.engines.compressed.counting import (
+    NO_WEIGHTS,
+    CountPayloads,
+    Ended,
+    Measure,
+    MeasuredValues,
+    Payloads,
+    RequestedTotal,
+    Total,
+    Weighed,
+    Weighing,
+    added,
+    exact_totals,
+    weighed_totals,
+)
 from pyflinkcep.engines.compressed.nodes import Node, NodePayloads
-from pyflinkcep.engines.compressed.pattern_runs import PatternRuns, refuse_incompressible
-from pyflinkcep.engines.compressed.payloads import Ended, MeasuredValues, Payloads
-from pyflinkcep.engines.compressed.sums import RequestedTotal, Weighed, exact_totals, weighed_totals
+from pyflinkcep.engines.flink.bridge import make_kernel
 from pyflinkcep.engines.flink.nfa import NFA, EventEvaluation
-from pyflinkcep.engines.flink.nfa.atoms import known_bits
+from pyflinkcep.engines.flink.nfa.atoms import Atom, known_bits
+from pyflinkcep.engines.flink.nfa.evaluation import expression_failed
+from pyflinkcep.engines.flink.nfa.state import State
+from pyflinkcep.engines.flink.nfa.steps import Ask, Move, StateTable, Step
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
 from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["CompressiblePattern", "EventViews", "PatternMatches"]
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
+
+
+class Answers(Protocol):
+    """Answers the conditions that read the current event only."""
+
+    def holds(self, atom: Atom) -> bool:
+        """Whether a condition holds."""
+
+
+Slots = tuple[Any, ...] | ArithmeticError
+"""What conditions read; an error if it cannot be computed, raised by the condition that reads
+it."""
+
+
+@attrs.define(eq=False)
+class _Partial:
+    """Partial matches in one state that nothing can tell apart later."""
+
+    table: StateTable
+    slots: Slots
+    start: int
+    previous: int
+    payload: Any
+
+
+def refuse_incompressible(nfa: NFA) -> None:
+    """Refuse a pattern whose matches cannot be compressed."""
+    if nfa.skips:
+        raise NotSupportedError(
+            f"compressed matches of a pattern have no skip strategy, got {nfa.skip_strategy}",
+            "a skip strategy needs matches one by one: use AfterMatchSkipStrategy.noSkip()",
+        )
+    for atom in nfa.atoms:
+        if not atom.bit and atom.expression is None:
+            raise NotSupportedError(
+                f"compressed matches of a pattern with the condition {atom.condition!r} of "
+                f"stage {atom.stage!r}, a function of the event and the partial match",
+                "write it as SQL over stages, as in where('price > avg(up.price)')",
+            )
+
+
+class PatternRuns:
+    """
+    The partial matches of one key.
+
+    Partial matches are merged if they are in the same state and agree in all that later conditions
+    may read and in the times that windows use. Duplicates count as in Flink.
+    """
+
+    def __init__(
+        self,
+        nfa: NFA,
+        payloads: Payloads,
+        expressions: CompiledExpressions | None = None,
+        functions: MatchFunctions | None = None,
+    ) -> None:
+        refuse_incompressible(nfa)
+        self._nfa = nfa
+        self._payloads = payloads
+        self._functions = functions
+        self._stages = {stage: number for number, stage in enumerate(nfa.stages)}
+        self._live = {} if expressions is None else live_slots(nfa, expressions)
+        initial = () if functions is None else functions.initial
+        self._start = _Partial(nfa.start, initial, 0, 0, None)
+        self._alive: dict[Any, _Partial] = {}
+
+    def advance(self, time: int) -> Iterator[Any]:
+        """End the partial matches whose window has passed; yield those that complete by it."""
+        for key, partial in list(self._alive.items()):
+            if time >= self._deadline(partial):
+                del self._alive[key]
+                if partial.table.is_pending:
+                    yield partial.payload
+
+    def earliest_start(self) -> int | None:
+        """Return when the first live partial match began; None if there is none."""
+        return min((partial.start for partial in self._alive.values()), default=None)
+
+    def deadline(self) -> int | None:
+        """Return when the first window of a partial match ends; None if none does."""
+        ends = map(self._deadline, self._alive.values())
+        return min((int(end) for end in ends if end <= MAX_WATERMARK), default=None)
+
+    def _deadline(self, partial: _Partial) -> float:
+        length, gap = self._nfa.window_time, partial.table.gap_ms
+        by_first = partial.start + length if length > 0 else float("inf")
+        return min(by_first, partial.previous + gap) if gap > 0 else by_first
+
+    def process(
+        self, at: int, time: int, answers: Answers, fields: Callable[[], Sequence[Any]]
+    ) -> Iterator[Any]:
+        """Process an event; call :meth:`advance` before the first event of each time."""
+        following: list[_Partial] = []
+        for partial in (*self._alive.values(), self._start):
+            step = self._decide(partial, time, answers, fields)
+            if step.keeps and partial is not self._start:
+                following.append(partial)
+                continue
+            for move in step.moves:
+                if not (move.stays and partial is self._start):
+                    after = self._moved(partial, move, at, time, fields)
+                    if move.completes:
+                        yield after.payload
+                    if move.continues:
+                        following.append(after)
+        self._alive = {}
+        for partial in following:
+            self._put(partial)
+
+    def _decide(
+        self, partial: _Partial, time: int, answers: Answers, fields: Callable[[], Sequence[Any]]
+    ) -> Step:
+        step: Any = partial.table.first()
+        while isinstance(step, Ask):
+            atom = step.atom
+            if atom.bit:
+                holds = answers.holds(atom)
+            else:
+                holds = self._compute(atom, partial.slots, time, fields)
+            step = step.following(holds)
+        assert isinstance(step, Step)
+        return step
+
+    def _compute(
+        self, atom: Atom, slots: Slots, time: int, fields: Callable[[], Sequence[Any]]
+    ) -> bool:
+        assert self._functions is not None
+        if isinstance(slots, ArithmeticError):
+            raise expression_failed(atom, slots, time) from slots
+        try:
+            return self._functions.conditions[str(atom.expression)](fields(), slots)
+        except ArithmeticError as cause:
+            raise expression_failed(atom, cause, time) from cause
+
+    def _moved(
+        self,
+        partial: _Partial,
+        move: Move,
+        at: int,
+        time: int,
+        fields: Callable[[], Sequence[Any]],
+    ) -> _Partial:
+        if not move.takes:
+            return _Partial(
+                move.target, partial.slots, partial.start, partial.previous, partial.payload
+            )
+        stage, functions = self._stages[move.stage], self._functions
+        payload, start = partial.payload, partial.start
+        if partial is self._start:
+            payload, start = self._payloads.begun(stage, at), time
+        else:
+            payload = self._payloads.taken(payload, stage, at)
+        slots = partial.slots
+        update = None if functions is None else functions.updates.get(move.stage, functions.other)
+        if update is not None and not isinstance(slots, ArithmeticError):
+            try:
+                slots = update(slots, fields())
+            except ArithmeticError as cause:
+                slots = cause
+        return _Partial(move.target, slots, start, time, payload)
+
+    def _put(self, partial: _Partial) -> None:
+        slots: Any = partial.slots
+        if isinstance(slots, ArithmeticError):
+            slots = ArithmeticError
+        else:
+            slots = tuple([slots[n] for n in self._live.get(partial.table.name, ())])
+        start = partial.start if self._nfa.window_time > 0 else None
+        previous = partial.previous if self._nfa.window_times else None
+        key = partial.table.name, slots, start, previous
+        other = self._alive.get(key)
+        if other is None:
+            self._alive[key] = partial
+        else:
+            merged = self._payloads.merged(other.payload, partial.payload)
+            first = min(other.start, partial.start)
+            self._alive[key] = _Partial(other.table, other.slots, first, other.previous, merged)
+
+
+def live_slots(nfa: NFA, expressions: CompiledExpressions) -> dict[str, tuple[int, ...]]:
+    """Return for each state the slots that conditions reachable from it read."""
+    reads = {key: expressions.slots_of(key) for key in expressions.programs}
+    own: dict[State, set[Any]] = {}
+    for table in nfa.tables.values():
+        asked = _expressions(table)
+        own[table.state] = set().union(*(reads[key] for key in asked))
+    return {
+        table.name: tuple(sorted(set().union(*(own[state] for state in _reachable(table.state)))))
+        for table in nfa.tables.values()
+    }
+
+
+def _expressions(table: StateTable) -> set[str]:
+    return {
+        str(atom.expression)
+        for edge in table.state.transitions
+        if edge.condition is not None
+        for atom in table.atoms.inside(edge.condition)
+        if atom.expression is not None
+    }
+
+
+def _reachable(state: State) -> set[State]:
+    found, waiting = {state}, [state]
+    while waiting:
+        for edge in waiting.pop().transitions:
+            if edge.target not in found:
+                found.add(edge.target)
+                waiting.append(edge.target)
+    return found
+
+
+@attrs.frozen(eq=False)
+class KeyedEvents:
+    """The events of several keys, key by key."""
+
+    times: Any  # The events' times, ascending within each key
+    bits: Any  # The answers of conditions known beforehand; see :meth:`Kernel.run`
+    bounds: Any  # Where the events of each key begin, and where those of the last end
+    # How many of each key's events were processed earlier, so that their matches are known.
+    held: int = 0
+    before: int | None = None  # The time reached after those; None if there are none
+    watermark: int = MAX_WATERMARK  # The time reached after the last event
+
+
+@attrs.frozen(eq=False)
+class Counted:
+    """Where matches end, and how many."""
+
+    # The position of the event that completes matches; for those that end with the watermark, the
+    # negative of the position after the key's last event.
+    places: Any
+    # The numbers of matches, and their weights.
+    counts: list[int]
+    weights: list[int] | None
+    # When the last key's first live partial match began, and when the first window of one ends.
+    begun: int | None
+    deadline: int | None
+
+
+@attrs.frozen(eq=False)
+class KernelPatternCounter:
+    """A pattern, ready to count; conditions on one event may be functions."""
+
+    kernel: _kernel.Kernel  # The pattern's kernel
+    _live: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, nfa: NFA, expressions: CompiledExpressions | None) -> KernelPatternCounter | None:
+        """Return the counter of a pattern that can be compressed; None if there is no kernel."""
+        kernel = make_kernel(nfa, known_bits(nfa.atoms), sets_timers=False, expressions=expressions)
+        if kernel is None:
+            return None
+        live = {} if expressions is None else live_slots(nfa, expressions)
+        return cls(kernel, tuple(live.get(name, ()) for name in nfa.tables))
+
+    def over(self, events: KeyedEvents) -> KeyedCounts:
+        """Return the counter of the matches of events, which `kernel` must know."""
+        return KeyedCounts(self, events)
+
+    def count(self, events: KeyedEvents, weighing: Weighing = NO_WEIGHTS) -> Counted:
+        """Return where the matches of events end, their numbers and weights."""
+        found, begun, deadline = self.kernel.count(
+            self._live,
+            events.times,
+            events.bits,
+            events.bounds,
+            events.held,
+            events.before,
+            events.watermark,
+            *weighing,
+        )
+        places, counts, weights = found
+        return Counted(np.frombuffer(places, np.int64), counts, weights, begun, deadline)
+
+
+@attrs.define(eq=False)
+class KeyedCounts:
+    """The matches of keys, counted and weighed."""
+
+    counter: KernelPatternCounter  # The pattern
+    events: KeyedEvents  # The events
+    last: Counted | None = None  # The last count
+
+    def counts(self) -> Iterator[tuple[int, int]]:
+        """Yield where matches end, as in :class:`Counted`, and their number."""
+        for place, count, _ in self._weighed(NO_WEIGHTS):
+            yield place, count
+
+    def sums(self, stage: int, weights: Any) -> Iterator[tuple[int, int, int]]:
+        """Yield where matches end, their number, and the weight of a stage's events in them."""
+        return self._weighed((weights, stage, False))
+
+    def greatest(self, stage: int, ranks: Any) -> Iterator[tuple[int, int, int]]:
+        """Yield the same with the greatest rank of the stage's events."""
+        return self._weighed((ranks, stage, True))
+
+    def _weighed(self, weighing: Weighing) -> Iterator[tuple[int, int, int]]:
+        self.last = found = self.counter.count(self.events, weighing)
+        weights = found.counts if found.weights is None else found.weights
+        return zip(found.places.tolist(), found.counts, weights, strict=True)
 
 
 @attrs.frozen(eq=False)
 class EventViews:
-    """
-    Events by position, as conditions see them.
+    """Events by position, as conditions see them."""
 
-    Attributes
-    ----------
-    row : callable
-        Returns an event as the user's functions see it.
-    fields : callable
-        Returns what match expressions read from an event.
-    columns : tuple
-        The same for all events; see :meth:`Kernel.set_events`.
-    answers : callable
-        Returns for each event the answers of conditions known beforehand, as bits of an integer.
-    """
-
-    row: Callable[[int], Any]
-    fields: Callable[[int], Sequence[Any]]
-    columns: tuple[Any, ...]
+    row: Callable[[int], Any]  # Returns an event as the user's functions see it
+    fields: Callable[[int], Sequence[Any]]  # Returns what match expressions read from an event
+    columns: tuple[Any, ...]  # The same for all events; see :meth:`Kernel.set_events`
+    # Returns for each event the answers of conditions known beforehand, as bits of an integer.
     answers: Callable[[], Sequence[int]]
 
 
 @attrs.frozen(eq=False)
 class CompressiblePattern:
-    """
-    A pattern whose matches can be compressed.
+    """A pattern whose matches can be compressed."""
 
-    Attributes
-    ----------
-    nfa : NFA
-        The pattern.
-    expressions : CompiledExpressions or None
-        The programs of its match expressions.
-    functions : MatchFunctions or None
-        The expressions.
-    variables : tuple of str
-        The stages that take events; nodes refer to them by index.
-    counter : KernelPatternCounter or None
-        The pattern in the kernel; None if the plain path must count.
-    """
-
-    nfa: NFA
-    expressions: CompiledExpressions | None
-    functions: MatchFunctions | None
-    variables: tuple[str, ...]
+    nfa: NFA  # The pattern
+    expressions: CompiledExpressions | None  # The programs of its match expressions
+    functions: MatchFunctions | None  # The expressions
+    variables: tuple[str, ...]  # The stages that take events; nodes refer to them by index
+    # The pattern in the kernel; None if the plain path must count.
     counter: KernelPatternCounter | None
 
     @classmethod
     def of(
         cls, nfa: NFA, expressions: CompiledExpressions | None, variables: tuple[str, ...]
     ) -> CompressiblePattern:
-        """
-        Prepare a pattern.
-
-        Raises
-        ------
-        NotSupportedError
-            If the pattern's matches cannot be compressed.
-        """
+        """Prepare a pattern."""
         refuse_incompressible(nfa)
         functions = None if expressions is None else generated(expressions)
         counter = KernelPatternCounter.of(nfa, expressions)
@@ -116,28 +402,16 @@ class PatternMatches:
 
     A place is the position of the event that completes matches. For matches that end with the
     watermark, not at an event, it is the negative of the position after the key's last event.
-
-    Attributes
-    ----------
-    pattern : CompressiblePattern
-        The pattern.
-    events : KeyedEvents
-        The events.
-    views : EventViews
-        The events as conditions see them.
-    begun, deadline : int or None, epoch milliseconds
-        Set once matches have been requested: when the last key's first live partial match began,
-        and when the first window of one ends.
-    failed : int
-        The index of the key that an error came from.
     """
 
-    pattern: CompressiblePattern
-    events: KeyedEvents
-    views: EventViews
+    pattern: CompressiblePattern  # The pattern
+    events: KeyedEvents  # The events
+    views: EventViews  # The events as conditions see them
+    # Set once matches have been requested: when the last key's first live partial match began, and
+    # when the first window of one ends.
     begun: int | None = None
     deadline: int | None = None
-    failed: int = 0
+    failed: int = 0  # The index of the key that an error came from
     _answers: Sequence[int] | None = attrs.field(default=None, init=False)
 
     def totals_by_event(self, measures: Sequence[MeasuredValues]) -> Iterator[Ended]:
@@ -215,7 +489,7 @@ class PatternMatches:
             if time != before:  # once per time, as in CepOperator
                 yield from ((at, payload) for payload in runs.advance(time))
             evaluation.begin(at, time, answers[at])
-            found = runs.process(at, time, evaluation, partial(self.views.fields, at))
+            found = runs.process(at, time, evaluation, functools.partial(self.views.fields, at))
             yield from ((at, payload) for payload in found)
             before = time
 

@@ -10,26 +10,20 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.lists.candidates import ElementList
-from pyflinkcep.engines.lists.clauses import named
-from pyflinkcep.engines.lists.columns import Columns
-from pyflinkcep.engines.lists.frame import Frame
+from pyflinkcep.engines.lists.clauses import Columns, JoinPrograms, join_programs, named
+from pyflinkcep.engines.lists.frame import ElementList, Frame
 from pyflinkcep.engines.lists.matching import EventLists
-from pyflinkcep.engines.lists.programs import JoinPrograms, join_programs
-from pyflinkcep.engines.lists.ranges import Ints, Stretches
-from pyflinkcep.engines.lists.type_codes import Split
+from pyflinkcep.engines.lists.ranges import Ints, Split, Stretches
 from pyflinkcep.expressions.arrays import Values, computed, ranked
 from pyflinkcep.expressions.program import Op
-from pyflinkcep.expressions.rules import LEAST, MOST
+from pyflinkcep.expressions.tokens import LEAST, MOST
 from pyflinkcep.expressions.tree import Tree
-from pyflinkcep.kernel.memory import naming_memory_errors
-from pyflinkcep.kernel.module import CompiledModule, compiled_module
+from pyflinkcep.kernel.module import CompiledModule, compiled_module, naming_memory_errors
 from pyflinkcep.sase.model import Form
 
 if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
 
-__all__ = ["joined_frames", "kernel_split"]
 
 _MOST_ROWS = 1 << 14
 _NO_WINDOW = -1
@@ -41,21 +35,7 @@ _PLAIN = (Op.LIKE, Op.PREFIX_END)
 def joined_frames(
     lists: EventLists, met: Callable[[bytes], None] | None = None
 ) -> Iterable[Frame] | None:
-    """
-    Return the choices of single events that satisfy the conditions on these alone.
-
-    Parameters
-    ----------
-    lists : EventLists
-        The lists.
-    met : callable, optional
-        Receives at the end how many candidates each step has tested, int64.
-
-    Returns
-    -------
-    iterable of Frame or None
-        The argument of :meth:`EventLists.frames`; None if only the plain path can join them.
-    """
+    """Return the choices of single events that satisfy the conditions on these alone."""
     module = compiled_module()
     if module is None or not lists.conditions.columns.is_native:
         return None

@@ -3,77 +3,248 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any
 
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.flink.nfa import NFA
-from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.engines.lists.chain_conditions import (
-    StageConditions,
-    answer_name,
-    conditions_of,
-    fitting,
+from pyflinkcep.conditions import (
+    BooleanConditions,
+    IterativeCondition,
+    RichAndCondition,
+    RichNotCondition,
+    RichOrCondition,
 )
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.atoms import Atom, atom_of
 from pyflinkcep.engines.lists.frame import Flags
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.ranges import Ints
-from pyflinkcep.engines.lists.refusals import refused
 from pyflinkcep.engines.table import Coded, EventTable
-from pyflinkcep.expressions.program import CompiledExpressions, Kind
-from pyflinkcep.expressions.tree import Column, Leaf, attribute_of, rewritten
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.arrays import unbranched
+from pyflinkcep.expressions.compiler import condition_code
+from pyflinkcep.expressions.program import Code, CompiledExpressions, Kind, Op, Type
+from pyflinkcep.expressions.program_layout import LeafFields
+from pyflinkcep.expressions.rules import RULES
+from pyflinkcep.expressions.tree import (
+    Column,
+    Leaf,
+    Literal,
+    MatchExpression,
+    Operation,
+    Tree,
+    attribute_of,
+    rewritten,
+)
 from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty
-from pyflinkcep.sase.computed import column_sql
+from pyflinkcep.sase.computed import column_sql, references
 from pyflinkcep.sase.model import Component, Form, Query
-from pyflinkcep.sase.normal_form import MOST_CLAUSES, clause_count
-from pyflinkcep.sase.tree import references
+from pyflinkcep.sase.placement import MOST_CLAUSES, clause_count
 
-__all__ = ["ChainEvents", "ChainTable", "PatternChain", "check_chain"]
+
+class NotListedError(NotSupportedError):
+    """A pattern that lists cannot evaluate."""
+
+    reason: str  # Why
+
+
+def refused(why: str) -> NotListedError:
+    """Return the error for a pattern that lists cannot evaluate."""
+    error = NotListedError(
+        f'evaluation="eventLists": {why}', 'leave evaluation out, or write evaluation="nfa"'
+    )
+    error.reason = why
+    return error
+
+
+_OF_ONE = ("first", "last", "min", "max", "sum")
+"""The aggregates that are the value itself if there is one event."""
+
+_WHOLE = (Op.FLOOR, Op.CEIL)
+_CONSTANTS = (Op.INT, Op.FLOAT)
+_NOT_COMPUTED = (Op.SLOT, Op.ADD_PASSING, Op.CONCAT)
+"""What stands for several events of a stage, and texts that no event has."""
+
+
+@attrs.frozen
+class StageValues:
+    """The values that the condition of a stage reads."""
+
+    stage: str  # The stage
+    before: Collection[str]  # The earlier stages; each takes one event
+    kinds: Mapping[str, Kind]  # The types of values of one event, by their SQL
+    ansi: bool  # Whether overflow and division by zero are errors
+
+    def condition(self, tree: Tree, refused: Callable[[str], NotSupportedError]) -> Tree:
+        """Return a condition on the events of stages."""
+
+        def leaf(part: Leaf) -> Column:
+            if isinstance(part, Column):
+                return Column(part.sql, self.stage)
+            if part.stage not in self.before:
+                raise refused(f"it reads {part.stage!r}, which is not an earlier stage")
+            if part.function not in _OF_ONE or part.offset or part.argument is None:
+                raise refused(
+                    f"it counts or averages what {part.stage!r} has taken, or reads further back"
+                )
+            return Column(part.argument, part.stage)
+
+        found = rewritten(tree, leaf)
+        code = condition_code(found, LeafFields(self.kinds), self.stage)
+        problem = self._problem(unbranched(code))
+        if problem is not None:
+            raise refused(problem)
+        return found
+
+    def _problem(self, code: Code) -> str | None:
+        """Return why lists cannot run a program; None if they can."""
+        for (before, value), (op, operand) in pairwise(((Op.NULL, None), *code)):
+            if op in _NOT_COMPUTED:
+                return f"{op.name} is computed for partial matches only"
+            rule = RULES.get(op)
+            if not self.ansi or rule is None:
+                continue
+            if op in _WHOLE or (rule.has_range and operand != Type.FLOAT):
+                return "whole numbers may overflow, which is an error: cast one to double"
+            if rule.divides and not (before in _CONSTANTS and value):
+                return "it may divide by zero, which is an error"
+        return None
+
+
+def answer_name(atom: Atom) -> str:
+    """Return the attribute name for the answers of a condition on single events."""
+    return f"answer {atom.bit}"
+
+
+@attrs.frozen
+class StageConditions:
+    """The conditions of a stage."""
+
+    own: tuple[IterativeCondition, ...]  # Conditions on the event alone
+    joining: tuple[Tree, ...]  # Conditions on the event and those of earlier stages
+
+
+def conditions_of(
+    nfa: NFA,
+    expressions: CompiledExpressions | None,
+    stage: str,
+    condition: IterativeCondition,
+    before: Collection[str],
+) -> StageConditions:
+    """Split the condition of a stage."""
+    values = None
+    if expressions is not None:
+        kinds = {field.sql: field.kind for field in expressions.fields}
+        values = StageValues(stage, before, kinds, expressions.ansi)
+    reading = _Reading(nfa, values, stage)
+    own: list[IterativeCondition] = []
+    joining: list[Tree] = []
+    for part in _conjuncts(condition):
+        if reading.is_own(part):
+            own.append(part)
+        else:
+            joining.append(reading.tree(part))
+    return StageConditions(tuple(own), tuple(joining))
+
+
+def fitting(
+    nfa: NFA,
+    conditions: Sequence[IterativeCondition],
+    holding: Callable[[Atom], Flags],
+    size: int,
+) -> Flags:
+    """Return which events satisfy conditions; `holding` evaluates the user's."""
+    fits = np.ones(size, bool)
+    for condition in conditions:
+        fits &= _holding(nfa, condition, holding, size)
+    return fits
+
+
+def _holding(
+    nfa: NFA, condition: IterativeCondition, holding: Callable[[Atom], Flags], size: int
+) -> Flags:
+    if isinstance(condition, BooleanConditions):
+        return np.full(size, condition.value)
+    if not isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
+        return holding(atom_of(nfa.atoms, condition))
+    parts = [_holding(nfa, part, holding, size) for part in condition.nestedConditions]
+    if isinstance(condition, RichNotCondition):
+        return ~parts[0]
+    together = np.logical_and if isinstance(condition, RichAndCondition) else np.logical_or
+    found: Flags = together(*parts)
+    return found
+
+
+def _conjuncts(condition: IterativeCondition) -> Iterator[IterativeCondition]:
+    if isinstance(condition, RichAndCondition):
+        for part in condition.nestedConditions:
+            yield from _conjuncts(part)
+    else:
+        yield condition
+
+
+@attrs.frozen(eq=False)
+class _Reading:
+    """Reads the condition of a stage."""
+
+    nfa: NFA
+    values: StageValues | None
+    stage: str
+
+    def is_own(self, condition: IterativeCondition) -> bool:
+        """Whether a condition reads one event only."""
+        if isinstance(condition, BooleanConditions):
+            return True
+        if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
+            return all(map(self.is_own, condition.nestedConditions))
+        return atom_of(self.nfa.atoms, condition).bit > 0
+
+    def tree(self, condition: IterativeCondition) -> Tree:
+        """Return a condition on several events."""
+        if isinstance(condition, BooleanConditions):
+            return Operation("=", (Literal(int(condition.value)), Literal(1)))
+        if isinstance(condition, RichAndCondition | RichOrCondition):
+            word = "and" if isinstance(condition, RichAndCondition) else "or"
+            return Operation(word, tuple(map(self.tree, condition.nestedConditions)))
+        if isinstance(condition, RichNotCondition):
+            raise self._refused(condition, "NULL under it counts as true")
+        atom = atom_of(self.nfa.atoms, condition)
+        if atom.bit:
+            return Column(answer_name(atom), self.stage)
+        if not isinstance(atom.condition, MatchExpression) or self.values is None:
+            raise self._refused(condition, "it is a function of the event and the partial match")
+        return self.values.condition(atom.condition.tree, partial(self._refused, condition))
+
+    def _refused(self, condition: IterativeCondition, why: str) -> NotSupportedError:
+        return refused(f"the condition {condition!r} of stage {self.stage!r}: {why}")
 
 
 @attrs.frozen(eq=False)
 class ChainEvents:
-    """
-    Events in their final order, as a chain of stages sees them.
+    """Events in their final order, as a chain of stages sees them."""
 
-    Attributes
-    ----------
-    times : sequence or array of int, milliseconds
-        Their times, in ascending order within a key.
-    holding : callable
-        Returns for each event whether a condition on single events holds.
-    field : callable
-        Returns for each event a field of match expressions, given its number; None for NULL.
-    keys : sequence or array of int, or None
-        The number of each event's key, events of one key side by side; None if there is one.
-    starts, ends : sequence or array of bool, or None
-        Which events may be a match's first, and its last; None for all.
-    """
-
-    times: Sequence[int] | Ints
+    times: Sequence[int] | Ints  # Their times, in ascending order within a key
+    # Returns for each event whether a condition on single events holds.
     holding: Callable[[Atom], Flags]
+    # Returns for each event a field of match expressions, given its number; None for NULL.
     field: Callable[[int], Any]
+    # The number of each event's key, events of one key side by side; None if there is one.
     keys: Sequence[int] | Ints | None = None
+    # Which events may be a match's first, and its last; None for all.
     starts: Sequence[bool] | Flags | None = None
     ends: Sequence[bool] | Flags | None = None
 
 
 @attrs.frozen(eq=False, slots=False)
 class PatternChain:
-    """
-    A pattern as a query on event lists, with the same matches in the same multiplicity.
+    """A pattern as a query on event lists, with the same matches in the same multiplicity."""
 
-    Attributes
-    ----------
-    query : Query
-        The stages, the conditions that join their events, and the window.
-    """
-
-    query: Query
+    query: Query  # The stages, the conditions that join their events, and the window
     _nfa: NFA
     _expressions: CompiledExpressions | None
     _conditions: Mapping[str, StageConditions]
@@ -82,23 +253,7 @@ class PatternChain:
     def of(
         cls, pattern: Pattern, nfa: NFA, expressions: CompiledExpressions | None
     ) -> PatternChain:
-        """
-        Return a pattern as a chain.
-
-        Parameters
-        ----------
-        pattern : Pattern
-            The pattern.
-        nfa : NFA
-            The pattern, compiled.
-        expressions : CompiledExpressions or None
-            The program of its match expressions.
-
-        Raises
-        ------
-        NotSupportedError
-            If the answers could differ; the message says why.
-        """
+        """Return a pattern as a chain."""
         stages = pattern.stages()
         check_chain(stages, nfa)
         conditions: dict[str, StageConditions] = {}
@@ -184,22 +339,11 @@ class PatternChain:
 
 @attrs.frozen(eq=False)
 class ChainTable:
-    """
-    A chain's query on events.
+    """A chain's query on events."""
 
-    Attributes
-    ----------
-    query : Query
-        The query.
-    table : EventTable
-        The events; they have no types.
-    own : mapping of str to array of int
-        By stage, the positions of the events that fit it.
-    """
-
-    query: Query
-    table: EventTable
-    own: Mapping[str, Ints]
+    query: Query  # The query
+    table: EventTable  # The events; they have no types
+    own: Mapping[str, Ints]  # By stage, the positions of the events that fit it
 
     def lists(self) -> EventLists:
         """Return the event lists that matches are joined from."""
@@ -228,11 +372,6 @@ def check_chain(stages: Sequence[Pattern], nfa: NFA) -> None:
     """
     Refuse a pattern that is not a chain of single stages joined by followedByAny; conditions are
     not checked.
-
-    Raises
-    ------
-    NotSupportedError
-        If it is not such a chain; the message says why.
     """
     if nfa.skips:
         raise refused("a skip strategy needs matches one by one")

@@ -3,26 +3,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, reduce
 from typing import Any
 
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.lists.candidates import ElementList, Ranks
-from pyflinkcep.engines.lists.clauses import Clauses, named
-from pyflinkcep.engines.lists.columns import Columns
-from pyflinkcep.engines.lists.frame import Conditions, Flags, Frame
-from pyflinkcep.engines.lists.nearness import near_the_rarest, stretches_near_the_rarest
-from pyflinkcep.engines.lists.order import join_order
-from pyflinkcep.engines.lists.ranges import Ints, expanded
-from pyflinkcep.engines.lists.type_codes import Split, TypeCodes
+from pyflinkcep.engines.lists.clauses import Clauses, Columns, named
+from pyflinkcep.engines.lists.frame import Conditions, ElementList, Flags, Frame, Ranks
+from pyflinkcep.engines.lists.ranges import (
+    Ints,
+    Split,
+    Stretches,
+    TypeCodes,
+    earlier,
+    expanded,
+    later,
+)
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.model import Component, Query
-from pyflinkcep.sase.parts import constant_tests
+from pyflinkcep.sase.placement import constant_tests
 
-__all__ = ["EventLists"]
+_SAMPLE = 256
+
+
+def join_order(
+    lists: Mapping[str, ElementList], clauses: Clauses, conditions: Conditions
+) -> tuple[str, ...]:
+    """
+    Return the single elements in join order.
+
+    The join starts at the rarest and goes on to the left or the right, each time to the element
+    that keeps fewer events under the conditions it makes decidable; their selectivity is measured
+    on a sample.
+    """
+    singles = [part.variable for part in clauses.query.positive if not part.repeats]
+    counts = [len(lists[name]) for name in singles]
+    if not all(counts):
+        return tuple(singles)
+    costs = _Costs(lists, clauses, conditions, set(singles))
+    left = right = counts.index(min(counts))
+    order = [singles[left]]
+    while left > 0 and right + 1 < len(singles):
+        if costs.of(singles[left - 1], order) < costs.of(singles[right + 1], order):
+            left -= 1
+            order.append(singles[left])
+        else:
+            right += 1
+            order.append(singles[right])
+    return (*order, *singles[:left][::-1], *singles[right + 1 :])
+
+
+@attrs.frozen(eq=False)
+class _Costs:
+    """Estimates how many events of an element survive a join."""
+
+    lists: Mapping[str, ElementList]
+    clauses: Clauses
+    conditions: Conditions
+    singles: set[str]
+    _selectivities: dict[int, float] = attrs.field(factory=dict)
+
+    def of(self, name: str, bound: Sequence[str]) -> float:
+        """Return the estimate for an element after others are bound."""
+        cost = float(len(self.lists[name]))
+        known = {*bound, name}
+        for number, clause in enumerate(self.clauses.associations):
+            names = set(named(clause))
+            if name in names and names <= known:
+                cost *= self._selectivity(number)
+        return cost
+
+    def _selectivity(self, number: int) -> float:
+        """Return the share of randomly chosen events for which a condition holds."""
+        if number not in self._selectivities:
+            clause = self.clauses.associations[number]
+            chosen = {}
+            for place, name in enumerate(named(clause)):
+                positions = self.lists[name].positions
+                chosen[name] = positions[(_at_random(number, place) * len(positions)).astype(int)]
+            held = self.conditions.holding(clause, Frame(_SAMPLE, chosen))
+            self._selectivities[number] = (np.count_nonzero(held) + 1) / (_SAMPLE + 1)
+        return self._selectivities[number]
+
+
+@lru_cache(maxsize=64)
+def _at_random(number: int, place: int) -> Any:
+    """Return where to look, from 0 to 1, for a condition's element; the same each time."""
+    return np.random.default_rng((number, place)).random(_SAMPLE)
+
+
+_RARER = 16
+"""How many times rarer than another an element must be for a search to pay off."""
+
+
+def near_the_rarest(query: Query, ranks: Ranks, own: Mapping[str, Ints]) -> Mapping[str, Ints]:
+    """Return the events that may take part in a match, or forbid one."""
+    counts = {name: len(positions) for name, positions in own.items()}
+    stretches = stretches_near_the_rarest(query, ranks, counts, own.__getitem__)
+    if stretches is None:
+        return own
+    return {name: _inside(positions, stretches) for name, positions in own.items()}
+
+
+def stretches_near_the_rarest(
+    query: Query, ranks: Ranks, counts: Mapping[str, int], events_of: Callable[[str], Ints]
+) -> Stretches | None:
+    """
+    Return the stretches that hold all events that may take part in a match, or forbid one.
+
+    All events of a match, and those that a negated element or a closure reads, are within the
+    window of every single event of the match, including one of the rarest element.
+    """
+    singles = [part.variable for part in query.positive if not part.repeats]
+    if query.window is None or not ranks.is_one_group or not singles:
+        return None
+    rarest = min(singles, key=counts.__getitem__)
+    if counts[rarest] * _RARER > max(counts.values()):
+        return None
+    low, high = spans(query.window, ranks.times, events_of(rarest))
+    return None if 2 * int((high - low).sum()) > ranks.size else (low, high)
+
+
+def spans(window: int, times: Ints, positions: Ints) -> Stretches:
+    """Return the stretches near some events; no two of them touch."""
+    moments = np.take(times, positions)
+    low = np.searchsorted(times, earlier(moments, window), "left")
+    high = np.searchsorted(times, later(moments, window), "right")
+    begins = np.ones(len(low), bool)
+    begins[1:] = low[1:] > high[:-1]  # times ascend, and so do low and high
+    ends = np.append(begins[1:], True)[: len(high)]
+    return low[begins], high[ends]
+
+
+def _inside(positions: Ints, stretches: Stretches) -> Ints:
+    begin, end = (np.searchsorted(positions, bounds) for bounds in stretches)
+    _, numbers = expanded(begin, end)
+    return np.take(positions, numbers)
+
 
 _MOST_ROWS = 1 << 20
 _FIRST_CHUNK = 1 << 14
@@ -33,25 +152,6 @@ class EventLists:
     """
     A query on ordered lists of events.
 
-    Attributes
-    ----------
-    query : Query
-        The query.
-    ranks : Ranks
-        The order of the events.
-    clauses : Clauses
-        Its conditions, sorted by the events that they read.
-    conditions : Conditions
-        Evaluates them.
-    lists : dict of str to ElementList
-        The candidate events of each element.
-    order : tuple of str
-        The single elements in the order in which they are joined.
-    starts, ends : array of bool or None
-        Which events may be a match's first, and its last; None for all.
-    met : dict of str to int
-        How many candidates of each element the plain join has tested.
-
     Notes
     -----
     Xia, Ding, Qiu, Xie: Complex event matching based on recursive comparison of event list,
@@ -59,14 +159,16 @@ class EventLists:
     rows of a table that is joined element by element, without recursion.
     """
 
-    query: Query
-    ranks: Ranks
-    clauses: Clauses
-    conditions: Conditions
-    lists: dict[str, ElementList]
-    order: tuple[str, ...]
+    query: Query  # The query
+    ranks: Ranks  # The order of the events
+    clauses: Clauses  # Its conditions, sorted by the events that they read
+    conditions: Conditions  # Evaluates them
+    lists: dict[str, ElementList]  # The candidate events of each element
+    order: tuple[str, ...]  # The single elements in the order in which they are joined
+    # Which events may be a match's first, and its last; None for all.
     starts: Flags | None = None
     ends: Flags | None = None
+    # How many candidates of each element the plain join has tested.
     met: dict[str, int] = attrs.field(factory=dict)
 
     @classmethod
@@ -114,15 +216,7 @@ class EventLists:
         return cls(query, ranks, clauses, conditions, lists, order, starts, ends)
 
     def frames(self, joined: Iterable[Frame] | None = None) -> Iterator[Frame]:
-        """
-        Yield the matches, many at a time.
-
-        Parameters
-        ----------
-        joined : iterable of Frame, optional
-            The choices of single events that satisfy all conditions on these alone, apart from
-            those in :attr:`at_end`, if they have been joined elsewhere.
-        """
+        """Yield the matches, many at a time."""
         if any(not len(self.lists[part.variable]) for part in self.query.positive):
             return
         for frame in self._joins() if joined is None else map(self._after_join, joined):
@@ -319,3 +413,60 @@ class EventLists:
                 columns.append((name, [own[low:high].tolist() for low, high in ranges]))
         for row in range(frame.size):
             yield {name: events[row] for name, events in columns}
+
+
+_ROWS = 1 << 18
+"""How many rows to collect, at least, before all but the first of each start are dropped."""
+
+
+def selected(lists: EventLists, frames: Iterable[Frame], output: str) -> Iterator[Frame]:
+    """Yield one match of each start, or matches that do not overlap in their partition."""
+    first = _first_of_starts(lists, frames)
+    if first is None:
+        return
+    spans = lists.spans(first)
+    names = lists.query.variables
+    begins, ends = spans[names[0]][0], spans[names[-1]][1]
+    order = np.lexsort((begins, lists.ranks.group[begins]))
+    if output == "nonOverlapping":
+        order = order[_apart(lists.ranks.group[begins][order], begins[order], ends[order])]
+    yield first.rows(order)
+
+
+def _first_of_starts(lists: EventLists, frames: Iterable[Frame]) -> Frame | None:
+    best: Frame | None = None
+    rest = iter(frames)
+    while some := list(_some(rest, max(_ROWS, best.size if best else 0))):
+        best = _first(lists, Frame.joined([best, *some] if best else some))
+    return best
+
+
+def _some(frames: Iterator[Frame], least: int) -> Iterator[Frame]:
+    """Yield frames of so many rows together."""
+    rows = 0
+    while rows < least and (frame := next(frames, None)) is not None:
+        rows += frame.size
+        yield frame
+
+
+def _first(lists: EventLists, frame: Frame) -> Frame:
+    """Return the first row of each start; closures follow from the single events."""
+    begins = lists.spans(frame)[lists.query.variables[0]][0]
+    singles = [frame.singles[n] for n in lists.query.variables if n in frame.singles]
+    order = np.lexsort((*reversed(singles), begins))
+    ordered = begins[order]
+    is_first = np.ones(frame.size, bool)
+    is_first[1:] = ordered[1:] != ordered[:-1]
+    return frame.rows(order[is_first])
+
+
+def _apart(groups: Ints, begins: Ints, ends: Ints) -> list[int]:
+    """Return the rows that begin after the row chosen before them ends, in each partition."""
+    chosen: list[int] = []
+    group = free = -1
+    rows = zip(groups.tolist(), begins.tolist(), ends.tolist(), strict=True)
+    for row, (own, begin, end) in enumerate(rows):
+        if own != group or begin > free:
+            chosen.append(row)
+            group, free = own, end
+    return chosen

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
+import attrs
 import numpy as np
 
-__all__ = ["Ints", "Stretches", "earlier", "expanded", "later"]
+from pyflinkcep.engines.table import Coded
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -34,3 +37,70 @@ def expanded(low: Ints, high: Ints) -> tuple[Ints, Ints]:
     rows = np.repeat(np.arange(len(counts)), counts)
     begins = np.cumsum(counts) - counts
     return rows, low[rows] + np.arange(len(rows)) - begins[rows]
+
+
+_SAMPLE = 4096
+
+Split = Callable[[Any, Any, int, Stretches | None], Sequence[Ints]]
+"""Takes codes, the list of each code and the number of lists; returns the positions of each list's
+events, in order. With stretches, only events within them count."""
+
+
+@attrs.frozen(eq=False)
+class TypeCodes:
+    """The types of events as numbers."""
+
+    codes: Any  # The code of each event's type, or of another type
+    lists: Any  # For each code the index of its type in `names`, or -1
+    names: Sequence[str]  # The types to find
+
+    @classmethod
+    def of(cls, types: Sequence[Any], wanted: Iterable[str]) -> TypeCodes:
+        """Return the codes of events' types."""
+        numbers = {name: number for number, name in enumerate(dict.fromkeys(wanted))}
+        if isinstance(types, Coded):
+            codes = np.asarray(types.codes)
+            lists = np.array([numbers.get(name, -1) for name in types.names], np.int32)
+        else:
+            codes = np.fromiter(map(numbers.get, types, repeat(-1)), np.int32, len(types))
+            lists = np.arange(len(numbers), dtype=np.int32)
+        return cls(codes, lists, list(numbers))
+
+    @property
+    def step(self) -> int:
+        """One of so many events is in the sample."""
+        return len(self.codes) // _SAMPLE + 1
+
+    def sampled(self) -> dict[str, int]:
+        """Return how often each type occurs in a sample."""
+        sample = self.codes[:: self.step]
+        known = np.bincount(sample + 1, minlength=len(self.lists) + 1)  # -1 is no type
+        counts = dict.fromkeys(self.names, 0)
+        for code in np.flatnonzero(self.lists >= 0).tolist():
+            counts[self.names[self.lists[code]]] += int(known[code + 1])
+        return counts
+
+    def positions(
+        self, split: Split | None = None, stretches: Stretches | None = None
+    ) -> dict[str, Ints]:
+        """Return the positions of each type's events; `split` does it faster."""
+        found = (split or _split)(self.codes, self.lists, len(self.names), stretches)
+        return dict(zip(self.names, found, strict=True))
+
+    def positions_of(self, name: str) -> Ints:
+        """Return the positions of a type's events."""
+        return self._positions(self.names.index(name))
+
+    def _positions(self, number: int) -> Ints:
+        codes = np.flatnonzero(self.lists == number)
+        own = self.codes == codes[0] if len(codes) == 1 else np.isin(self.codes, codes)
+        return np.flatnonzero(own)
+
+
+def _split(codes: Any, lists: Any, count: int, stretches: Stretches | None) -> list[Ints]:
+    every = TypeCodes(codes, lists, [""] * count)
+    if stretches is not None:
+        places = expanded(*stretches)[1]
+        inside = TypeCodes(codes[places], lists, every.names)
+        return [places[inside._positions(number)] for number in range(count)]
+    return [every._positions(number) for number in range(count)]

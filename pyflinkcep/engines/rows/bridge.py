@@ -8,66 +8,29 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pyflinkcep.expressions.program import Code
 from pyflinkcep.expressions.rules import BY_ZERO, OVERFLOW
-from pyflinkcep.kernel.module import compiled_module
-from pyflinkcep.kernel.programs import instruction
+from pyflinkcep.kernel.module import compiled_module, instruction
 
 if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
 
-__all__ = ["RowSearch", "make_search"]
 
 _MOST_PLACES = 1 << 62
 _Failed = Callable[[int, str], Exception]
 
 
 class RowSearch(Protocol):
-    """
-    The search in the rows of concatenated partitions; see ``search.c``.
+    """The search in the rows of concatenated partitions; see ``search.c``."""
 
-    Attributes
-    ----------
-    labels, hidden : bytearray
-        For each row of the last match found: the index of its variable, and whether it is left out
-        of the output.
-    """
-
+    # For each row of the last match found: the index of its variable, and whether it is left out of
+    # the output.
     labels: bytearray
     hidden: bytearray
 
     def turn_to(self, begin: int, end: int, has_first: bool) -> None:
-        """
-        Select a partition.
-
-        Parameters
-        ----------
-        begin, end : int
-            Its rows.
-        has_first : bool
-            Whether the first of them is the partition's very first row.
-        """
+        """Select a partition."""
 
     def find(self, start: int, number: int) -> tuple[int, int] | None:
-        """
-        Find the first match of the partition that begins at a row or later.
-
-        Parameters
-        ----------
-        start : int
-            The row; must ascend from call to call.
-        number : int
-            The number of the match.
-
-        Returns
-        -------
-        tuple of (int, int) or None
-            The first row of the preferred match and the row after its last one; -1 for the latter
-            if future rows decide. None if there is no match.
-
-        Raises
-        ------
-        ConditionError
-            If a condition cannot be computed.
-        """
+        """Find the first match of the partition that begins at a row or later."""
 
 
 class _CompiledSearch:
@@ -108,38 +71,7 @@ def make_search(
     watermark: int | None,
     failed: _Failed,
 ) -> RowSearch | None:
-    """
-    Return a search by the compiled kernel; None if it was not built or is switched off.
-
-    Parameters
-    ----------
-    code : tuple of (int, int, int)
-        The program; see ``engines/rows/program.py``.
-    loops : int
-        The greatest nesting of loops with MARK and CHECK.
-    rows : int
-        The number of rows.
-    has_flags : bool
-        Whether to mark positions as failed for good; otherwise they are remembered with the slots.
-    slots, programs, has_number
-        The conditions; see ``engines/rows/tables.py``.
-    ansi : bool
-        Whether overflow and division by zero are errors.
-    most_remembered : int
-        How many failed positions to remember in one search.
-    fields : tuple of (array, array of bool or None, bool)
-        As for :meth:`~pyflinkcep.engines.flink.bridge.Kernel.set_events`.
-    answers : tuple of bytearray or None
-        By variable: 1 or 0 for each row, 2 if not evaluated yet; None to evaluate every time.
-    times : array of int64 or None
-        The rows' times, ascending within a partition; None for no window.
-    within : int
-        The length of the window.
-    watermark : int or None
-        All future rows are later than this; None if there are none.
-    failed : callable
-        Makes the error for a variable's condition that cannot be computed, given the reason.
-    """
+    """Return a search by the compiled kernel; None if it was not built or is switched off."""
     module = compiled_module()
     if module is None or (len(code) << loops) * (rows + 1) >= _MOST_PLACES:
         return None

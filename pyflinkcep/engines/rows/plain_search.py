@@ -10,8 +10,6 @@ from typing import NamedTuple
 from pyflinkcep.engines.rows.program import Op, Program
 from pyflinkcep.engines.rows.values import UNKNOWN, Known, RowConditions
 
-__all__ = ["MOST_BYTES", "MOST_REMEMBERED", "OPEN", "PlainSearch"]
-
 MOST_REMEMBERED = 500_000
 """The most failed places, with what is known there, remembered in one search."""
 
@@ -23,23 +21,13 @@ OPEN = -1
 
 
 class Configuration(NamedTuple):
-    """
-    A place in a search.
+    """A place in a search."""
 
-    Attributes
-    ----------
-    pc, row : int
-        The next instruction, and the row it looks at.
-    mask : int
-        The open rounds of loops that have taken a row, a bit each.
-    known : tuple
-        What conditions know of the match so far.
-    """
-
+    # The next instruction, and the row it looks at.
     pc: int
     row: int
-    mask: int
-    known: Known
+    mask: int  # The open rounds of loops that have taken a row, a bit each
+    known: Known  # What conditions know of the match so far
 
     def at(self, pc: int) -> Configuration:
         """Return the same at another instruction."""
@@ -104,24 +92,7 @@ class _FailedStates:
 
 
 class PlainSearch:
-    """
-    The machine; see :class:`~pyflinkcep.engines.rows.bridge.RowSearch`.
-
-    Parameters
-    ----------
-    program : Program
-        PATTERN.
-    conditions : RowConditions
-        DEFINE.
-    size, longest : int
-        The number of all rows, and of those of the largest partition.
-    times : sequence of int, optional
-        The rows' times, if there is a window.
-    within : int
-        Its length.
-    watermark : int, optional
-        All future rows are after this time; by default there are none.
-    """
+    """The machine; see :class:`~pyflinkcep.engines.rows.bridge.RowSearch`."""
 
     def __init__(
         self,

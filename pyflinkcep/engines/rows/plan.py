@@ -3,29 +3,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Any, Protocol
 
 import attrs
 
-from pyflinkcep.engines.rows.evaluated import evaluated_condition
 from pyflinkcep.engines.rows.program import Op, Program, compile_pattern
-from pyflinkcep.engines.rows.tables import SearchTables, search_tables
-from pyflinkcep.engines.rows.values import Condition
-from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.engines.rows.values import Condition, SearchTables, fold_function, search_tables
+from pyflinkcep.errors import CepError, InputError, NotSupportedError
+from pyflinkcep.expressions.evaluator import part_function
 from pyflinkcep.expressions.program import Kind, Type
-from pyflinkcep.match_recognize.expressions import Expression, read_expression
-from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled, parts_of
-from pyflinkcep.match_recognize.names import Names
-from pyflinkcep.match_recognize.scalar import (
+from pyflinkcep.expressions.sql_values import truth
+from pyflinkcep.match_recognize.expressions import (
     ConditionProgram,
+    Expression,
     condition_leaves,
     condition_program,
+    read_expression,
     value_kind,
 )
+from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled, parts_of
+from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause, Rows, Skip, SkipTo
 
-__all__ = ["Compiled", "StandardClause", "StandardPlan", "read_clause"]
+
+def evaluated_condition(variable: str, expression: Expression) -> Condition:
+    """Return the condition of a variable, whose leaves have the values that Spark gives them."""
+    for leaf in expression.leaves:
+        if leaf.fold is not None:
+            fold_function(leaf.fold)
+    value = part_function(expression.read, expression.syntax, dict(expression.placed))
+    return Condition(
+        variable, expression.text, expression.leaves, (), _Holds(value), is_evaluated=True
+    )
+
+
+@attrs.frozen(eq=False)
+class _Holds:
+    """Whether a condition holds, given the values of its leaves."""
+
+    value: Callable[[Any], Any]
+
+    def __call__(self, values: Sequence[Any]) -> bool:
+        try:
+            return truth(self.value(values)) is True
+        except InputError as cause:
+            raise ArithmeticError(cause.message) from cause
+
 
 _NUMBERS = (Kind.BIGINT, Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL)
 _MOST_VARIABLES = 256
@@ -33,31 +58,14 @@ _MOST_VARIABLES = 256
 
 @attrs.frozen(eq=False)
 class StandardClause:
-    """
-    A parsed clause.
+    """A parsed clause."""
 
-    Attributes
-    ----------
-    clause : Clause
-        The clause.
-    names : Names
-        Its names.
-    program : Program
-        PATTERN.
-    conditions : dict of str to Expression
-        DEFINE; parts about the current row alone are one leaf.
-    measures : dict of str to Expression
-        MEASURES by name.
-    skip : Skip
-        Where to look for the next match.
-    """
-
-    clause: Clause
-    names: Names
-    program: Program
-    conditions: dict[str, Expression]
-    measures: dict[str, Expression]
-    skip: Skip
+    clause: Clause  # The clause
+    names: Names  # Its names
+    program: Program  # PATTERN
+    conditions: dict[str, Expression]  # DEFINE; parts about the current row alone are one leaf
+    measures: dict[str, Expression]  # MEASURES by name
+    skip: Skip  # Where to look for the next match
 
     def condition_arguments(self) -> list[str]:
         """Return the SQL over one row that conditions need."""
@@ -86,22 +94,7 @@ class StandardClause:
         leaves: Sequence[Leaf] | None = None,
         evaluated: Iterable[str] = (),
     ) -> StandardPlan:
-        """
-        Return the plan for workers.
-
-        Parameters
-        ----------
-        kinds : mapping of str to Kind
-            The types of :meth:`condition_arguments`.
-        ansi : bool
-            Whether overflow and division by zero are errors.
-        within : int, milliseconds
-            The window, 0 for none.
-        leaves : sequence of Leaf, optional
-            What to take from a match; by default what the measures need.
-        evaluated : iterable of str
-            The variables whose conditions no program can say.
-        """
+        """Return the plan for workers."""
         return StandardPlan(
             self.program,
             self.conditions,
@@ -118,70 +111,31 @@ class StandardClause:
 
 @attrs.frozen(eq=False)
 class Compiled:
-    """
-    The conditions of a clause, compiled.
+    """The conditions of a clause, compiled."""
 
-    Attributes
-    ----------
-    conditions : dict of str to Condition
-        DEFINE, by variable.
-    tables : SearchTables or None
-        The same for the compiled search; None if it does not support them.
-    """
-
-    conditions: dict[str, Condition]
+    conditions: dict[str, Condition]  # DEFINE, by variable
+    # The same for the compiled search; None if it does not support them.
     tables: SearchTables | None
 
 
 @attrs.frozen(eq=False)
 class StandardPlan:
-    """
-    The settings for matching a partition; travels to the workers.
+    """The settings for matching a partition; travels to the workers."""
 
-    Attributes
-    ----------
-    program : Program
-        PATTERN.
-    conditions : dict of str to Expression
-        DEFINE.
-    kinds : dict of str to Kind
-        The types of the conditions' arguments; others are NULL in every row.
-    ansi : bool
-        Whether overflow and division by zero are errors.
-    subsets : dict of str to tuple of str
-        The variables of each union.
-    skip : Skip
-        Where to look for the next match.
-    rows : Rows
-        The output rows of a match.
-    leaves : tuple of Leaf
-        What the measures take of a match.
-    within : int, milliseconds
-        The window, 0 for none.
-    evaluated : frozenset of str
-        The variables whose conditions no program can say; they are evaluated in Python.
-    """
-
-    program: Program
-    conditions: dict[str, Expression]
-    kinds: dict[str, Kind]
-    ansi: bool
-    subsets: dict[str, tuple[str, ...]]
-    skip: Skip
-    rows: Rows
-    leaves: tuple[Leaf, ...]
-    within: int = 0
+    program: Program  # PATTERN
+    conditions: dict[str, Expression]  # DEFINE
+    kinds: dict[str, Kind]  # The types of the conditions' arguments; others are NULL in every row
+    ansi: bool  # Whether overflow and division by zero are errors
+    subsets: dict[str, tuple[str, ...]]  # The variables of each union
+    skip: Skip  # Where to look for the next match
+    rows: Rows  # The output rows of a match
+    leaves: tuple[Leaf, ...]  # What the measures take of a match
+    within: int = 0  # The window, 0 for none
+    # The variables whose conditions no program can say; they are evaluated in Python.
     evaluated: frozenset[str] = frozenset()
 
     def compiled(self) -> Compiled:
-        """
-        Compile the conditions.
-
-        Raises
-        ------
-        InputError
-            If a condition is not boolean, or types are incompatible.
-        """
+        """Compile the conditions."""
         conditions = {variable: self.condition(variable) for variable in self.conditions}
         tables = search_tables(
             self.program.variables,
@@ -280,14 +234,7 @@ class StandardPlan:
 
 
 def read_clause(clause: Clause, names: Names) -> StandardClause:
-    """
-    Read and check the expressions of a clause.
-
-    Raises
-    ------
-    CepError
-        If the clause is meaningless; the message names line and column.
-    """
+    """Read and check the expressions of a clause."""
     if len(names.variables) > _MOST_VARIABLES:
         raise names.source.error(
             f"PATTERN has {len(names.variables)} variables, more than {_MOST_VARIABLES}",
@@ -307,3 +254,128 @@ def read_clause(clause: Clause, names: Names) -> StandardClause:
         conditions[variable] = read_expression(definition.condition, names, variable)
     measures = {m.name: read_expression(m.expression, names) for m in clause.measures}
     return StandardClause(clause, names, program, conditions, measures, skip)
+
+
+class RowTypes(Protocol):
+    """What is known of the input."""
+
+    def kinds(self, read: StandardClause, /) -> dict[str, Kind]:
+        """Return the types of the conditions' arguments; others are NULL in every row."""
+
+    def check(self, variable: str, expression: Expression, /) -> None:
+        """Refuse something evaluated in Python that is not a condition, as far as is known."""
+
+
+@attrs.frozen(eq=False)
+class Defines:
+    """The conditions of a clause, each as the fastest that can compute it."""
+
+    # The clause; what Spark computes of conditions by its windows is values of the current row.
+    read: StandardClause
+    kinds: dict[str, Kind]  # The types of the SQL over a row that programs read
+    # The conditions that no program can say, by variable; they are evaluated in Python.
+    evaluated: dict[str, Expression]
+    uses_window: bool = False  # Whether Spark may compute something by its window functions
+
+    @classmethod
+    def of(
+        cls, read: StandardClause, names: Names, types: RowTypes, over: str | None, ansi: bool
+    ) -> Defines:
+        """
+        Decide where each condition is computed.
+
+        By a program of the search if one can say it. Otherwise, on bounded input, Spark computes
+        what reads rows at fixed distances from the current one, by its window functions; what
+        remains is evaluated in Python.
+        """
+        try:  # all at once, which is one question to Spark
+            kinds = types.kinds(read)
+            _check(read, read.plan(kinds, ansi))
+            return cls(read, kinds, {})
+        except CepError:
+            pass
+        found = cls(read, {}, {})
+        for variable in read.conditions:
+            found = found._with(variable, names, types, over, ansi)
+        return found
+
+    def _with(
+        self, variable: str, names: Names, types: RowTypes, over: str | None, ansi: bool
+    ) -> Defines:
+        """Return this with the condition of a variable."""
+        ways = [self.read.conditions[variable]]
+        ways += self._other_ways(variable, names, over)
+        for expression in ways:
+            one = attrs.evolve(self.read, conditions={variable: expression})
+            try:
+                kinds = types.kinds(one)
+                _check(one, one.plan(kinds, ansi))
+            except CepError:
+                continue
+            conditions = {**self.read.conditions, variable: expression}
+            read = attrs.evolve(self.read, conditions=conditions)
+            windows = self.uses_window or (over is not None and expression is not ways[0])
+            return Defines(read, {**self.kinds, **kinds}, self.evaluated, windows)
+        types.check(variable, ways[-1])
+        _check_evaluated(variable, ways[-1], names, ansi)
+        conditions = {**self.read.conditions, variable: ways[-1]}
+        read = attrs.evolve(self.read, conditions=conditions)
+        evaluated = {**self.evaluated, variable: ways[-1]}
+        return Defines(read, self.kinds, evaluated, over is not None)
+
+    def _other_ways(self, variable: str, names: Names, over: str | None) -> list[Expression]:
+        """Return a condition with more of it computed by Spark, row by row."""
+        definitions = self.read.clause.definitions
+        (text,) = (d.condition for d in definitions if d.variable == variable)
+        ways = [read_expression(text, names, variable, over=over, at_rows=True)]
+        if over is not None and any(leaf.shift for leaf in self.read.conditions[variable].leaves):
+            ways.insert(0, read_expression(text, names, variable, over=over))
+        return ways
+
+    def evaluated_arguments(self) -> list[str]:
+        """Return the SQL over a row that conditions evaluated in Python read."""
+        leaves = (leaf for e in self.evaluated.values() for leaf in e.leaves)
+        return list(dict.fromkeys(self.read.arguments_of(leaves)))
+
+
+def _check_evaluated(variable: str, expression: Expression, names: Names, ansi: bool) -> None:
+    """Refuse a condition that Python cannot evaluate."""
+    error = error_of(names, variable, expression)
+    try:
+        evaluated_condition(variable, expression)
+    except CepError as cause:
+        hint = cause.hint or ""
+        if cause.part is not None:  # a part that only Spark evaluates
+            hint = (
+                "around values of several rows, DEFINE has operators, CASE and the common functions"
+                " of numbers, texts and times; compute others in a subquery, or in WHERE after it"
+            )
+        raise error(cause.message, hint, NotSupportedError) from cause
+    if not ansi:
+        raise error(
+            "it is computed by the rules of spark.sql.ansi.enabled alone",
+            "set spark.sql.ansi.enabled to true",
+            NotSupportedError,
+        )
+
+
+def _check(read: StandardClause, plan: StandardPlan) -> None:
+    """Compile the conditions one by one, to name the one at fault."""
+    for variable, expression in read.conditions.items():
+        try:
+            plan.condition(variable)
+        except CepError as refused:
+            part = "" if refused.part is None else f"{refused.part!r} "
+            raise error_of(read.names, variable, expression)(
+                f"not a condition: {part}{refused.problem}",
+                refused.hint or "compare it with a value",
+            ) from refused
+
+
+def error_of(names: Names, variable: str, expression: Expression) -> Callable[..., CepError]:
+    """Return what makes errors about the condition of a variable."""
+
+    def error(message: str, hint: str, kind: type[CepError] = InputError) -> CepError:
+        return names.source.error(f"DEFINE {variable}: {message}", hint, *expression.span, kind)
+
+    return error

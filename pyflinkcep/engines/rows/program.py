@@ -43,8 +43,6 @@ from pyflinkcep.match_recognize.tree import (
     Variable,
 )
 
-__all__ = ["Instruction", "Op", "Program", "compile_pattern"]
-
 _MOST_INSTRUCTIONS = 100_000
 
 
@@ -67,48 +65,17 @@ Instruction = tuple[Op, int, int]
 
 @attrs.frozen(eq=False)
 class Program:
-    """
-    A pattern, compiled.
+    """A pattern, compiled."""
 
-    Attributes
-    ----------
-    code : tuple of Instruction
-        The instructions; variables are numbers.
-    variables : tuple of str
-        The variables by number.
-    loops : int
-        The greatest nesting of loops with MARK and CHECK.
-    """
-
-    code: tuple[Instruction, ...]
-    variables: tuple[str, ...]
-    loops: int
+    code: tuple[Instruction, ...]  # The instructions; variables are numbers
+    variables: tuple[str, ...]  # The variables by number
+    loops: int  # The greatest nesting of loops with MARK and CHECK
 
 
 def compile_pattern(
     pattern: Part, variables: Sequence[str], source: Source, span: tuple[int, int]
 ) -> Program:
-    """
-    Compile a pattern.
-
-    Parameters
-    ----------
-    pattern : Part
-        The pattern.
-    variables : sequence of str
-        Its variables, in the order of their numbers.
-    source : Source
-        The statement, for errors.
-    span : (int, int)
-        The range of PATTERN in it.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If a part is repeated at most 0 times.
-    NotSupportedError
-        If the program would be too long.
-    """
+    """Compile a pattern."""
     _check_bounds(pattern, source)
     size = _size(pattern)
     if size > _MOST_INSTRUCTIONS:

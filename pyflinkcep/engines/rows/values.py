@@ -5,19 +5,240 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from decimal import Decimal
+from functools import partial, reduce
+from operator import and_, or_, xor
+from typing import Any, Protocol
 
 import attrs
+import numpy as np
 
-from pyflinkcep.engines.rows.columns import RowColumns
-from pyflinkcep.engines.rows.folding import fold_function, gathered
-from pyflinkcep.errors import ConditionError
-from pyflinkcep.expressions.program import Code
-from pyflinkcep.expressions.rules import LEAST, MOST, OVERFLOW, wrapped
-from pyflinkcep.expressions.sql_values import arithmetic, greater, lesser
-from pyflinkcep.match_recognize.leaves import LABEL, Leaf, has_label, labelled
+from pyflinkcep.errors import ConditionError, NotSupportedError, counted
+from pyflinkcep.expressions.evaluator import part_function
+from pyflinkcep.expressions.grammar import Form, Syntax
+from pyflinkcep.expressions.number_functions import Moments
+from pyflinkcep.expressions.program import ALL, Code, Function, Instruction, Op, Type
+from pyflinkcep.expressions.rules import OVERFLOW, wrapped
+from pyflinkcep.expressions.sql_values import arithmetic, compared, greater, is_same, lesser, truth
+from pyflinkcep.expressions.tokens import LEAST, MOST
+from pyflinkcep.expressions.values import aggregated
+from pyflinkcep.match_recognize.leaves import LABEL, Fold, Leaf, has_label, labelled
 
-__all__ = ["UNKNOWN", "Condition", "Known", "RowConditions", "at_hand"]
+FieldArray = tuple[np.ndarray[Any, Any] | list[str | None], np.ndarray[Any, Any] | None, bool]
+"""
+Values as int64 or float64; the mask of those that are not NULL, None for all; whether they are
+floats. Texts are a list.
+"""
+
+
+class RowColumns(Protocol):
+    """The arguments of leaves, for each row."""
+
+    def plain(self, argument: str) -> Sequence[Any]:
+        """Return the values of an argument."""
+
+    def array(self, argument: str) -> FieldArray:
+        """Return the same as an array."""
+
+
+def shifted(field: FieldArray, shift: int, ends: np.ndarray[Any, Any]) -> FieldArray:
+    """Return for each row the value at a distance in the same partition; NULL outside."""
+    values, valid, is_float = field
+    if not shift:
+        return field
+    sizes = np.diff(ends, prepend=0)
+    rows = np.arange(len(values)) + shift
+    there = (rows >= np.repeat(ends - sizes, sizes)) & (rows < np.repeat(ends, sizes))
+    rows = np.where(there, rows, 0)
+    if isinstance(values, list):
+        texts = zip(rows.tolist(), there.tolist(), strict=True)
+        return [values[row] if is_there else None for row, is_there in texts], None, is_float
+    if valid is not None:
+        there &= valid[rows]
+    return values[rows], there, is_float
+
+
+Folded = Callable[[Sequence[Sequence[Any]]], Any]
+
+
+def fold_function(fold: Fold) -> Folded:
+    """
+    Return the function of a fold: given its fields for each row, its value.
+
+    The number of the match is the last value of a row, if the fold reads it.
+    """
+    arguments = fold.arguments
+    least, most, function = _FOLDS.get(fold.name, (0, -1, None))
+    if function is None or fold.is_ordered or not least <= len(arguments) <= most:
+        what = f"{fold.name.upper()} WITHIN GROUP" if fold.is_ordered else fold.name.upper()
+        raise NotSupportedError(
+            f"{what} with {counted(len(arguments), 'argument')} in DEFINE",
+            f"the aggregates of DEFINE are {', '.join(sorted(_FOLDS)).upper()}; all others are for "
+            "MEASURES",
+        )
+    inputs = [_input(fold, part) for part in arguments]
+    conditions = [_input(fold, part) for part in fold.conditions]
+
+    def folded(rows: Sequence[Sequence[Any]]) -> Any:
+        taken = [
+            [value(row) for value in inputs]
+            for row in rows
+            if all(truth(condition(row)) for condition in conditions)
+        ]
+        return function(_distinct(taken) if fold.is_distinct else taken)
+
+    return folded
+
+
+def gathered(rows: Sequence[Sequence[Any]]) -> list[Any] | None:
+    """Return what ARRAY_AGG does."""
+    return [row[0] for row in rows] or None
+
+
+def _input(fold: Fold, part: Syntax) -> Callable[[Any], Any]:
+    """Return the function of an argument or condition, given the fields of a row."""
+    if part.form is Form.STAR:
+        return lambda _: 1
+    is_field = part in fold.inputs
+    is_filter = part in fold.conditions
+    inner = part.operands[0] if is_filter and not is_field else part
+    return part_function(fold.text, inner, fold.inputs)
+
+
+def _distinct(rows: list[list[Any]]) -> list[list[Any]]:
+    found: list[list[Any]] = []
+    for row in rows:
+        if not any(all(map(is_same, row, other)) for other in found):
+            found.append(row)
+    return found
+
+
+# --- the aggregates; each is given the arguments of all rows
+
+
+def _values(rows: list[list[Any]]) -> list[Any]:
+    """Return the first arguments that are not NULL."""
+    return [row[0] for row in rows if row[0] is not None]
+
+
+def _of_some(function: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
+    """Return an aggregate of the values that are not NULL; NULL if there are none."""
+
+    def aggregate(rows: list[list[Any]]) -> Any:
+        values = _values(rows)
+        return function(values) if values else None
+
+    return aggregate
+
+
+def _mean(values: list[Any]) -> Any:
+    if isinstance(values[0], Decimal):
+        return aggregated("sum", values) / len(values)
+    return aggregated("avg", values)
+
+
+def _or_null(function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    """Return an aggregate that is NULL out of range."""
+
+    def aggregate(values: list[Any]) -> Any:
+        try:
+            return function(values)
+        except ArithmeticError:
+            return None
+
+    return aggregate
+
+
+def _moments(values: list[Any]) -> Moments:
+    return Moments(list(map(float, values)))
+
+
+def _by(sign: int) -> Callable[[list[list[Any]]], Any]:
+    """Return MAX_BY or MIN_BY; of equal rows the last, as in Spark."""
+
+    def aggregate(rows: list[list[Any]]) -> Any:
+        best = None
+        for row in rows:
+            if row[1] is None:
+                continue
+            if best is None or sign * compared(row[1], best[1]) >= 0:
+                best = row
+        return None if best is None else best[0]
+
+    return aggregate
+
+
+def _joined(rows: list[list[Any]]) -> str | None:
+    values = _values(rows)
+    between = rows[0][1] if rows and len(rows[0]) > 1 and rows[0][1] is not None else ""
+    return between.join(values) if values else None
+
+
+def _median(values: list[Any]) -> float:
+    numbers = sorted(map(float, values), key=lambda x: (x != x, x))  # NaN is the greatest
+    low, high = numbers[(len(numbers) - 1) // 2], numbers[len(numbers) // 2]
+    return low + 0.0 if low == high else low + 0.5 * (high - low)  # not -0.0, as in Spark
+
+
+def _distinct_values(rows: list[list[Any]]) -> list[Any]:
+    values = (v + 0.0 if isinstance(v, float) else v for v in _values(rows))  # not -0.0
+    return [row[0] for row in _distinct([[value] for value in values])]
+
+
+def _picked(at: int) -> Callable[[list[list[Any]]], Any]:
+    return lambda rows: rows[at][0] if rows else None
+
+
+def _bits(function: Callable[[int, int], int]) -> Callable[[Any], Any]:
+    return _of_some(lambda values: reduce(function, values))
+
+
+_EVERY = _of_some(lambda values: all(map(truth, values)))
+_ANY = _of_some(lambda values: any(map(truth, values)))
+_SUM = partial(aggregated, "sum")
+_DEVIATION = _of_some(lambda values: _moments(values).deviation())
+_VARIANCE = _of_some(lambda values: _moments(values).variance())
+
+_FOLDS: dict[str, tuple[int, int, Callable[[list[list[Any]]], Any]]] = {
+    "count": (0, 255, lambda rows: sum(None not in row for row in rows)),
+    "sum": (1, 1, _of_some(_SUM)),
+    "try_sum": (1, 1, _of_some(_or_null(_SUM))),
+    "avg": (1, 1, _of_some(_mean)),
+    "mean": (1, 1, _of_some(_mean)),
+    "try_avg": (1, 1, _of_some(_or_null(_mean))),
+    "min": (1, 1, _of_some(partial(reduce, lesser))),
+    "max": (1, 1, _of_some(partial(reduce, greater))),
+    "array_agg": (1, 1, gathered),
+    "collect_list": (1, 1, _values),
+    "collect_set": (1, 1, _distinct_values),
+    "approx_count_distinct": (1, 2, lambda rows: len(_distinct_values(rows))),
+    "count_if": (1, 1, lambda rows: sum(truth(row[0]) is True for row in rows)),
+    "bool_and": (1, 1, _EVERY),
+    "every": (1, 1, _EVERY),
+    "bool_or": (1, 1, _ANY),
+    "any": (1, 1, _ANY),
+    "some": (1, 1, _ANY),
+    "max_by": (2, 2, _by(1)),
+    "min_by": (2, 2, _by(-1)),
+    "any_value": (1, 1, _picked(0)),
+    "first_value": (1, 1, _picked(0)),
+    "last_value": (1, 1, _picked(-1)),
+    "stddev": (1, 1, _DEVIATION),
+    "std": (1, 1, _DEVIATION),
+    "stddev_samp": (1, 1, _DEVIATION),
+    "stddev_pop": (1, 1, _of_some(lambda values: _moments(values).deviation(0))),
+    "variance": (1, 1, _VARIANCE),
+    "var_samp": (1, 1, _VARIANCE),
+    "var_pop": (1, 1, _of_some(lambda values: _moments(values).variance(0))),
+    "median": (1, 1, _of_some(_median)),
+    "listagg": (1, 2, _joined),
+    "string_agg": (1, 2, _joined),
+    "bit_and": (1, 1, _bits(and_)),
+    "bit_or": (1, 1, _bits(or_)),
+    "bit_xor": (1, 1, _bits(xor)),
+}
+"""By name, the least and greatest number of arguments, and the function."""
+
 
 Known = tuple[Any, ...]
 
@@ -30,33 +251,16 @@ _OVERFLOWED = object()
 
 @attrs.frozen(eq=False)
 class Condition:
-    """
-    The condition of a variable.
+    """The condition of a variable."""
 
-    Attributes
-    ----------
-    variable : str
-        The variable.
-    text : str
-        The condition as it was written.
-    leaves : tuple of Leaf
-        What it takes from the match, in the order of the arguments of `function`.
-    code : Code
-        The condition as a program whose fields are the leaves.
-    function : callable
-        Whether it holds, given the leaves' values.
-    is_leaf : bool
-        Whether it is a column of the current row, which holds the answer.
-    is_evaluated : bool
-        Whether there is no program: `function` takes values as Spark has them.
-    """
-
-    variable: str
-    text: str
+    variable: str  # The variable
+    text: str  # The condition as it was written
+    # What it takes from the match, in the order of the arguments of `function`.
     leaves: tuple[Leaf, ...]
-    code: Code
-    function: Callable[[Sequence[Any]], bool]
-    is_leaf: bool = False
+    code: Code  # The condition as a program whose fields are the leaves
+    function: Callable[[Sequence[Any]], bool]  # Whether it holds, given the leaves' values
+    is_leaf: bool = False  # Whether it is a column of the current row, which holds the answer
+    # Whether there is no program: `function` takes values as Spark has them.
     is_evaluated: bool = False
 
     def failed(self, message: str) -> ConditionError:
@@ -76,39 +280,7 @@ def at_hand(leaf: Leaf, variable: str, members: Mapping[str, tuple[str, ...]]) -
 
 
 class RowConditions:
-    """
-    The conditions, ready to be evaluated on the rows of concatenated partitions.
-
-    Parameters
-    ----------
-    variables : sequence of str
-        The variables by number.
-    conditions : mapping of str to Condition
-        The conditions; a variable without one accepts every row.
-    members : mapping of str to tuple of str
-        The variables of each union.
-    size : int
-        The number of rows.
-    columns : RowColumns
-        The columns that the conditions read. For an argument with :data:`LABEL` there is one for
-        each variable, with its name inserted as a string.
-    ansi : bool
-        Whether overflow is an error.
-    evaluated : callable, optional
-        Returns an argument's values as Spark has them, for conditions without a program.
-
-    Attributes
-    ----------
-    initial : tuple
-        What is known of a match without rows.
-    updates : list of callable or None
-        By variable: returns what is known of a match once a row is taken; None if that changes
-        nothing.
-    remembers : bool
-        Whether conditions read nothing of a match but what is known.
-    is_numbered : bool
-        Whether a condition reads the number of the match.
-    """
+    """The conditions, ready to be evaluated on the rows of concatenated partitions."""
 
     def __init__(
         self,
@@ -349,3 +521,183 @@ _INITIAL: dict[str, Any] = {"count": 0, "first": (), "last": ()}
 _EXTREMES: dict[str, Callable[[Any, Any], Any]] = {"min": lesser, "max": greater}
 _COMBINE = {"sum": _add, **_EXTREMES}
 _COMBINE_RAW = {"sum": _exact_sum, **_EXTREMES}
+
+
+_NOTHING = -2
+_MOST_SLOTS = 100
+_JUMPS = (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.JUMP_IF_NOT_NULL, Op.JUMP_UNLESS, Op.JUMP)
+_FUNCTIONS = {"sum": Function.SUM, "min": Function.MIN, "max": Function.MAX}
+
+Slot = tuple[Function, tuple[int, ...], int, int, bool]
+"""Function; the field by variable, ALL or _NOTHING; source; offset; whether it is a float."""
+
+_Field = tuple[str, int, bool]
+"""Argument, distance from the current row, and whether it is a text constant."""
+
+
+@attrs.frozen(eq=False)
+class SearchTables:
+    """All conditions of a clause."""
+
+    # What is known of a match: for each slot its function, for each variable the field that it
+    # takes from its rows (-1 for the rows themselves, -2 if it does not see them), and its source,
+    # offset and whether it is a float, as in :class:`~pyflinkcep.expressions.program.Slot`.
+    slots: tuple[Slot, ...]
+    programs: tuple[Code | None, ...]  # By variable; None if every row is accepted
+    fields: tuple[_Field, ...]  # Argument and distance from the current row; or a text, 0 and True
+    # By variable: the argument that is its answer, empty if the answer depends on the row's
+    # position alone, None if on more.
+    answers: tuple[str | None, ...]
+    has_number: bool  # Whether the first slot is the number of the match
+
+    def field_arrays(
+        self, columns: RowColumns, ends: np.ndarray[Any, Any]
+    ) -> tuple[FieldArray, ...]:
+        """Return the fields of rows; `ends` says where the partitions end."""
+        size = int(ends[-1]) if len(ends) else 0
+        return tuple(
+            ([argument] * size, None, False)
+            if is_text
+            else shifted(columns.array(argument), shift, ends)
+            for argument, shift, is_text in self.fields
+        )
+
+
+def search_tables(
+    variables: Sequence[str],
+    conditions: Mapping[str, Condition],
+    members: Mapping[str, tuple[str, ...]],
+    is_float: Callable[[str], bool],
+) -> SearchTables | None:
+    """Put conditions into tables; None if the compiled search does not support them."""
+    if any(condition.is_evaluated for condition in conditions.values()):
+        return None
+    leaves = [leaf for condition in conditions.values() for leaf in condition.leaves]
+    if any(leaf.has_label and leaf.shift for leaf in leaves):
+        return None  # depends on which variables have rows, which no slot has
+    if any(leaf.function == "last" and leaf.offset > _MOST_SLOTS for leaf in leaves):
+        return None  # one slot per offset, all copied with every row
+    has_number = any(leaf.function == "match_number" for leaf in leaves)
+    builder = _Builder(variables, members, is_float, has_number)
+    programs: list[Code | None] = []
+    answers: list[str | None] = []
+    for variable in variables:
+        condition = conditions.get(variable)
+        programs.append(None if condition is None else builder.code(condition, variable))
+        answers.append(_answer(condition, programs[-1]))
+    return SearchTables(
+        tuple(builder.slots), tuple(programs), tuple(builder.fields), tuple(answers), has_number
+    )
+
+
+def _answer(condition: Condition | None, code: Code | None) -> str | None:
+    if condition is None or code is None:
+        return None
+    if condition.is_leaf:
+        return condition.leaves[0].argument
+    return None if any(op is Op.SLOT for op, _ in code) else ""
+
+
+class _Builder:
+    def __init__(
+        self,
+        variables: Sequence[str],
+        members: Mapping[str, tuple[str, ...]],
+        is_float: Callable[[str], bool],
+        has_number: bool,
+    ) -> None:
+        self._variables = variables
+        self._members = members
+        self._is_float = is_float
+        self._fields: dict[_Field, int] = {}
+        self._slots: dict[Slot, int] = {}
+        if has_number:
+            self._slot(Function.COUNT, (_NOTHING,) * len(variables))
+
+    @property
+    def fields(self) -> list[_Field]:
+        """The fields by number."""
+        return list(self._fields)
+
+    @property
+    def slots(self) -> list[Slot]:
+        """The slots by number."""
+        return list(self._slots)
+
+    def code(self, condition: Condition, variable: str) -> Code:
+        """Return a condition's program with its leaves inserted."""
+        values = [self._value(leaf, variable) for leaf in condition.leaves]
+        pieces: list[Code] = [
+            values[int(operand or 0)] if op is Op.FIELD else ((op, operand),)
+            for op, operand in condition.code
+        ]
+        begins = np.cumsum([0, *map(len, pieces)]).tolist()
+        written: list[Instruction] = []
+        for at, piece in enumerate(pieces):
+            op, operand = piece[0]
+            if len(piece) == 1 and op in _JUMPS:
+                piece = ((op, begins[at + 1 + int(operand or 0)] - begins[at + 1]),)
+            written += piece
+        return tuple(written)
+
+    # --- leaves
+
+    def _value(self, leaf: Leaf, variable: str) -> Code:
+        """Return the instructions that push the value of a leaf."""
+        if leaf.function == "match_number":
+            return ((Op.SLOT, 0),)
+        if at_hand(leaf, variable, self._members):
+            return ((Op.FIELD, self._field(leaf, variable)),)
+        if leaf.is_row:
+            return ((Op.SLOT, self._row(leaf)),)
+        if leaf.function == "count":
+            return ((Op.SLOT, self._slot(Function.COUNT, self._seen(leaf))),)
+        fields = self._seen(leaf)
+        if leaf.function == "avg":
+            total = self._slot(Function.SUM, fields, is_float=True)
+            count = self._slot(Function.COUNT, fields)
+            average = (Op.INT_TO_FLOAT, None), (Op.DIV, Type.FLOAT)
+            return (Op.SLOT, total), (Op.SLOT, count), *average
+        argument = leaf.argument or ""
+        is_float = argument != LABEL and self._is_float(labelled(argument, self._variables[0]))
+        return ((Op.SLOT, self._slot(_FUNCTIONS[leaf.function], fields, is_float=is_float)),)
+
+    def _row(self, leaf: Leaf) -> int:
+        """Return the slot of a value at a row of the match."""
+        fields = self._seen(leaf)
+        if leaf.function == "first":
+            everything = tuple(field if field == _NOTHING else ALL for field in fields)
+            count = self._slot(Function.COUNT, everything)
+            return self._slot(Function.FIRST, fields, count, leaf.offset)
+        slot = self._slot(Function.LAST, fields)
+        for offset in range(1, leaf.offset + 1):
+            slot = self._slot(Function.LAST, fields, slot, offset)
+        return slot
+
+    def _seen(self, leaf: Leaf) -> tuple[int, ...]:
+        """Return for each variable the field that a leaf takes from its rows."""
+        names = self._variables
+        if leaf.variable is not None:
+            names = self._members.get(leaf.variable, (leaf.variable,))
+        return tuple(
+            self._field(leaf, name) if name in names else _NOTHING for name in self._variables
+        )
+
+    def _field(self, leaf: Leaf, variable: str) -> int:
+        if leaf.argument is None:
+            return ALL
+        field: _Field = (labelled(leaf.argument, variable), leaf.shift, False)
+        if leaf.argument == LABEL:
+            field = (variable, 0, True)
+        return self._fields.setdefault(field, len(self._fields))
+
+    def _slot(
+        self,
+        function: Function,
+        fields: tuple[int, ...],
+        source: int = -1,
+        offset: int = 0,
+        is_float: bool = False,
+    ) -> int:
+        slot = (function, fields, source, offset, is_float)
+        return self._slots.setdefault(slot, len(self._slots))

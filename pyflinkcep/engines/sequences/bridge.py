@@ -3,23 +3,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.lists.columns import column_of
-from pyflinkcep.engines.sequences.compiler import Absent, EdgeConditions, SaseAutomaton
-from pyflinkcep.engines.sequences.equalities import equality_of
-from pyflinkcep.engines.sequences.liveness import Liveness
+from pyflinkcep.engines.compressed.counting import NO_WEIGHTS, Weighing
+from pyflinkcep.engines.compressed.nodes import MatchArrays
+from pyflinkcep.engines.lists.clauses import column_of
+from pyflinkcep.engines.sequences.compiler import (
+    Absent,
+    EdgeConditions,
+    Liveness,
+    SaseAutomaton,
+    equality_of,
+)
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import Coded, EventTable
-from pyflinkcep.expressions.program import Code, Type
-from pyflinkcep.kernel.programs import instruction, slot_spec
+from pyflinkcep.expressions.program import Code, Function, Op, Slot, Type
+from pyflinkcep.kernel.module import (
+    CompiledModule,
+    compiled_module,
+    instruction,
+    naming_memory_errors,
+    slot_spec,
+)
 from pyflinkcep.sase.model import Strategy
 
-__all__ = ["SequenceEvents", "Stream", "is_native", "query_spec"]
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
+
 
 Stream = tuple[Any, Any, Any, Any, Any, Any, Any]
 """Times, handles, codes and starts of a partition's events, and the three masks."""
@@ -58,38 +73,20 @@ def query_spec(automaton: SaseAutomaton) -> tuple[Any, ...]:
 
 @attrs.frozen(eq=False)
 class SequenceEvents:
-    """
-    A table of events for a query.
+    """A table of events for a query."""
 
-    Attributes
-    ----------
-    times, codes : array
-        The events' times, and their types as indexes into `masks`.
-    starts : array or None
-        Which events may begin a match; None for all.
-    masks : tuple of array
-        By type, a bit for each component that may begin with it, for each that may take it, and for
-        each event of negated ones.
-    fields : tuple
-        The columns that conditions read.
-    """
-
+    # The events' times, and their types as indexes into `masks`.
     times: Any
     codes: Any
-    starts: Any
+    starts: Any  # Which events may begin a match; None for all
+    # By type, a bit for each component that may begin with it, for each that may take it, and for
+    # each event of negated ones.
     masks: tuple[Any, Any, Any]
-    fields: tuple[tuple[Any, Any, bool], ...]
+    fields: tuple[tuple[Any, Any, bool], ...]  # The columns that conditions read
 
     @classmethod
     def of(cls, automaton: SaseAutomaton, table: EventTable) -> SequenceEvents:
-        """
-        Return a table's events.
-
-        Raises
-        ------
-        OverflowError
-            If a number has more than 64 bits.
-        """
+        """Return a table's events."""
         numbers = {type_: number for number, type_ in enumerate(_types(automaton))}
         starts = None if table.starts is None else np.array(table.starts, np.uint8)
         times = np.ascontiguousarray(table.times, np.int64)
@@ -108,21 +105,7 @@ class SequenceEvents:
         return self.times[own], own, self.codes[own], starts, *self.masks
 
     def streams(self, partitions: Iterable[Sequence[int]], ends: Any) -> tuple[Any, ...]:
-        """
-        Return concatenated partitions, in the form that the kernel opens.
-
-        Parameters
-        ----------
-        partitions : iterable of sequence of int
-            The positions of each partition's events.
-        ends : array of uint8 or None
-            Which events of the table may end a match; None for all.
-
-        Returns
-        -------
-        tuple
-            Where each begins and the last one ends; `ends` for these events; and :meth:`stream`.
-        """
+        """Return concatenated partitions, in the form that the kernel opens."""
         own = list(partitions)
         bounds = np.cumsum([0, *map(len, own)], dtype=np.int64)
         positions = own[0] if len(own) == 1 else _joined(own)
@@ -240,3 +223,309 @@ def _masks(automaton: SaseAutomaton) -> tuple[Any, Any, Any]:
         negated = (n for n, event in enumerate(_absent(automaton)) if event.type == type_)
         absents.append(sum(1 << n for n in negated))
     return np.array(begins, np.int64), np.array(takes, np.int64), np.array(absents, np.int64)
+
+
+_LISTING, _SEARCHING = "matches are listed", "matches are searched for"
+_INSTEAD = (
+    "count or aggregate them with compressed(), which lists none, write a shorter WITHIN, or "
+)
+_OUTPUTS = ("all", "onePerStart", "nonOverlapping")
+"""In the order of ``backtracking.h``."""
+
+_MOST_EVENTS = (1 << 31) - 3
+"""How many events a search can tell apart."""
+
+_FIRST, _MOST = 1 << 10, 1 << 17
+"""How many events of matches to hand over at a time: few at first, since the caller may stop
+early."""
+
+
+@attrs.frozen(eq=False)
+class KernelQuery:
+    """A SEQ query on a table of events."""
+
+    events: SequenceEvents  # The events
+    _module: CompiledModule
+    _spec: tuple[Any, ...]
+    _ends: Any
+
+    @classmethod
+    def of(cls, automaton: SaseAutomaton, table: EventTable, doing: str) -> KernelQuery | None:
+        """Return a query; None if only the plain path can run it. `doing` is for errors."""
+        module = compiled_module()
+        if module is None or not is_native(automaton):
+            return None
+        try:
+            with naming_memory_errors(doing):
+                events = SequenceEvents.of(automaton, table)
+        except OverflowError:  # a number of more than 64 bits
+            return None
+        ends = None if table.ends is None else np.asarray(table.ends, np.uint8)
+        return cls(events, module, query_spec(automaton), ends)
+
+    def lister(self) -> _kernel.Lister:
+        """Return a new lister; several may be used in turn."""
+        lister = self._module.Lister(*self._spec)
+        lister.set_events(len(self.events), self.events.fields)
+        return lister
+
+    def backtracker(self) -> _kernel.Backtracker:
+        """Return a new search; several may be used in turn."""
+        search = self._module.Backtracker(*self._spec)
+        search.set_events(len(self.events), self.events.fields)
+        return search
+
+    def streams(self, partitions: Iterable[Sequence[int]]) -> tuple[Any, ...]:
+        """Return partitions as :meth:`SequenceEvents.streams` does."""
+        return self.events.streams(partitions, self._ends)
+
+
+@attrs.frozen(eq=False)
+class KernelLister:
+    """A SEQ query on a table of events, ready to list its matches."""
+
+    query: KernelQuery  # Both
+
+    @classmethod
+    def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelLister | None:
+        """Return the lister of a query; None if only the plain path can run it."""
+        query = KernelQuery.of(automaton, table, _LISTING)
+        return None if query is None else cls(query)
+
+    def matches(
+        self,
+        partitions: Iterable[Sequence[int]],
+        begun: list[int] | None = None,
+        limit: RunLimit | None = None,
+        watched: Callable[[bytes], None] | None = None,
+    ) -> Iterator[MatchArrays]:
+        """Yield the matches of partitions lazily, many at a time."""
+        with naming_memory_errors(_LISTING, _INSTEAD):
+            lister = self.query.lister()
+            if watched is not None:
+                lister.watch()
+            if limit is not None:
+                lister.set_limit(limit.most, limit.exceeded)
+            lister.open(begun is not None, *self.query.streams(partitions))
+        yield from _portions(lister.next, _LISTING, _INSTEAD)
+        if begun is not None:
+            begun += np.frombuffer(lister.begun(), np.int64).tolist()
+        if watched is not None:
+            watched(lister.watched())
+
+
+@attrs.frozen(eq=False)
+class KernelSearch:
+    """A SEQ query on a table of events, ready to search."""
+
+    query: KernelQuery  # Both
+
+    @classmethod
+    def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelSearch | None:
+        """Return the search for a query's matches; None if only the plain path can run it."""
+        if len(table.times) > _MOST_EVENTS:
+            return None
+        query = KernelQuery.of(automaton, table, _SEARCHING)
+        return None if query is None else cls(query)
+
+    def matches(
+        self,
+        partitions: Iterable[Sequence[int]],
+        output: str,
+        watermark: int | None = None,
+        undecided: list[int] | None = None,
+        met: Callable[[int], None] | None = None,
+    ) -> Iterator[MatchArrays]:
+        """Yield the matches of partitions lazily, many at a time."""
+        with naming_memory_errors(_SEARCHING):
+            search = self.query.backtracker()
+            given = None if output == "all" else watermark
+            streams = self.query.streams(partitions)
+            search.turn_to(_OUTPUTS.index(output), given, *streams)
+        yield from _portions(search.find, _SEARCHING, "")
+        if undecided is not None:
+            undecided += np.frombuffer(search.undecided(), np.int64).tolist()
+        if met is not None:
+            met(search.met())
+
+
+def _portions(
+    find: Callable[[int], _kernel.Match], doing: str, instead: str
+) -> Iterator[MatchArrays]:
+    """Yield the kernel's matches in growing portions."""
+    most = _FIRST
+    while True:
+        with naming_memory_errors(doing, instead):
+            found = find(most)
+        matches = MatchArrays(*map(np.frombuffer, found, (np.int64, np.int64, np.int32)))
+        if not len(matches):
+            return
+        yield matches
+        most = min(2 * most, _MOST)
+
+
+_OPPOSITE = {Op.LT: Op.GT, Op.LE: Op.GE, Op.GT: Op.LT, Op.GE: Op.LE}
+
+_COUNTING = "matches are counted"
+
+
+@attrs.frozen(eq=False)
+class KernelCounter:
+    """A SEQ query on a table of events, ready to count."""
+
+    events: SequenceEvents  # The events
+    _counter: _kernel.Counter
+
+    @classmethod
+    def of(
+        cls, automaton: SaseAutomaton, table: EventTable, rises: bool = True
+    ) -> KernelCounter | None:
+        """Return the counter of a query; None if only the plain path can run it."""
+        module = compiled_module()
+        if module is None or not _can_count(automaton):
+            return None
+        try:
+            with naming_memory_errors(_COUNTING):
+                events = SequenceEvents.of(automaton, table)
+                counter = _made(module, automaton, events, table if rises else None)
+        except OverflowError:  # a number of more than 64 bits
+            return None
+        return cls(events, counter)
+
+    def count(self, positions: Sequence[int]) -> int:
+        """Return the number of matches in a partition, given by the positions of its events."""
+        with naming_memory_errors(_COUNTING):
+            number: int = self._counter.count(*self.events.stream(positions), False, *NO_WEIGHTS)
+        return number
+
+    def over(self, positions: Sequence[int]) -> PartitionCounts:
+        """Return the counter of a partition's matches by event."""
+        return PartitionCounts(self, positions)
+
+    def by_event(self, positions: Sequence[int], weighing: Weighing = NO_WEIGHTS) -> Any:
+        """Return which events complete matches, how many, and their weights."""
+        with naming_memory_errors(_COUNTING):
+            found = self._counter.count(*self.events.stream(positions), True, *weighing)
+        places, *numbers = found
+        return np.frombuffer(places, np.int64).tolist(), *numbers
+
+
+@attrs.frozen(eq=False)
+class PartitionCounts:
+    """The matches of a partition, counted and weighed."""
+
+    counter: KernelCounter  # The query
+    positions: Sequence[int]  # The positions of the partition's events
+
+    def counts(self) -> Iterator[tuple[int, int]]:
+        """Yield the position of each event that completes matches, and their number."""
+        places, counts, _ = self.counter.by_event(self.positions)
+        for place, count in zip(places, counts, strict=True):
+            yield self.positions[place], count
+
+    def sums(self, component: int, weights: Any) -> Iterator[tuple[int, int, int]]:
+        """Yield the position of each event that completes matches, their number and weight."""
+        return self._weighed((weights, component, False))
+
+    def greatest(self, component: int, ranks: Any) -> Iterator[tuple[int, int, int]]:
+        """Yield the same with the greatest rank of the component's events."""
+        return self._weighed((ranks, component, True))
+
+    def _weighed(self, weighing: Weighing) -> Iterator[tuple[int, int, int]]:
+        found = zip(*self.counter.by_event(self.positions, weighing), strict=True)
+        for place, count, weight in found:
+            yield self.positions[place], count, weight
+
+
+def _can_count(automaton: SaseAutomaton) -> bool:
+    """Whether runs may be counted by start: no negated component at an end reads others."""
+    between = range(1, automaton.size)
+    return is_native(automaton) and all(
+        part.gap in between or not part.judges for part in automaton.negatives
+    )
+
+
+def _made(
+    module: CompiledModule,
+    automaton: SaseAutomaton,
+    events: SequenceEvents,
+    rising: EventTable | None,
+) -> _kernel.Counter:
+    counter = module.Counter(*query_spec(automaton))
+    counter.set_events(len(events), events.fields)
+    for component in range(0 if rising is None else automaton.size):
+        rise = rise_of(automaton, component)
+        if rise is not None and rising is not None:
+            counter.set_rising(component, rise.or_equal, _ranks(automaton, rising, rise))
+    return counter
+
+
+@attrs.frozen
+class Rise:
+    """The order that each event of a loop must keep with the one before."""
+
+    field: int  # The compared field
+    falls: bool  # Whether it must be less instead
+    or_equal: bool  # Whether it may be equal
+
+
+def rise_of(automaton: SaseAutomaton, component: int) -> Rise | None:
+    """Return the order of a loop if nothing else distinguishes its runs, otherwise None."""
+    last = automaton.size - 1
+    around = automaton.strategies[component : component + 2]
+    if any(strategy is not Strategy.SKIP_TILL_ANY_MATCH for strategy in around):
+        return None
+    if automaton.leave[component].joint is not None:
+        return None
+    if any(part.judges or part.gap == component + 1 <= last for part in automaton.negatives):
+        return None
+    rise = _inequality(automaton.take[component].codes[1])
+    if rise is None:
+        return None
+    slot, found = rise
+    own = automaton.expressions.slots[slot]
+    names = automaton.query.variables
+    if own != Slot(Function.LAST, names[component], found.field, own.type):
+        return None
+    later = [conditions for edge in _edges(automaton) for conditions in edge[component + 1 :]]
+    read = frozenset().union(*(conditions.reads for conditions in later), automaton.partition.reads)
+    taken = {n for n in read if automaton.expressions.slots[n].stage in names[: component + 1]}
+    return None if taken else found
+
+
+def _edges(automaton: SaseAutomaton) -> tuple[Sequence[EdgeConditions], ...]:
+    return automaton.begin, automaton.take, automaton.leave
+
+
+def _inequality(code: Code) -> tuple[int, Rise] | None:
+    """Return the slot and the order if a program compares a slot to a field."""
+    if len(code) != 3 or code[2][0] not in _OPPOSITE:
+        return None
+    (first, a), (second, b), (op, _) = code
+    if (first, second) == (Op.SLOT, Op.FIELD):
+        a, b, op = b, a, _OPPOSITE[op]
+    elif (first, second) != (Op.FIELD, Op.SLOT):
+        return None
+    assert isinstance(a, int)
+    assert isinstance(b, int)
+    return b, Rise(a, op in (Op.LT, Op.LE), op in (Op.LE, Op.GE))
+
+
+# --- the events
+
+
+def _ranks(automaton: SaseAutomaton, table: EventTable, rise: Rise) -> Any:
+    """Return the ranks of the events by a field; negative for NULL."""
+    name = automaton.fields[rise.field]
+    kind, values = table.kinds[name], table.columns[name]
+    if kind.type == Type.TEXT:
+        order = {text: n for n, text in enumerate(sorted({v for v in values if v is not None}))}
+        ranks = np.array([order.get(value, -1) for value in values], np.int32)
+        nulls: Any = ranks < 0
+    else:
+        column = column_of(values, kind)
+        ranks = np.unique(column.data, return_inverse=True)[1].astype(np.int32)
+        nulls = np.broadcast_to(column.nulls, len(ranks))
+    if rise.falls:
+        ranks = ranks.max(initial=0) - ranks
+    return np.where(nulls, np.int32(-1), ranks).astype(np.int32)

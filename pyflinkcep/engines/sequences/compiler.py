@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -12,7 +12,7 @@ import attrs
 
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.program import Code, CompiledExpressions, Kind
+from pyflinkcep.expressions.program import Code, CompiledExpressions, Kind, Op
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Column,
@@ -24,19 +24,7 @@ from pyflinkcep.expressions.tree import (
 )
 from pyflinkcep.sase.computed import column_sql
 from pyflinkcep.sase.model import Component, Query, Strategy
-from pyflinkcep.sase.parts import constant_tests, joined
-from pyflinkcep.sase.placement import PlacedClause, placed
-
-__all__ = [
-    "Absent",
-    "EdgeConditions",
-    "Fields",
-    "Negative",
-    "SaseAutomaton",
-    "Slots",
-    "compile_query",
-    "compiled_once",
-]
+from pyflinkcep.sase.placement import PlacedClause, constant_tests, joined, placed
 
 Fields = Sequence[Any]
 """The values of an event that conditions read."""
@@ -47,25 +35,14 @@ Slots = tuple[Any, ...]
 
 @attrs.frozen(eq=False)
 class EdgeConditions:
-    """
-    The conditions on an edge.
+    """The conditions on an edge."""
 
-    Attributes
-    ----------
-    alone : callable or None
-        The condition on the event alone; None if there is none.
-    joint : callable or None
-        The condition on the event and the run; None if there is none.
-    reads : frozenset of int
-        The slots that `joint` reads.
-    codes : (Code, Code)
-        The programs of both; empty without conditions.
-    """
-
+    # The condition on the event alone; None if there is none.
     alone: Callable[[Fields, Slots], bool] | None = None
+    # The condition on the event and the run; None if there is none.
     joint: Callable[[Fields, Slots], bool] | None = None
-    reads: frozenset[int] = frozenset()
-    codes: tuple[Code, Code] = ((), ())
+    reads: frozenset[int] = frozenset()  # The slots that `joint` reads
+    codes: tuple[Code, Code] = ((), ())  # The programs of both; empty without conditions
 
 
 Update = Callable[[Slots, Fields], Slots]
@@ -74,46 +51,25 @@ Update = Callable[[Slots, Fields], Slots]
 
 @attrs.frozen(eq=False)
 class Absent:
-    """
-    An event that must not come.
+    """An event that must not come."""
 
-    Attributes
-    ----------
-    type : str
-        Its type.
-    conditions : EdgeConditions
-        The conditions under which it forbids a match, or goes on with a sequence that does.
-    update : callable or None
-        How the slots change with it, for what comes after it in the sequence; None if they do not.
-    """
-
-    type: str
+    type: str  # Its type
+    # The conditions under which it forbids a match, or goes on with a sequence that does.
     conditions: EdgeConditions
+    # How the slots change with it, for what comes after it in the sequence; None if they do not.
     update: Update | None = None
 
 
 @attrs.frozen(eq=False)
 class Negative:
-    """
-    A negated component, or a negated sequence.
+    """A negated component, or a negated sequence."""
 
-    Attributes
-    ----------
-    events : tuple of Absent
-        Its event, or those of the sequence.
-    gap : int
-        How many components come before it: 0 at the beginning.
-    needs : int
-        The component whose beginning makes the conditions decidable; the number of components if
-        only the whole match does.
-    reads : frozenset of int
-        The slots of a run that the conditions read.
-    """
-
-    events: tuple[Absent, ...]
-    gap: int
+    events: tuple[Absent, ...]  # Its event, or those of the sequence
+    gap: int  # How many components come before it: 0 at the beginning
+    # The component whose beginning makes the conditions decidable; the number of components if only
+    # the whole match does.
     needs: int
-    reads: frozenset[int]
+    reads: frozenset[int]  # The slots of a run that the conditions read
 
     @property
     def is_sequence(self) -> bool:
@@ -128,47 +84,22 @@ class Negative:
 
 @attrs.frozen(eq=False)
 class SaseAutomaton:
-    """
-    A SEQ query, ready to run.
+    """A SEQ query, ready to run."""
 
-    Attributes
-    ----------
-    query : Query
-        The query.
-    types : tuple of str
-        The types of its positive components.
-    loops : tuple of bool
-        Which of them repeat.
-    strategies : tuple of Strategy
-        Their strategies.
-    begin, take, leave : tuple of EdgeConditions
-        The conditions on their edges.
-    partition : EdgeConditions
-        The condition that an event is in a run's partition.
-    negatives : tuple of Negative
-        The negated components and sequences.
-    fields : tuple of str
-        The attributes that :data:`Fields` hold, in order.
-    expressions : CompiledExpressions
-        The programs, fields and slots.
-    functions : MatchFunctions
-        The slots' initial values and updates.
-    updates : tuple of callable or None
-        How the slots change with an event of each component; None if they do not.
-    """
-
-    query: Query
-    types: tuple[str, ...]
-    loops: tuple[bool, ...]
-    strategies: tuple[Strategy, ...]
+    query: Query  # The query
+    types: tuple[str, ...]  # The types of its positive components
+    loops: tuple[bool, ...]  # Which of them repeat
+    strategies: tuple[Strategy, ...]  # Their strategies
+    # The conditions on their edges.
     begin: tuple[EdgeConditions, ...]
     take: tuple[EdgeConditions, ...]
     leave: tuple[EdgeConditions, ...]
-    partition: EdgeConditions
-    negatives: tuple[Negative, ...]
-    fields: tuple[str, ...]
-    expressions: CompiledExpressions
-    functions: MatchFunctions
+    partition: EdgeConditions  # The condition that an event is in a run's partition
+    negatives: tuple[Negative, ...]  # The negated components and sequences
+    fields: tuple[str, ...]  # The attributes that :data:`Fields` hold, in order
+    expressions: CompiledExpressions  # The programs, fields and slots
+    functions: MatchFunctions  # The slots' initial values and updates
+    # How the slots change with an event of each component; None if they do not.
     updates: tuple[Update | None, ...]
 
     @property
@@ -178,23 +109,7 @@ class SaseAutomaton:
 
 
 def compile_query(query: Query, kinds: Mapping[str, Kind], ansi: bool = False) -> SaseAutomaton:
-    """
-    Compile a SEQ query.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    kinds : mapping of str to Kind
-        The kinds of the attributes that its conditions name.
-    ansi : bool
-        Whether overflow and division by zero are errors.
-
-    Raises
-    ------
-    InputError
-        If values of different kinds are compared or combined.
-    """
+    """Compile a SEQ query."""
     return _Compiler(query).run(kinds, ansi)
 
 
@@ -342,3 +257,84 @@ class _Handout:
         programs = self.expressions.programs
         codes: Any = tuple(() if text is None else programs[text] for text in texts)
         return EdgeConditions(alone, joint, reads, codes)
+
+
+LOOPING, WAITING = 1, 2
+"""A run may take more events for its last component, wait for the next one, or both."""
+
+
+@attrs.frozen(eq=False)
+class Liveness:
+    """The slots that distinguish runs."""
+
+    # By ``4 * component + mode``, mode being LOOPING, WAITING or both, the slots that a condition
+    # on an edge of that state or a later one reads.
+    slots: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    @lru_cache(maxsize=64)
+    def of(cls, automaton: SaseAutomaton) -> Liveness:
+        """Return the slots for each state of an automaton."""
+        table: list[tuple[int, ...]] = []
+        for component in range(automaton.size):
+            later = _entering(automaton, component + 1)
+            negative = _negated(automaton, component)
+            inside = automaton.take[component].reads | automaton.leave[component].reads
+            for mode in range(4):
+                reads = later | negative | (inside if mode & LOOPING else frozenset())
+                reads |= automaton.partition.reads
+                table.append(tuple(sorted(reads)))
+        return cls(tuple(table))
+
+
+def _entering(automaton: SaseAutomaton, component: int) -> frozenset[int]:
+    """Return what the edges of a component and later ones read."""
+    edges = (automaton.begin, automaton.take, automaton.leave)
+    return _union(conditions.reads for edge in edges for conditions in edge[component:])
+
+
+def _negated(automaton: SaseAutomaton, component: int) -> frozenset[int]:
+    """Return what deciding negated components reads from runs at a component."""
+    return _union(part.reads for part in automaton.negatives if component < part.needs)
+
+
+def _union(sets: Iterable[frozenset[int]]) -> frozenset[int]:
+    return frozenset().union(*sets)
+
+
+@attrs.frozen
+class Equality:
+    """A clause that compares a field of the event to a slot of the run."""
+
+    # Their numbers.
+    field: int
+    slot: int
+
+
+def equality_of(code: Code) -> Equality | None:
+    """Return an equality that holds wherever a program holds; None if there is none."""
+    for part in _conjuncts(code):
+        read = [(op, operand) for op, operand in part if op is not Op.INT_TO_FLOAT]
+        if len(read) != 3 or read[2][0] is not Op.EQ:
+            continue
+        numbers = dict(read[:2])
+        if set(numbers) == {Op.FIELD, Op.SLOT}:
+            return Equality(_number(numbers[Op.FIELD]), _number(numbers[Op.SLOT]))
+    return None
+
+
+def _conjuncts(code: Code) -> Iterator[Code]:
+    """Yield the parts of a program that must all hold."""
+    last = len(code) - 1
+    if not code or code[last][0] is not Op.AND:
+        yield code
+        return
+    for at, (op, operand) in enumerate(code):
+        if op is Op.JUMP_IF_FALSE and at + _number(operand) == last:
+            yield from _conjuncts(code[:at])
+            yield from _conjuncts(code[at + 1 : last])
+
+
+def _number(operand: object) -> int:
+    assert isinstance(operand, int)
+    return operand

@@ -7,27 +7,106 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import chain, groupby
 from operator import itemgetter
+from typing import Any
 
 import attrs
+import numpy as np
 
-from pyflinkcep.engines.compressed.arrays import MatchArrays
-from pyflinkcep.engines.compressed.counting import CountPayloads, Measure, Total, added
-from pyflinkcep.engines.compressed.nodes import Node, NodePayloads, paths
-from pyflinkcep.engines.compressed.payloads import Ended, MeasuredValues
-from pyflinkcep.engines.compressed.sums import RequestedTotal, Weighed, exact_totals, weighed_totals
+from pyflinkcep.engines.compressed.counting import (
+    CountPayloads,
+    Ended,
+    Measure,
+    MeasuredValues,
+    RequestedTotal,
+    Total,
+    Weighed,
+    added,
+    exact_totals,
+    weighed_totals,
+)
+from pyflinkcep.engines.compressed.nodes import MatchArrays, Node, NodePayloads, paths
+from pyflinkcep.engines.lists.matching import spans
+from pyflinkcep.engines.lists.ranges import Ints, TypeCodes
+from pyflinkcep.engines.sequences.bridge import KernelCounter, KernelLister, KernelSearch
 from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compiled_once
-from pyflinkcep.engines.sequences.counting import KernelCounter
 from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.engines.sequences.listing import KernelLister, KernelSearch
-from pyflinkcep.engines.sequences.merged import MergedRuns
-from pyflinkcep.engines.sequences.nearness import Nearness
+from pyflinkcep.engines.sequences.merged import MergedRuns, RunCounts, WatchedRuns, WatchedTrack
+from pyflinkcep.engines.sequences.runs import Track
 from pyflinkcep.engines.sequences.search import DepthFirstSearch
-from pyflinkcep.engines.sequences.track import Track
-from pyflinkcep.engines.sequences.watched import RunCounts, WatchedRuns, WatchedTrack
 from pyflinkcep.engines.table import EventTable, listed
 from pyflinkcep.sase.model import Query
 
-__all__ = ["MatchPositions", "Sequences"]
+_RARER = 16
+"""How many times rarer than another type one must be for a search to pay off."""
+
+_MANY = 1024
+"""Partitions of fewer events are not taken apart."""
+
+
+@attrs.frozen(eq=False, slots=False)
+class Nearness:
+    """
+    Finds what of the partitions of a query can have matches.
+
+    All events of a match, those that a negated component must not have, and those between them,
+    are within the window of each of its events, so also of one of the rarest component.
+    """
+
+    _query: Query
+    _table: EventTable
+
+    def of(self, partitions: Iterable[Sequence[int]]) -> Iterator[Sequence[int]]:
+        """Yield the stretches of partitions that hold all matches, each a partition of its own."""
+        if self._rarest is None:
+            yield from partitions
+            return
+        if not len(self._rarest):
+            return
+        for positions in partitions:
+            yield from self._near(positions, self._rarest)
+
+    @cached_property
+    def _rarest(self) -> Ints | None:
+        """The events of the rarest component; None if all are about as frequent."""
+        types = [part.type for part in self._query.positive]
+        codes = TypeCodes.of(self._table.types, types)
+        sample = codes.sampled()
+        rarest = min(types, key=sample.__getitem__)
+        if len(self._table.times) < _MANY or sample[rarest] * _RARER > max(sample.values()):
+            return None
+        return codes.positions_of(rarest)
+
+    @cached_property
+    def _is_rare(self) -> Any:
+        flags = np.zeros(len(self._table.times), bool)
+        flags[self._rarest] = True
+        return flags
+
+    @cached_property
+    def _times(self) -> Ints:
+        return np.asarray(self._table.times, np.int64)
+
+    def _near(self, positions: Sequence[int], rarest: Ints) -> Iterator[Sequence[int]]:
+        if isinstance(positions, range):
+            low, high = np.searchsorted(rarest, (positions.start, positions.stop))
+            own, times = rarest[low:high] - positions.start, None
+        else:
+            at = np.asarray(positions, np.int64)
+            own, times = np.flatnonzero(self._is_rare[at]), self._times[at]
+        if not len(own):
+            return
+        if self._query.window is None or len(positions) < _MANY:
+            yield positions
+            return
+        if times is None:
+            times = self._times[positions.start : positions.stop]  # type: ignore[attr-defined]
+        begins, ends = spans(self._query.window, times, own)
+        if 2 * int((ends - begins).sum()) > len(positions):
+            yield positions
+            return
+        for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
+            yield positions[begin:end]
+
 
 MatchPositions = dict[str, list[int]]
 """Variable to the positions of its events, oldest first."""
@@ -56,25 +135,7 @@ class _NodesOf(NodePayloads):
 
 
 class Sequences:
-    """
-    A SEQ query on a table of events.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    table : EventTable
-        The events.
-    automaton : SaseAutomaton, optional
-        The query, compiled for the table's kinds.
-    order : callable, optional
-        Orders the events of a partition, given by their positions, anew where times are equal.
-    limit : RunLimit, optional
-        A bound on the runs of a partition when :meth:`run` or :meth:`arrays` lists all matches.
-    narrows : bool
-        Whether to leave out events that are too far from all of the rarest component; no event may
-        follow later.
-    """
+    """A SEQ query on a table of events."""
 
     def __init__(
         self,
@@ -103,30 +164,14 @@ class Sequences:
         return KernelCounter.of(self._automaton, self._table, rises=False)
 
     def run(self, merges: bool = True, begun: list[int] | None = None) -> Iterator[MatchPositions]:
-        """
-        Return all matches, found by the automaton.
-
-        Parameters
-        ----------
-        merges : bool
-            Whether equal runs are merged; the kernel always merges them.
-        begun : list of int, optional
-            Receives for each partition the position at which its first live run began.
-        """
+        """Return all matches, found by the automaton."""
         arrays = self.arrays(begun) if merges else None
         if arrays is not None:
             return self._of_arrays(arrays)
         return self._unpacked(merges=merges, gives_up=True, begun=begun)
 
     def arrays(self, begun: list[int] | None = None) -> Iterator[MatchArrays] | None:
-        """
-        Return all matches from the kernel, lazily and many at a time.
-
-        Returns
-        -------
-        iterator of MatchArrays or None
-            None if the kernel cannot find them; use :meth:`run` then.
-        """
+        """Return all matches from the kernel, lazily and many at a time."""
         lister = KernelLister.of(self._automaton, self._table)
         return None if lister is None else lister.matches(self._positions(), begun, self._limit)
 
@@ -136,19 +181,7 @@ class Sequences:
     def searched(
         self, output: str, watermark: int | None = None, undecided: list[int] | None = None
     ) -> Iterator[MatchPositions]:
-        """
-        Return matches found by depth-first search.
-
-        Parameters
-        ----------
-        output : {"all", "onePerStart", "nonOverlapping"}
-            Which matches.
-        watermark : int or None, milliseconds
-            The time up to which all events have arrived; None if no more will come.
-        undecided : list of int, optional
-            Receives for each partition the position of the first start that later events decide;
-            matches that begin there or later are left out.
-        """
+        """Return matches found by depth-first search."""
         arrays = self.searched_arrays(output, watermark, undecided)
         if arrays is not None:
             return self._of_arrays(arrays)
@@ -157,14 +190,7 @@ class Sequences:
     def searched_arrays(
         self, output: str, watermark: int | None = None, undecided: list[int] | None = None
     ) -> Iterator[MatchArrays] | None:
-        """
-        Return the same from the kernel, lazily and many at a time.
-
-        Returns
-        -------
-        iterator of MatchArrays or None
-            None if the kernel cannot find them; use :meth:`searched` then.
-        """
+        """Return the same from the kernel, lazily and many at a time."""
         search = KernelSearch.of(self._automaton, self._table)
         if search is None:
             return None
@@ -287,14 +313,7 @@ class Sequences:
     def roots_by_event(
         self, numbers: Sequence[int] | None = None
     ) -> Iterator[tuple[int, list[Node]]]:
-        """
-        Yield the position of each event that completes matches, and the nodes of these.
-
-        Parameters
-        ----------
-        numbers : sequence of int, optional
-            The number of each component in the nodes.
-        """
+        """Yield the position of each event that completes matches, and the nodes of these."""
         own = numbers or range(self._automaton.size)
         for part in self._partitions():
             found = MergedRuns(part.track, _NodesOf(part.positions, own)).matches()

@@ -7,34 +7,16 @@ import attrs
 
 from pyflinkcep.errors import StateLimitError
 
-__all__ = ["RunLimit"]
-
 
 @attrs.frozen
 class RunLimit:
-    """
-    The most runs of a key; those that are merged are one, whatever events they began with.
+    """The most runs of a key; those that are merged are one, whatever events they began with."""
 
-    Attributes
-    ----------
-    most : int, at least 1
-        The bound.
-    has_times : bool
-        Whether events have times; numbers in their place are not shown.
-    """
-
-    most: int
-    has_times: bool = True
+    most: int  # The bound
+    has_times: bool = True  # Whether events have times; numbers in their place are not shown
 
     def exceeded(self, runs: int, timestamp: int) -> None:
-        """
-        Raise the error for a key with too many runs.
-
-        Raises
-        ------
-        StateLimitError
-            Always.
-        """
+        """Raise the error for a key with too many runs."""
         raise StateLimitError(
             f"{runs} partial matches, maxPartialMatches is {self.most}",
             "give the query WITHIN, or conditions that fewer events satisfy",

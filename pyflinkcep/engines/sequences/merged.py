@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
-from pyflinkcep.engines.compressed.payloads import Payloads
-from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.engines.sequences.runs import Run, Runs
-from pyflinkcep.engines.sequences.track import Track
-from pyflinkcep.sase.model import CONTIGUOUS
+import attrs
+import numpy as np
 
-__all__ = ["MergedRuns"]
+from pyflinkcep.engines.compressed.counting import Payloads
+from pyflinkcep.engines.compressed.nodes import NodePayloads
+from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.sequences.runs import Run, Runs, Step, Track
+from pyflinkcep.sase.model import CONTIGUOUS
 
 _TRIED_RUNS = 1000
 """After this many runs without a merge, runs are no longer compared."""
@@ -29,19 +30,6 @@ class MergedRuns:
 
     Runs are merged if they are in the same state and agree in V[t…]: the slots that a later
     condition reads, and their start if a window or a negation depends on it.
-
-    Parameters
-    ----------
-    track : Track
-        The events.
-    payloads : Payloads
-        What the runs carry.
-    merges : bool
-        Whether runs are merged at all; the matches are the same.
-    gives_up : bool
-        Whether to stop comparing runs if none of the first 1,000 were merged.
-    limit : RunLimit, optional
-        A bound on the runs.
 
     Notes
     -----
@@ -177,3 +165,73 @@ class MergedRuns:
             self._hits += 1
             other.payload = self._merged(other.payload, run.payload)
             other.start = min(other.start, run.start)
+
+
+@attrs.define
+class RunCounts:
+    """What became of runs, by the component of their last event."""
+
+    met: list[int]  # How often an event was tried on a run
+    merged: list[int]  # How many runs became part of an equal one
+    # How many runs were alive at most, and the sum of those alive after each event.
+    most: list[int]
+    sum: list[int]
+    events: int = 0  # How many events were processed
+
+    @classmethod
+    def none(cls, size: int) -> RunCounts:
+        """Return the counts before the first event."""
+        return cls([0] * size, [0] * size, [0] * size, [0] * size)
+
+    @classmethod
+    def of_kernel(cls, numbers: bytes) -> RunCounts:
+        """Return the counts of the kernel's lister."""
+        met, merged, most, total, events = (
+            np.frombuffer(numbers, np.int64).reshape(-1, 5).T.tolist()
+        )
+        return cls(met, merged, most, total, max(events, default=0))
+
+    @property
+    def mean(self) -> list[float]:
+        """How many runs were alive on average."""
+        return [total / max(1, self.events) for total in self.sum]
+
+
+class WatchedTrack(Track):
+    """A track that counts how often an event is tried on a run."""
+
+    met: list[int]
+
+    @classmethod
+    def watching(cls, track: Track, met: list[int]) -> WatchedTrack:
+        """Return a track that counts."""
+        parts = (getattr(track, field.name) for field in attrs.fields(Track))
+        own = cls(*parts)
+        own.met = met
+        return own
+
+    def step(self, component: int, mode: int, slots: Any, at: int) -> Step:
+        """Count and return what a track returns."""
+        self.met[component] += 1
+        return super().step(component, mode, slots, at)
+
+
+class WatchedRuns(MergedRuns):
+    """Merged runs that count what becomes of them."""
+
+    def __init__(self, track: Track, counts: RunCounts) -> None:
+        super().__init__(WatchedTrack.watching(track, counts.met), NodePayloads(), gives_up=True)
+        self._counts = counts
+
+    def _event(self, at: int) -> Iterator[Any]:
+        yield from super()._event(at)
+        counts = self._counts
+        counts.events += 1
+        for component, alive in enumerate(self._alive):
+            counts.sum[component] += len(alive)
+            counts.most[component] = max(counts.most[component], len(alive))
+
+    def _put(self, run: Run) -> None:
+        hits = self._hits
+        super()._put(run)
+        self._counts.merged[run.component] += self._hits - hits

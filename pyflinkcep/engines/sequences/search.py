@@ -6,11 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pyflinkcep.engines.sequences.liveness import LOOPING, WAITING
-from pyflinkcep.engines.sequences.runs import Run, Runs
-from pyflinkcep.engines.sequences.track import Track
-
-__all__ = ["DepthFirstSearch"]
+from pyflinkcep.engines.sequences.compiler import LOOPING, WAITING
+from pyflinkcep.engines.sequences.runs import Run, Runs, Track
 
 _MOST_SHARED = 1 << 18
 """This many failed configurations, or two for each event and component if that is more, are kept
@@ -37,19 +34,6 @@ class _Ways:
 class DepthFirstSearch:
     """
     The search over the events of one partition.
-
-    Parameters
-    ----------
-    track : Track
-        The events.
-    watermark : int or None, milliseconds
-        The time up to which all events have arrived; None if no more will come. The search stops at
-        a start whose first match depends on later events.
-
-    Attributes
-    ----------
-    undecided : int or None
-        The position of the start at which the search stopped.
 
     Notes
     -----

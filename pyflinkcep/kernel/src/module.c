@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel as Python sees it; bridge.py makes it, matching/kernel_matcher.py uses it. */
+/* The kernel as Python sees it; bridge.py makes it, matching/matcher.py uses it. */
 #include "compressed/pattern_runs.h"
 #include "flink/kernel.h"
 #include "lists/join.h"

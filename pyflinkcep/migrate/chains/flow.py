@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from pyflinkcep.migrate.chains.lookup import inside, simple_name, type_arguments
 from pyflinkcep.migrate.chains.values import (
     Call,
+    Code,
     Constant,
     Link,
     Made,
@@ -16,21 +18,13 @@ from pyflinkcep.migrate.chains.values import (
     Unknown,
     Value,
 )
+from pyflinkcep.migrate.java.declarations import JavaClass
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import Node, Source, children, text_of
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.chains.expressions import Expressions
 
-__all__ = [
-    "SAME_EVENTS",
-    "SINKS",
-    "SOURCES",
-    "STATEMENTS",
-    "built",
-    "called",
-    "cep_pattern",
-    "consumed",
-    "made_elsewhere",
-]
 
 SOURCES = frozenset(
     [
@@ -184,3 +178,129 @@ def _given(walker: Expressions, call: Call) -> Stream:
     made = Stream(Call("elsewhere", (), call.code))
     walker.streams.append(made)
     return made
+
+
+_TEXTS = ("readTextFile", "socketTextStream")
+_FUNCTIONS = ("map", "flatMap", "filter", "process", "keyBy")
+_VARIABLES = ("T", "IN", "OUT", "R", "?", "K")
+
+
+def share_types(streams: list[Stream], project: Project) -> None:
+    """Let streams of the same events have the same type, wherever it is written."""
+    for stream in streams:
+        if not stream.inputs:
+            stream.event_type = stream.event_type or _of_source(stream, project)
+        elif stream.call.method in _FUNCTIONS and stream.call.arguments:
+            before, after = _of_function(stream.call.arguments[0], project)
+            first = stream.inputs[0]
+            if first.pattern is None:
+                first.event_type = first.event_type or before
+            if stream.call.method not in ("filter", "keyBy"):
+                stream.event_type = stream.event_type or after
+    for stream in reversed(streams):
+        if _has_same(stream) and stream.event_type is not None:
+            for one in stream.inputs[:1]:
+                one.event_type = one.event_type or stream.event_type
+        if stream.pattern is not None and stream.inputs:
+            kind = stream.inputs[0].event_type or stream.pattern.event_type
+            stream.inputs[0].event_type = kind
+    for stream in streams:
+        if _has_same(stream) and stream.inputs:
+            stream.event_type = stream.event_type or stream.inputs[0].event_type
+        if stream.pattern is not None and stream.inputs:
+            stream.pattern.event_type = stream.pattern.event_type or stream.inputs[0].event_type
+
+
+def _has_same(stream: Stream) -> bool:
+    """Whether a stream has the events of the one before: a map may return what it is given, too."""
+    if stream.call.method != "map" or not stream.call.arguments:
+        return stream.call.method in SAME_EVENTS
+    code = stream.call.arguments[0]
+    node = code.node if isinstance(code, Code) else None
+    if node is None or node.type != "lambda_expression":
+        return False
+    given = text_of(node.child_by_field_name("parameters")).strip("() ")
+    body = node.child_by_field_name("body")
+    returned = [children(one) for one in inside(body, "return_statement")]
+    results = [text_of(one[0]) for one in returned if one] or [text_of(body)]
+    return all(result == given for result in results)
+
+
+def _of_source(stream: Stream, project: Project) -> str | None:
+    """Return the type of what a source reads."""
+    if stream.call.method in _TEXTS:
+        return "String"
+    made = stream.call.arguments[0] if stream.call.arguments else None
+    if not isinstance(made, Made):
+        return None
+    if made.type.startswith("FileSource"):
+        codes = (made.code, *(call.code for call in made.calls))
+        return "String" if any("TextLine" in text_of(code.node) for code in codes) else None
+    written = _known(type_arguments(made.type)) or _written(made.code.node)
+    if written:
+        return written[0]
+    for code in (made.code, *(call.code for call in made.calls)):
+        for node in inside(code.node, "object_creation_expression"):
+            name = simple_name(text_of(node.child_by_field_name("type")))
+            if name == "SimpleStringSchema":
+                return "String"
+            declared = project.find(name, code.source)
+            above = None if declared is None else _above(declared)
+            if above:
+                return above[0]
+    return None
+
+
+def _written(node: Node) -> list[str]:
+    """Return the type arguments of ``KafkaSource.<Event>builder()`` or ``new Source<Event>()``."""
+    given = node.child_by_field_name("type_arguments") or node.child_by_field_name("type")
+    return [] if given is None else _known(type_arguments(text_of(given)))
+
+
+def _known(types: list[str]) -> list[str]:
+    return [] if not types or types[0] in _VARIABLES or not types[0] else types
+
+
+def _above(declared: JavaClass) -> list[str]:
+    """Return the type arguments that a class gives to what it extends or implements."""
+    above = [*([declared.superclass] if declared.superclass else []), *declared.interfaces]
+    return next(([str(one) for one in type_.args] for type_ in above if type_.args), [])
+
+
+def _of_function(value: Value, project: Project) -> tuple[str | None, str | None]:
+    """Return the types of what a function is given, and of what it returns."""
+    code = value.code if isinstance(value, Made | Unknown) else value
+    if not isinstance(code, Code) or code.node is None:
+        return None, None
+    node, source = code.node, code.source
+    types: list[str] = []
+    if node.type == "object_creation_expression":
+        written = text_of(node.child_by_field_name("type"))
+        declared = project.find(simple_name(written), source)
+        types = _known(type_arguments(written)) or ([] if declared is None else _above(declared))
+        if simple_name(written).startswith(("KeyedProcess", "Broadcast", "CoProcess")):
+            types = types[1:]
+    elif node.type == "lambda_expression":
+        types = _of_lambda(node)
+    elif node.type == "method_reference":
+        types = _of_reference(node, source, project)
+    types = [one if one not in _VARIABLES else "" for one in types]
+    return (types[0] or None) if types else None, (types[1] or None) if len(types) > 1 else None
+
+
+def _of_lambda(node: Node) -> list[str]:
+    found = node.child_by_field_name("parameters")
+    parts = children(found) if found is not None else []
+    types = [part.child_by_field_name("type") for part in parts]
+    if not types or any(one is None for one in types):
+        return []
+    first, *others = [text_of(one) for one in types]
+    return [first, *(type_arguments(others[-1])[:1] if others else [])]
+
+
+def _of_reference(node: Node, source: Source, project: Project) -> list[str]:
+    owner = project.find(text_of(node.children[0]), source)
+    method = None if owner is None else project.method(owner, text_of(node.children[-1]), 1)
+    if method is None or "static" not in method.modifiers:
+        return []
+    return [str(method.parameters[0][1]), str(method.type)]

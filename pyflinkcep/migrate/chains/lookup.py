@@ -9,18 +9,6 @@ from collections.abc import Iterator
 
 from pyflinkcep.migrate.java.source import Node, text_of
 
-__all__ = [
-    "LITERALS",
-    "enclosing",
-    "inside",
-    "is_stream_type",
-    "javadoc",
-    "simple_name",
-    "snake",
-    "type_arguments",
-]
-
-
 LITERALS = frozenset({
     "string_literal", "character_literal", "true", "false", "null_literal",
     "decimal_integer_literal", "hex_integer_literal", "decimal_floating_point_literal",

@@ -9,62 +9,26 @@ from typing import Any
 import attrs
 
 from pyflinkcep.migrate.meaning.python import Python
-from pyflinkcep.migrate.meaning.scope import Findings
+from pyflinkcep.migrate.meaning.reading import Findings
 from pyflinkcep.migrate.meaning.tree import Expression, Var, parts
-
-__all__ = [
-    "Branch",
-    "Call",
-    "Code",
-    "Constant",
-    "Gap",
-    "Header",
-    "Link",
-    "Loop",
-    "Made",
-    "Scope",
-    "Skip",
-    "Stream",
-    "Symbol",
-    "Tag",
-    "TooLong",
-    "Unknown",
-    "Value",
-]
 
 
 @attrs.frozen
 class Constant:
-    """
-    A value that is known: a number, text, a duration, or a list of such.
-
-    Attributes
-    ----------
-    type : str
-        The Java type of a number; empty for that of a literal.
-    """
+    """A value that is known: a number, text, a duration, or a list of such."""
 
     value: object
+    # The Java type of a number; empty for that of a literal.
     type: str = attrs.field(default="", eq=False)
 
 
 @attrs.frozen
 class Symbol:
-    """
-    A value that is known at run time alone: a parameter, or what is computed from it.
+    """A value that is known at run time alone: a parameter, or what is computed from it."""
 
-    Attributes
-    ----------
-    tree : Expression
-        What is computed; the parameters are variables in it.
-    names : tuple of (str, str)
-        The parameters in it, with their Java types.
-    default : object
-        What the program takes if nothing is given; None if that is not known.
-    """
-
-    tree: Expression
-    names: tuple[tuple[str, str], ...] = ()
+    tree: Expression  # What is computed; the parameters are variables in it
+    names: tuple[tuple[str, str], ...] = ()  # The parameters in it, with their Java types
+    # What the program takes if nothing is given; None if that is not known.
     default: object = attrs.field(default=None, eq=False)
 
     @property
@@ -90,35 +54,21 @@ class Code:
 
 @attrs.frozen(eq=False)
 class Made:
-    """
-    An object of a class of Flink or of the project, with the arguments of its constructor.
-
-    Attributes
-    ----------
-    state : dict of str to Value
-        The fields that its methods set.
-    """
+    """An object of a class of Flink or of the project, with the arguments of its constructor."""
 
     type: str
     arguments: tuple[Value, ...]
     code: Code
     calls: tuple[Call, ...] = ()
-    state: dict[str, Value] = attrs.field(factory=dict)
+    state: dict[str, Value] = attrs.field(factory=dict)  # The fields that its methods set
 
 
 @attrs.frozen(eq=False)
 class Unknown:
-    """
-    A value that could not be followed.
-
-    Attributes
-    ----------
-    lost : bool
-        Whether it was known before code that is not followed.
-    """
+    """A value that could not be followed."""
 
     code: Code
-    lost: bool = False
+    lost: bool = False  # Whether it was known before code that is not followed
 
 
 @attrs.frozen
@@ -159,19 +109,10 @@ class Branch:
 
 @attrs.frozen(eq=False)
 class Header:
-    """
-    How often a loop runs.
+    """How often a loop runs."""
 
-    Attributes
-    ----------
-    counter : str
-        The variable, in Python.
-    over : Symbol
-        The values.
-    """
-
-    counter: str
-    over: Symbol
+    counter: str  # The variable, in Python
+    over: Symbol  # The values
 
 
 @attrs.frozen(eq=False)
@@ -198,37 +139,16 @@ Item = Call | Branch | Loop | Gap
 
 @attrs.define(eq=False, repr=False)
 class Link:
-    """
-    A pattern as Java has it: calls on it change it, and a further stage is a link of its own.
+    """A pattern as Java has it: calls on it change it, and a further stage is a link of its own."""
 
-    Attributes
-    ----------
-    previous : Link or None
-        The pattern that it goes on from.
-    items : list
-        The call that made it, and those on it.
-    begun : Code
-        The call of ``begin``.
-    event_type : str or None
-        The Java class of its events.
-    name : str or None
-        The variable or method that first held it.
-    documented : str
-        The comment on that.
-    joined : tuple of Link
-        The patterns that it is one of.
-    is_group : bool
-        Whether it is part of another pattern, as a group.
-    """
-
-    previous: Link | None
-    items: list[Item]
-    begun: Code
-    event_type: str | None = None
-    name: str | None = None
-    documented: str = ""
-    joined: tuple[Link, ...] = ()
-    is_group: bool = False
+    previous: Link | None  # The pattern that it goes on from
+    items: list[Item]  # The call that made it, and those on it
+    begun: Code  # The call of ``begin``
+    event_type: str | None = None  # The Java class of its events
+    name: str | None = None  # The variable or method that first held it
+    documented: str = ""  # The comment on that
+    joined: tuple[Link, ...] = ()  # The patterns that it is one of
+    is_group: bool = False  # Whether it is part of another pattern, as a group
 
     def ancestors(self) -> Iterator[Link]:
         """Yield the link and those before it, the last one first."""
@@ -249,28 +169,13 @@ class Link:
 
 @attrs.define(eq=False, repr=False)
 class Stream:
-    """
-    A stream, or what makes or uses one, with those that it comes from.
+    """A stream, or what makes or uses one, with those that it comes from."""
 
-    Attributes
-    ----------
-    call : Call
-        The call that made it.
-    inputs : tuple of Stream
-        What it was called on, or with.
-    event_type : str or None
-        The Java class of its elements.
-    name : str or None
-        The variable that holds it.
-    pattern : Link or None
-        Of the result of ``CEP.pattern``: the pattern.
-    """
-
-    call: Call
-    inputs: tuple[Stream, ...] = ()
-    event_type: str | None = None
-    name: str | None = None
-    pattern: Link | None = None
+    call: Call  # The call that made it
+    inputs: tuple[Stream, ...] = ()  # What it was called on, or with
+    event_type: str | None = None  # The Java class of its elements
+    name: str | None = None  # The variable that holds it
+    pattern: Link | None = None  # Of the result of ``CEP.pattern``: the pattern
 
 
 Value = Constant | Symbol | Code | Made | Unknown | Skip | Tag | Link | Stream
@@ -278,25 +183,14 @@ Value = Constant | Symbol | Code | Made | Unknown | Skip | Tag | Link | Stream
 
 @attrs.define(eq=False, repr=False)
 class Scope:
-    """
-    The variables of a block, and the class that it is in.
-
-    Attributes
-    ----------
-    values : dict of str to Value
-        The variables that it declares.
-    types : dict of str to str
-        Their Java types.
-    this : Made or None
-        The object whose method is followed.
-    """
+    """The variables of a block, and the class that it is in."""
 
     source: Any
     owner: Any = None
     outer: Scope | None = None
-    values: dict[str, Value] = attrs.field(factory=dict)
-    types: dict[str, str] = attrs.field(factory=dict)
-    this: Made | None = None
+    values: dict[str, Value] = attrs.field(factory=dict)  # The variables that it declares
+    types: dict[str, str] = attrs.field(factory=dict)  # Their Java types
+    this: Made | None = None  # The object whose method is followed
 
     def object(self) -> Made | None:
         """Return the object whose method is followed, if its constructor's arguments are known."""

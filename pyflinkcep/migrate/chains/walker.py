@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import attrs
 
 from pyflinkcep.migrate.chains import flow
-from pyflinkcep.migrate.chains.branches import Fork, forget
 from pyflinkcep.migrate.chains.constants import binary, converted, list_name, tree_of
+from pyflinkcep.migrate.chains.expressions import Fork, forget
 from pyflinkcep.migrate.chains.invocations import Invocations
 from pyflinkcep.migrate.chains.lookup import inside, is_stream_type, javadoc
 from pyflinkcep.migrate.chains.values import (
@@ -30,8 +30,6 @@ from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.java.types import INT
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
-
-__all__ = ["Walker"]
 
 MOST_ROUNDS = 2_000
 DEEPEST = 24

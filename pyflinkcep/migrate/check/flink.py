@@ -19,8 +19,6 @@ from pyflinkcep.migrate.check.slices import Jars, Rows, Site, Sliced, binary_nam
 from pyflinkcep.migrate.java.declarations import written_type
 from pyflinkcep.migrate.java.project import Project
 
-__all__ = ["Answer", "Checked", "CompileError", "run_on_flink"]
-
 Event = dict[str, Any]
 
 
@@ -30,67 +28,32 @@ class CompileError(InputError):
 
 @attrs.frozen(eq=False)
 class Checked:
-    """
-    A pattern that was translated, and what is needed to run the original.
+    """A pattern that was translated, and what is needed to run the original."""
 
-    Attributes
-    ----------
-    name : str
-        The function of Python that returns it.
-    site : Site
-        Where Java makes it.
-    event_type : str or None
-        The class of its events.
-    keys : tuple of str
-        The columns of the key.
-    time : str or None
-        The column with the time of an event; None for the order in which they are given.
-    schema : str or None
-        The columns of the events as DDL.
-    problem : str
-        Why it cannot be compared; empty if it can.
-    selected : Selected or None
-        What the program makes of matches.
-    scale : int
-        How many milliseconds one of the column `time` is.
-    """
-
-    name: str
-    site: Site
-    event_type: str | None
-    keys: tuple[str, ...] = ()
+    name: str  # The function of Python that returns it
+    site: Site  # Where Java makes it
+    event_type: str | None  # The class of its events
+    keys: tuple[str, ...] = ()  # The columns of the key
+    # The column with the time of an event; None for the order in which they are given.
     time: str | None = None
-    schema: str | None = None
-    problem: str = ""
-    selected: Selected | None = None
-    scale: int = 1
+    schema: str | None = None  # The columns of the events as DDL
+    problem: str = ""  # Why it cannot be compared; empty if it can
+    selected: Selected | None = None  # What the program makes of matches
+    scale: int = 1  # How many milliseconds one of the column `time` is
 
 
 @attrs.frozen
 class Answer:
-    """
-    What Flink answered for one pattern.
+    """What Flink answered for one pattern."""
 
-    Attributes
-    ----------
-    events : list of dict
-        The events as the program holds them.
-    matches, timeouts : list of dict
-        Rows with ``match``, stages with their events; of timeouts also ``timestamp``.
-    error : str or None
-        What went wrong, in one line.
-    rows : list of dict or None
-        The ``row`` of each match or timeout, with the ``tag`` of a side output; None without any.
-    no_rows : str
-        Why there are none.
-    """
-
-    events: list[Event] = attrs.field(factory=list)
+    events: list[Event] = attrs.field(factory=list)  # The events as the program holds them
+    # Rows with ``match``, stages with their events; of timeouts also ``timestamp``.
     matches: list[dict[str, Any]] = attrs.field(factory=list)
     timeouts: list[dict[str, Any]] = attrs.field(factory=list)
-    error: str | None = None
+    error: str | None = None  # What went wrong, in one line
+    # The ``row`` of each match or timeout, with the ``tag`` of a side output; None without any.
     rows: list[dict[str, Any]] | None = None
-    no_rows: str = ""
+    no_rows: str = ""  # Why there are none
 
 
 def run_on_flink(
@@ -100,29 +63,7 @@ def run_on_flink(
     jars: Path,
     discriminators: Mapping[str, str],
 ) -> dict[str, Answer]:
-    """
-    Return Flink's answers for the patterns of a file, by their names.
-
-    Parameters
-    ----------
-    project : Project
-        The program.
-    patterns : sequence of Checked
-        Patterns of one file.
-    events : mapping of str to sequence of dict
-        For each pattern its events.
-    jars : Path
-        The folder with Flink's jars, those of its CEP library among them.
-    discriminators : mapping of str to str
-        For each class of events with subclasses the column with the class.
-
-    Raises
-    ------
-    InputError
-        If there is no Java, or no such jars, or Flink does not run.
-    CompileError
-        If the program does not compile against the jars.
-    """
+    """Return Flink's answers for the patterns of a file, by their names."""
     for tool in ("javac", "java"):
         if shutil.which(tool) is None:
             raise InputError(f"--check needs {tool}", "install a JDK and put its bin on PATH")

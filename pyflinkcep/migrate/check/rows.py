@@ -23,44 +23,24 @@ from pyflinkcep.functions import (
 from pyflinkcep.migrate.java.source import Node, Source
 from pyflinkcep.migrate.translation import columns_of
 
-__all__ = ["Selected", "names_of", "translated_rows"]
-
 Events = Mapping[str, Sequence[Any]]
 Timed = Sequence[tuple[Events, int]]
 
 
 @attrs.frozen(eq=False)
 class Selected:
-    """
-    What a program makes of matches, as ``select`` is called in Java and in Python.
+    """What a program makes of matches, as ``select`` is called in Java and in Python."""
 
-    Attributes
-    ----------
-    node : Node
-        The call in Java.
-    source : Source
-        Its file.
-    kind : str
-        ``select``, ``flatSelect`` or ``process``.
-    function, timeout, tag : str
-        The names in Python of the functions and of the tag for timeouts.
-    columns : tuple of str
-        The columns of the rows.
-    tags : tuple of str
-        The names of the side outputs.
-    problem : str
-        Why the rows cannot be compared; empty if they can.
-    """
-
-    node: Node
-    source: Source
-    kind: str
+    node: Node  # The call in Java
+    source: Source  # Its file
+    kind: str  # ``select``, ``flatSelect`` or ``process``
+    # The names in Python of the functions and of the tag for timeouts.
     function: str
     timeout: str = ""
     tag: str = ""
-    columns: tuple[str, ...] = ()
-    tags: tuple[str, ...] = ()
-    problem: str = ""
+    columns: tuple[str, ...] = ()  # The columns of the rows
+    tags: tuple[str, ...] = ()  # The names of the side outputs
+    problem: str = ""  # Why the rows cannot be compared; empty if they can
 
     def adapter(self, module: Any) -> PatternProcessFunction:
         """Return the translated function of matches."""
@@ -129,18 +109,7 @@ def _named(record: Any, columns: tuple[str, ...]) -> Any:
 def translated_rows(
     selected: Selected, module: Any, matches: Timed, timeouts: Timed
 ) -> list[dict[str, Any]]:
-    """
-    Return the rows that the translated functions make.
-
-    Parameters
-    ----------
-    selected : Selected
-        The functions.
-    module : module
-        Where they are.
-    matches, timeouts : sequence of (mapping, int)
-        Matches and partial matches with their times.
-    """
+    """Return the rows that the translated functions make."""
     function = selected.adapter(module)
     out = _Output(selected.columns)
     function.open(None)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Translates conditions and selectors of events."""
 
-from pyflinkcep.migrate.conditions.columns import joined_columns
-from pyflinkcep.migrate.conditions.condition import translate_condition, translate_value
+from pyflinkcep.migrate.conditions.condition import (
+    joined_columns,
+    translate_condition,
+    translate_value,
+)
 
 __all__ = ["joined_columns", "translate_condition", "translate_value"]

@@ -10,37 +10,194 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import CepError
-from pyflinkcep.migrate.conditions.columns import columns_read
 from pyflinkcep.migrate.conditions.function import Function, function_of, reader_of
-from pyflinkcep.migrate.conditions.stub import reason_of, stub
 from pyflinkcep.migrate.java.declarations import JavaType, written_type
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, Source, line_of
-from pyflinkcep.migrate.java.types import BOOLEAN, is_plain, unboxed
-from pyflinkcep.migrate.meaning.bodies import folded_body, has_aggregates, helper_lines
-from pyflinkcep.migrate.meaning.changes import checked_changes
-from pyflinkcep.migrate.meaning.loops import streams_folded
-from pyflinkcep.migrate.meaning.names import checked_names
-from pyflinkcep.migrate.meaning.python import Python
+from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
+from pyflinkcep.migrate.java.types import BOOLEAN, UNKNOWN, is_plain, spark_type, unboxed
+from pyflinkcep.migrate.meaning.bodies import (
+    checked_changes,
+    folded_body,
+    has_aggregates,
+    helper_lines,
+)
+from pyflinkcep.migrate.meaning.loops import needs_text, sampled, streams_folded
+from pyflinkcep.migrate.meaning.python import Python, checked_names
 from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.reader import Reader
-from pyflinkcep.migrate.meaning.scope import Findings, snake_case
+from pyflinkcep.migrate.meaning.reading import Findings, snake_case
 from pyflinkcep.migrate.meaning.sql import Sql
-from pyflinkcep.migrate.meaning.sql_parts import needs_text, sampled
 from pyflinkcep.migrate.meaning.statements import read_block
 from pyflinkcep.migrate.meaning.tree import (
+    Call,
     Expression,
     Get,
     Return,
     Untranslatable,
     Var,
+    expressions_of,
     parts,
 )
-from pyflinkcep.migrate.meaning.walked import expressions_of
 from pyflinkcep.migrate.translated import Note, Translated
 from pyflinkcep.pattern.coercion import as_condition
 
-__all__ = ["columns_of", "event_value", "translate_condition", "translate_value"]
+Columns = dict[str, str]
+
+
+def columns_read(of: Iterable[Expression], project: Project, event: JavaType) -> Columns:
+    """Return the columns of events that expressions read, fields inside as structs."""
+    found: Columns = {}
+    for part in (part for one in of for part in parts(one)):
+        path: list[str | None] = []
+        type_ = spark_type(part.type, project) or "string" if _is_step(part) else ""
+        owner = part
+        while isinstance(owner, Get | Call) and _is_step(owner):
+            path.insert(0, owner.name if isinstance(owner, Get) else None)
+            owner = owner.owner if isinstance(owner, Get) else owner.operands[0]
+        is_event = isinstance(owner, Var) and owner.name == "event"
+        if not path or not (is_event or (owner.type == event and event != UNKNOWN)):
+            continue
+        for name in reversed(path[1:]):
+            type_ = f"array<{type_}>" if name is None else f"struct<{name}:{type_}>"
+        if path[0] is not None:
+            found = joined_columns(found, [(path[0], type_)])
+    return found
+
+
+def _is_step(of: Expression) -> bool:
+    """Whether an expression is a field, or an element of an array, of another value."""
+    return isinstance(of, Get) or (isinstance(of, Call) and of.name == "json item")
+
+
+def joined_columns(columns: Columns, more: Iterable[tuple[str, str]]) -> Columns:
+    """
+    Return columns with others: structs have the fields of both, and a known type wins.
+
+    Examples
+    --------
+    >>> joined_columns({"a": "struct<x:int>"}, [("a", "struct<y:string>"), ("b", "int")])
+    {'a': 'struct<x:int,y:string>', 'b': 'int'}
+    """
+    found = dict(columns)
+    for name, type_ in more:
+        found[name] = _joined(found.get(name, type_), type_)
+    return found
+
+
+def _joined(before: str, type_: str) -> str:
+    """Return the type of a column that is read as values of two types."""
+    if before.startswith("struct<") and type_.startswith("struct<"):
+        inner = joined_columns(dict(_fields(before)), _fields(type_))
+        return f"struct<{','.join(f'{n}:{t}' for n, t in inner.items())}>"
+    if before.startswith("array<") and type_.startswith("array<"):
+        return f"array<{_joined(before[6:-1], type_[6:-1])}>"
+    return type_ if before == "string" or type_.startswith(("struct<", "array<")) else before
+
+
+def _fields(struct: str) -> list[tuple[str, str]]:
+    inner, depth, start = struct[7:-1], 0, 0
+    found = []
+    for at, char in enumerate(inner + ","):
+        depth += {"<": 1, ">": -1}.get(char, 0)
+        if char == "," and depth == 0:
+            name, _, type_ = inner[start:at].partition(":")
+            found.append((name, type_))
+            start = at + 1
+    return found
+
+
+def stub(
+    node: Node,
+    source: Source,
+    error: Untranslatable,
+    findings: Findings,
+    name: str,
+    parameters: tuple[str, ...],
+    result: str,
+    project: Project,
+) -> Translated:
+    """Return a function that raises, with the Java, also that of a class or method it names."""
+    line = line_of(node)
+    note = Note(source.file, error.line or line, f"not translated: {error.what}")
+    name = snake_case(name)
+    return Translated(
+        name=name,
+        python=stub_source(
+            name,
+            parameters,
+            result,
+            f"{source.file.rsplit('/', 1)[-1]}:{line}",
+            error.what,
+            node,
+            declared_by(node, source, project),
+        ),
+        imports=frozenset(
+            {
+                "from typing import Any",
+                "from pyflinkcep.migrate.runtime import not_translated",
+            }
+        ),
+        notes=(*findings.notes, note),
+        stub=True,
+    )
+
+
+def reason_of(error: Exception, node: Node) -> Untranslatable:
+    """Return why something was not translated; Java that is broken may break its reader."""
+    if isinstance(error, Untranslatable):
+        return error
+    if isinstance(error, RecursionError):
+        return Untranslatable("nested too deeply", line_of(node))
+    broken = "a syntax error" if node.has_error else f"it is not understood ({error!r})"
+    return Untranslatable(broken, line_of(node))
+
+
+def declared_by(node: Node, source: Source, project: Project) -> Node | None:
+    """Return the class or method of the project that an expression names; None for others."""
+    if node.type == "object_creation_expression":
+        name = text_of(node.child_by_field_name("type")).split("<", 1)[0].rsplit(".", 1)[-1]
+        declared = project.find(name, source)
+        has_body = any(part.type == "class_body" for part in node.children)
+        return None if declared is None or has_body else declared.node
+    if node.type == "method_reference":
+        owner = project.find(text_of(node.children[0]), source)
+        methods = [] if owner is None else owner.methods.get(text_of(node.children[-1]), [])
+        return methods[0].node if methods else None
+    return None
+
+
+def stub_source(
+    name: str,
+    parameters: tuple[str, ...],
+    result: str,
+    where: str,
+    why: str,
+    *nodes: Node | None,
+) -> str:
+    """Return the source of a function that raises."""
+    arguments = ", ".join(p if p == "self" else f"{p}: Any" for p in parameters)
+    lines = [
+        f"def {name}({arguments}) -> {result}:",
+        '    """Write this in Python; the Java is below."""',
+        f"    # {one_line(why)}",
+        *(f"    # {line}".rstrip() for node in nodes if node for line in java_comment(node)),
+        f"    raise not_translated({where!r}, {one_line(why)!r})",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def one_line(text: str) -> str:
+    """Return a text without line ends."""
+    return " ".join(text.split())
+
+
+def java_comment(node: Node) -> list[str]:
+    """Return the lines of a node, without control characters."""
+    lines = text_of(node).replace("\t", "    ").splitlines()
+    indent = min((len(one) - len(one.lstrip()) for one in lines[1:] if one.strip()), default=0)
+    dedented = [lines[0] if lines else "", *(line[indent:] for line in lines[1:])]
+    return ["".join(c if c.isprintable() else "?" for c in line) for line in dedented]
+
 
 _NOTHING: Mapping[str, Any] = {}
 _CONTEXT = re.compile(r"(?<!\.)\bctx\b")
@@ -60,25 +217,6 @@ def translate_condition(
 ) -> Translated:
     """
     Translate the argument of ``where``, ``or`` or ``until``.
-
-    Parameters
-    ----------
-    node : Node
-        A lambda, anonymous or named class, method reference or call that makes a condition.
-    source : Source
-        Its file.
-    project : Project
-        The classes it may name.
-    event_type : str, optional
-        The class of events, if it does not say so itself.
-    stages : sequence of str
-        The names of stages.
-    known : mapping of str to object, optional
-        The values of captured variables.
-    name : str
-        The name of the function, if it becomes one.
-    sql : bool
-        Whether it may become SQL.
 
     Examples
     --------

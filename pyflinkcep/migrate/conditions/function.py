@@ -4,24 +4,181 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.conditions.known import expression_of
-from pyflinkcep.migrate.conditions.state import fields_of_body, fields_of_object, locals_around
+from pyflinkcep.migrate.java.constants import Constant
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of, read_type
-from pyflinkcep.migrate.java.project import Project, filled
+from pyflinkcep.migrate.java.project import (
+    Project,
+    called_in,
+    declared_in,
+    filled,
+    set_by_this,
+    written_in,
+)
 from pyflinkcep.migrate.java.source import Node, Source, children, lambda_of, line_of, text_of
 from pyflinkcep.migrate.java.types import UNKNOWN
-from pyflinkcep.migrate.meaning.lambdas import parameters_of
-from pyflinkcep.migrate.meaning.reader import Reader
-from pyflinkcep.migrate.meaning.scope import Findings, Scope
-from pyflinkcep.migrate.meaning.tree import Expression, Untranslatable
+from pyflinkcep.migrate.meaning.construction import constructed, initial, opened, set_fields, zero
+from pyflinkcep.migrate.meaning.reader import Reader, parameters_of
+from pyflinkcep.migrate.meaning.reading import Findings, Scope
+from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Untranslatable
 
-__all__ = ["Function", "function_of", "javadoc", "reader_of"]
+
+@attrs.frozen
+class Given:
+    """An object of a class of the project, and what its constructor is given."""
+
+    type: str
+    arguments: tuple[Any, ...]
+    source: Source = attrs.field(repr=False, eq=False)
+
+
+@attrs.frozen
+class GivenFunction:
+    """A lambda or method reference that a method is given."""
+
+    node: Node
+    source: Source = attrs.field(repr=False, eq=False)
+
+
+def expression_of(value: Any, project: Project) -> Expression | None:
+    """Return what a variable stands for; None if that is not known."""
+    if isinstance(value, Expression):
+        return value
+    if isinstance(value, Constant):
+        return Const(value.value, value.type)
+    for type_, name in ((bool, "boolean"), (str, "String"), (float, "double")):
+        if isinstance(value, type_):
+            return Const(value, JavaType(name))
+    if isinstance(value, int):
+        return Const(value, JavaType("int" if -(1 << 31) <= value < 1 << 31 else "long"))
+    if isinstance(value, tuple):
+        inner = [expression_of(one, project) for one in value]
+        known = [one for one in inner if one is not None]
+        types = {one.type for one in known}
+        if len(known) < len(inner) or len(types) != 1:
+            return None
+        return Call("List.of", tuple(known), JavaType("List", (types.pop(),)))
+    if isinstance(value, GivenFunction):
+        return _function(value, project)
+    return _object(value, project) if isinstance(value, Given) else None
+
+
+def array_of(values: tuple[Any, ...], type_: JavaType, project: Project) -> Expression | None:
+    """Return an array of known values; None if not all are known."""
+    found = expression_of(values, project)
+    return attrs.evolve(found, type=type_) if isinstance(found, Call) else None
+
+
+def _function(value: GivenFunction, project: Project) -> Expression | None:
+    within = project.at(value.source, line_of(value.node))
+    reader = Reader(Scope(value.source, within, project), Findings())
+    try:
+        return reader.function(value.node, ())
+    except Untranslatable:
+        return None
+
+
+def _object(value: Given, project: Project) -> Expression | None:
+    of = project.find(value.type, value.source)
+    arguments = [expression_of(one, project) for one in value.arguments]
+    known = [one for one in arguments if one is not None]
+    if of is None or len(known) < len(arguments):
+        return None
+    reader = Reader(Scope(value.source, None, project), Findings())
+    try:
+        return constructed(reader, of, known, of.node)
+    except Untranslatable:
+        return None
+
+
+_FUNCTIONS = ("method_declaration", "constructor_declaration", "lambda_expression")
+
+
+def fields_of_object(
+    reader: Reader,
+    of: JavaClass,
+    arguments: Sequence[Node | Expression],
+    node: Node,
+    called: Sequence[str],
+) -> dict[str, Expression]:
+    """Return the fields of a new object whose values are known when its methods are called."""
+    project = reader.scope.project
+    fields = {**initial(reader, of), **set_fields(reader, of, arguments, node)}
+    for name, field in project.all_fields(of).items():
+        if field.value is None and "final" not in field.modifiers and not field.type.dims:
+            fields.setdefault(name, zero(field.type))
+    for owner in project.lineage(of):
+        for method in owner.methods.get("open", []):
+            opened(reader.at(owner.source, owner), method, fields)
+    methods = [m for one in project.lineage(of) for same in one.methods.values() for m in same]
+    constructors = {one.name for one in project.lineage(of)}
+    for name in changing([m for m in methods if m.name not in constructors], called, project):
+        fields.pop(name, None)
+    return fields
+
+
+def fields_of_body(
+    reader: Reader,
+    body: Node,
+    methods: Mapping[tuple[str, int], Method],
+    called: Sequence[str],
+) -> tuple[dict[str, Expression], set[str]]:
+    """Return the known fields of an anonymous class, and the names of all of them."""
+    fields: dict[str, Expression] = {}
+    names: set[str] = set()
+    for part in (one for one in children(body) if one.type == "field_declaration"):
+        type_ = read_type(part.child_by_field_name("type"))
+        for declarator in part.children_by_field_name("declarator"):
+            value = declarator.child_by_field_name("value")
+            name = text_of(declarator.child_by_field_name("name"))
+            names.add(name)
+            if value is None:
+                fields[name] = zero(type_)
+                continue
+            reader.scope.fields = fields
+            with suppress(Untranslatable):
+                held = reader.assigned(reader.argument(value), type_)
+                if not (isinstance(held, Call) and not held.operands):
+                    fields[name] = held
+    for method in methods.values():
+        if method.name == "open":
+            opened(reader, method, fields)
+    for name in changing(methods.values(), called, reader.scope.project):
+        fields.pop(name, None)
+    return fields, names
+
+
+def changing(methods: Iterable[Method], called: Sequence[str], project: Project) -> set[str]:
+    """Return the fields that methods of an object change which are called, by Flink or others."""
+    found: set[str] = set()
+    for method in methods:
+        if method.body is None or method.name == "open":
+            continue
+        own = {name for name, _ in method.parameters} | declared_in(method.body)
+        names = {name for name in written_in(method.body) if name not in own}
+        names |= {name for name in set_by_this(method.body) if name in own}
+        if not names:
+            continue
+        if method.name in called or any(method.name in called_in(s) for s in project.sources):
+            found |= names
+    return found
+
+
+def locals_around(node: Node) -> frozenset[str]:
+    """Return the variables and parameters of the methods and lambdas around code."""
+    found: set[str] = set()
+    one = node.parent
+    while one is not None:
+        if one.type in _FUNCTIONS:
+            found |= declared_in(one)
+        one = one.parent
+    return frozenset(found)
+
 
 _METHODS = ("filter", "test", "apply")
 _WRAPPERS = ("of", "fromFunction", "returns")
@@ -29,63 +186,30 @@ _WRAPPERS = ("of", "fromFunction", "returns")
 
 @attrs.frozen(eq=False)
 class Function:
-    """
-    A function: its parameters, its body, and where its names come from.
+    """A function: its parameters, its body, and where its names come from."""
 
-    Attributes
-    ----------
-    parameters : tuple of (str, JavaType)
-        Names and types.
-    body : Node
-        A block or an expression.
-    project, source, within
-        Where it stands.
-    fields : dict of str to Expression
-        The values of fields of its class.
-    methods : dict
-        The methods of an anonymous class around, by name and number of parameters.
-    event_type : JavaType
-        The first type argument of its class.
-    result_type : JavaType
-        The declared type of its result.
-    doc : str
-        Its Java doc; empty if it has none.
-    type_arguments : tuple of JavaType
-        The type arguments of the class that it extends.
-    class_name : str
-        The name of the class; empty for anonymous ones.
-    dynamic : JavaClass or None
-        The class of the object, whose methods may override those that the class around has.
-    hidden : frozenset of str
-        The names around that the function does not see, such as those of its own fields.
-    around : frozenset of str
-        The variables around the function.
-    anonymous : bool
-        Whether it is a method of an anonymous class.
-    variables : tuple of str
-        The type variables of its class.
-    types : dict of str to JavaType
-        What they stand for.
-    """
-
-    parameters: tuple[tuple[str, JavaType], ...]
-    body: Node
+    parameters: tuple[tuple[str, JavaType], ...]  # Names and types
+    body: Node  # A block or an expression
+    # Where it stands.
     project: Project
     source: Source
     within: JavaClass | None
-    fields: dict[str, Expression] = attrs.field(factory=dict)
+    fields: dict[str, Expression] = attrs.field(factory=dict)  # The values of fields of its class
+    # The methods of an anonymous class around, by name and number of parameters.
     methods: dict[tuple[str, int], Method] = attrs.field(factory=dict)
-    event_type: JavaType = UNKNOWN
-    result_type: JavaType = UNKNOWN
-    doc: str = ""
-    type_arguments: tuple[JavaType, ...] = ()
-    class_name: str = ""
+    event_type: JavaType = UNKNOWN  # The first type argument of its class
+    result_type: JavaType = UNKNOWN  # The declared type of its result
+    doc: str = ""  # Its Java doc; empty if it has none
+    type_arguments: tuple[JavaType, ...] = ()  # The type arguments of the class that it extends
+    class_name: str = ""  # The name of the class; empty for anonymous ones
+    # The class of the object, whose methods may override those that the class around has.
     dynamic: JavaClass | None = None
+    # The names around that the function does not see, such as those of its own fields.
     hidden: frozenset[str] = frozenset()
-    around: frozenset[str] = frozenset()
-    anonymous: bool = False
-    variables: tuple[str, ...] = ()
-    types: dict[str, JavaType] = attrs.field(factory=dict)
+    around: frozenset[str] = frozenset()  # The variables around the function
+    anonymous: bool = False  # Whether it is a method of an anonymous class
+    variables: tuple[str, ...] = ()  # The type variables of its class
+    types: dict[str, JavaType] = attrs.field(factory=dict)  # What they stand for
 
     def of_types(self, types: dict[str, JavaType]) -> Function:
         """Return the function with types in place of type variables."""
@@ -131,24 +255,7 @@ def function_of(
     findings: Findings,
     known: Mapping[str, Any],
 ) -> Function:
-    """
-    Return the function that an argument is.
-
-    Parameters
-    ----------
-    node : Node
-        The argument.
-    source : Source
-        Its file.
-    project : Project
-        The classes it may name.
-    methods : tuple of str
-        The method that is called, of a class; alternatives.
-    findings : Findings
-        Gets notes.
-    known : mapping of str to object
-        The values of captured variables.
-    """
+    """Return the function that an argument is."""
     finder = _Finder(project, methods, findings, known)
     inner = _Finder(project, _METHODS, findings, known)
     findings.resolve = lambda node_, source_, around: inner.find(node_, source_, around, 1)

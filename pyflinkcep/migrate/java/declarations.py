@@ -10,17 +10,6 @@ import attrs
 
 from pyflinkcep.migrate.java.source import Node, Source, children, text_of
 
-__all__ = [
-    "Field",
-    "JavaClass",
-    "JavaType",
-    "Method",
-    "class_of",
-    "method_of",
-    "read_type",
-    "written_type",
-]
-
 _CLASSES = {
     "class_declaration": "class", "record_declaration": "record", "enum_declaration": "enum",
     "interface_declaration": "interface", "annotation_type_declaration": "annotation",
@@ -29,22 +18,11 @@ _CLASSES = {
 
 @attrs.frozen
 class JavaType:
-    """
-    A type as written: its simple name, type arguments and dimensions of arrays.
+    """A type as written: its simple name, type arguments and dimensions of arrays."""
 
-    Attributes
-    ----------
-    name : str
-        The simple name, such as ``int`` or ``List``.
-    args : tuple of JavaType
-        The type arguments.
-    dims : int
-        The number of dimensions of an array.
-    """
-
-    name: str
-    args: tuple[JavaType, ...] = ()
-    dims: int = 0
+    name: str  # The simple name, such as ``int`` or ``List``
+    args: tuple[JavaType, ...] = ()  # The type arguments
+    dims: int = 0  # The number of dimensions of an array
 
     def __str__(self) -> str:
         args = f"<{', '.join(map(str, self.args))}>" if self.args else ""
@@ -101,20 +79,13 @@ def written_type(text: str) -> JavaType:
 
 @attrs.frozen(eq=False)
 class Field:
-    """
-    A field, or a component of a record.
-
-    Attributes
-    ----------
-    alias : str
-        Its name in JSON, if an annotation gives another one.
-    """
+    """A field, or a component of a record."""
 
     name: str
     type: JavaType
     modifiers: frozenset[str]
     value: Node | None
-    alias: str = ""
+    alias: str = ""  # Its name in JSON, if an annotation gives another one
 
     @property
     def is_constant(self) -> bool:
@@ -124,14 +95,7 @@ class Field:
 
 @attrs.frozen(eq=False)
 class Method:
-    """
-    A method or constructor.
-
-    Attributes
-    ----------
-    owner : JavaClass or None
-        The class that declares it; None for that of an anonymous class.
-    """
+    """A method or constructor."""
 
     name: str
     type: JavaType
@@ -139,6 +103,7 @@ class Method:
     modifiers: frozenset[str]
     body: Node | None
     node: Node
+    # The class that declares it; None for that of an anonymous class.
     owner: JavaClass | None = attrs.field(default=None, repr=False)
 
     @property

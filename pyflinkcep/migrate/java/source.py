@@ -13,36 +13,20 @@ import attrs
 
 from pyflinkcep.errors import NotSupportedError
 
-__all__ = ["Node", "Source", "children", "lambda_of", "line_of", "parse_java", "text_of"]
-
 Node = Any
 """A node of tree-sitter's tree."""
 
 
 @attrs.frozen(eq=False)
 class Source:
-    """
-    A file of Java.
+    """A file of Java."""
 
-    Attributes
-    ----------
-    file : str
-        Its path.
-    root : Node
-        The root of its tree.
-    package : str
-        The package it declares; empty if none.
-    imports : dict of str to str
-        Simple name to full name, of single imports.
-    wildcards : tuple of str
-        The packages, and classes, imported whole.
-    """
-
-    file: str
-    root: Node
-    package: str = ""
+    file: str  # Its path
+    root: Node  # The root of its tree
+    package: str = ""  # The package it declares; empty if none
+    # Simple name to full name, of single imports.
     imports: dict[str, str] = attrs.field(factory=dict)
-    wildcards: tuple[str, ...] = ()
+    wildcards: tuple[str, ...] = ()  # The packages, and classes, imported whole
 
     @property
     def errors(self) -> list[tuple[int, str]]:
@@ -89,11 +73,6 @@ def _parser() -> Any:
 def parse_java(text: str | bytes, file: str | Path = "<text>") -> Source:
     """
     Parse a file of Java; errors of syntax are kept in the tree.
-
-    Raises
-    ------
-    NotSupportedError
-        If tree-sitter is not installed.
 
     Examples
     --------

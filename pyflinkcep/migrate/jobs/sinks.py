@@ -7,36 +7,20 @@ import re
 
 import attrs
 
-from pyflinkcep.migrate.chains.flow import SINKS
 from pyflinkcep.migrate.chains.lookup import simple_name
 from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Stream
 from pyflinkcep.migrate.java.source import line_of, text_of
 from pyflinkcep.migrate.translation import code_of
 
-__all__ = ["SINKS", "Sink", "sink_of"]
-
 
 @attrs.frozen
 class Sink:
-    """
-    Where a result goes.
+    """Where a result goes."""
 
-    Attributes
-    ----------
-    kind : str
-        ``console``, ``kafka``, ``text`` or ``unknown``.
-    options : tuple of (str, str)
-        Spark's options.
-    what : str
-        Of one that is unknown: its class.
-    missing : tuple of str
-        Settings that the code does not show.
-    """
-
-    kind: str
-    options: tuple[tuple[str, str], ...] = ()
-    what: str = ""
-    missing: tuple[str, ...] = ()
+    kind: str  # ``console``, ``kafka``, ``text`` or ``unknown``
+    options: tuple[tuple[str, str], ...] = ()  # Spark's options
+    what: str = ""  # Of one that is unknown: its class
+    missing: tuple[str, ...] = ()  # Settings that the code does not show
 
 
 def sink_of(stream: Stream) -> Sink:

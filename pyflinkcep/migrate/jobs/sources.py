@@ -4,47 +4,242 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import attrs
 
-from pyflinkcep.migrate.chains.constants import literal
+from pyflinkcep.migrate.chains.constants import duration, literal
 from pyflinkcep.migrate.chains.lookup import inside, simple_name
-from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Stream, Value
-from pyflinkcep.migrate.java.source import children, text_of
+from pyflinkcep.migrate.chains.values import (
+    Call,
+    Code,
+    Constant,
+    Made,
+    Scope,
+    Stream,
+    Unknown,
+    Value,
+)
+from pyflinkcep.migrate.chains.walker import Walker
+from pyflinkcep.migrate.java.declarations import JavaClass
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 
-__all__ = ["Source", "source_of"]
+
+@attrs.frozen
+class Times:
+    """The times of a stream."""
+
+    # How far the watermark is behind; None if it is not known.
+    delay: timedelta | None = timedelta(0)
+    # The function that returns the time of an event, in epoch milliseconds.
+    time: Code | None = None
+    none: bool = False  # Whether there are no watermarks
+    # Whether watermarks follow the clock of the machine, which is processing time.
+    clock: bool = False
+    # What makes the generator of watermarks, of a class of the program.
+    generator: Code | None = None
+
+
+def times_of(call: Call, strategy: Value | None, project: Project) -> Times | None:
+    """Return what a call or a strategy says about times; None if nothing."""
+    if call.method == "assignAscendingTimestamps" and isinstance(strategy, Code):
+        return Times(timedelta(0), strategy)
+    if isinstance(strategy, Made):
+        if strategy.type.startswith("WatermarkStrategy."):
+            return _new_form(strategy)
+        return Times(_first_duration(strategy.arguments), strategy.code)
+    if isinstance(strategy, Code | Unknown):
+        code = strategy if isinstance(strategy, Code) else strategy.code
+        if code.node is not None and code.node.type == "object_creation_expression":
+            return _old_form(code, project)
+    return None
+
+
+def _new_form(strategy: Made) -> Times:
+    method = strategy.type.split(".", 1)[1]
+    delay: timedelta | None = timedelta(0)
+    if method == "forBoundedOutOfOrderness":
+        delay = _first_duration(strategy.arguments)
+    elif method not in ("forMonotonousTimestamps", "noWatermarks"):
+        delay = None
+    time = None
+    given = strategy.arguments[0] if strategy.arguments else None
+    generator = given if method == "forGenerator" and isinstance(given, Code) else None
+    for call in strategy.calls:
+        if call.method == "withTimestampAssigner" and call.arguments:
+            given = call.arguments[0]
+            time = given if isinstance(given, Code) else getattr(given, "code", None)
+            time = _supplied(time) if isinstance(time, Code) else time
+    return Times(delay, time, method == "noWatermarks", generator=generator)
+
+
+def _supplied(code: Code) -> Code:
+    """Return the assigner that a supplier returns, if code is one."""
+    found = [
+        one
+        for method in inside(code.node, "method_declaration")
+        if text_of(method.child_by_field_name("name")) == "createTimestampAssigner"
+        for one in inside(method, "return_statement")
+    ]
+    if len(found) == 1 and code.node.type == "object_creation_expression":
+        return Code(children(found[0])[0], code.source, code.scope)
+    body = code.node.child_by_field_name("body")
+    if code.node.type == "lambda_expression" and body.type == "lambda_expression":
+        return Code(body, code.source, code.scope)
+    return code
+
+
+def _old_form(code: Code, project: Project) -> Times:
+    """Return what an anonymous class of an old interface says."""
+    kind = text_of(code.node.child_by_field_name("type"))
+    arguments = [text_of(a) for a in children(code.node.child_by_field_name("arguments"))]
+    delay: timedelta | None = timedelta(0)
+    if "BoundedOutOfOrderness" in kind:
+        delay = _written_duration(arguments[0]) if arguments else None
+    elif "Ascending" not in kind:
+        delay = lag(code, project)
+    return Times(delay, _method_of(code), clock=reads_clock(code.node))
+
+
+def _method_of(code: Code) -> Code | None:
+    names = ("extractTimestamp", "extractAscendingTimestamp")
+    declared = inside(code.node, "method_declaration")
+    has_one = any(text_of(method.child_by_field_name("name")) in names for method in declared)
+    return code if has_one else None
+
+
+def _first_duration(arguments: tuple[Value, ...]) -> timedelta | None:
+    first = arguments[0] if arguments else None
+    if isinstance(first, Constant) and isinstance(first.value, timedelta):
+        return first.value
+    return None
+
+
+def _written_duration(text: str) -> timedelta | None:
+    name, _, rest = text.partition("(")
+    amount = rest.rstrip(") ").replace("_", "").rstrip("lL")
+    if not amount.isdigit():
+        return None
+    return duration(name.rsplit(".", 1)[-1], [int(amount)])
+
+
+def strategy_of(code: Code, project: Project) -> tuple[Code | None, timedelta | None]:
+    """Return the assigner of a class of watermark strategies, and how far it is behind."""
+    declared = _class_made(code.node, code, project)
+    if declared is None:
+        return None, None
+    scope = Scope(declared.source, declared)
+    found: Code | None = None
+    delay: timedelta | None = None
+    for method in declared.methods.get("createTimestampAssigner", []):
+        for returned in inside(method.body, "return_statement"):
+            found = Code(children(returned)[0], declared.source, scope)
+    for method in declared.methods.get("createWatermarkGenerator", []):
+        delay = lag_of(Code(method.body, declared.source, scope), project)
+    return found, delay
+
+
+def lag_of(code: Code, project: Project) -> timedelta | None:
+    """Return how far the generator of watermarks that code makes is behind."""
+    for made in inside(code.node, "object_creation_expression"):
+        name = simple_name(text_of(made.child_by_field_name("type")))
+        given = children(made.child_by_field_name("arguments"))
+        if name == "AscendingTimestampsWatermarks":
+            return timedelta(0)
+        if name == "BoundedOutOfOrdernessWatermarks":
+            return _written_duration(text_of(given[0])) if given else None
+        declared = _class_made(made, code, project)
+        if declared is not None and not given:
+            scope = Scope(declared.source, declared)
+            return lag(Code(declared.node, declared.source, scope), project)
+    return None
+
+
+def _class_made(node: Node, code: Code, project: Project) -> JavaClass | None:
+    if not node.type.startswith("object"):
+        return None
+    return project.find(simple_name(text_of(node.child_by_field_name("type"))), code.source)
+
+
+def lag(code: Code, project: Project) -> timedelta | None:
+    """Return what ``new Watermark(max - 5000)`` takes off, if that is known."""
+    for made in inside(code.node, "object_creation_expression"):
+        if not text_of(made.child_by_field_name("type")).endswith("Watermark"):
+            continue
+        given = children(made.child_by_field_name("arguments"))
+        owner = project.at(code.source, line_of(made)) or code.scope.owner
+        walker, scope = Walker(project), Scope(code.source, owner, values=code.scope.all())
+        for field in inside(code.node, "field_declaration"):  # of an anonymous class
+            for declarator in field.children_by_field_name("declarator"):
+                first = declarator.child_by_field_name("value")
+                name = text_of(declarator.child_by_field_name("name"))
+                if first is not None and name not in scope.values:
+                    scope.set(name, walker.evaluate(first, scope), text_of(field))
+        return _taken_off(given[0], walker, scope) if given else None
+    return timedelta(0)
+
+
+def _taken_off(node: Node, walker: Walker, scope: Scope) -> timedelta | None:
+    """Return how many milliseconds an expression takes off a time."""
+    while node.type == "parenthesized_expression":
+        node = children(node)[0]
+    if node.type != "binary_expression":
+        return timedelta(0) if node.type in _TIMES else None
+    sign = text_of(node.child_by_field_name("operator"))
+    amount = walker.evaluate(node.child_by_field_name("right"), scope)
+    rest = _taken_off(node.child_by_field_name("left"), walker, scope)
+    if sign not in ("+", "-") or not isinstance(amount, Constant) or rest is None:
+        return None
+    if type(amount.value) is not int:
+        return None
+    more = timedelta(milliseconds=amount.value)
+    return rest + more if sign == "-" else rest - more
+
+
+_TIMES = ("identifier", "field_access", "method_invocation")
+_CLOCKS = ("currentTimeMillis", "nanoTime", "now", "currentProcessingTime", "millis")
+
+
+def reads_clock(node: Node) -> bool:
+    """Whether watermarks are made of the clock of the machine."""
+    return any(
+        text_of(call.child_by_field_name("name")) in _CLOCKS
+        for made in inside(node, "object_creation_expression")
+        if text_of(made.child_by_field_name("type")).endswith("Watermark")
+        for call in inside(made, "method_invocation")
+    )
+
+
+def delay_text(delay: timedelta) -> str:
+    """
+    Return a delay as ``withWatermark`` takes it.
+
+    Examples
+    --------
+    >>> delay_text(timedelta(minutes=2)), delay_text(timedelta(0))
+    ('2 minutes', '0 seconds')
+    """
+    for unit in ("days", "hours", "minutes", "seconds"):
+        size = timedelta(**{unit: 1})
+        if delay and delay % size == timedelta(0):
+            amount = delay // size
+            return f"{amount} {unit if amount != 1 else unit[:-1]}"
+    milliseconds = delay // timedelta(milliseconds=1)
+    return f"{milliseconds} milliseconds" if milliseconds else "0 seconds"
 
 
 @attrs.frozen
 class Source:
-    """
-    Where events come from.
+    """Where events come from."""
 
-    Attributes
-    ----------
-    kind : str
-        ``kafka``, ``socket``, ``text``, ``elements``, ``rate`` or ``unknown``.
-    options : tuple of (str, str)
-        Spark's options.
-    bounded : bool
-        Whether it ends.
-    lines : bool
-        Whether its elements are text.
-    elements : tuple of Value
-        Of elements: what they are.
-    missing : tuple of str
-        Settings that the code does not show.
-    left : tuple of str
-        The calls of a builder that have no counterpart here.
-    """
-
-    kind: str
-    options: tuple[tuple[str, str], ...] = ()
-    bounded: bool = False
-    lines: bool = False
-    elements: tuple[Value, ...] = ()
-    missing: tuple[str, ...] = ()
-    left: tuple[str, ...] = ()
+    kind: str  # ``kafka``, ``socket``, ``text``, ``elements``, ``rate`` or ``unknown``
+    options: tuple[tuple[str, str], ...] = ()  # Spark's options
+    bounded: bool = False  # Whether it ends
+    lines: bool = False  # Whether its elements are text
+    elements: tuple[Value, ...] = ()  # Of elements: what they are
+    missing: tuple[str, ...] = ()  # Settings that the code does not show
+    left: tuple[str, ...] = ()  # The calls of a builder that have no counterpart here
 
 
 def source_of(stream: Stream) -> Source:

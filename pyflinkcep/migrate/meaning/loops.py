@@ -3,13 +3,24 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, is_floating, is_whole, unboxed
-from pyflinkcep.migrate.meaning.sql_parts import chain
+from pyflinkcep.migrate.java.types import (
+    BOOLEAN,
+    INT,
+    LONG,
+    UNKNOWN,
+    is_floating,
+    is_numeric,
+    is_whole,
+    unboxed,
+)
+from pyflinkcep.migrate.meaning.python_calls import Inside, constant, f_string
 from pyflinkcep.migrate.meaning.tree import (
     Aggregate,
     Binary,
@@ -29,11 +40,146 @@ from pyflinkcep.migrate.meaning.tree import (
     Unary,
     Untranslatable,
     Var,
+    expressions_of,
+    is_captured,
     parts,
     rewritten,
 )
 
-__all__ = ["ELEMENT", "any_event", "folded_loop", "streams_folded"]
+_MARK = re.compile("\x02(\\w+):([^\x03]*)\x03")
+_SAMPLES = {"String": "'x'", "boolean": "true", "double": "7.5D", "float": "7.5D"}
+
+
+def mark(type_: str, python: str) -> str:
+    """Return a mark in SQL for a value of a Java type that an expression of Python returns."""
+    return f"\x02{type_}:{python}\x03"
+
+
+def sampled(sql: str) -> str:
+    """Return SQL with some value in the place of each mark."""
+    return _MARK.sub(lambda found: _SAMPLES.get(found[1], "7"), sql)
+
+
+def unmarked(sql: str) -> str:
+    """
+    Return SQL with marks as Python, with expressions in the places of the marks.
+
+    Examples
+    --------
+    >>> print(unmarked("n > " + mark("double", "limit") + " AND s = " + mark("String", "name")))
+    f"n > {limit}D AND s = {sql_text(name)}"
+    """
+    pieces: list[str | Inside] = []
+    end = 0
+    for found in _MARK.finditer(sql):
+        kind, python = found.groups()
+        pieces.append(sql[end : found.start()])
+        pieces.append(Inside(f"sql_text({python})" if kind == "String" else python))
+        pieces.append("D" if kind in ("double", "float") else "")
+        end = found.end()
+    pieces.append(sql[end:])
+    plain = [f"str({p.python})" if isinstance(p, Inside) else constant(p) for p in pieces if p]
+    return f_string(pieces) or " + ".join(plain)
+
+
+def needs_text(sql: str) -> bool:
+    """Whether SQL has a mark for a text."""
+    return any(found[1] == "String" for found in _MARK.finditer(sql))
+
+
+def text_literal(value: str) -> str:
+    """Return a string as SQL writes it."""
+    escapes = {"'": "\\'", "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+    return "'" + "".join(escapes.get(char, char) for char in value) + "'"
+
+
+def stage_event(of: Expression) -> tuple[str, str, int] | None:
+    """Return ``first`` or ``last``, stage and offset of an event that a stage has taken."""
+    match of:
+        case Aggregate(function="first" | "last" as function, argument=None):
+            return function, of.stage, of.offset
+        case Call("List.getFirst", (Call("events", (Const(value=str(stage)),)),)):
+            return "first", stage, 0
+        case Call("List.getLast", (Call("events", (Const(value=str(stage)),)),)):
+            return "last", stage, 0
+        case Call("List.get", (Call("events", (Const(value=str(stage)),)), Const(value=int(n)))):
+            return ("first", stage, n) if n >= 0 else None
+        case Call(
+            "List.get",
+            (
+                Call("events", (Const(value=str(stage)),)) as whole,
+                Binary("-", Call("List.size", (same,)), Const(value=int(n))),
+            ),
+        ) if same == whole and n > 0:
+            return "last", stage, n - 1
+    return None
+
+
+def chain(of: Expression, operator: str) -> list[Expression]:
+    """Return the operands of an operator and of the same ones inside."""
+    if isinstance(of, Binary) and of.operator == operator:
+        return [*chain(of.left, operator), *chain(of.right, operator)]
+    return [of]
+
+
+def inner_of(of: Expression) -> Expression:
+    """Return a value without conversions around it."""
+    while isinstance(of, Cast) or (isinstance(of, Call) and of.name == "not null"):
+        of = of.operand if isinstance(of, Cast) else of.operands[0]
+    return of
+
+
+def bounded_by(of: Expression) -> Expression | None:
+    """Return the value that a condition holds below a number, so that it is not NaN."""
+    match of:
+        case Binary("<" | "<=" | "==", value, Const(value=float() | int())):
+            return inner_of(value)
+        case Binary(">" | ">=" | "==", Const(value=float() | int()), value):
+            return inner_of(value)
+    return None
+
+
+def may_be_nan(of: Expression) -> bool:
+    """Whether a value may be NaN."""
+    if isinstance(of, Const):
+        return isinstance(of.value, float) and math.isnan(of.value)
+    if is_captured(of):
+        return False
+    if isinstance(of, Aggregate) and isinstance(of.argument, Choice):
+        test = of.argument.condition
+        if of.function in ("max", "min") and isinstance(test, Call) and test.name == "isNaN":
+            return False
+    return is_floating(inner_of(of).type) or inner_of(of).type == UNKNOWN
+
+
+def stage_free(of: Expression) -> bool:
+    """Whether a value is about the event alone."""
+    return not any(
+        isinstance(part, Aggregate) or (isinstance(part, Call) and part.name == "events")
+        for part in parts(of)
+    )
+
+
+def average_of(of: Binary) -> Aggregate | None:
+    """Return a sum of doubles divided by the number of the same events as an average."""
+    if of.operator != "/":
+        return None
+    total, number = of.left, inner_of(of.right)
+    if isinstance(number, Call) and number.name == "List.size":
+        match number.operands[0]:
+            case Call("events", (Const(value=str(stage)),)):
+                number = Aggregate("count", stage, None, number.type)
+    match total, number:
+        case Aggregate("sum", stage), Aggregate("count", other) if stage == other:
+            if total.type.name == "double":
+                return attrs.evolve(total, function="avg")
+    return None
+
+
+def is_empty_average(of: Expression) -> bool:
+    """Whether a value is an average, which SQL has as NULL if there are no events."""
+    return isinstance(of, Binary) and average_of(of) is not None
+
 
 ELEMENT = "element"
 """The variable of an event inside an aggregate."""
@@ -48,14 +194,7 @@ _NULL = JavaType("null")
 def folded_loop(
     loop: ForEach, iterable: Expression, values: Values, replaced: Replace
 ) -> tuple[dict[str, Expression], tuple[Expression, Expression] | None]:
-    """
-    Return the variables after a loop, and a condition under which it returns, with the value.
-
-    Raises
-    ------
-    Untranslatable
-        If the loop is no aggregate.
-    """
+    """Return the variables after a loop, and a condition under which it returns, with the value."""
     if not (isinstance(iterable, Call) and iterable.name == "events"):
         raise Untranslatable("a loop over what is no stage")
     stage = iterable.operands[0]
@@ -350,3 +489,112 @@ def _stage_of(of: Expression) -> str | None:
         case Call("events", (Const(value=str(stage)),)):
             return stage
     return None
+
+
+_MOST_PARTS = 400
+_EFFECTS = ("step", "assign", "Set.add", "Map.merge", "Map.computeIfAbsent", "Matcher.find")
+
+
+def folded(statements: tuple[Statement, ...]) -> Expression:
+    """Return statements that return a value as an expression; raise Untranslatable otherwise."""
+    for part in (p for one in expressions_of(statements) for p in parts(one)):
+        if isinstance(part, Call) and part.name in _EFFECTS:
+            raise Untranslatable("an expression that changes something")
+    found = _fold(statements, {})
+    if found is None:
+        raise Untranslatable("a function that may return nothing")
+    return _without_iterators(found, statements)
+
+
+def _without_iterators(of: Expression, statements: tuple[Statement, ...]) -> Expression:
+    """Return an expression in which the only ``next()`` of an iterator is the first element."""
+    calls = [p for one in expressions_of(statements) for p in parts(one) if isinstance(p, Call)]
+    if sum(1 for call in calls if call.name == "Iterator.next") > 1:
+        raise Untranslatable("an iterator that moves")
+
+    def leaf(part: Expression) -> Expression | None:
+        match part:
+            case Call("Iterator.next", (Call("iterator", (whole,)),), type_):
+                return Call("List.getFirst", (whole,), type_)
+            case Call("Iterator.hasNext", (Call("iterator", (whole,)),), type_):
+                return Call("has any", (whole,), type_)
+        return None
+
+    return rewritten(of, leaf)
+
+
+def replaced(of: Expression, values: Values) -> Expression:
+    """Return an expression with what its variables stand for."""
+    return rewritten(of, lambda part: values.get(part.name) if isinstance(part, Var) else None)
+
+
+def _fold(statements: tuple[Statement, ...], values: Values) -> Expression | None:
+    for place, statement in enumerate(statements):
+        rest = statements[place + 1 :]
+        match statement:
+            case Let(value=None):
+                values = {name: v for name, v in values.items() if name != statement.name}
+            case Let(value=value) if value is not None:
+                values = {**values, statement.name: replaced(value, values)}
+            case Set(target=Var(name=name)):
+                values = {**values, name: replaced(statement.value, values)}
+            case Return(value=value):
+                return None if value is None else replaced(value, values)
+            case If():
+                return _branched(statement, rest, values)
+            case ForEach():
+                iterable = replaced(statement.iterable, values)
+                values, returned = folded_loop(statement, iterable, values, replaced)
+                if returned is not None:
+                    after = _fold(rest, values)
+                    return None if after is None else choose(*returned, after)
+            case Do(value=value) if getattr(value, "name", "") in ("log", "print"):
+                raise Untranslatable("it writes to a log")
+            case _:
+                raise Untranslatable(f"{type(statement).__name__.lower()} in an expression")
+    return None
+
+
+def _branched(of: If, rest: tuple[Statement, ...], values: Values) -> Expression | None:
+    condition = replaced(of.condition, values)
+    yes, no = (_fold((*branch, *rest), values) for branch in (of.then, of.otherwise))
+    if yes is None or no is None:
+        return None
+    found = choose(condition, yes, no)
+    if sum(1 for _ in parts(found)) > _MOST_PARTS:
+        raise Untranslatable("a function with too many branches")
+    return found
+
+
+def choose(condition: Expression, yes: Expression, no: Expression) -> Expression:
+    """Return one of two values; of booleans, as ``&&`` and ``||`` where that is the same."""
+    if isinstance(condition, Const):
+        return yes if condition.value else no
+    if yes == no:
+        return yes
+    if unboxed(yes.type) == BOOLEAN and unboxed(no.type) == BOOLEAN:
+        if isinstance(yes, Const):
+            if isinstance(no, Const):
+                return condition if yes.value else negated(condition)
+            return (
+                Binary("||", condition, no, BOOLEAN)
+                if yes.value
+                else Binary("&&", negated(condition), no, BOOLEAN)
+            )
+        if isinstance(no, Const):
+            return (
+                Binary("||", negated(condition), yes, BOOLEAN)
+                if no.value
+                else Binary("&&", condition, yes, BOOLEAN)
+            )
+    type_ = yes.type if yes.type.name != "null" else no.type
+    if is_numeric(yes.type) and is_numeric(no.type) and yes.type != no.type:
+        type_ = yes.type if unboxed(yes.type).name in ("double", "float") else no.type
+    return Choice(condition, yes, no, type_)
+
+
+def negated(condition: Expression) -> Expression:
+    """Return the negation of a condition."""
+    if isinstance(condition, Unary) and condition.operator == "!":
+        return condition.operand
+    return attrs.evolve(Unary("!", condition, BOOLEAN))

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
+import builtins
 import keyword
+import symtable
+from collections.abc import Iterable
 from typing import TypeGuard
 
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.types import BOOLEAN, STRING, UNKNOWN, is_boxed, is_floating, unboxed
-from pyflinkcep.migrate.meaning.constants import constant
-from pyflinkcep.migrate.meaning.names import tag_constant
-from pyflinkcep.migrate.meaning.nulls import non_null_if
-from pyflinkcep.migrate.meaning.python_calls import CALLS, COMPARISONS, TYPED_BOOL
-from pyflinkcep.migrate.meaning.scope import Findings
+from pyflinkcep.migrate.meaning.python_calls import CALLS, COMPARISONS, TYPED_BOOL, constant
+from pyflinkcep.migrate.meaning.reading import Findings, snake_case
 from pyflinkcep.migrate.meaning.tree import (
     Aggregate,
     Binary,
@@ -31,10 +31,67 @@ from pyflinkcep.migrate.meaning.tree import (
     Unary,
     Untranslatable,
     Var,
+    non_null_if,
     parts,
 )
 
-__all__ = ["Python"]
+_DEFINED = frozenset({*dir(builtins), "Any"})  # all that is written imports Any
+
+
+def tag_constant(tag: str) -> str:
+    """
+    Return the constant of an output tag.
+
+    Examples
+    --------
+    >>> tag_constant("still-hot")
+    'STILL_HOT'
+    """
+    return snake_case(tag).upper().strip("_")
+
+
+def checked_names(lines: list[str], parameters: Iterable[str], findings: Findings) -> list[str]:
+    """
+    Return the body of a function as it was written; of Java that is broken it may be none.
+
+    Examples
+    --------
+    >>> checked_names(["return event.n + e.n"], ["event"], Findings())
+    Traceback (most recent call last):
+        ...
+    pyflinkcep.migrate.meaning.tree.Untranslatable: the value of e is not known here
+    """
+    body = "\n".join(f"    {line}" for line in [*lines, "pass"]).replace("\0", "?")
+    python = f"def written({', '.join(parameters)}):\n{body}"
+    try:
+        table = symtable.symtable(python, "<written>", "exec")
+    except SyntaxError as error:
+        raise Untranslatable(f"it has no meaning ({error.msg})") from error
+    given = {tag_constant(tag) for tag in findings.tags} | _imported(findings.imports)
+    for value in findings.captured.values():
+        given |= {part.name for part in parts(value) if isinstance(part, Var)}
+    unknown = sorted(_free(table) - given - _DEFINED)
+    if unknown:
+        raise Untranslatable(f"the value of {', '.join(unknown)} is not known here")
+    return lines
+
+
+def _imported(statements: set[str]) -> set[str]:
+    """Return the names that import statements define."""
+    names = (name for one in statements for name in one.rpartition("import ")[2].split(","))
+    return {name.rpartition(" as ")[2].strip().partition(".")[0] for name in names}
+
+
+def _free(table: symtable.SymbolTable) -> set[str]:
+    """Return the names that are read of the module around."""
+    found, waiting = set(), [table]
+    while waiting:
+        one = waiting.pop()
+        waiting += one.get_children()
+        symbols = one.get_symbols()
+        found |= {s.get_name() for s in symbols if s.is_referenced() and s.is_global()}
+    return found
+
 
 ATOM, UNARY, TIMES, PLUS, COMPARED, NOT, AND, OR, CHOICE = range(9, 0, -1)
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
@@ -49,28 +106,14 @@ _CLASHES = frozenset({
 
 @attrs.define(eq=False)
 class Python:
-    """
-    Writes expressions of one function.
+    """Writes expressions of one function."""
 
-    Attributes
-    ----------
-    findings : Findings
-        Gets the imports.
-    made : set of str
-        The variables that hold new objects, which are dicts.
-    known : frozenset of Expression
-        What is not null here.
-    quote : str
-        The quote of strings, another one inside of an f-string.
-    wraps : bool
-        Whether whole numbers overflow as in Java.
-    """
-
-    findings: Findings
+    findings: Findings  # Gets the imports
+    # The variables that hold new objects, which are dicts.
     made: set[str] = attrs.field(factory=set)
-    known: frozenset[Expression] = frozenset()
-    quote: str = '"'
-    wraps: bool = True
+    known: frozenset[Expression] = frozenset()  # What is not null here
+    quote: str = '"'  # The quote of strings, another one inside of an f-string
+    wraps: bool = True  # Whether whole numbers overflow as in Java
 
     def constant(self, value: object) -> str:
         """Return a constant, a string with the quote that stands around none of it."""

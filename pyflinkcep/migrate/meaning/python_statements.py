@@ -9,9 +9,8 @@ from typing import TypeGuard
 import attrs
 
 from pyflinkcep.migrate.java.types import is_floating
-from pyflinkcep.migrate.meaning.nulls import non_null_if
 from pyflinkcep.migrate.meaning.python import Python
-from pyflinkcep.migrate.meaning.python_writers import events_of
+from pyflinkcep.migrate.meaning.python_calls import events_of
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Break,
@@ -33,11 +32,11 @@ from pyflinkcep.migrate.meaning.tree import (
     Untranslatable,
     Var,
     While,
+    all_statements,
+    expressions_of,
+    non_null_if,
     parts,
 )
-from pyflinkcep.migrate.meaning.walked import all_statements, expressions_of
-
-__all__ = ["Statements"]
 
 _TYPES = {"int": "int", "long": "int", "double": "float", "float": "float", "boolean": "bool"}
 _ZEROS = {"int": "0", "long": "0", "double": "0.0", "float": "0.0", "boolean": "False"}
@@ -45,25 +44,12 @@ _ZEROS = {"int": "0", "long": "0", "double": "0.0", "float": "0.0", "boolean": "
 
 @attrs.define(eq=False)
 class Statements:
-    """
-    Writes the statements of one function.
+    """Writes the statements of one function."""
 
-    Attributes
-    ----------
-    python : Python
-        Writes the expressions.
-    result : str
-        ``bool`` for conditions, ``int`` for comparators, ``row`` for others.
-    row : callable, optional
-        Writes a row.
-    output : callable, optional
-        Writes a call of ``ctx.output``.
-    """
-
-    python: Python
-    result: str = "row"
-    row: Callable[[Expression], str] | None = None
-    output: Callable[[Call], str] | None = None
+    python: Python  # Writes the expressions
+    result: str = "row"  # ``bool`` for conditions, ``int`` for comparators, ``row`` for others
+    row: Callable[[Expression], str] | None = None  # Writes a row
+    output: Callable[[Call], str] | None = None  # Writes a call of ``ctx.output``
     _read: set[str] = attrs.field(factory=set)
     _declared: set[str] = attrs.field(factory=set)
     _kinds: dict[str, set[str | None]] = attrs.field(factory=dict)

@@ -5,40 +5,439 @@ from __future__ import annotations
 
 import attrs
 
-from pyflinkcep.migrate.java.constants import constant_of
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, read_type
-from pyflinkcep.migrate.java.literals import literal_of
+from pyflinkcep.migrate.java.constants import Constant, constant_of, literal_of, promoted
+from pyflinkcep.migrate.java.constants import binary as folded_binary
+from pyflinkcep.migrate.java.constants import unary as folded_unary
+from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType, Method, read_type
+from pyflinkcep.migrate.java.project import filled, is_assigned
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.java.types import (
+    BOOLEAN,
     INT,
+    STRING,
     UNKNOWN,
+    discriminator,
+    is_boxed,
+    is_floating,
+    is_numeric,
+    is_whole,
+    unboxed,
 )
-from pyflinkcep.migrate.java.written import is_assigned
-from pyflinkcep.migrate.meaning.calls import method_call, on_value
-from pyflinkcep.migrate.meaning.collectors import comparator
-from pyflinkcep.migrate.meaning.enums import enum_field
-from pyflinkcep.migrate.meaning.lambdas import read_lambda, read_switch
-from pyflinkcep.migrate.meaning.objects import read_creation
-from pyflinkcep.migrate.meaning.operators import Operators
-from pyflinkcep.migrate.meaning.reading import as_type
-from pyflinkcep.migrate.meaning.references import reference
-from pyflinkcep.migrate.meaning.statements import read_statements
-from pyflinkcep.migrate.meaning.tags import declared_tag, field_tag
-from pyflinkcep.migrate.meaning.texts import object_text
+from pyflinkcep.migrate.meaning.bodies import folded_body, value_of_body
+from pyflinkcep.migrate.meaning.calls import enum_field, is_value, method_call, on_value
+from pyflinkcep.migrate.meaning.construction import constructed, read_creation
+from pyflinkcep.migrate.meaning.library import STATIC
+from pyflinkcep.migrate.meaning.reading import Reading, as_type
+from pyflinkcep.migrate.meaning.statements import (
+    case_labels,
+    is_case,
+    of_case,
+    of_pattern,
+    read_statements,
+)
+from pyflinkcep.migrate.meaning.streams import comparator
 from pyflinkcep.migrate.meaning.tree import (
+    Binary,
     Call,
+    Cast,
+    Choice,
     Const,
     Expression,
     Get,
+    Is,
     Lambda,
     Make,
     Statement,
+    Unary,
     Untranslatable,
+    Var,
     field_of,
 )
-from pyflinkcep.migrate.meaning.utilities import CONSTANTS
+from pyflinkcep.migrate.meaning.utilities import CONSTANTS, UTILITIES, object_text
 
-__all__ = ["Reader"]
+
+def made_tag(node: Node | None) -> Const | None:
+    """Return ``new OutputTag<…>("name")`` as a constant; None for others."""
+    if node is None or node.type != "object_creation_expression":
+        return None
+    type_ = read_type(node.child_by_field_name("type"))
+    arguments = children(node.child_by_field_name("arguments"))
+    name = literal_of(arguments[0]) if arguments else None
+    if type_.name != "OutputTag" or name is None or not isinstance(name.value, str):
+        return None
+    return Const(name.value, type_)
+
+
+def field_tag(field: Field | None) -> Const | None:
+    """Return the tag that a field holds; None for others."""
+    if field is None or field.type.name != "OutputTag":
+        return None
+    return _typed(made_tag(field.value), field.type)
+
+
+def declared_tag(reader: Reading, node: Node) -> Const | None:
+    """Return the tag that a variable of a method around, or a field, holds; None for others."""
+    name = text_of(node)
+    scope = reader.scope
+    found = scope.project.constant_field(name, scope.source, scope.within)
+    if found is not None and found[0].type.name == "OutputTag":
+        return _typed(made_tag(found[0].value), found[0].type)
+    around = node.parent
+    while around is not None:
+        if around.type in ("block", "constructor_body"):
+            for statement in children(around):
+                if statement.type != "local_variable_declaration":
+                    continue
+                for part in statement.children_by_field_name("declarator"):
+                    if text_of(part.child_by_field_name("name")) == name:
+                        declared = read_type(statement.child_by_field_name("type"))
+                        return _typed(made_tag(part.child_by_field_name("value")), declared)
+        around = around.parent
+    return None
+
+
+def _typed(tag: Const | None, declared: JavaType) -> Const | None:
+    if tag is None or tag.type.args or not declared.args:
+        return tag
+    return Const(tag.value, declared)
+
+
+_COMPARISONS = ("<", "<=", ">", ">=")
+_ARITHMETIC = ("+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", ">>>")
+
+
+@attrs.define(eq=False)
+class Operators(Reading):
+    """Reads operators."""
+
+    def _binary_expression(self, node: Node) -> Expression:
+        operator = text_of(node.child_by_field_name("operator"))
+        left = self.read(node.child_by_field_name("left"))
+        right = self.read(node.child_by_field_name("right"))
+        return self.operation(operator, left, right, node)
+
+    def operation(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:
+        """Return an operator over two values, with Java's promotions."""
+        if isinstance(left, Const) and isinstance(right, Const):
+            found = folded_binary(
+                op, Constant(left.value, left.type), Constant(right.value, right.type)
+            )
+            if found is not None:
+                return Const(found.value, found.type)
+        a, b = unboxed(left.type), unboxed(right.type)
+        if op in ("&&", "||"):
+            return Binary(op, left, right, BOOLEAN)
+        if op in ("==", "!="):
+            return self._equality(op, left, right, node)
+        if op == "+" and STRING in (left.type, right.type):
+            texts = tuple(self.text_of_object(side, node) for side in (left, right))
+            return Call("concat", texts, STRING)
+        if op in ("&", "|", "^") and a == b == BOOLEAN:
+            return Binary(op, left, right, BOOLEAN)
+        if op in _COMPARISONS and is_numeric(a) and is_numeric(b):
+            type_ = JavaType(promoted(a.name, b.name))
+            if a == b == JavaType("char"):
+                type_ = a
+            return Binary(op, as_type(left, type_), as_type(right, type_), BOOLEAN)
+        if op in _COMPARISONS and UNKNOWN in (a, b):
+            return Binary(op, left, right, BOOLEAN)
+        if op in _ARITHMETIC and is_numeric(a) and is_numeric(b):
+            if op in ("<<", ">>", ">>>"):
+                type_ = JavaType(promoted(a.name, a.name))
+                return Binary(op, as_type(left, type_), as_type(right, INT), type_)
+            type_ = JavaType(promoted(a.name, b.name))
+            return Binary(op, as_type(left, type_), as_type(right, type_), type_)
+        if op in "+-*" and UNKNOWN in (a, b) and all(t == UNKNOWN or is_numeric(t) for t in (a, b)):
+            self.note(node, f"types are not known in {text_of(node)[:60]}: no overflow is assumed")
+            floating = JavaType("double")
+            type_ = floating if is_floating(a) or is_floating(b) else UNKNOWN
+            return Binary(op, left, right, type_)
+        raise self.no(node, f"{a} {op} {b} in {text_of(node)[:60]}")
+
+    def _equality(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:
+        a, b = unboxed(left.type), unboxed(right.type)
+        null = JavaType("null")
+        if null in (a, b):
+            tested = right if a == null else left
+            if isinstance(tested, Call) and tested.name == "events":
+                return Const(op == "!=", BOOLEAN)
+            found: Expression = Call("is null", (tested,), BOOLEAN)
+            return found if op == "==" else Unary("!", found, BOOLEAN)
+        primitive = not (is_boxed(left.type) and is_boxed(right.type))
+        if primitive and is_numeric(a) and is_numeric(b):
+            type_ = JavaType(promoted(a.name, b.name))
+            if a == b == JavaType("char"):
+                type_ = a
+            return Binary(op, as_type(left, type_), as_type(right, type_), BOOLEAN)
+        if primitive and BOOLEAN in (a, b):
+            return Binary(op, left, right, BOOLEAN)
+        if isinstance(left, Const) and isinstance(right, Const) and a == JavaType("Class"):
+            return Const((left.value == right.value) == (op == "=="), BOOLEAN)
+        literals = [side for side in (left, right) if isinstance(side, Const)]
+        if UNKNOWN in (a, b) and literals and is_numeric(literals[0].type):
+            return Binary(op, left, right, BOOLEAN)
+        literals = [] if JavaType("Class") in (a, b) else literals
+        enum = JavaType("Class") in (a, b) or any(
+            (of := self.class_of(t)) is not None and of.kind == "enum" for t in (a, b)
+        )
+        if not enum and not any(s.type.name not in ("?", "String") for s in literals):
+            self.note(
+                node,
+                f"{text_of(node)[:60]} compares references in Java; here, values are compared",
+            )
+        if is_boxed(left.type) and left == right and isinstance(left, Get):
+            same: Expression = Const(True, BOOLEAN)
+        elif is_boxed(left.type) and is_boxed(right.type):
+            same = Call("same boxed", (left, right), BOOLEAN)
+        else:
+            same = Call("Objects.equals", (left, right), BOOLEAN)
+        return same if op == "==" else Unary("!", same, BOOLEAN)
+
+    def _unary_expression(self, node: Node) -> Expression:
+        operator = text_of(node.child_by_field_name("operator"))
+        inner = node.child_by_field_name("operand")
+        whole = literal_of(inner)
+        if operator == "-" and whole is None and "integer" in inner.type:
+            digits = text_of(inner).replace("_", "").rstrip("lL")  # the least int or long
+            type_ = JavaType("long" if text_of(inner)[-1] in "lL" else "int")
+            return Const(-int(digits), type_)
+        operand = self.read(inner)
+        type_ = unboxed(operand.type)
+        if isinstance(operand, Const):
+            found = folded_unary(operator, Constant(operand.value, operand.type))
+            if found is not None:
+                return Const(found.value, found.type)
+        if operator == "!":
+            return Unary("!", operand, BOOLEAN)
+        if is_numeric(type_) and operator in "+-~":
+            type_ = JavaType(promoted(type_.name, type_.name))
+            operand = as_type(operand, type_)
+            return operand if operator == "+" else Unary(operator, operand, type_)
+        raise self.no(node, f"{operator} of {type_} in {text_of(node)[:60]}")
+
+    def _update_expression(self, node: Node) -> Expression:
+        """Return ``i++`` or ``++i``: the counter changes where its value is read."""
+        operand = self.read(children(node)[0])
+        if not isinstance(operand, Var) or not is_whole(operand.type):
+            raise self.no(node, f"update expression: {text_of(node)[:60]}")
+        step = Const(1 if "++" in text_of(node) else -1, INT)
+        later = text_of(node)[-1] in "+-"
+        return Call("step", (operand, step, Const(later, BOOLEAN)), unboxed(operand.type))
+
+    def _assignment_expression(self, node: Node) -> Expression:
+        """Return ``x = value`` as a value: the variable changes where it is read."""
+        target = self.read(node.child_by_field_name("left"))
+        if text_of(node.child_by_field_name("operator")) != "=" or not isinstance(target, Var):
+            raise self.no(node, f"assignment expression: {text_of(node)[:60]}")
+        value = self.argument(node.child_by_field_name("right"), (target.type,))
+        return Call("assign", (target, self.assigned(value, target.type)), target.type)
+
+    def _cast_expression(self, node: Node) -> Expression:
+        type_ = self.type_at(node.child_by_field_name("type"))
+        return self.cast(self.read(node.child_by_field_name("value")), type_)
+
+    def cast(self, value: Expression, type_: JavaType) -> Expression:
+        """Return a value cast to a type."""
+        have, want = unboxed(value.type), unboxed(type_)
+        if is_numeric(want) and is_numeric(have) and have != want:
+            converted_ = as_type(value, want)
+            widens = (
+                is_whole(have) and is_whole(want) and promoted(have.name, want.name) != have.name
+            )
+            if converted_ is value and not widens and is_whole(want):
+                return Cast(value, want)
+            return (
+                converted_
+                if converted_ is not value
+                else attrs.evolve(value, type=type_)
+                if (isinstance(value, Const | Get | Var))
+                else Cast(value, want)
+            )
+        if isinstance(value, Get | Var | Call) and not is_numeric(have):
+            return attrs.evolve(value, type=type_)
+        return value
+
+    def _ternary_expression(self, node: Node) -> Expression:
+        names = ("condition", "consequence", "alternative")
+        condition, yes, no = (self.read(node.child_by_field_name(name)) for name in names)
+        return self.choice(condition, yes, no)
+
+    def choice(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
+        """Return a choice, with Java's common type of both sides."""
+        if isinstance(condition, Const):
+            return yes if condition.value else no
+        a, b = yes.type, no.type
+        if unboxed(a) == unboxed(b) and a != b:
+            return Choice(condition, self.unboxed(yes), self.unboxed(no), unboxed(a))
+        type_ = a if a.name != "null" else b
+        if is_numeric(a) and is_numeric(b) and unboxed(a) != unboxed(b):
+            type_ = JavaType(promoted(unboxed(a).name, unboxed(b).name))
+            yes, no = (as_type(self.unboxed(side), type_) for side in (yes, no))
+        return Choice(condition, yes, no, type_)
+
+    def _instanceof_expression(self, node: Node) -> Expression:
+        value = self.read(node.child_by_field_name("left"))
+        right = node.child_by_field_name("right")
+        if right is None:
+            return of_pattern(self, node.child_by_field_name("pattern"), value)
+        name = node.child_by_field_name("name")
+        if name is not None:
+            self.scope.values[text_of(name)] = self.cast(value, read_type(right))
+        return self.is_a(value, read_type(right), node)
+
+    def is_a(self, value: Expression, type_: JavaType, node: Node) -> Expression:
+        """Return whether an object is of a class, as its column of classes says."""
+        of = self.class_of(type_)
+        if of is None:
+            raise self.no(node, f"the class {type_} is not in the sources")
+        have = self.class_of(value.type)
+        if have is not None and any(one is of for one in self.scope.project.lineage(have)):
+            return Unary("!", Call("is null", (value,), BOOLEAN), BOOLEAN)
+        kinds = (of, *self.scope.project.subclasses(of))
+        names = tuple(one.name for one in kinds if "abstract" not in one.annotations)
+        return Is(value, discriminator(of, self.scope.project), names or (of.name,))
+
+
+def parameters_of(node: Node) -> list[tuple[str, JavaType]]:
+    """Return the names and types of the parameters of a lambda."""
+    found = node.child_by_field_name("parameters")
+    if found is None:
+        return []
+    if found.type == "identifier":
+        return [(text_of(found), UNKNOWN)]
+    result = []
+    for part in children(found):
+        if part.type == "identifier":
+            result.append((text_of(part), UNKNOWN))
+        elif part.child_by_field_name("name") is not None:
+            type_ = read_type(part.child_by_field_name("type"))
+            result.append((text_of(part.child_by_field_name("name")), type_))
+    return result
+
+
+def read_lambda(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lambda:
+    """Return a lambda inside an expression, whose body has to be one."""
+    if node.type != "lambda_expression":
+        raise reader.no(node, f"{text_of(node)[:60]} as a function")
+    inner = reader.within_block()
+    names = []
+    for place, (name, type_) in enumerate(parameters_of(node)):
+        given = types[place] if place < len(types) else UNKNOWN
+        type_ = filled(type_, reader.scope.types)
+        variable = inner.scope.declare(name, given if type_ == UNKNOWN else type_)
+        names.append(variable.name)
+    body = node.child_by_field_name("body")
+    value = folded_body(inner, body) if body.type == "block" else inner.read(body)
+    return Lambda(tuple(names), value, value.type)
+
+
+def read_switch(reader: Reading, node: Node) -> Expression:
+    """Return a switch expression as choices."""
+    tested = reader.read(node.child_by_field_name("condition"))
+    otherwise: Expression | None = None
+    cases: list[tuple[Expression, Expression]] = []
+    for rule in children(node.child_by_field_name("body")):
+        if rule.type != "switch_rule":
+            raise reader.no(node, "a switch expression with ':'")
+        label, body = children(rule)[0], children(rule)[-1]
+        inner = reader.within_block()
+        is_kind = of_case(inner, label, tested)
+        if body.type == "expression_statement":
+            value = inner.read(children(body)[0])
+        elif body.type == "block":
+            value = folded_body(inner, body)
+        else:
+            raise reader.no(body, "a switch expression that throws")
+        if is_kind is not None:
+            cases.append((is_kind, value))
+            continue
+        labels = case_labels(reader, label, tested)
+        if labels is None:
+            otherwise = value
+        else:
+            cases.append((is_case(tested, labels), value))
+    if otherwise is None:
+        if not cases:
+            raise reader.no(node, "a switch expression without cases")
+        otherwise = cases.pop()[1]
+    for condition, value in reversed(cases):
+        otherwise = reader.choice(condition, value, otherwise)
+    return otherwise
+
+
+def reference(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lambda:
+    """Return what ``Type::method`` means for a value of a type."""
+    owner, name = text_of(node.children[0]), text_of(node.children[-1])
+    type_ = types[0] if types else UNKNOWN
+    if name == "new":
+        return _constructor(reader, owner, type_, node)
+    if len(types) == 2:
+        return _of_two(reader, owner, name, types, node)
+    parameter = Var("each", type_)
+    if name == "equals" and is_value(reader, node.children[0]):
+        same = Call("equals", (reader.read(node.children[0]), parameter), BOOLEAN)
+        return Lambda(("each",), same, BOOLEAN)
+    of = reader.class_named(owner)
+    if of is not None:
+        method = reader.method(of, name, [parameter])
+        if method is not None and "static" in method.modifiers:
+            body = _applied(reader, method, of, parameter)
+            return Lambda(("each",), body, body.type)
+        typed = Var("each", JavaType(of.name)) if type_ == UNKNOWN else parameter
+        body = on_value(reader, typed, name, [], node)
+        return Lambda(("each",), body, body.type)
+    if reader.is_variable(owner) or owner == "this":
+        raise reader.no(node, f"{text_of(node)} as a function")
+    static = STATIC.get((owner, name)) or UTILITIES.get((owner, name))
+    if static is not None and name not in ("toString", "intValue", "doubleValue", "longValue"):
+        body_ = static(reader, (parameter,), node)
+        if body_ is not None:
+            return Lambda(("each",), body_, body_.type)
+    typed = Var("each", JavaType(owner)) if type_ == UNKNOWN else parameter
+    body = on_value(reader, typed, name, [], node)
+    return Lambda(("each",), body, body.type)
+
+
+def _constructor(reader: Reading, owner: str, type_: JavaType, node: Node) -> Lambda:
+    of = reader.class_named(owner)
+    if of is None or type_ == UNKNOWN:
+        raise reader.no(node, f"{text_of(node)} as a function")
+    made = constructed(reader, of, [Var("each", type_)], node)
+    return Lambda(("each",), made, made.type)
+
+
+def _of_two(
+    reader: Reading, owner: str, name: str, types: tuple[JavaType, ...], node: Node
+) -> Lambda:
+    """Return what ``Math::max`` or ``Type::method`` means for two values."""
+    values = [Var(one, type_) for one, type_ in zip("ab", types, strict=True)]
+    of = reader.class_named(owner)
+    method = reader.method(of, name, values) if of is not None else None
+    static = STATIC.get((owner, name))
+    found: Expression | None = None
+    if of is not None and method is not None and "static" in method.modifiers:
+        found = value_of_body(reader.at(of.source, of, this=None), method, [*values], reader)
+    elif static is not None:
+        found = static(reader, tuple(values), node)
+    elif name == "compareTo" and types[0] in (STRING, UNKNOWN):
+        found = Call("compareTo", tuple(values), INT)
+    elif name == "compareTo":
+        found = Call("compare", tuple(values), INT)
+    elif types[0].name == "BigDecimal" and name in ("add", "multiply", "subtract"):
+        found = Call(f"BigDecimal.{name}", tuple(values), types[0])
+    elif name == "concat":
+        found = Call("concat", tuple(values), STRING)
+    elif name == "addAll":
+        raise reader.no(node, f"{text_of(node)} as a function")
+    if found is None:
+        raise reader.no(node, f"{text_of(node)} as a function")
+    return Lambda(("a", "b"), found, found.type)
+
+
+def _applied(reader: Reading, method: Method, of: JavaClass, value: Expression) -> Expression:
+    inner = reader.at(of.source, of, this=None)
+    return value_of_body(inner, method, [value], reader)
+
 
 _ZEROS: dict[str, int | float | bool] = {
     "int": 0, "long": 0, "short": 0, "byte": 0, "double": 0.0, "float": 0.0, "boolean": False,

@@ -3,29 +3,32 @@
 
 from __future__ import annotations
 
+import builtins
+import keyword
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import attrs
 
-from pyflinkcep.migrate.java.constants import converted, promoted
+from pyflinkcep.migrate import runtime
+from pyflinkcep.migrate.java.constants import Constant, converted, promoted
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
-from pyflinkcep.migrate.java.literals import Constant
-from pyflinkcep.migrate.java.overloads import chosen
-from pyflinkcep.migrate.java.project import filled
+from pyflinkcep.migrate.java.project import Project, filled
 from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.java.types import (
     BOOLEAN,
     UNKNOWN,
+    chosen,
     is_boxed,
     is_floating,
     is_numeric,
     unboxed,
 )
-from pyflinkcep.migrate.meaning.scope import Findings, Scope
 from pyflinkcep.migrate.meaning.tree import (
     Call,
+    Captured,
     Cast,
     Const,
     Expression,
@@ -35,9 +38,107 @@ from pyflinkcep.migrate.meaning.tree import (
     Unary,
     Untranslatable,
     Var,
+    parts,
 )
+from pyflinkcep.migrate.translated import Note
 
-__all__ = ["Reading", "as_type"]
+_USED = frozenset({"event", "ctx", "match", "out", "math"})
+"""Names of parameters and modules."""
+_RUNTIME = frozenset(runtime.__all__)
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def snake_case(name: str) -> str:
+    """
+    Return a name as Python writes it.
+
+    Examples
+    --------
+    >>> snake_case("isHotTemperature"), snake_case("URLCount"), snake_case("MAX_SIZE")
+    ('is_hot_temperature', 'url_count', 'max_size')
+    """
+    return re.sub(r"\W|^(?=\d)", "_", _HUMPS.sub("_", name)).lower()
+
+
+def python_name(name: str) -> str:
+    """Return the name of a variable in Python, which shadows nothing that is used."""
+    found = snake_case(name)
+    taken = (
+        keyword.iskeyword(found)
+        or found in dir(builtins)
+        or found in _USED | _RUNTIME
+        or found == "l"
+    )
+    return found + "_" if taken or keyword.issoftkeyword(found) else found
+
+
+@attrs.define(eq=False)
+class Findings:
+    """What reading and writing an expression brings to light."""
+
+    notes: list[Note] = attrs.field(factory=list)
+    columns: dict[str, str] = attrs.field(factory=dict)
+    imports: set[str] = attrs.field(factory=set)
+    helpers: dict[str, str] = attrs.field(factory=dict)
+    helper_names: dict[int, str] = attrs.field(factory=dict)
+    tags: dict[str, str | None] = attrs.field(factory=dict)
+    aggregates: bool = False  # Whether loops may become aggregates, which only SQL has
+    # Finds the function that an object is, by its node, file and class around.
+    resolve: Callable[[Node, Source, JavaClass | None], Any] | None = None
+    # The functions found so, which values of the type Function number.
+    objects: list[Any] = attrs.field(factory=list)
+    # The variables around that were read, whose values are known at run time alone.
+    captured: dict[str, Expression] = attrs.field(factory=dict)
+    # The variables that hold JSON that code reads itself.
+    parsed: set[str] = attrs.field(factory=set)
+
+    def note(self, file: str, line: int, what: str) -> None:
+        """Add a note, once."""
+        found = Note(file, line, what)
+        if found not in self.notes:
+            self.notes.append(found)
+
+
+@attrs.define(eq=False)
+class Scope:
+    """The names that are known at a place."""
+
+    source: Source  # The file
+    within: JavaClass | None  # The class around
+    project: Project  # All classes
+    values: dict[str, Expression] = attrs.field(factory=dict)  # What variables stand for
+    this: Expression | None = None  # The object whose members have no qualifier
+    # The values of fields of the class around.
+    fields: dict[str, Expression] = attrs.field(factory=dict)
+    depth: int = 0  # How many calls have been followed
+    # The class of the object whose method this is, which may override what `within` declares.
+    dynamic: JavaClass | None = None
+    # The fields that are local variables around a function, which only the function sees.
+    around: frozenset[str] = frozenset()
+    # Whether this is a method of an anonymous class, above which `dynamic` is.
+    anonymous: bool = False
+    # What the type variables of the class stand for.
+    types: dict[str, JavaType] = attrs.field(factory=dict)
+
+    def declare(self, name: str, type_: JavaType) -> Var:
+        """Add a variable; its name in Python is free."""
+        python = python_name(name)
+        taken = {value.name for value in self.values.values() if isinstance(value, Var)}
+        around = (v.value for v in self.fields.values() if isinstance(v, Captured))
+        taken |= {part.name for v in around for part in parts(v) if isinstance(part, Var)}
+        while python in taken and not self._is(name, python):
+            python += "_"
+        variable = Var(python, type_)
+        self.values[name] = variable
+        return variable
+
+    def _is(self, name: str, python: str) -> bool:
+        found = self.values.get(name)
+        return isinstance(found, Var) and found.name == python
+
+    def inside(self) -> Scope:
+        """Return a scope for a block inside."""
+        return attrs.evolve(self, values=dict(self.values))
 
 
 def as_type(value: Expression, type_: JavaType) -> Expression:
@@ -56,27 +157,13 @@ def as_type(value: Expression, type_: JavaType) -> Expression:
 
 @attrs.define(eq=False)
 class Reading(ABC):
-    """
-    What the reader of expressions is for those who read a part of one with it.
+    """What the reader of expressions is for those who read a part of one with it."""
 
-    Attributes
-    ----------
-    scope : Scope
-        What names mean.
-    findings : Findings
-        Gets what was found on the way.
-    event_type : JavaType
-        The class of events.
-    result_type : JavaType
-        What the function around returns.
-    local_methods : dict
-        The methods of the anonymous class around.
-    """
-
-    scope: Scope
-    findings: Findings
-    event_type: JavaType = UNKNOWN
-    result_type: JavaType = UNKNOWN
+    scope: Scope  # What names mean
+    findings: Findings  # Gets what was found on the way
+    event_type: JavaType = UNKNOWN  # The class of events
+    result_type: JavaType = UNKNOWN  # What the function around returns
+    # The methods of the anonymous class around.
     local_methods: dict[tuple[str, int], Method] = attrs.field(factory=dict)
 
     @property

@@ -3,21 +3,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.declarations import JavaType, read_type
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.java.types import BOOLEAN, INT, STRING, UNKNOWN, unboxed
-from pyflinkcep.migrate.meaning.cases import case_labels, is_case
-from pyflinkcep.migrate.meaning.collectors import element_of
 from pyflinkcep.migrate.meaning.construction import as_row
-from pyflinkcep.migrate.meaning.each import for_each_call, if_present
-from pyflinkcep.migrate.meaning.json_events import is_parsed
-from pyflinkcep.migrate.meaning.logging import logged, measured
+from pyflinkcep.migrate.meaning.library import is_parsed
 from pyflinkcep.migrate.meaning.reading import Reading
+from pyflinkcep.migrate.meaning.streams import element_of
 from pyflinkcep.migrate.meaning.tree import (
+    Binary,
     Break,
     Call,
     Cast,
@@ -38,11 +37,259 @@ from pyflinkcep.migrate.meaning.tree import (
     Untranslatable,
     Var,
     While,
+    all_statements,
+    field_of,
 )
-from pyflinkcep.migrate.meaning.type_patterns import of_case
-from pyflinkcep.migrate.meaning.walked import all_statements
 
-__all__ = ["read_block", "read_statements"]
+
+def case_labels(reader: Reading, label: Node, tested: Expression) -> list[Expression] | None:
+    """Return the values of a case; None for ``default``."""
+    if not children(label):
+        return None
+    of = reader.class_of(tested.type)
+    found: list[Expression] = []
+    for part in children(label):
+        name = text_of(part)
+        if of is not None and of.kind == "enum" and name in of.constants:
+            found.append(Const(name, tested.type))
+        elif part.type in ("pattern", "record_pattern", "type_pattern"):
+            raise reader.no(part, "a pattern in a switch")
+        else:
+            found.append(reader.read(part))
+    return found
+
+
+def is_case(tested: Expression, labels: list[Expression]) -> Expression:
+    """Return whether a value is one of the labels of a case."""
+    found: Expression | None = None
+    for label in labels:
+        if label.type.name in ("String",) or (isinstance(label, Const) and _is_enum(label)):
+            one: Expression = Call("equals", (tested, label), BOOLEAN)
+        else:
+            one = Binary("==", tested, label, BOOLEAN)
+        found = one if found is None else Binary("||", found, one, BOOLEAN)
+    if found is None:
+        raise Untranslatable("a case without a value")
+    return found
+
+
+def _is_enum(label: Const) -> bool:
+    return isinstance(label.value, str) and label.type.name not in ("char", "String")
+
+
+def of_pattern(reader: Reading, pattern: Node, value: Expression) -> Expression:
+    """Return whether a value is what a pattern says; the reader knows its variables then."""
+    inner, *rest = children(pattern)
+    if pattern.type == "pattern":
+        return of_pattern(reader, inner, value)
+    if pattern.type == "type_pattern":
+        type_ = read_type(inner)
+        reader.scope.values[text_of(rest[0])] = reader.cast(value, type_)
+        return reader.is_a(value, type_, pattern)
+    if pattern.type != "record_pattern":
+        raise reader.no(pattern, f"a pattern {text_of(pattern)[:60]}")
+    return _of_record(reader, pattern, value)
+
+
+def _of_record(reader: Reading, pattern: Node, value: Expression) -> Expression:
+    type_ = JavaType(text_of(children(pattern)[0]).rsplit(".", 1)[-1])
+    of = reader.class_of(type_)
+    if of is None or of.kind != "record":
+        raise reader.no(pattern, f"the record {type_} is not in the sources")
+    found = reader.is_a(value, type_, pattern)
+    typed = reader.cast(value, type_)
+    fields = [field for field in of.fields.values() if "static" not in field.modifiers]
+    for field, part in zip(fields, children(children(pattern)[1]), strict=False):
+        held = field_of(typed, field.name, field.type)
+        test: Expression | None = None
+        if part.type == "record_pattern":
+            test = _of_record(reader, part, held)
+        else:
+            written, name = read_type(children(part)[0]), children(part)[-1]
+            narrower = written not in (UNKNOWN, field.type)
+            test = reader.is_a(held, written, part) if narrower else None
+            reader.scope.values[text_of(name)] = reader.cast(held, written) if narrower else held
+        found = found if test is None else Binary("&&", found, test, BOOLEAN)
+    return found
+
+
+def of_case(reader: Reading, label: Node, tested: Expression) -> Expression | None:
+    """Return the test of ``case Type name when …``; None for a case of values."""
+    parts = children(label)
+    if not parts or parts[0].type not in ("pattern", "type_pattern", "record_pattern"):
+        return None
+    found = of_pattern(reader, parts[0], tested)
+    for guard in parts[1:]:
+        if guard.type != "guard":
+            raise reader.no(label, "several patterns in a case")
+        found = Binary("&&", found, reader.read(children(guard)[0]), BOOLEAN)
+    return found
+
+
+_LEVELS = {"trace": "debug", "debug": "debug", "info": "info", "warn": "warning", "error": "error"}
+_PRINTED = ("System.out", "System.err")
+
+
+def logged(reader: Reading, node: Node) -> Do | None:
+    """Return a call that writes to a log or to the terminal; None for others."""
+    owner, name = node.child_by_field_name("object"), text_of(node.child_by_field_name("name"))
+    if owner is None:
+        return None
+    arguments = children(node.child_by_field_name("arguments"))
+    void = JavaType("void")
+    if text_of(owner) in _PRINTED and name in ("println", "print"):
+        values = tuple(reader.read(argument) for argument in arguments)
+        return Do(Call("print", values, void))
+    is_logger = owner.type == "identifier" and (
+        text_of(owner).lower() in ("log", "logger", "_log")
+        or declared_type(owner, text_of(owner)) == "Logger"
+    )
+    if not is_logger or name not in _LEVELS or not arguments:
+        return None
+    values = tuple(reader.read(argument) for argument in arguments)
+    return Do(Call("log", (Const(_LEVELS[name], STRING), *values), void))
+
+
+_METRICS = re.compile(
+    r"(Counter|Meter|Gauge|Histogram|MetricGroup|\w+Counter|\w+Accumulator|MeterView)$"
+)
+
+
+def measured(reader: Reading, node: Node) -> bool:
+    """Whether a call only counts for a metric or accumulator, which is left out, with a note."""
+    owner = node.child_by_field_name("object")
+    while owner is not None and owner.type == "method_invocation":
+        first = owner.child_by_field_name("object")
+        if first is None and text_of(owner.child_by_field_name("name")) == "getRuntimeContext":
+            reader.note(node, f"{text_of(node)[:60]} is left out: metrics have no counterpart")
+            return True
+        owner = first
+    if owner is None:
+        return False
+    name = text_of(owner).removeprefix("this.")
+    kind = declared_type(node, name) or ""
+    if not name.isidentifier() or _METRICS.match(kind.split("<")[0]) is None:
+        return False
+    reader.note(node, f"{text_of(node)[:60]} is left out: metrics have no counterpart")
+    return True
+
+
+def declared_type(node: Node, name: str) -> str | None:
+    """Return the type of the field of a name in a class around a node; None if there is none."""
+    around = node.parent
+    while around is not None:
+        if around.type in ("class_body", "enum_body"):
+            for part in children(around):
+                if part.type != "field_declaration":
+                    continue
+                names = [
+                    text_of(one.child_by_field_name("name"))
+                    for one in part.children_by_field_name("declarator")
+                ]
+                if name in names:
+                    return text_of(part.child_by_field_name("type")).rsplit(".", 1)[-1]
+        around = around.parent
+    return None
+
+
+def for_each_call(reader: Reading, node: Node) -> Statement | None:
+    """Return ``xs.forEach(x -> …)`` as a loop."""
+    if text_of(node.child_by_field_name("name")) != "forEach":
+        return None
+    arguments = children(node.child_by_field_name("arguments"))
+    if len(arguments) == 1 and arguments[0].type == "method_reference":
+        return _added_each(reader, node, arguments[0])
+    if len(arguments) != 1 or arguments[0].type != "lambda_expression":
+        return None
+    names = children(arguments[0].child_by_field_name("parameters"))
+    parameter = arguments[0].child_by_field_name("parameters")
+    name = text_of(parameter if parameter.type == "identifier" else names[0])
+    if len(names) == 2:
+        return _pair_each(reader, node, arguments[0])
+    iterable = reader.read(node.child_by_field_name("object"))
+    inner = reader.within_block()
+    element = element_of(iterable.type)
+    variable = inner.scope.declare(name, element)
+    statements = _turn(inner, arguments[0])
+    return ForEach(variable.name, element, iterable, statements)
+
+
+def _turn(reader: Reading, function: Node) -> tuple[Statement, ...]:
+    """Return the statements of a lambda that a loop calls, which ``return`` goes on with."""
+    body = function.child_by_field_name("body")
+    return _going_on(reader.statements(children(body) if body.type == "block" else [body]))
+
+
+def _going_on(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    found: list[Statement] = []
+    for one in statements:
+        match one:
+            case Return():
+                found.append(Continue())
+            case If():
+                then, otherwise = _going_on(one.then), _going_on(one.otherwise)
+                found.append(If(one.condition, then, otherwise))
+            case ForEach() | While() if any(isinstance(s, Return) for s in all_statements((one,))):
+                raise Untranslatable("return inside of a loop inside of forEach()")
+            case Try() if any(isinstance(s, Return) for s in all_statements((one,))):
+                raise Untranslatable("return inside of try inside of forEach()")
+            case _:
+                found.append(one)
+    return tuple(found)
+
+
+def if_present(reader: Reading, node: Node) -> Statement | None:
+    """Return ``x.ifPresent(v -> …)`` as a conditional."""
+    arguments = children(node.child_by_field_name("arguments"))
+    if text_of(node.child_by_field_name("name")) != "ifPresent" or len(arguments) != 1:
+        return None
+    value = reader.read(node.child_by_field_name("object"))
+    if arguments[0].type != "lambda_expression" or not value.type.name.startswith("Optional"):
+        return None
+    parameter = arguments[0].child_by_field_name("parameters")
+    inner = reader.within_block()
+    name = text_of(parameter if parameter.type == "identifier" else children(parameter)[0])
+    variable = inner.scope.declare(name, element_of(value.type))
+    body = arguments[0].child_by_field_name("body")
+    statements = inner.statements(children(body) if body.type == "block" else [body])
+    if any(isinstance(one, Return) for one in all_statements(statements)):
+        raise reader.no(node, "return inside of ifPresent()")
+    known = Unary("!", Call("is null", (variable,), BOOLEAN), BOOLEAN)
+    held = Let(variable.name, variable.type, value)
+    return If(Const(True, BOOLEAN), (held, If(known, statements)))
+
+
+def _pair_each(reader: Reading, node: Node, function: Node) -> Statement:
+    """Return ``map.forEach((k, v) -> …)`` as a loop."""
+    whole = reader.read(node.child_by_field_name("object"))
+    args = whole.type.args if len(whole.type.args) == 2 else (UNKNOWN, UNKNOWN)
+    entry = JavaType("Entry", args)
+    inner = reader.within_block()
+    each = inner.scope.declare("entry", entry)
+    names = children(function.child_by_field_name("parameters"))
+    lets = []
+    for place, getter in enumerate(("Entry.getKey", "Entry.getValue")):
+        name = names[place].child_by_field_name("name") or names[place]
+        variable = inner.scope.declare(text_of(name), args[place])
+        lets.append(Let(variable.name, variable.type, Call(getter, (each,), args[place])))
+    statements = _turn(inner, function)
+    pairs = Call("Map.entrySet", (whole,), JavaType("Set", (entry,)))
+    return ForEach(each.name, entry, pairs, (*lets, *statements))
+
+
+def _added_each(reader: Reading, node: Node, reference: Node) -> Statement | None:
+    """Return ``xs.forEach(list::add)`` as a loop."""
+    owner, name = reference.children[0], text_of(reference.children[-1])
+    if name != "add" or not reader.is_variable(text_of(owner)):
+        return None
+    iterable = reader.read(node.child_by_field_name("object"))
+    inner = reader.within_block()
+    each = inner.scope.declare("each", element_of(iterable.type))
+    held = reader.read(owner)
+    kind = "Set.add" if "Set" in held.type.name else "List.add"
+    added = Call(kind, (held, each), JavaType("void"))
+    return ForEach(each.name, each.type, iterable, (Do(added),))
+
 
 _EFFECTS = ("method_invocation", "assignment_expression", "update_expression")
 _NOTHING = ("line_comment", "block_comment", ";", "empty_statement")

@@ -3,46 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.types import BOOLEAN
-
-__all__ = [
-    "Aggregate",
-    "Binary",
-    "Break",
-    "Call",
-    "Captured",
-    "Cast",
-    "Choice",
-    "Const",
-    "Continue",
-    "Do",
-    "Expression",
-    "ForEach",
-    "Get",
-    "If",
-    "Is",
-    "Lambda",
-    "Let",
-    "Make",
-    "Raise",
-    "Return",
-    "Set",
-    "Statement",
-    "Try",
-    "Unary",
-    "Untranslatable",
-    "Var",
-    "While",
-    "field_of",
-    "is_captured",
-    "parts",
-    "rewritten",
-]
 
 
 class Untranslatable(ValueError):
@@ -353,3 +319,67 @@ def is_captured(of: Expression) -> bool:
         return False
     plain = all(isinstance(leaf, Const | Captured) for leaf in leaves)
     return plain and any(isinstance(leaf, Captured) for leaf in leaves)
+
+
+def _inside(of: Statement) -> tuple[Statement, ...]:
+    match of:
+        case If():
+            return (*of.then, *of.otherwise)
+        case ForEach():
+            return of.body
+        case While():
+            return (*of.body, *of.update)
+        case Try():
+            return (*of.body, *of.handler)
+    return ()
+
+
+def all_statements(statements: Iterable[Statement]) -> Iterator[Statement]:
+    """Yield statements and all inside."""
+    for one in statements:
+        yield one
+        yield from all_statements(_inside(one))
+
+
+def expressions_of(statements: Iterable[Statement]) -> Iterator[Expression]:
+    """Yield the expressions in statements; of an assignment to a variable, only its value."""
+    for one in all_statements(statements):
+        match one:
+            case Let(value=value) | Return(value=value) | Do(value=value):
+                if value is not None:
+                    yield value
+            case Set():
+                yield one.value
+                if not isinstance(one.target, Var):
+                    yield one.target
+            case If(condition=condition) | While(condition=condition):
+                yield condition
+            case ForEach(iterable=iterable):
+                yield iterable
+            case Raise(message=message) if message is not None:
+                yield message
+
+
+def non_null_if(condition: Expression, holds: bool) -> frozenset[Expression]:
+    """Return what cannot be null if a condition holds, or does not hold."""
+    return frozenset(_facts(condition, holds))
+
+
+def _facts(of: Expression, holds: bool) -> Iterator[Expression]:
+    match of:
+        case Unary(operator="!", operand=operand):
+            yield from _facts(operand, not holds)
+        case Call(name="is null", operands=(operand,)) if not holds:
+            yield operand
+        case Call(name="has any", operands=(whole,)) if holds:
+            yield whole
+        case Call(name="List.isEmpty", operands=(whole,)) if not holds:
+            yield whole
+        case Call(name="equals" | "Objects.equals", operands=(a, b)) if holds:
+            yield from (a, b) if isinstance(b, Const) or isinstance(a, Const) else (a,)
+        case Binary(operator="&&", left=left, right=right) if holds:
+            yield from _facts(left, True)
+            yield from _facts(right, True)
+        case Binary(operator="||", left=left, right=right) if not holds:
+            yield from _facts(left, False)
+            yield from _facts(right, False)

@@ -12,16 +12,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from pyflinkcep.migrate.runtime.null import present
-from pyflinkcep.migrate.runtime.numbers import float32, int32, narrowed
-
-__all__ = [
-    "StringJoiner", "char_at", "char_is", "chars", "compare_text", "equals_ignore_case",
-    "float_text", "index_of", "is_a_blank", "is_blank_or_null", "java_format",
-    "java_hash", "java_matches", "java_split", "last_index_of", "length", "parse_boolean",
-    "parse_double", "parse_int", "replace_text", "sql_text", "strip_white", "substring",
-    "text", "time_text", "trim",
-]  # fmt: skip
+from pyflinkcep.migrate.runtime.numbers import float32, int32, narrowed, present
 
 
 def sql_text(value: str) -> str:

@@ -8,29 +8,199 @@ from collections.abc import Sequence
 
 import attrs
 
+from pyflinkcep.migrate.chains.constants import by_field
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS
 from pyflinkcep.migrate.chains.lookup import simple_name, snake
-from pyflinkcep.migrate.chains.values import Call, Code, Scope, Stream
+from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Scope, Stream, Value
 from pyflinkcep.migrate.java.source import line_of, text_of
-from pyflinkcep.migrate.jobs.sources import Source, source_of
-from pyflinkcep.migrate.jobs.times import (
+from pyflinkcep.migrate.jobs.sources import (
+    Source,
     Times,
     delay_text,
     lag,
     lag_of,
     reads_clock,
+    source_of,
     strategy_of,
     times_of,
 )
-from pyflinkcep.migrate.translated import Note
-from pyflinkcep.migrate.translation import Translation, code_of, place
-from pyflinkcep.migrate.writing.elements import rows_of
-from pyflinkcep.migrate.writing.functions import StreamFunctions
-from pyflinkcep.migrate.writing.module import Module
+from pyflinkcep.migrate.meaning.python_calls import constant
+from pyflinkcep.migrate.meaning.python_calls import constant as quoted
+from pyflinkcep.migrate.translated import Note, TranslatedFunction
+from pyflinkcep.migrate.translation import Translation, code_of, columns_of, place
+from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, literal
 from pyflinkcep.migrate.writing.statements import StatementWriter, sql_literal, sql_of
-from pyflinkcep.migrate.writing.text import chain, docstring, indented, literal, quoted
 
-__all__ = ["EVENT_TIME", "POSITION", "Input", "InputWriter"]
+
+def rows_of(translation: Translation, elements: tuple[Value, ...]) -> list[str] | None:
+    """Return elements as tuples, in the order of their class's fields; None if unknown."""
+    rows = []
+    for element in elements:
+        row = _row(translation, element)
+        if row is None:
+            return None
+        rows.append(row)
+    return rows or None
+
+
+def _row(translation: Translation, element: Value) -> str | None:
+    if isinstance(element, Constant) and isinstance(element.value, _PLAIN):
+        return f"({constant(element.value)},)"
+    if not isinstance(element, Made):
+        return None
+    declared = translation.project.find(simple_name(element.type), element.code.source)
+    if declared is None:
+        return None
+    given = by_field(declared, element, translation.project)
+    if given is None:
+        return None
+    fields = translation.fields(declared)
+    values = []
+    column = translation.discriminator(declared.name, element.code)
+    for name in fields:
+        value = given.get(name, Constant(None))
+        if name == column and name not in given:
+            value = Constant(declared.name)
+        text = _value(translation, value)
+        if text is None:
+            return None
+        values.append(text)
+    return f"({', '.join(values)}{',' if len(values) == 1 else ''})"
+
+
+def _value(translation: Translation, value: Value) -> str | None:
+    """Return a field's value: a constant, a list of constants, or an object in the event."""
+    if not isinstance(value, Constant):
+        return _row(translation, value)
+    if isinstance(value.value, tuple):
+        held = [part if isinstance(part, Value) else Constant(part) for part in value.value]
+        parts = [_value(translation, part) for part in held]
+        known = [part for part in parts if part is not None]
+        return f"[{', '.join(known)}]" if len(known) == len(parts) else None
+    return constant(value.value) if isinstance(value.value, _PLAIN) else None
+
+
+_PLAIN = (str, int, float, type(None))  # others hold what is not known before the program runs
+
+
+_KINDS = {"map": "map", "flatMap": "flatMap", "process": "element"}
+_WHOLE = re.compile(r"(?<!\w)event(?![\w.\[])")
+_PARSED = re.compile(
+    r"^    return (?:row_of\()?json_object\(event\.value(?:, \{[^}]*\})?\)"
+    r'(?:, (?:"\w+"(?:, )?)+\))?$',
+    re.MULTILINE,
+)
+
+
+@attrs.define(eq=False)
+class StreamFunctions:
+    """Writes functions of events into a module, and calls them on DataFrames."""
+
+    module: Module
+    translation: Translation
+    notes: list[Note]
+
+    def applied(self, stream: Stream, code: Code, before: str, kept: list[str]) -> str | None:
+        """Return what a function makes of rows; None if it is not translated."""
+        method = stream.call.method
+        if method == "filter":
+            return self._filtered(stream, code, before)
+        name = snake(f"{method}_{stream.name or 'events'}")
+        kind, event = _KINDS[method], stream.inputs[0].event_type
+        made = self.translation.function(code, kind, event, name)
+        if event is None and _WHOLE.search(_body(made)):
+            return None  # it is not known whether that is a text or an object
+        is_map = made.output_type is not None and made.output_type.startswith("value map<")
+        if made.stub or made.captured or made.output_tags or made.output_type is None or is_map:
+            why = [note.what for note in made.notes if note.what.startswith("not translated")]
+            self.notes += [Note(code.source.file, line_of(code.node), what) for what in why]
+            return None
+        self.notes.extend(made.notes)
+        stream.event_type = stream.event_type or made.result
+        if re.search(r"^    return (event|row_of\(event(, \"\w+\")+\))$", _body(made)):
+            return before  # it returns what it was given
+        schema = self._schema(stream, made)
+        if kind == "map" and _is_parsed(made):
+            aliases = self.translation.aliases(stream.event_type, code)
+            return self.from_json(before, 'F.col("value")', schema, made.output_type, aliases)
+        self.module.use("from pyspark.sql import functions as F")
+        function = self.module.define(made)
+        others = [quoted(name) for name in kept]
+        if kind == "map":
+            row = f'F.udf({function}, {schema}, useArrow=False)(F.struct("*")).alias("row")'
+            selected = [("select", [row, *others]), ("select", ['"row.*"', *others])]
+            return chain(before, selected, "", 4)
+        self.module.use("from pyflinkcep.migrate.runtime import collected")
+        type_ = f'f"array<struct<{{{schema}}}>>"'
+        rows = f'F.inline(F.udf(collected({function}), {type_}, useArrow=False)(F.struct("*")))'
+        return chain(before, [("select", [*others, rows])], "", 4)
+
+    def _filtered(self, stream: Stream, code: Code, before: str) -> str | None:
+        name = snake(f"keeps_{stream.name or 'event'}")
+        made = self.translation.condition(code, stream.inputs[0].event_type, (), name)
+        if made.stub or made.captured:
+            return None
+        self.notes.extend(made.notes)
+        if made.sql is not None:
+            return f"{before}.where({quoted(made.sql)})"
+        self.module.use("from pyspark.sql import functions as F")
+        function = self.module.define(made)
+        return chain(
+            before,
+            [("where", [f'F.udf({function}, "boolean", useArrow=False)(F.struct("*"))'])],
+            "",
+            4,
+        )
+
+    def _schema(self, stream: Stream, made: TranslatedFunction) -> str:
+        ddl = made.output_type or ""
+        kind = stream.event_type or "row"
+        plain = ddl.startswith("value ") or "<" in kind or not kind.isidentifier()
+        wanted = stream.name or stream.call.method if plain else kind
+        name = snake(wanted).upper().strip("_")
+        comment = f"The fields of {kind}." if not plain else f"The columns after {_where(stream)}."
+        return self.module.constant(name, literal(ddl, len(name) + 3), comment)
+
+    def from_json(
+        self, before: str, text: str, schema: str, ddl: str | None, aliases: dict[str, str]
+    ) -> str:
+        """Return rows with the fields that a text of JSON has."""
+        self.module.use("from pyspark.sql import functions as F")
+        if not aliases or ddl is None:
+            values = f'F.from_json({text}, {schema}).alias("event")'
+            return chain(before, [("select", [values]), ("select", ['"event.*"'])], "", 4)
+        other = {column: alias for alias, column in aliases.items()}
+        pairs = [column.split(" ", 1) for column in columns_of(ddl)]
+        inside = ", ".join(f"{other.get(name.strip('`'), name)} {type_}" for name, type_ in pairs)
+        name = f"{schema}_JSON"
+        json = self.module.constant(name, literal(inside, len(name) + 3), "Its names in JSON.")
+        columns = [
+            f"F.col({quoted('event.' + other[name])}).alias({quoted(name)})"
+            if name in other
+            else quoted(f"event.{name}")
+            for name in (pair[0].strip("`") for pair in pairs)
+        ]
+        values = f'F.from_json({text}, {json}).alias("event")'
+        return chain(before, [("select", [values]), ("select", columns)], "", 4)
+
+
+def _is_parsed(made: TranslatedFunction) -> bool:
+    """Whether a function does nothing but read JSON."""
+    lines = [
+        line for line in (made.python or "").splitlines() if not line.strip().startswith('"""')
+    ]
+    return len(lines) == 2 and _PARSED.search(made.python or "") is not None
+
+
+def _body(made: TranslatedFunction) -> str:
+    """Return the lines of a function after its docstring."""
+    return (made.python or "").split('"""')[-1].strip("\n")
+
+
+def _where(stream: Stream) -> str:
+    code = stream.call.code
+    return f"{stream.call.method}() in line {line_of(code.node)}"
+
 
 EVENT_TIME = "event_time"
 POSITION = "position"
@@ -64,23 +234,16 @@ class Input:
 
 @attrs.define(eq=False)
 class InputWriter:
-    """
-    Writes functions that read events.
-
-    Attributes
-    ----------
-    times : dict of int to Times
-        What is known of the times of each stream.
-    columns : dict of int to str
-        For each stream the column with the time in epoch milliseconds, or ``seconds * 1000``.
-    """
+    """Writes functions that read events."""
 
     module: Module
     translation: Translation
     notes: list[Note]
     settings: list[Call]
     statements: StatementWriter
+    # What is known of the times of each stream.
     times: dict[int, Times | None] = attrs.field(factory=dict)
+    # For each stream the column with the time in epoch milliseconds, or ``seconds * 1000``.
     columns: dict[int, str] = attrs.field(factory=dict)
     functions: StreamFunctions = attrs.field(init=False)
     _written: dict[int, Input] = attrs.field(factory=dict)
@@ -189,18 +352,7 @@ class InputWriter:
         return all(part.bounded for part in made)
 
     def step(self, stream: Stream, before: str, others: Sequence[str] | None = None) -> str:
-        """
-        Return what a call makes of rows.
-
-        Parameters
-        ----------
-        stream : Stream
-            The call.
-        before : str
-            The rows.
-        others : sequence of str, optional
-            The rows of other streams that it is given; by default they are read.
-        """
+        """Return what a call makes of rows."""
         method, call = stream.call.method, stream.call
         if method in _PASSED:
             return before

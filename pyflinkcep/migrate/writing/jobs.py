@@ -7,24 +7,20 @@ import re
 
 import attrs
 
-from pyflinkcep.migrate.chains.flow import SAME_EVENTS, STATEMENTS
+from pyflinkcep.migrate.chains.flow import SAME_EVENTS, SINKS, STATEMENTS
 from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.chains.values import Call, Code, Stream, Tag
 from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.java.source import line_of
-from pyflinkcep.migrate.jobs.sinks import SINKS, Sink, sink_of
+from pyflinkcep.migrate.jobs.sinks import Sink, sink_of
+from pyflinkcep.migrate.meaning.python_calls import constant as quoted
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.translation import Translation, place
 from pyflinkcep.migrate.writing.inputs import InputWriter
-from pyflinkcep.migrate.writing.matched import RESULTS, applied_by, result_for_pattern
-from pyflinkcep.migrate.writing.module import Module, python_type
+from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, python_type
 from pyflinkcep.migrate.writing.patterns import PatternWriter
-from pyflinkcep.migrate.writing.results import ResultWriter
+from pyflinkcep.migrate.writing.results import RESULTS, ResultWriter, applied_by, result_for_pattern
 from pyflinkcep.migrate.writing.statements import StatementWriter
-from pyflinkcep.migrate.writing.text import chain, docstring, indented, quoted
-
-__all__ = ["JobWriter"]
-
 
 _PLAIN = SAME_EVENTS | {"map", "flatMap", "filter", "pattern", "getSideOutput"}
 """The calls on streams that have no effect of their own."""
@@ -33,31 +29,17 @@ _AS_JSON = 'F.to_json(F.struct("*")).alias("value")'
 
 @attrs.define(eq=False)
 class JobWriter:
-    """
-    Writes the job of one method of Java.
-
-    Attributes
-    ----------
-    streams : list of Stream
-        What the method does with streams, in order.
-    notes : list of Note
-        What to look at.
-    gaps : list of Code
-        What the method does that is not followed.
-    statements : int
-        How many statements with MATCH_RECOGNIZE were written.
-    checked : list of Checked
-        What is needed to compare its patterns with the originals.
-    """
+    """Writes the job of one method of Java."""
 
     module: Module
     translation: Translation
     patterns: PatternWriter
-    streams: list[Stream]
+    streams: list[Stream]  # What the method does with streams, in order
     settings: list[Call]
     app: str
-    gaps: list[Code] = attrs.field(factory=list)
-    notes: list[Note] = attrs.field(factory=list)
+    gaps: list[Code] = attrs.field(factory=list)  # What the method does that is not followed
+    notes: list[Note] = attrs.field(factory=list)  # What to look at
+    # What is needed to compare its patterns with the originals.
     checked: list[Checked] = attrs.field(factory=list)
     _lines: list[str] = attrs.field(factory=list)
     _variables: dict[int, str] = attrs.field(factory=dict)
@@ -66,7 +48,7 @@ class JobWriter:
     _inputs: InputWriter = attrs.field(init=False)
     _statements: StatementWriter = attrs.field(init=False)
     _results: ResultWriter = attrs.field(init=False)
-    statements: int = 0
+    statements: int = 0  # How many statements with MATCH_RECOGNIZE were written
     _plain: set[str] = attrs.field(factory=set)
     _queries: int = 0
 

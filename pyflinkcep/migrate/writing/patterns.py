@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import attrs
 
+from pyflinkcep.migrate.chains.invocations import CONDITIONS, STAGES
 from pyflinkcep.migrate.chains.lookup import simple_name, snake
-from pyflinkcep.migrate.chains.patterns import CONDITIONS, STAGES
 from pyflinkcep.migrate.chains.values import (
     Branch,
     Call,
@@ -26,14 +26,11 @@ from pyflinkcep.migrate.chains.values import (
     Value,
 )
 from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
-from pyflinkcep.migrate.meaning.folding import negated
-from pyflinkcep.migrate.meaning.sql_parts import unmarked
+from pyflinkcep.migrate.meaning.loops import negated, unmarked
+from pyflinkcep.migrate.meaning.python_calls import constant as quoted
 from pyflinkcep.migrate.translated import Note, Translated
 from pyflinkcep.migrate.translation import Translation, code_of, parameters, place
-from pyflinkcep.migrate.writing.module import Module, python_type
-from pyflinkcep.migrate.writing.text import chain, docstring, indented, quoted, timed
-
-__all__ = ["PatternWriter", "stages_of"]
+from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, python_type, timed
 
 _MOST_CALLS, _MOST_LINES = 400, 60
 Calls = list[tuple[str, list[str]]]
@@ -56,26 +53,17 @@ def stages_of(items: Sequence[Item]) -> Iterator[str]:
 
 @attrs.define(eq=False)
 class PatternWriter:
-    """
-    Writes patterns into a module.
-
-    Attributes
-    ----------
-    notes : list of Note
-        What to look at.
-    calls : set of (str, int)
-        The calls of Flink's API that were written: their files, and where they end.
-    marked : list of Code
-        The Java for which there is something that raises.
-    """
+    """Writes patterns into a module."""
 
     module: Module
     translation: Translation
-    notes: list[Note] = attrs.field(factory=list)
+    notes: list[Note] = attrs.field(factory=list)  # What to look at
     written: dict[int, tuple[str, tuple[tuple[str, str], ...]]] = attrs.field(factory=dict)
     written_starts: set[int] = attrs.field(factory=set)
     seen_starts: set[int] = attrs.field(factory=set)
+    # The calls of Flink's API that were written: their files, and where they end.
     calls: set[tuple[str, int]] = attrs.field(factory=set)
+    # The Java for which there is something that raises.
     marked: list[Code] = attrs.field(factory=list)
     _kept: list[Link] = attrs.field(factory=list)
     _stages: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 """
 All uses of private parts of PySpark, and the differences between its versions.
 
-More are in ``worker/console.py`` and ``state/handle.py``, which are imported where loading this
+More are in ``worker/processor.py`` and ``state/storage.py``, which are imported where loading this
 module would take too long.
 """
 
@@ -21,24 +21,6 @@ from pyspark.sql.conversion import ArrowTableToRowsConversion, LocalDataToArrowC
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 from pyspark.traceback_utils import SCCallSiteSync
-
-__all__ = [
-    "WATERMARK_DELAY",
-    "CallSite",
-    "all_repeatable",
-    "analysed_plan",
-    "arrow_schema",
-    "hadoop_path",
-    "is_local",
-    "local_rows",
-    "local_server_python",
-    "local_table",
-    "set_worker_python",
-    "shown_plan",
-    "spark_context",
-    "watch_contexts",
-    "worker_python",
-]
 
 WATERMARK_DELAY = "spark.watermarkDelayMs"
 """The key in a column's metadata that marks a watermark for Spark."""
@@ -83,21 +65,7 @@ def shown_plan(dataframe: Any) -> str:
 
 
 def all_repeatable(dataframe: Any, columns: Sequence[Any]) -> bool:
-    """
-    Whether Spark can repeat expressions cheaply with the same answers.
-
-    Parameters
-    ----------
-    dataframe : DataFrame
-        The events.
-    columns : sequence of Column
-        Expressions over them.
-
-    Returns
-    -------
-    bool
-        False for expressions that are random or call Python, and over Spark Connect.
-    """
+    """Whether Spark can repeat expressions cheaply with the same answers."""
     plan = analysed_plan(dataframe.select(*columns))
     if plan is None:
         return False
@@ -164,16 +132,7 @@ def local_server_python(session: Any) -> str | None:
 def watch_contexts(
     started: Callable[[Any], object], launching: Callable[[], AbstractContextManager[None]]
 ) -> None:
-    """
-    Call functions when Spark starts.
-
-    Parameters
-    ----------
-    started : callable
-        Called with each SparkContext from now on, and with the one there is.
-    launching : callable
-        Returns the context in which a local Spark Connect server's JVM is launched.
-    """
+    """Call functions when Spark starts."""
     begin: Any = SparkContext._do_init
     launch: Any = SparkContext._ensure_initialized.__func__  # type: ignore[attr-defined]
 
@@ -195,16 +154,7 @@ def watch_contexts(
 
 
 class CallSite(SCCallSiteSync):
-    """
-    Sets the location that Spark's UI shows for jobs within a ``with``.
-
-    Parameters
-    ----------
-    context : SparkContext
-        Where the jobs run.
-    place : str
-        The location to show, such as ``collect at job.py:12``.
-    """
+    """Sets the location that Spark's UI shows for jobs within a ``with``."""
 
     def __init__(self, context: Any, place: str) -> None:
         self._call_site = place

@@ -16,8 +16,6 @@ from pyspark.sql.types import (
 
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 
-__all__ = ["is_event_time", "is_of_matches", "marks", "without_marks"]
-
 _HANDED_ON = "pyflinkcep.handedOn"
 """Marks a time of matches, of any type, that the watermark handed on is never ahead of."""
 

@@ -7,21 +7,47 @@ from collections.abc import Callable, Sequence
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    FractionalType,
+    IntegralType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom
+from pyflinkcep.expressions.program import EXACT_DIGITS, Kind
 
-__all__ = [
-    "error_condition",
-    "first_line",
-    "has_quoted_names",
-    "is_about",
-    "is_ansi",
-    "is_case_sensitive",
-    "joined",
-    "own_name",
-    "where",
-]
+_KINDS: dict[type[DataType], Kind] = {
+    IntegralType: Kind.BIGINT,
+    FractionalType: Kind.DOUBLE,
+    BooleanType: Kind.BOOLEAN,
+    StringType: Kind.STRING,
+    TimestampType: Kind.TIMESTAMP,
+    TimestampNTZType: Kind.TIMESTAMP_NTZ,
+    DateType: Kind.DATE,
+}
+
+
+def common_kind(type_: DataType) -> Kind | None:
+    """
+    Return the kind of a type in match expressions and queries alike; None if it has none.
+
+    Texts are compared byte by byte, so one with another collation has none.
+    """
+    if isinstance(type_, StringType) and type_.collation != "UTF8_BINARY":
+        return None
+    return next((kind for known, kind in _KINDS.items() if isinstance(type_, known)), None)
+
+
+def is_long_decimal(type_: DataType) -> bool:
+    """Whether a type is a decimal of which different values have one nearest double."""
+    return isinstance(type_, DecimalType) and type_.precision > EXACT_DIGITS
 
 
 def first_line(error: Exception) -> str:
@@ -73,13 +99,6 @@ def is_case_sensitive(dataframe: DataFrame) -> bool:
 
 
 def own_name(dataframe: DataFrame, name: str) -> str:
-    """
-    Return a column's name as the DataFrame spells it.
-
-    Raises
-    ------
-    StopIteration
-        If there is no such column.
-    """
+    """Return a column's name as the DataFrame spells it."""
     columns = dataframe.columns
     return name if name in columns else next(c for c in columns if c.lower() == name.lower())

@@ -4,23 +4,119 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame, Row
 from pyspark.sql import functions as F
-from pyspark.sql.types import BooleanType
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DayTimeIntervalType,
+    DecimalType,
+    StringType,
+    StructType,
+)
 
 from pyflinkcep.conditions import SubtypeCondition
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom, words
-from pyflinkcep.errors import InputError
-from pyflinkcep.matching.answers import bit_names
-from pyflinkcep.matching.columns import spark_atoms
-from pyflinkcep.spark.plan.analysis import joined, where
-from pyflinkcep.spark.plan.asked import analysed
-from pyflinkcep.spark.plan.portable.sql import sql_columns
+from pyflinkcep.errors import CepError, InputError, NotSupportedError
+from pyflinkcep.expressions.compiler import compiled
+from pyflinkcep.expressions.parser import column_owners
+from pyflinkcep.expressions.program import CompiledExpressions, Kind
+from pyflinkcep.expressions.tokens import slip
+from pyflinkcep.expressions.tree import MatchExpression
+from pyflinkcep.matching.columns import field_names, spark_atoms
+from pyflinkcep.matching.layout import bit_names
+from pyflinkcep.spark.plan.analysis import (
+    common_kind,
+    first_line,
+    is_ansi,
+    is_long_decimal,
+    joined,
+    where,
+)
+from pyflinkcep.spark.plan.portable.sql import sql_column, sql_columns
 
-__all__ = ["Asked", "bit_columns", "checked_conditions", "conditions_of"]
+
+def analysed(
+    nfa: NFA, asked: Sequence[tuple[Atom, Column]], dataframe: DataFrame
+) -> list[DataType]:
+    """Return the types of expressions over the events."""
+
+    def refusal(number: int, cause: Exception) -> CepError:
+        atom, _ = asked[number]
+        problem = f"cannot be evaluated: {first_line(cause)}"
+        return InputError(
+            f"{where(nfa, atom)}: the condition {repr(atom.condition)!r} {problem}",
+            _hint(nfa, atom, dataframe),
+            problem=problem,
+            stage=atom.stage,
+            condition=repr(atom.condition),
+        )
+
+    return types_of([column for _, column in asked], dataframe, refusal)
+
+
+def types_of(
+    expressions: Sequence[str | Column],
+    dataframe: DataFrame,
+    refusal: Callable[[int, Exception], CepError],
+) -> list[DataType]:
+    """Return the types of expressions, each of them one value of one event."""
+    if not expressions:
+        return []
+    try:
+        return _types(expressions, dataframe)
+    except NotSupportedError:
+        own = [F.expr(e) if isinstance(e, str) else e for e in expressions]
+        _one_by_one(own, dataframe, refusal)  # what no engine computes is refused as such
+        return _one_by_one(expressions, dataframe, refusal)
+    except Exception:
+        return _one_by_one(expressions, dataframe, refusal)
+
+
+def _one_by_one(
+    expressions: Sequence[str | Column],
+    dataframe: DataFrame,
+    refusal: Callable[[int, Exception], CepError],
+) -> list[DataType]:
+    found = []
+    for number, expression in enumerate(expressions):
+        try:
+            found += _types([expression], dataframe)
+        except NotSupportedError as cause:
+            made = refusal(number, cause)
+            raise NotSupportedError(made.message, cause.hint, span=made.span) from None
+        except Exception as cause:
+            raise refusal(number, cause) from cause
+    return found
+
+
+def _types(expressions: Sequence[str | Column], dataframe: DataFrame) -> list[DataType]:
+    # Next to the events, so that none aggregates; each in a struct, so that it is one value.
+    structs = [F.struct(column) for column in sql_columns(expressions, dataframe)]
+    fields = dataframe.select("*", *structs).schema.fields[len(dataframe.columns) :]
+    return [
+        field.dataType.fields[0].dataType
+        for field in fields
+        if isinstance(field.dataType, StructType)
+    ]
+
+
+def _hint(nfa: NFA, atom: Atom, dataframe: DataFrame) -> str:
+    said = slip(repr(atom.condition))
+    if said is not None:
+        return said
+    stages = column_owners(repr(atom.condition)) & set(nfa.stages) - set(dataframe.columns)
+    if not stages:
+        return f"the columns are {dataframe.columns}"
+    stage = min(stages)
+    return (
+        f"{stage!r} is a stage: name one of its events, for example last({stage}.column) "
+        f"or avg({stage}.column)"
+    )
+
 
 Asked = Sequence[tuple[Atom, Column]]
 """The conditions of a pattern that Spark evaluates; their answers may be NULL."""
@@ -28,13 +124,8 @@ Asked = Sequence[tuple[Atom, Column]]
 
 def checked_conditions(nfa: NFA, dataframe: DataFrame) -> Asked:
     """
-    Return the conditions that Spark evaluates; refuse those that can never work on this DataFrame.
-
-    Raises
-    ------
-    InputError
-        If an expression names an unknown column or is not boolean, or a subtype is required of
-        Rows.
+    Return the conditions that Spark evaluates; refuse those that can never work on this
+    DataFrame.
     """
     for atom in nfa.atoms:
         condition = atom.condition
@@ -81,3 +172,75 @@ def conditions_of(nfa: NFA, dataframe: DataFrame) -> Asked:
     atoms = spark_atoms(nfa)
     given = [atom.condition.expression for atom in atoms]  # type: ignore[attr-defined]
     return list(zip(atoms, sql_columns(given, dataframe), strict=True))
+
+
+_CASTS = {
+    Kind.BIGINT: "bigint",
+    Kind.DOUBLE: "double",
+    Kind.BOOLEAN: "bigint",
+    Kind.DECIMAL: "double",
+    Kind.WIDE_DECIMAL: "double",
+}
+
+
+def compiled_expressions(nfa: NFA, dataframe: DataFrame) -> CompiledExpressions | None:
+    """Compile the match expressions of a pattern for the types of its events."""
+    expressions: list[tuple[Atom, MatchExpression]] = [
+        (atom, atom.condition) for atom in nfa.atoms if isinstance(atom.condition, MatchExpression)
+    ]
+    if not expressions:
+        return None
+    parts = {sql: atom for atom, expression in expressions for sql in expression.event_parts()}
+    columns = sql_columns(list(parts), dataframe)
+    asked = list(zip(parts.values(), columns, strict=True))
+    types = analysed(nfa, asked, dataframe)
+    kinds = {
+        sql: _kind(nfa, atom, sql, type_)
+        for (sql, atom), type_ in zip(parts.items(), types, strict=True)
+    }
+    named = [(where(nfa, atom), expression) for atom, expression in expressions]
+    return compiled(named, kinds, is_ansi(dataframe))
+
+
+def _kind(nfa: NFA, atom: Atom, sql: str, type_: DataType) -> Kind:
+    kind = kind_of(type_)
+    if kind is not None:
+        return kind
+    what = f"{where(nfa, atom)}: the condition {repr(atom.condition)!r}"
+    problem = f"is {type_.simpleString()}"
+    hint = "use a number, boolean, string, date, timestamp or day-time interval"
+    if isinstance(type_, StringType):
+        problem += ", and strings are compared byte by byte here"
+        hint = f"use lower({sql}), or cast({sql} as string)"
+    raise InputError(
+        f"{what}: {sql!r} {problem}",
+        hint,
+        problem=problem,
+        part=sql,
+        stage=atom.stage,
+        condition=repr(atom.condition),
+    )
+
+
+def kind_of(type_: DataType) -> Kind | None:
+    """Return the kind of a type in match expressions; None if they cannot use it."""
+    if isinstance(type_, DecimalType):
+        return Kind.WIDE_DECIMAL if is_long_decimal(type_) else Kind.DECIMAL
+    return Kind.INTERVAL if isinstance(type_, DayTimeIntervalType) else common_kind(type_)
+
+
+def field_columns(
+    expressions: CompiledExpressions | None, dataframe: DataFrame
+) -> dict[str, Column]:
+    """Return the columns of the fields, by name."""
+    fields = expressions.fields if expressions else ()
+    return {
+        name: machine_column(field.sql, field.kind, dataframe)
+        for name, field in zip(field_names(expressions), fields, strict=True)
+    }
+
+
+def machine_column(sql: str, kind: Kind, dataframe: DataFrame) -> Column:
+    """Return the column of an expression in the form that match expressions read."""
+    column, cast = sql_column(sql, dataframe), _CASTS.get(kind)
+    return column if cast is None else column.cast(cast)

@@ -3,44 +3,173 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any
 
 import attrs
-from pyspark.sql import Column, DataFrame
+import pyarrow as pa
+from pyspark import AccumulatorParam
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.errors import NotSupportedError, Place, TimeUnitWarning
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.matching.columns import POSITION
+from pyflinkcep.matching.columns import POSITION, PREFIX, quoted
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.spark.plan.arrow_map import ArrowFunction, map_in_arrow
+from pyflinkcep.spark.arrow.internals import spark_context
 from pyflinkcep.spark.plan.engine import SPARK, check_engine, engine_of
 from pyflinkcep.spark.plan.portable.sql import sql_column
-from pyflinkcep.spark.plan.progress import watched
 from pyflinkcep.spark.plan.settings import StreamSettings
-from pyflinkcep.spark.plan.shuffle import shuffled
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.worker.partitioned import KEYS, TARGET, CheckTask, SeenKeysTask
+from pyflinkcep.spark.worker.progress import CountedTask
+from pyflinkcep.spark.worker.runtime import Range, TimeRange, merged, prepare_worker
+from pyflinkcep.spark.worker.sorting import KEYS, TARGET, CheckTask, SeenKeysTask
+from pyflinkcep.time import wrong_unit
 
-__all__ = ["Job", "Prepared"]
+
+def time_range(session: SparkSession, layout: Layout) -> TimeRange | None:
+    """
+    Return what tells of the times of a job's events; None if they cannot be of a wrong unit.
+
+    Spark adds up what tasks tell in an accumulator, on the driver. Over Spark Connect there is
+    none: a worker writes the warning to its log.
+    """
+    if layout.time_column is None or layout.time_unit is not None:
+        return None
+    where = f"pattern {layout.pattern}, time column {layout.time_column!r}"
+    context = spark_context(session)
+    if context is None:
+        return TimeRange(layout.time_column, _Logged(where))
+    warned = _Warned(where, Place.here())
+    return TimeRange(layout.time_column, context.accumulator(None, warned).add)
+
+
+@attrs.frozen
+class _Logged:
+    """Warns on a worker."""
+
+    where: str
+
+    def __call__(self, times: Range) -> None:
+        text = wrong_unit(*times, self.where)
+        if text is not None:
+            warnings.warn(text, TimeUnitWarning, stacklevel=2)
+
+
+class _Merged(AccumulatorParam[Any]):
+    """Adds up ranges of times."""
+
+    def zero(self, value: Any) -> Any:
+        return None
+
+    def addInPlace(self, value1: Any, value2: Any) -> Any:
+        return merged(value1, value2)
+
+
+class _Warned(_Merged):
+    """
+    The same on the driver, where a task's range is added as soon as it has ended; warns once.
+
+    Spark adds ranges in a thread of its own, so a filter that turns warnings into errors has no
+    effect there.
+    """
+
+    def __init__(self, where: str, place: Place) -> None:
+        self._where = where
+        self._place = place
+        self._is_told = False
+
+    def addInPlace(self, value1: Any, value2: Any) -> Any:
+        times = merged(value1, value2)
+        text = None if times is None else wrong_unit(*times, self._where)
+        if text is not None and not self._is_told:
+            self._is_told = True
+            with suppress(TimeUnitWarning):
+                self._place.warn(text, TimeUnitWarning)
+        return times
+
+    def __reduce__(self) -> tuple[type[_Merged], tuple[()]]:
+        return _Merged, ()
+
+
+ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def map_in_arrow(
+    dataframe: DataFrame,
+    function: ArrowFunction,
+    schema: StructType,
+    name: str,
+    events: Layout | None = None,
+) -> DataFrame:
+    """
+    Map a DataFrame's Arrow batches.
+
+    Notes
+    -----
+    PySpark 4.3 looks each column up by name as if it were a path, so a column named ``a.b`` is not
+    found. Such columns travel under another name.
+    """
+    names = dataframe.columns
+    safe = [
+        f"{PREFIX}column{position}" if set(name) & set(".`*") else name
+        for position, name in enumerate(names)
+    ]
+    renamed = safe != names
+    times = None if events is None else time_range(dataframe.sparkSession, events)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        prepare_worker()
+        named = (batch.rename_columns(names) if renamed else batch for batch in batches)
+        return function(named if times is None else times.seen(named))
+
+    run.__name__ = run.__qualname__ = name
+    if renamed:
+        columns = zip(names, safe, strict=True)
+        dataframe = dataframe.select(*(F.col(quoted(old)).alias(new) for old, new in columns))
+    return dataframe.mapInArrow(run, schema)
+
+
+def shuffled(events: DataFrame, layout: Layout) -> DataFrame:
+    """Return prepared events with each key in one partition; all in one without a key."""
+    if not layout.key_signature:
+        return events.coalesce(1)
+    return events.repartition(F.col(quoted(layout.key_signature[0])))
+
+
+_folder: ContextVar[str | None] = ContextVar("folder", default=None)
+
+
+@contextmanager
+def told_to(folder: str) -> Iterator[None]:
+    """Let the tasks that are planned within a ``with`` tell a folder."""
+    token = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(token)
+
+
+def watched(task: ArrowFunction, signature: Sequence[str]) -> ArrowFunction:
+    """
+    Return a task that tells how far it is, if that is wanted.
+
+    The first column of the key's signature, if it has any, tells keys apart.
+    """
+    folder = _folder.get()
+    return task if folder is None else CountedTask(task, folder, next(iter(signature), None)).run
 
 
 @attrs.frozen(eq=False)
 class Prepared:
-    """
-    The events with the additional columns that matching needs.
+    """The events with the additional columns that matching needs."""
 
-    Attributes
-    ----------
-    events : DataFrame
-        The events.
-    layout : Layout
-        Their columns.
-    """
-
-    events: DataFrame
-    layout: Layout
+    events: DataFrame  # The events
+    layout: Layout  # Their columns
 
 
 @attrs.frozen(eq=False)
@@ -53,26 +182,13 @@ class Job:
     method ``run`` adds what Spark computes from each event (:meth:`prepared`), and hands the events
     of each key to a task (:meth:`run`); ``stream`` does the same for unbounded events and puts a
     :class:`~pyflinkcep.spark.plan.stream.StreamJob` together.
-
-    Attributes
-    ----------
-    source : EventSource
-        The events, without those that the settings drop.
-    settings : StreamSettings
-        The user's settings.
-    given : DataFrame
-        The events as the user gave them.
-    name : str
-        Its name in Spark's UI and progress.
-    is_stream : bool
-        Whether its events are unbounded.
     """
 
-    source: EventSource
-    settings: StreamSettings
-    given: DataFrame
-    name: str = attrs.field(init=False)
-    is_stream: bool = attrs.field(init=False)
+    source: EventSource  # The events, without those that the settings drop
+    settings: StreamSettings  # The user's settings
+    given: DataFrame  # The events as the user gave them
+    name: str = attrs.field(init=False)  # Its name in Spark's UI and progress
+    is_stream: bool = attrs.field(init=False)  # Whether its events are unbounded
 
     @name.default
     def _name(self) -> str:
@@ -84,16 +200,7 @@ class Job:
 
     @classmethod
     def of(cls, source: EventSource, settings: StreamSettings) -> Job:
-        """
-        Return the job on some events.
-
-        Raises
-        ------
-        InputError
-            If the workers cannot import this package.
-        NotSupportedError
-            If the session's engine is unfit, or the events cannot stay where they are.
-        """
+        """Return the job on some events."""
         check_engine(source.dataframe)
         if settings.partitioned:
             _check_partitioned(source)
@@ -118,28 +225,7 @@ class Job:
         positions: bool = False,
         has_order: bool = False,
     ) -> Prepared:
-        """
-        Add what Spark computes from each event.
-
-        Parameters
-        ----------
-        added : mapping of str to Column
-            The columns to add; the key's hash is added too.
-        payload : sequence of str
-            Those of them that are kept with an event.
-        bits : sequence of str
-            Those of them with the answers to conditions.
-        expressions : CompiledExpressions, optional
-            The match expressions; the columns of their fields are kept with an event.
-        always_hash : bool, optional
-            Whether the key's hash is needed even if the key is a whole number itself; by default on
-            a stream.
-        positions : bool
-            Whether to number the events, which orders those of one key and time. Where the engine
-            has no such order they are not numbered: two of them are an error there.
-        has_order : bool
-            Whether the user orders such events.
-        """
+        """Add what Spark computes from each event."""
         if always_hash is None:
             always_hash = self.is_stream or self.settings.partitioned
         layout = self.source.layout(bits, always_hash, expressions)
@@ -159,20 +245,7 @@ class Job:
         schema: StructType,
         order: Sequence[Column] = (),
     ) -> DataFrame:
-        """
-        Hand the events of each key to a task; for bounded events.
-
-        Parameters
-        ----------
-        prepared : Prepared
-            The events.
-        task : callable
-            From the Arrow batches of a partition to batches of `schema`.
-        schema : StructType
-            The schema of the result.
-        order : sequence of Column
-            The order of a partition's events; by default the task sorts them.
-        """
+        """Hand the events of each key to a task; for bounded events."""
         layout, is_partitioned = prepared.layout, self.settings.partitioned
         events = prepared.events if is_partitioned else shuffled(prepared.events, layout)
         if order:

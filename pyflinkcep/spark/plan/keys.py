@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
 
@@ -24,12 +25,11 @@ from pyspark.sql.types import (
     VariantType,
 )
 
-from pyflinkcep.errors import InputError, did_you_mean
+from pyflinkcep.errors import InputError, InvalidArgumentError, did_you_mean
 from pyflinkcep.matching.columns import PREFIX, quoted
+from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.plan.analysis import first_line
-
-__all__ = ["KeyColumn", "check_exists", "check_types", "key_number", "one_zero", "resolve_keys"]
+from pyflinkcep.spark.plan.analysis import first_line, own_name
 
 _AS_TEXT = {
     "ignoreNullFields": "false",
@@ -41,44 +41,20 @@ _AS_TEXT = {
 
 @attrs.frozen(eq=False)
 class KeyColumn:
-    """
-    One column of the key.
+    """One column of the key."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in results.
-    column : str
-        Where its value is in the prepared DataFrame.
-    signature : str
-        A column to compare keys by: `column` itself, or a text of it if Arrow cannot
-        compare its type.
-    type : DataType
-        Its type.
-    """
-
-    name: str
-    column: str
+    name: str  # Its name in results
+    column: str  # Where its value is in the prepared DataFrame
+    # A column to compare keys by: `column` itself, or a text of it if Arrow cannot compare its
+    # type.
     signature: str
-    type: DataType
+    type: DataType  # Its type
 
 
 def resolve_keys(
     dataframe: DataFrame, keys: Sequence[str | Column], pattern: str
 ) -> tuple[tuple[KeyColumn, ...], dict[str, Column]]:
-    """
-    Check the key.
-
-    Returns
-    -------
-    tuple
-        Its columns, and by name the expressions to compute for them.
-
-    Raises
-    ------
-    InputError
-        If a column is missing or of a type that keys cannot have; the message names it.
-    """
+    """Check the key."""
     columns, expressions = [], {}
     for number, key in enumerate(keys):
         if isinstance(key, str) and key in dataframe.columns:
@@ -178,19 +154,6 @@ def _signature(key: Column, type_: DataType) -> Column | None:
     """
     Return a column that is equal for equal keys, and null for a null key.
 
-    Parameters
-    ----------
-    key : Column
-        The key.
-    type_ : DataType
-        Its type.
-
-    Returns
-    -------
-    Column or None
-        A text for arrays and structs, a number for floating-point numbers; None if the key itself
-        will do.
-
     Notes
     -----
     As in Spark's ``groupBy``, 0.0 and -0.0 are one key, and so are all NaNs.
@@ -237,3 +200,26 @@ def one_zero(value: Column, type_: DataType) -> Column:
         return F.when(value.isNotNull(), F.struct(*fields))
     zero = F.lit(0).cast(type_)
     return F.when(value == zero, zero).otherwise(value)
+
+
+_COLUMN = re.compile(r"(.+?)(?:\s+(ASC|DESC))?(?:\s+NULLS\s+(FIRST|LAST))?", re.IGNORECASE)
+
+
+def order_columns(dataframe: DataFrame, columns: Sequence[str], pattern: str) -> OrderColumns:
+    """Read the columns that order events of equal time."""
+    is_list = isinstance(columns, Sequence) and not isinstance(columns, str) and len(columns) > 0
+    if not is_list or not all(isinstance(column, str) for column in columns):
+        raise InvalidArgumentError(
+            f"orderBy: expected a list of column names, got {columns!r}",
+            "write orderBy=['seq', 'price DESC']",
+        )
+    chosen = []
+    for column in columns:
+        found = _COLUMN.fullmatch(column.strip())
+        name = column if found is None else found[1].strip("`")
+        check_exists(dataframe, name, "order", pattern)
+        own = own_name(dataframe, name)
+        nulls = None if found is None or found[3] is None else found[3].upper() == "FIRST"
+        descending = found is not None and (found[2] or "").upper() == "DESC"
+        chosen.append((own, descending, nulls))
+    return OrderColumns.of(chosen)

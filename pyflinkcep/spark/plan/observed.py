@@ -3,16 +3,59 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping
+from itertools import count
+from typing import Any
+from weakref import WeakKeyDictionary
 
-from pyspark.sql import Column
+from pyspark.serializers import CloudPickleSerializer
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.matching.columns import quoted
-from pyflinkcep.spark.worker.counted import EARLIEST, LARGEST, PATTERN_SUMS, STAGES, SUMS
+from pyflinkcep.spark.arrow.internals import analysed_plan
+from pyflinkcep.spark.plan.watermark import streaming_nodes
+from pyflinkcep.spark.worker.progress import EARLIEST, LARGEST, PATTERN_SUMS, STAGES, SUMS
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE
 
-__all__ = ["observed_columns"]
+_pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
+
+_named: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
+"""The owner of each name in a session. On the driver only: it is unknown beforehand whether two
+results will meet in one query, and Spark refuses a query with two counters of one name."""
+
+
+def counters_name(name: str, events: DataFrame, *settings: object) -> str:
+    """Return a name for a job's counters that is unique in the session."""
+    taken = _taken(events)
+    named = _named.setdefault(events.sparkSession, {})
+    digest = hashlib.sha256(_pickler.dumps(settings))
+    digest.update(str(events.semanticHash()).encode())
+    job = digest.hexdigest()
+    names = (f"{name} ({number})" if number > 1 else name for number in count(1))
+    found = next(free for free in names if free not in taken and named.get(free, job) == job)
+    named[found] = job
+    return found
+
+
+def check_counters_name(name: str, events: DataFrame) -> str:
+    """Return the name that a user chose for a job's counters."""
+    if name in _taken(events):
+        raise InvalidArgumentError(
+            f"two patterns of a query are named {name!r}",
+            "give each a name of its own: Spark finds counters by name",
+        )
+    return name
+
+
+def _taken(events: DataFrame) -> set[str]:
+    """Return the names of the counters of jobs below."""
+    below = analysed_plan(events)
+    nodes = () if below is None else streaming_nodes(below)
+    return {node.name() for node in nodes if node.nodeName() == "CollectMetrics"}
+
 
 _NAMES = (*SUMS, *PATTERN_SUMS, LARGEST, *EARLIEST)
 
@@ -20,19 +63,7 @@ _NAMES = (*SUMS, *PATTERN_SUMS, LARGEST, *EARLIEST)
 def observed_columns(
     sides: Collection[str], stages: Mapping[str, int], is_guarded: bool
 ) -> list[Column]:
-    """
-    Return the observed metrics of a stream.
-
-    Parameters
-    ----------
-    sides : collection of str
-        The events left out that are returned, by their columns, and therefore not counted.
-    stages : mapping of str to int
-        The stages of a pattern that take events, and their numbers; empty if what is matched has no
-        partial matches.
-    is_guarded : bool
-        Whether events may be too far ahead.
-    """
+    """Return the observed metrics of a stream."""
     left_out = {LATE: ("lateRecords", "numLateRecordsDropped")}
     if is_guarded:
         left_out[AHEAD] = ("aheadRecords", "numAheadRecordsDropped")

@@ -22,24 +22,10 @@ from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.matching.held_back import may_wait
-from pyflinkcep.matching.output import MATCH_TIME
+from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import MAIN, TAG, ColumnConsumer, MatchTimes
-
-__all__ = [
-    "MATCH_TIME",
-    "STAGE_TIME",
-    "add_output",
-    "check_distinct",
-    "check_tag",
-    "match_rows",
-    "match_schema",
-    "match_times",
-    "output_schemas",
-    "parsed_schema",
-    "tagged_events",
-]
 
 STAGE_TIME = "stageTimestamp"
 """The column of ``reached()`` with the time of the event with which a stage was reached."""
@@ -155,14 +141,7 @@ def match_schema(source: EventSource, stages: Sequence[str], time_name: str) -> 
 
 
 def check_distinct(fields: Iterable[StructField], what: str, or_else: str = "") -> None:
-    """
-    Refuse a result with columns of one name, which ignores case, as Spark's names do.
-
-    Raises
-    ------
-    InputError
-        If there are such columns.
-    """
+    """Refuse a result with columns of one name, which ignores case, as Spark's names do."""
     names = [field.name.lower() for field in fields]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:

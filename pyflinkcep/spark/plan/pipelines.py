@@ -9,26 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.spark.plan.analysis import is_about
 
-__all__ = ["check_analysable", "check_not_in_query_function", "is_mutation", "set_or_refuse"]
-
 _NO_ANALYSIS = "ATTEMPT_ANALYSIS_IN_PIPELINE_QUERY_FUNCTION"
 _NO_MUTATION = "SESSION_MUTATION_IN_DECLARATIVE_PIPELINE"
 
 
 def check_not_in_query_function(cause: Exception) -> None:
-    """
-    Refuse work inside a pipeline's query function, where no plan can be analysed.
-
-    Parameters
-    ----------
-    cause : Exception
-        The error of Spark, which has another reason if nothing is raised.
-
-    Raises
-    ------
-    NotSupportedError
-        With the place to write it instead.
-    """
+    """Refuse work inside a pipeline's query function, where no plan can be analysed."""
     if not is_about(cause, _NO_ANALYSIS):
         return
     raise NotSupportedError(
@@ -57,14 +43,7 @@ def check_analysable(dataframe: DataFrame) -> None:
 
 
 def set_or_refuse(spark: SparkSession, name: str, value: str) -> None:
-    """
-    Set a setting of the session.
-
-    Raises
-    ------
-    InputError
-        In a pipeline's file, whose settings stand in its specification.
-    """
+    """Set a setting of the session."""
     try:
         spark.conf.set(name, value)
     except PySparkException as cause:

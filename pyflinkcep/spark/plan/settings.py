@@ -12,50 +12,27 @@ from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.time import duration_ms
 
-__all__ = ["StreamSettings"]
-
 
 @attrs.frozen
 class StreamSettings:
-    """
-    The user's settings for a stream; see :meth:`pyflinkcep.CEP.pattern`.
+    """The user's settings for a stream; see :meth:`pyflinkcep.CEP.pattern`."""
 
-    Attributes
-    ----------
-    key_groups : int
-        The number of key groups.
-    on_pattern_change : {"fail", "restart"}
-        The policy for a checkpoint of another pattern.
-    allows_null_keys : bool
-        Whether a key may be null, as that of a query may, where null equals nothing.
-    max_ahead : timedelta, str or None
-        How far an event may be ahead of the others; None for any distance.
-    name : str or None
-        The name of the job in Spark's UI and progress; None for that of the pattern.
-    on_null_key : {"fail", "drop"}
-        What becomes of events without key or time.
-    parallel_tasks : int or None
-        The most tasks that can work at one time; None for an eighth of the key groups.
-    partitioned : bool
-        Whether bounded events are already in one partition for each key.
-    groups : KeyGroups
-        The partition of the keys.
-    max_ahead_ms : int or None
-        How far an event may be ahead of the others, in milliseconds.
-    drops_nulls : bool
-        Whether events without key or time are dropped.
-    """
-
-    key_groups: int = 128
-    on_pattern_change: str = "fail"
+    key_groups: int = 128  # The number of key groups
+    on_pattern_change: str = "fail"  # The policy for a checkpoint of another pattern
+    # Whether a key may be null, as that of a query may, where null equals nothing.
     allows_null_keys: bool = False
+    # How far an event may be ahead of the others; None for any distance.
     max_ahead: timedelta | str | None = None
+    # The name of the job in Spark's UI and progress; None for that of the pattern.
     name: str | None = None
-    on_null_key: str = "fail"
+    on_null_key: str = "fail"  # What becomes of events without key or time
+    # The most tasks that can work at one time; None for an eighth of the key groups.
     parallel_tasks: int | None = None
-    partitioned: bool = False
-    groups: KeyGroups = attrs.field(init=False, repr=False)
+    partitioned: bool = False  # Whether bounded events are already in one partition for each key
+    groups: KeyGroups = attrs.field(init=False, repr=False)  # The partition of the keys
+    # How far an event may be ahead of the others, in milliseconds.
     max_ahead_ms: int | None = attrs.field(init=False, repr=False)
+    # Whether events without key or time are dropped.
     drops_nulls: bool = attrs.field(init=False, repr=False)
 
     @groups.default

@@ -8,12 +8,11 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampNTZType
 
-from pyflinkcep.matching.columns import OWN, SLICE, quoted
+from pyflinkcep.engines.compressed.matches import WINDOW_START, TimeWindows
+from pyflinkcep.matching.columns import HASH, OWN, SLICE, WINDOW, quoted
 from pyflinkcep.spark.plan.job import Prepared
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
-
-__all__ = ["milliseconds_of", "slice_length", "sliced"]
 
 _SLICE_WINDOWS = 8
 """The length of a slice in windows; long, since events in two slices are shuffled twice."""
@@ -27,25 +26,7 @@ def slice_length(window: int) -> int:
 def sliced(
     prepared: Prepared, source: EventSource, length: int, before: int, after: int
 ) -> Prepared:
-    """
-    Assign each event to the slices in which a match may use it.
-
-    Parameters
-    ----------
-    prepared : Prepared
-        The events.
-    source : EventSource
-        Where their time is.
-    length : int, milliseconds
-        The length of a slice.
-    before, after : int, milliseconds
-        How far before and after a slice its matches need events.
-
-    Returns
-    -------
-    Prepared
-        The events with :data:`SLICE`, which is their key, and :data:`OWN`.
-    """
+    """Assign each event to the slices in which a match may use it."""
     events = prepared.events
     time = milliseconds_of(source)
     first = F.when(time >= F.lit(MIN_WATERMARK + after), time - after).otherwise(time)
@@ -75,3 +56,30 @@ def milliseconds_of(source: EventSource) -> Column:
         return minutes * 60_000 + F.floor(seconds * 1000).cast("bigint")
     micros = f"unix_micros({quoted(source.time_column)})"
     return F.expr(f"({micros} - pmod({micros}, 1000L)) div 1000L")  # no double holds them all
+
+
+def copied(windows: TimeWindows, prepared: Prepared, source: EventSource) -> Prepared:
+    """
+    Return each event once for every window that it is in.
+
+    The start of the window, :data:`WINDOW`, is a part of the key.
+    """
+    events, layout = prepared.events, prepared.layout
+    time, slide = milliseconds_of(source), F.lit(windows.slide)
+    since = F.pmod(time, slide)  # the start of the last window
+    reach = F.lit(windows.length - 1) - since
+    earlier = reach - F.pmod(reach, slide)
+    starts = F.sequence(time - since - earlier, time - since, slide)
+    own = [F.col(quoted(name)) for name in events.columns]
+    copies = events.select(*own, F.explode_outer(starts.cast("array<bigint>")).alias(WINDOW))
+    signature = [name for name in layout.key_signature if name != HASH]
+    hashed = [name for name in layout.key_signature if name == HASH] or signature
+    number = F.xxhash64(*(F.col(quoted(name)) for name in (*hashed, WINDOW)))
+    keyed = attrs.evolve(
+        layout,
+        payload=(*layout.payload, WINDOW),
+        key_names=(*layout.key_names, WINDOW_START),
+        key_columns=(*layout.key_columns, WINDOW),
+        key_signature=(HASH, *signature, WINDOW),
+    )
+    return Prepared(copies.withColumn(HASH, number), keyed)

@@ -4,25 +4,20 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Sequence
 from functools import reduce
 
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    IntegralType,
-    LongType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
+from pyspark.sql.types import IntegralType, LongType, StructType, TimestampNTZType, TimestampType
 
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import InputError, MicroBatchWarning, Place
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.columns import HASH, field_names, quoted, refuse_reserved
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
+from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan, spark_context
 from pyflinkcep.spark.plan.analysis import is_case_sensitive
 from pyflinkcep.spark.plan.engine import has_source_order
 from pyflinkcep.spark.plan.keys import (
@@ -32,10 +27,47 @@ from pyflinkcep.spark.plan.keys import (
     key_number,
     resolve_keys,
 )
-from pyflinkcep.spark.plan.micro_batch import check_micro_batch
 from pyflinkcep.spark.worker.runtime import job_name
 
-__all__ = ["EventSource", "KeyedDataFrame", "time_name"]
+_QUERY = "sql.streaming.queryId"
+"""The local property that Spark sets in the thread of a streaming query."""
+
+
+def check_micro_batch(dataframe: DataFrame, pattern: str) -> None:
+    """
+    Warn if a bounded DataFrame is a micro-batch, inside a function for ``foreachBatch``.
+
+    Warns
+    -----
+    MicroBatchWarning
+        If so; tables that are read there, whole, are none.
+    """
+    if dataframe.isStreaming or not _is_in_query(dataframe) or not _is_in_memory(dataframe):
+        return
+    Place.here().warn(
+        f"pattern {pattern} inside foreachBatch finds no match that spans two micro-batches. "
+        "Apply it to the stream, CEP.pattern(keyBy(stream, ...), pattern), and use foreachBatch on "
+        "its result.",
+        MicroBatchWarning,
+    )
+
+
+def _is_in_query(dataframe: DataFrame) -> bool:
+    context = spark_context(dataframe.sparkSession)
+    if context is not None:
+        return context.getLocalProperty(_QUERY) is not None
+    # over Spark Connect the function runs in a worker of its own
+    main = getattr(sys.modules["__main__"], "__spec__", None)
+    return getattr(main, "name", "").endswith("foreach_batch_worker")
+
+
+def _is_in_memory(dataframe: DataFrame) -> bool:
+    """Whether some rows come from memory, as those of a micro-batch do."""
+    plan = analysed_plan(dataframe)
+    if plan is None:
+        return True
+    leaves = plan.collectLeaves()
+    return any(leaves.apply(n).nodeName() == "LogicalRDD" for n in range(leaves.size()))
 
 
 def time_name(column: object, pattern: str) -> str | None:

@@ -3,70 +3,309 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+import atexit
+import json
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
 
 import attrs
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark import cloudpickle
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.matching.columns import BITS, HASH, quoted
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.arrow.marks import without_marks
-from pyflinkcep.spark.plan.arrow_map import map_in_arrow
-from pyflinkcep.spark.plan.counters import check_counters_name, counters_name
-from pyflinkcep.spark.plan.flush import by_bucket, stored_state
-from pyflinkcep.spark.plan.job import Job, Prepared
-from pyflinkcep.spark.plan.observed import observed_columns
-from pyflinkcep.spark.plan.partitions import hint_at_partitions
-from pyflinkcep.spark.plan.rest import remember, rest_of_events
+from pyflinkcep.spark.arrow.internals import (
+    analysed_plan,
+    arrow_schema,
+    hadoop_path,
+    is_local,
+    spark_context,
+)
+from pyflinkcep.spark.arrow.marks import is_of_matches, without_marks
+from pyflinkcep.spark.plan.job import Job, Prepared, map_in_arrow
+from pyflinkcep.spark.plan.observed import check_counters_name, counters_name, observed_columns
+from pyflinkcep.spark.plan.pipelines import set_or_refuse
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.plan.state_store import choose_state_store
 from pyflinkcep.spark.plan.watermark import (
     GUARDED,
     StreamWatermark,
+    attach,
+    attached,
     delayed,
+    is_emitting,
+    output_id,
+    renumbered,
+    replaced,
 )
+from pyflinkcep.spark.state.storage import INDEX, KINDS, PAGES, SEGMENTS
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, Matching
-from pyflinkcep.spark.worker.bucket_worker import RESULTS
+from pyflinkcep.spark.worker.bucket_worker import ARRIVED, RESULTS, FlushTask
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
-from pyflinkcep.spark.worker.flush import FlushTask
 from pyflinkcep.spark.worker.pack import BUCKET, PACKED, PackTask
 from pyflinkcep.spark.worker.processor import CepProcessor
 from pyflinkcep.spark.worker.unpack import NULLS, RowsTask, UnpackTask
 
-__all__ = ["StreamJob", "StreamOutput", "watermark_of"]
+Rest = Callable[[DataFrame, str, int], DataFrame]
+"""
+Returns the output of a final watermark, given the events, the checkpoint and the number of the
+operator. It can be pickled.
+"""
+
+_RESULT = "MapInArrow"
+_PASSING = ("Deduplicate", "GlobalLimit")
+"""Operators with state that emit their rows at once, and hold none."""
+
+
+def remember(result: DataFrame, events: DataFrame, rest: Rest) -> None:
+    """
+    Remember what returns the rest of a result of events, for patterns whose events it will be.
+
+    A DataFrame derived from the result knows nothing of it but its plan, which therefore has it.
+    """
+    attach(result, events, cloudpickle.dumps(rest))  # type: ignore[no-untyped-call]
+
+
+def rest_of_events(
+    events: DataFrame, pattern: str, checkpoint: str, operator_id: int
+) -> DataFrame | None:
+    """
+    Return the events that come when the patterns before a pattern end; None if there
+    are none.
+    """
+    plan = analysed_plan(events)
+    if plan is None:
+        if any(map(is_of_matches, events.schema.fields)):
+            raise _refused(pattern, "a pattern over Spark Connect")
+        return None
+    before = _Before(pattern, events.sparkSession, operator_id)
+    before.visit(plan)
+    if not before.found:
+        return None
+    ends = {place: rest(checkpoint, number) for place, (rest, number) in before.found.items()}
+
+    def ended(node: Any) -> Any:
+        place = output_id(node)
+        if place in ends and node.nodeName() == _RESULT:
+            return renumbered(ends[place], node)
+        if node.children().size() or place is None:
+            return None
+        schema = StructType.fromJson(json.loads(node.schema().json()))
+        return renumbered(events.sparkSession.createDataFrame([], schema), node)
+
+    return replaced(events, ended)
+
+
+@attrs.define(eq=False)
+class _Before:
+    """Finds the results among the events of a pattern."""
+
+    pattern: str  # The pattern
+    session: Any  # The session
+    number: int  # That of the last stateful operator seen; Spark counts from the sink
+    # What returns the rest of each, by its place in the plan, and the number of its operator.
+    found: dict[str, tuple[Callable[[str, int], DataFrame], int]] = attrs.field(factory=dict)
+
+    def visit(self, node: Any, is_inside: bool = False, above: str = "") -> None:
+        """Visit the operators from the sink on; those inside a result are only counted."""
+        if not node.isStreaming():
+            return
+        name = node.nodeName()
+        rest = self._rest(node) if name == _RESULT and not is_inside else None
+        if rest is not None:
+            if above:
+                raise _refused(self.pattern, above)
+            self.found[str(output_id(node))] = (rest, self.number + 1)
+            is_inside = True
+        elif is_emitting(node) or name.startswith(_PASSING):
+            self.number += 1
+            if not is_inside and not _passes(node):
+                raise _refused(self.pattern, _article(name))
+            above = _article(name)
+        children = node.children()
+        for at in range(children.size()):
+            self.visit(children.apply(at), is_inside, above)
+
+    def _rest(self, node: Any) -> Callable[[str, int], DataFrame] | None:
+        """Return what :func:`remember` has left at an operator."""
+        found = attached(node, self.session)
+        return None if found is None else partial(cloudpickle.loads(found[1]), found[0])
+
+
+def _passes(node: Any) -> bool:
+    """Whether an operator with state holds no row that would come at the end."""
+    if node.nodeName() == "Join":
+        return str(node.joinType().sql()) in ("INNER", "LEFT SEMI")
+    return bool(node.nodeName().startswith(_PASSING))
+
+
+def _article(name: str) -> str:
+    return f"the operator {name} of Spark"
+
+
+def _refused(pattern: str, what: str) -> CepError:
+    return NotSupportedError(
+        f"pattern {pattern}: flush cannot return the rows that {what} before it may still hold",
+        "write its rows to a table, and run the pattern on that as a query of its own",
+    )
+
+
+_PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def choose_state_store(spark: SparkSession) -> None:
+    """Ensure that the session keeps state in RocksDB, which this operator needs."""
+    chosen = spark.conf.get(_PROVIDER)
+    if chosen == _ROCKSDB:
+        return
+    if _PROVIDER in dict(spark.conf.getAll):
+        raise InputError(
+            f"expected the state store RocksDB for patterns on streams, got {chosen}",
+            f"set {_PROVIDER} to {_ROCKSDB}, or leave it unset",
+        )
+    set_or_refuse(spark, _PROVIDER, _ROCKSDB)
+
+
+_LOGGER = logging.getLogger("pyflinkcep")
+_SETTING = "spark.sql.shuffle.partitions"
+_FEW = 4
+"""How many tasks for each core are few."""
+
+_hinted: set[str] = set()
+"""The applications that were told: once is enough."""
+
+
+def hint_at_partitions(session: SparkSession) -> None:
+    """Log a warning, once, if a stream on a local master has many tasks for each core."""
+    context = spark_context(session)
+    if not is_local(context):
+        return
+    partitions, cores = int(str(session.conf.get(_SETTING))), context.defaultParallelism
+    if partitions <= _FEW * cores or context.applicationId in _hinted:
+        return
+    _hinted.add(context.applicationId)
+    _LOGGER.warning(
+        "each micro-batch of the stream takes %d tasks with state on %d cores: on one machine, set "
+        "%s to %d before the first start. A checkpoint keeps the number that it began with.",
+        partitions, cores, _SETTING, cores,
+    )  # fmt: skip
+
+
+def stored_state(
+    spark: SparkSession, plan: BucketPlan, checkpoint: str, operator_id: int
+) -> DataFrame:
+    """Read the state of a stream that has stopped."""
+    if not isinstance(checkpoint, str) or not isinstance(operator_id, int):
+        raise InvalidArgumentError(
+            f"expected the path of a checkpoint, and a number, got {checkpoint!r} and "
+            f"{operator_id!r}",
+            "pass '/path/of/checkpointLocation'",
+        )
+    group, page = F.col("user_map_key.group"), F.col("user_map_key.page")
+    number, none = F.col("user_map_key.number"), F.lit(0)
+    rows = partial(_rows, spark, _readable(spark, checkpoint), operator_id)
+    try:
+        state = (
+            rows(INDEX, none, none, "value")
+            .unionAll(rows(PAGES, group, page, "user_map_value"))
+            .unionAll(rows(SEGMENTS, number, none, "user_map_value"))
+        )
+    except Exception as cause:
+        raise InputError(
+            f"pattern {plan.layout.pattern}: no state of it in the checkpoint {checkpoint!r}: "
+            f"{str(cause).splitlines()[0]}",
+            "pass the checkpointLocation of a stopped query with this pattern; "
+            "operatorId says which of several stateful operators the pattern is, counted from the "
+            "sink",
+        ) from cause
+    return state
+
+
+def by_bucket(state: DataFrame, packed: DataFrame | None) -> DataFrame:
+    """Return rows of state and any packed events, grouped by bucket."""
+    if packed is not None:
+        events = packed.where("data IS NOT NULL").select(
+            F.col(BUCKET),
+            F.lit(ARRIVED).alias("kind"),
+            F.col("partition").cast("bigint").alias("first"),
+            F.col("position").cast("bigint").alias("second"),
+            F.col("data"),
+        )
+        state = state.unionAll(events)
+    return state.repartition(BUCKET).sortWithinPartitions(BUCKET, "kind", "first", "second")
+
+
+def _readable(spark: SparkSession, checkpoint: str) -> str:
+    """
+    Return a path at which Spark finds the state of a checkpoint.
+
+    Spark's reader of state looks for ``a%20b`` where the folder is ``a b``; it is shown a link.
+    """
+    path = hadoop_path(spark, checkpoint)
+    if path.getRawPath() == path.getPath():
+        return checkpoint
+    if path.getScheme() == "file" and is_local(spark_context(spark)):
+        return _link(path.getPath())
+    raise NotSupportedError(
+        f"flush() cannot read the checkpoint {checkpoint!r}: Spark's reader of state looks for "
+        f"{path.getRawPath()!r}",
+        "pass a symbolic link to it that all workers can see, at a path without spaces, '%' and "
+        "such characters",
+    )
+
+
+@cache
+def _link(folder: str) -> str:
+    """Return a link to a folder, at a path of letters and digits; it goes when Python ends."""
+    parent = tempfile.mkdtemp(prefix="pyflinkcep-")
+    atexit.register(shutil.rmtree, parent, ignore_errors=True)
+    link = os.path.join(parent, "checkpoint")
+    os.symlink(folder, link)
+    return link
+
+
+def _rows(
+    spark: SparkSession,
+    checkpoint: str,
+    operator_id: int,
+    variable: str,
+    first: Column,
+    second: Column,
+    value: str,
+) -> DataFrame:
+    """Read a state variable as rows of (bucket, kind, first, second, data)."""
+    reader = spark.read.format("statestore").option("path", checkpoint)
+    state = reader.option("operatorId", operator_id).option("stateVarName", variable).load()
+    return state.select(
+        F.col(f"key.{BUCKET}").alias(BUCKET),
+        F.lit(KINDS[variable]).alias("kind"),
+        first.cast("bigint").alias("first"),
+        second.cast("bigint").alias("second"),
+        F.col(f"{value}.data").alias("data"),
+    )
 
 
 @attrs.frozen(eq=False)
 class StreamOutput:
-    """
-    The output of a job on an unbounded DataFrame.
+    """The output of a job on an unbounded DataFrame."""
 
-    Attributes
-    ----------
-    unpack : UnpackTask or RowsTask
-        Makes it from the operator's results.
-    schema : StructType
-        Its columns.
-    held_back : HeldBack
-        How far behind the watermark the times in it can be.
-    sides : mapping of str to str
-        The outputs for events left out, by their columns in the operator's output; without an
-        output they are dropped and counted.
-    what : str
-        What its rows are, in the name of the job; empty for matches.
-    """
-
-    unpack: UnpackTask | RowsTask
-    schema: StructType
-    held_back: HeldBack
+    unpack: UnpackTask | RowsTask  # Makes it from the operator's results
+    schema: StructType  # Its columns
+    held_back: HeldBack  # How far behind the watermark the times in it can be
+    # The outputs for events left out, by their columns in the operator's output; without an output
+    # they are dropped and counted.
     sides: Mapping[str, str] = attrs.field(factory=dict)
-    what: str = ""
+    what: str = ""  # What its rows are, in the name of the job; empty for matches
 
     @classmethod
     def of_matches(
@@ -89,34 +328,15 @@ class StreamOutput:
 
 @attrs.frozen(eq=False)
 class StreamJob:
-    """
-    A job on an unbounded DataFrame.
+    """A job on an unbounded DataFrame."""
 
-    Attributes
-    ----------
-    name : str
-        Its name in Spark's UI and progress.
-    output : StreamOutput
-        Its output.
-    events : DataFrame
-        The events, prepared.
-    plan : BucketPlan
-        The settings of the operator.
-    delay_ms : int, milliseconds
-        The delay of the watermark that is handed on.
-    is_named : bool
-        Whether the user chose its name, which its counters then have.
-    counters : str
-        The name of its counters, if that of another job.
-    """
-
-    name: str
-    output: StreamOutput
-    events: DataFrame
-    plan: BucketPlan
-    delay_ms: int
-    is_named: bool
-    counters: str = ""
+    name: str  # Its name in Spark's UI and progress
+    output: StreamOutput  # Its output
+    events: DataFrame  # The events, prepared
+    plan: BucketPlan  # The settings of the operator
+    delay_ms: int  # The delay of the watermark that is handed on
+    is_named: bool  # Whether the user chose its name, which its counters then have
+    counters: str = ""  # The name of its counters, if that of another job
 
     @classmethod
     def of(
@@ -128,29 +348,7 @@ class StreamJob:
         output: StreamOutput,
         unneeded: frozenset[int] = frozenset(),
     ) -> StreamJob:
-        """
-        Put together the job of a pattern, a query or a clause.
-
-        Parameters
-        ----------
-        job : Job
-            The events and the user's settings.
-        prepared : Prepared
-            The events with what the operator needs.
-        matching : Matching
-            What is matched.
-        fingerprint : dict of str to str
-            What must stay the same for stored state to be reused.
-        output : StreamOutput
-            What becomes of matches.
-        unneeded : frozenset of int
-            Events that no match needs, as bits of the conditions that Spark evaluated.
-
-        Raises
-        ------
-        CepError
-            If the stream has no watermark that the job could follow.
-        """
+        """Put together the job of a pattern, a query or a clause."""
         source, settings = job.source, job.settings
         watermark = watermark_of(source)
         plan = BucketPlan(
@@ -178,11 +376,6 @@ class StreamJob:
         Return the job with Spark's watermark further behind, for the operators that follow.
 
         The pattern itself goes on as before.
-
-        Raises
-        ------
-        NotSupportedError
-            If it has to follow Spark's watermark as it is.
         """
         if not milliseconds or self.plan.processing_time:
             return self
@@ -205,16 +398,7 @@ class StreamJob:
         )
 
     def run(self) -> DataFrame:
-        """
-        Run the job.
-
-        Returns
-        -------
-        DataFrame
-            The main output alone, or all outputs tagged. Its progress has the observed metrics of
-            ``observed_columns`` under the name ``CEP: <pattern>``, with a number if another job of
-            the session has that name.
-        """
+        """Run the job."""
         choose_state_store(self.events.sparkSession)
         hint_at_partitions(self.events.sparkSession)
         plan, name, sides = self.plan, self.name, self.output.sides
@@ -251,25 +435,6 @@ class StreamJob:
         Run the job that returns the results of a final watermark.
 
         What patterns before this one still hold passes through it.
-
-        Parameters
-        ----------
-        checkpoint : str
-            The stream's checkpoint; it is read, not changed.
-        operator_id : int
-            Which of the query's stateful operators the pattern is, counted from the sink.
-
-        Returns
-        -------
-        DataFrame
-            The outputs, as in :meth:`run`.
-
-        Raises
-        ------
-        InputError
-            If the checkpoint has no state of the pattern.
-        NotSupportedError
-            If another operator before the pattern may still hold rows.
         """
         plan, name, packed = self.plan, f"{self.name} (flush)", None
         arriving = rest_of_events(self.events, plan.layout.pattern, checkpoint, operator_id)
@@ -327,16 +492,7 @@ def _packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:
 
 
 def watermark_of(source: EventSource) -> StreamWatermark:
-    """
-    Return the watermark that a job follows; there is none in processing time.
-
-    Raises
-    ------
-    InputError
-        If the events are matches that may be behind it.
-    NotSupportedError
-        If events that are too far ahead are to move no watermark, but it is not the pattern's own.
-    """
+    """Return the watermark that a job follows; there is none in processing time."""
     if source.time_column is None:
         if source.is_guarded:
             raise NotSupportedError(

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
 import attrs
 from pyspark.sql import DataFrame
@@ -13,18 +13,114 @@ from pyspark.sql.types import TimestampNTZType
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
 from pyflinkcep.spark.arrow.marks import is_event_time
-from pyflinkcep.spark.plan.replanned import WATERMARK_NODE, later_watermark, replaced
-from pyflinkcep.spark.worker.wall_clock import WallClock
+from pyflinkcep.spark.worker.bucket_task import WallClock
 
-__all__ = [
-    "GUARDED",
-    "StreamWatermark",
-    "delayed",
-    "is_emitting",
-    "source_count",
-    "stateful_count",
-    "streaming_nodes",
-]
+WATERMARK_NODE = "EventTimeWatermark"
+"""The name of the operator that ``withWatermark`` adds."""
+
+_TAG = "pyflinkcep.attached"
+
+
+def replaced(dataframe: DataFrame, replacement: Callable[[Any], Any]) -> DataFrame:
+    """Return a DataFrame with other operators in its plan."""
+    plan = analysed_plan(dataframe)
+    if plan is None:
+        raise NotSupportedError(
+            "Spark Connect does not show the plan of a stream", "use a classic Spark session"
+        )
+    session: Any = dataframe.sparkSession
+    jvm, classic = session._jvm, session._jvm.org.apache.spark.sql.classic
+    changed = _replaced(plan, replacement, jvm)
+    owner: Any = dataframe
+    return DataFrame(classic.Dataset.ofRows(owner._jdf.sparkSession(), changed), session)
+
+
+def later_watermark(node: Any, session: Any, milliseconds: int, ids: dict[str, Any]) -> Any:
+    """
+    Return an operator of ``withWatermark`` with a longer delay.
+
+    `ids` has the new identity of each operator: Spark takes two of one identity for the same.
+    """
+    from py4j.java_gateway import get_field  # type: ignore[import-untyped]
+
+    jvm, delay = session._jvm, node.delay()
+    parts = [get_field(delay, name) for name in ("months", "days", "microseconds")]
+    longer = jvm.org.apache.spark.unsafe.types.CalendarInterval(
+        parts[0], parts[1], parts[2] + milliseconds * 1000
+    )
+    identity = ids.setdefault(str(node.nodeId()), jvm.java.util.UUID.randomUUID())
+    return node.copy(identity, node.eventTime(), longer, node.child())
+
+
+def attach(dataframe: DataFrame, other: DataFrame, data: bytes) -> None:
+    """
+    Attach another DataFrame and bytes to the last operator of a DataFrame, while its plan lives.
+
+    The plans of all DataFrames derived from it have them too. Over Spark Connect this does nothing.
+    """
+    plan, session = analysed_plan(dataframe), cast(Any, dataframe.sparkSession)
+    if plan is not None:
+        both = session._jvm.java.util.HashMap()
+        both.put("dataframe", cast(Any, other)._jdf)
+        both.put("data", data)
+        plan.setTagValue(_tag(session), both)
+
+
+def attached(node: Any, session: Any) -> tuple[DataFrame, bytes] | None:
+    """Return what is attached to an operator; None for nothing."""
+    both = node.getTagValue(_tag(session))
+    if not both.isDefined():
+        return None
+    return DataFrame(both.get().get("dataframe"), session), both.get().get("data")
+
+
+def output_id(plan: Any) -> str | None:
+    """Return what identifies the output of an operator within the driver; None if it has none."""
+    output = plan.output()
+    if not output.size():
+        return None
+    number = output.apply(0).exprId()
+    return f"{number.id()} {number.jvmId()}"
+
+
+def renumbered(dataframe: DataFrame, like: Any) -> Any:
+    """Return the plan of a DataFrame, its output identified as that of an operator."""
+    plan, session = analysed_plan(dataframe), dataframe.sparkSession
+    jvm: Any = session._jvm
+    expressions = jvm.org.apache.spark.sql.catalyst.expressions
+    none, empty = jvm.scala.Option.empty(), _sequence(jvm, [])
+    own, wanted = plan.output(), like.output()
+    columns = [
+        expressions.Alias(
+            own.apply(at), wanted.apply(at).name(), wanted.apply(at).exprId(), empty, none, empty
+        )
+        for at in range(wanted.size())
+    ]
+    return jvm.org.apache.spark.sql.catalyst.plans.logical.Project(_sequence(jvm, columns), plan)
+
+
+def _replaced(plan: Any, replacement: Callable[[Any], Any], jvm: Any) -> Any:
+    if not plan.isStreaming():
+        return plan
+    other = replacement(plan)
+    if other is not None:
+        return other
+    children = plan.children()
+    below = [_replaced(children.apply(at), replacement, jvm) for at in range(children.size())]
+    return plan.withNewChildren(_sequence(jvm, below)) if below else plan
+
+
+def _tag(session: Any) -> Any:
+    return session._jvm.org.apache.spark.sql.catalyst.trees.TreeNodeTag(_TAG)
+
+
+def _sequence(jvm: Any, items: list[Any]) -> Any:
+    """Return a sequence of Scala."""
+    listed = jvm.java.util.ArrayList()
+    for item in items:
+        listed.add(item)
+    return jvm.scala.jdk.javaapi.CollectionConverters.asScala(listed).toIndexedSeq()
+
 
 GUARDED = "pack, maxAhead"
 """In the names of jobs that leave out events too far ahead, which yet move Spark's watermark."""
@@ -35,50 +131,21 @@ _PATTERN = "TransformWithState"
 
 @attrs.frozen
 class StreamWatermark:
-    """
-    How a stream's watermark moves.
+    """How a stream's watermark moves."""
 
-    Attributes
-    ----------
-    delay_ms : int or None, milliseconds
-        How far it is behind the latest event of a micro-batch, within that micro-batch; None if it
-        is Spark's, which follows the latest event of earlier micro-batches.
-    is_downstream : bool
-        Whether another stateful operator makes the events: their times are after the watermark of
-        the previous micro-batch, not that of their own.
-    reason : str
-        Why it is Spark's; empty if it is not.
-    clock : WallClock or None
-        The session's clock, if the events' time is what a clock shows (``timestamp_ntz``).
-    """
-
+    # How far it is behind the latest event of a micro-batch, within that micro-batch; None if it is
+    # Spark's, which follows the latest event of earlier micro-batches.
     delay_ms: int | None
+    # Whether another stateful operator makes the events: their times are after the watermark of the
+    # previous micro-batch, not that of their own.
     is_downstream: bool = False
-    reason: str = ""
+    reason: str = ""  # Why it is Spark's; empty if it is not
+    # The session's clock, if the events' time is what a clock shows (``timestamp_ntz``).
     clock: WallClock | None = None
 
     @classmethod
     def of(cls, dataframe: DataFrame, time_column: str, pattern: str = "") -> StreamWatermark:
-        """
-        Decide for the events of a stream and their time.
-
-        Parameters
-        ----------
-        dataframe : DataFrame
-            The events.
-        time_column : str
-            Their time.
-        pattern : str
-            The pattern that is to run on them, which some events are refused for; empty for none.
-
-        Raises
-        ------
-        InputError
-            If the time is a ``timestamp_ntz`` and Python does not know the session's time zone, or
-            a pattern makes the events, and their time column is not marked.
-        NotSupportedError
-            If the events come from a pattern with ``maxAhead``.
-        """
+        """Decide for the events of a stream and their time."""
         plan = analysed_plan(dataframe)
         nodes = None if plan is None else list(streaming_nodes(plan))
         if nodes and pattern:
@@ -151,14 +218,7 @@ def _is_guarded(node: Any) -> bool:
 
 
 def delayed(dataframe: DataFrame, milliseconds: int) -> DataFrame:
-    """
-    Return a stream whose watermarks have a longer delay.
-
-    Raises
-    ------
-    NotSupportedError
-        Over Spark Connect.
-    """
+    """Return a stream whose watermarks have a longer delay."""
     session, ids = dataframe.sparkSession, dict[str, Any]()
 
     def longer(node: Any) -> Any:
@@ -190,3 +250,18 @@ def _check_handed_on(
             f"write withEventTime({time_column!r}) on the result of the first pattern, or use "
             "the column matchTimestamp of its toDF()",
         )
+
+
+def in_sections(sections: Mapping[str, Sequence[str]]) -> str:
+    """Return titles with the lines below each, indented; a title without lines is left out."""
+    return "\n".join(
+        line
+        for title, body in sections.items()
+        if body
+        for line in (title, *(f"  {line}" for line in body))
+    )
+
+
+def watermark_line(watermark: StreamWatermark) -> str:
+    """Return the line that says which watermark a stream follows."""
+    return f"watermark: {watermark}"

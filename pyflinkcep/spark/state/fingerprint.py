@@ -4,23 +4,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFA
-from pyflinkcep.matching.layout import Layout
+from pyflinkcep.engines.flink.nfa.atoms import in_word
+from pyflinkcep.errors import PatternChangedError
+from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.matching.columns import BITS, VALUE, Ints, spark_atoms
+from pyflinkcep.matching.layout import Layout, bit_name, bit_names
 from pyflinkcep.spark.state.key_groups import KeyGroups
-
-__all__ = [
-    "KEY_GROUPS",
-    "LASTING",
-    "answers",
-    "changes",
-    "field_numbers",
-    "fingerprint",
-    "layout_facts",
-]
 
 KEY_GROUPS = "key groups"
 """The number of key groups."""
@@ -36,28 +33,7 @@ def fingerprint(
     order: str = "",
     computed: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """
-    Return what must stay the same for stored state to be reused.
-
-    Parameters
-    ----------
-    nfa : NFA
-        The compiled pattern.
-    layout : Layout
-        The events' columns, key and time.
-    key_groups : KeyGroups or int
-        The partition of the keys.
-    order : str, optional
-        The columns that order events of equal time, as SQL.
-    computed : mapping of str to str, optional
-        The SQL of the events' computed columns, by name.
-
-    Returns
-    -------
-    dict of str to str
-        Descriptions to values as text. The code of Python conditions is not included: it may
-        change, as in Flink.
-    """
+    """Return what must stay the same for stored state to be reused."""
     facts = {
         "pattern": nfa.description,
         "skip strategy": repr(nfa.skip_strategy),
@@ -120,3 +96,64 @@ def changes(stored: Mapping[str, Any], current: Mapping[str, Any]) -> list[str]:
         if before != now:
             said.append(f"{what}: {before!r} is now {now!r}")
     return said
+
+
+def requeued(
+    table: pa.Table,
+    schema: pa.Schema,
+    fingerprint: Mapping[str, str],
+    nfa: NFA,
+    expressions: CompiledExpressions | None = None,
+) -> pa.Table:
+    """Convert queued events for another pattern."""
+    asked = [name for name in schema.names if name.startswith((BITS, VALUE))]
+    others = [name for name in schema.names if name not in asked]
+    new = table.select(others)
+    for name, bits in _bits(table, answers(fingerprint), nfa).items():
+        new = new.append_column(name, pa.array(bits))
+    known = field_numbers(fingerprint)
+    for number, field in enumerate(expressions.fields if expressions is not None else ()):
+        if field.sql not in known:
+            raise _not_asked(table, f"{field.sql!r}, which a condition needs")
+        column = table.column(f"{VALUE}{known[field.sql]}")
+        new = new.append_column(f"{VALUE}{number}", column)
+    return new.select(schema.names)
+
+
+def _bits(table: pa.Table, known: Mapping[str, int], nfa: NFA) -> dict[str, Ints]:
+    """Return the answers to the conditions of the current pattern."""
+    atoms = spark_atoms(nfa)
+    bits = {name: np.zeros(table.num_rows, np.int64) for name in bit_names(atoms)}
+    for atom in atoms:
+        text = atom.condition.text  # type: ignore[attr-defined]
+        if text not in known:
+            raise _not_asked(table, f"the new condition {text!r} (stage {atom.stage!r})")
+        word, bit = in_word(known[text])
+        held = table.column(bit_name(word)).to_numpy() & bit != 0
+        word, bit = in_word(atom.bit)
+        bits[bit_name(word)] |= np.where(held, np.int64(bit), 0)
+    return bits
+
+
+def _not_asked(table: pa.Table, what: str) -> PatternChangedError:
+    return PatternChangedError(
+        f"{table.num_rows} buffered events were never evaluated against {what}",
+        "write the new condition as a Python function, which can still be evaluated, "
+        "or start from a new checkpoint",
+    )
+
+
+def still_droppable(
+    dropped: Iterable[int], fingerprint: Mapping[str, str], nfa: NFA, droppable: frozenset[int]
+) -> list[int]:
+    """Convert the bits of dropped events for another pattern."""
+    known = answers(fingerprint)
+    atoms = [(atom.bit, known.get(atom.condition.text, 0)) for atom in spark_atoms(nfa)]  # type: ignore[attr-defined]
+    counted = {sum(new for new, old in atoms if bits & old) for bits in dropped}
+    if not counted <= droppable:
+        raise PatternChangedError(
+            "events that the new pattern needs were dropped while others were buffered",
+            "run the old pattern with sideOutputLateData(), which keeps every event, until the "
+            "watermark has passed the buffered ones; or start from a new checkpoint",
+        )
+    return sorted(counted)

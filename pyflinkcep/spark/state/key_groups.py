@@ -11,8 +11,6 @@ import numpy as np
 
 from pyflinkcep.errors import InvalidArgumentError
 
-__all__ = ["KeyGroups"]
-
 _KEY_GROUPS_PER_BUCKET = 8
 
 
@@ -21,20 +19,13 @@ class KeyGroups:
     """
     The fixed partition of all keys; part of a checkpoint.
 
-    Attributes
-    ----------
-    count : int, 1 to 32768
-        The number of key groups: the unit in which state is read and written.
-    tasks : int or None
-        The most tasks that can work at one time, a power of two up to `count`; None for an eighth
-        of the key groups.
-
     Notes
     -----
     Ports the role of Flink's ``KeyGroupRangeAssignment``. Spark sees buckets of several key
     groups, because each group that Spark sees costs a call into Python for every batch.
     """
 
+    # The number of key groups: the unit in which state is read and written.
     count: int = attrs.field()
 
     @count.validator
@@ -44,6 +35,8 @@ class KeyGroups:
                 f"keyGroups={count!r}", "pass a number from 1 to 32768, such as 128"
             )
 
+    # The most tasks that can work at one time, a power of two up to `count`; None for an eighth of
+    # the key groups.
     tasks: int | None = attrs.field(default=None)
 
     @tasks.validator

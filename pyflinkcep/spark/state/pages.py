@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator.state_format import (
+    NO_START,
+    StateCounts,
     damaged_state,
     pack,
     refuse_damage,
@@ -18,11 +20,8 @@ from pyflinkcep.engines.flink.operator.state_format import (
 from pyflinkcep.errors import StateFormatError
 from pyflinkcep.matching.columns import HASH, Flags, Ints
 from pyflinkcep.matching.matcher import NO_DEADLINE
-from pyflinkcep.spark.arrow.ipc import read_table, write_table
-from pyflinkcep.spark.state.sealed import seal, unseal
+from pyflinkcep.spark.state.sealed import read_table, seal, unseal, write_table
 from pyflinkcep.time import MAX_WATERMARK
-
-__all__ = ["AT_THE_END", "NO_DEADLINE", "Page", "read_stored"]
 
 AT_THE_END = MAX_WATERMARK - 1
 """The deadline of a key, or page, that waits for events or the end of the input."""
@@ -30,31 +29,14 @@ AT_THE_END = MAX_WATERMARK - 1
 
 @attrs.define(eq=False)
 class Page:
-    """
-    The states of some keys in columns, so that untouched keys are only copied.
+    """The states of some keys in columns, so that untouched keys are only copied."""
 
-    Attributes
-    ----------
-    keys : pyarrow.Table
-        The columns that identify keys, a row for each key.
-    deadlines : array of int, epoch milliseconds
-        When each key must be processed even without events.
-    lengths : array of int
-        How many of `numbers` belong to each key.
-    counts : array of int
-        How many of `events` belong to each key.
-    numbers : array of int
-        The concatenated states of the keys; see ``StateWriter``.
-    events : pyarrow.Table
-        The events that the states refer to, key by key.
-    """
-
-    keys: pa.Table
-    deadlines: Ints
-    lengths: Ints
-    counts: Ints
-    numbers: Ints
-    events: pa.Table
+    keys: pa.Table  # The columns that identify keys, a row for each key
+    deadlines: Ints  # When each key must be processed even without events
+    lengths: Ints  # How many of `numbers` belong to each key
+    counts: Ints  # How many of `events` belong to each key
+    numbers: Ints  # The concatenated states of the keys; see ``StateWriter``
+    events: pa.Table  # The events that the states refer to, key by key
 
     @classmethod
     def empty(cls, keys: pa.Schema, events: pa.Schema) -> Page:
@@ -64,21 +46,7 @@ class Page:
 
     @classmethod
     def from_bytes(cls, data: bytes, keys: pa.Schema, events: pa.Schema) -> Page:
-        """
-        Read the result of :meth:`to_bytes`.
-
-        Parameters
-        ----------
-        data : bytes
-            The page.
-        keys, events : pyarrow.Schema
-            The required columns.
-
-        Raises
-        ------
-        StateFormatError
-            If it is anything else, truncated or damaged.
-        """
+        """Read the result of :meth:`to_bytes`."""
         value = unseal(data)
         with refuse_damage():
             _, (columns, numbers, key_table, event_table) = unpack(value)
@@ -107,23 +75,7 @@ class Page:
             raise damaged_state("a key without its hash")
 
     def fields(self, what: str, version: int, width: int) -> Ints:
-        """
-        Return the keys' numbers as a row for each, if all keys have the same number of them.
-
-        Parameters
-        ----------
-        what : str
-            What the state is of, for errors.
-        version : int
-            The version that the first number of each key must be.
-        width : int
-            How many numbers come after it.
-
-        Raises
-        ------
-        StateFormatError
-            If the state is of another version, or damaged.
-        """
+        """Return the keys' numbers as a row for each, if all keys have the same number of them."""
         if not (self.lengths == width + 1).all():
             raise damaged_state(f"a key of {what} does not have {width + 1} numbers")
         rows = self.numbers.reshape(-1, width + 1)
@@ -170,14 +122,7 @@ class Page:
         )
 
     def divide(self, numbers: Ints) -> dict[int, Page]:
-        """
-        Return the parts of a page.
-
-        Parameters
-        ----------
-        numbers : array of int
-            The number of each key's part.
-        """
+        """Return the parts of a page."""
         found, counts = np.unique(numbers, return_counts=True)
         if len(found) < 2:
             return {int(number): self for number in found}
@@ -228,18 +173,6 @@ def read_stored(data: bytes, schema: pa.Schema | None) -> pa.Table:
     """
     Read a stored table.
 
-    Parameters
-    ----------
-    data : bytes
-        The table as Arrow.
-    schema : pyarrow.Schema or None
-        The required columns; None for any.
-
-    Raises
-    ------
-    StateFormatError
-        If it has other columns or is damaged.
-
     Notes
     -----
     A checksum finds damage, not a forgery, whose offsets Arrow would follow anywhere.
@@ -265,3 +198,69 @@ def _within(sizes: Ints, order: Ints) -> Ints:
 
 def _ints(data: bytes) -> Ints:
     return np.frombuffer(data, "<i8").astype(np.int64, copy=False)
+
+
+PageNumbers = Sequence[int]
+"""What one page holds: the fields of :class:`PageCounts`, ``NO_START`` for no time. A bucket may
+have many pages, and reads and writes these with each micro-batch: they are not made objects."""
+
+_LEAST = 5
+_UNKNOWN = -1
+"""The number of keys of a page that was not counted."""
+
+
+@attrs.frozen
+class PageCounts:
+    """What some pages hold."""
+
+    keys: int = 0  # Keys
+    events: int = 0  # Events
+    held: int = 0  # Matches that a skip strategy holds back
+    largest: int = 0  # The partial matches of the key with the most
+    oldest: int | None = None  # When the first of the partial matches and matches held back began
+    by_stage: tuple[int, ...] = ()  # Partial matches by the stage of their last event, if known
+
+    @staticmethod
+    def of_page(page: Page, states: StateCounts | None) -> PageNumbers:
+        """Return the numbers of a page, given what its states hold."""
+        sizes = len(page), page.events.num_rows
+        if states is None:
+            return (*sizes, 0, 0, NO_START)
+        return (*sizes, states.held, states.largest, states.oldest, *states.by_stage)
+
+    @classmethod
+    def sum(cls, pages: Iterable[PageNumbers]) -> PageCounts:
+        """Return the counts of several pages together."""
+        columns = list(zip(*pages, strict=False))
+        if not columns:
+            return cls()
+        keys, events, held = map(sum, columns[:3])
+        oldest = min(columns[4])
+        return cls(
+            keys,
+            events,
+            held,
+            max(columns[3]),
+            None if oldest == NO_START else oldest,
+            tuple(map(sum, columns[_LEAST:])),
+        )
+
+
+def counts_to_bytes(pages: Iterable[PageNumbers | None]) -> bytes:
+    """Return the numbers of pages as bytes; None for a page that was not counted."""
+    rows = list(pages)
+    width = max([_LEAST, *(len(row) for row in rows if row is not None)])
+    filled = [
+        (_UNKNOWN, *[0] * (width - 1)) if row is None else (*row, *[0] * (width - len(row)))
+        for row in rows
+    ]
+    return np.asarray(filled, "<i8").tobytes()
+
+
+def counts_from_bytes(data: bytes, pages: int) -> list[PageNumbers | None]:
+    """Read the output of :func:`counts_to_bytes` for so many pages."""
+    size, rest = divmod(len(data), 8 * pages) if pages else (_LEAST, len(data))
+    if rest or size < _LEAST:
+        raise damaged_state("the counts of pages")
+    rows = np.frombuffer(data, "<i8").reshape(pages, size).tolist()
+    return [None if row[0] == _UNKNOWN else row for row in rows]

@@ -8,10 +8,25 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pyarrow as pa
+
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.errors import StateFormatError
 
-__all__ = ["naming_damage", "seal", "unseal"]
+
+def write_table(table: pa.Table) -> bytes:
+    """Return a table as an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def read_table(data: bytes) -> pa.Table:
+    """Return the table that :func:`write_table` wrote."""
+    return pa.ipc.open_stream(data).read_all()
+
 
 SEAL_FORMAT = 1
 """The version of the seal that this release writes; it reads no other."""
@@ -35,14 +50,7 @@ def seal(data: bytes) -> bytes:
 
 
 def unseal(data: bytes) -> bytes:
-    """
-    Return a value without its checksum.
-
-    Raises
-    ------
-    StateFormatError
-        If the value is damaged, sealed in an unknown format, or not sealed.
-    """
+    """Return a value without its checksum."""
     if data.startswith(_UNSEALED):
         raise StateFormatError(
             "state without a checksum, as versions before the first release wrote it",
@@ -64,16 +72,7 @@ def unseal(data: bytes) -> bytes:
 
 @contextmanager
 def naming_damage(pattern: str, what: str) -> Iterator[None]:
-    """
-    Name the location in errors about damaged state.
-
-    Parameters
-    ----------
-    pattern : str
-        The pattern in one line.
-    what : str
-        The part being read, such as ``"key group 7"``.
-    """
+    """Name the location in errors about damaged state."""
     try:
         yield
     except StateFormatError as error:

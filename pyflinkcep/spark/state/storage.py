@@ -3,23 +3,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Protocol
 
+from pyspark.sql.streaming import stateful_processor_api_client as private
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
+from pyspark.sql.streaming.stateful_processor_api_client import StatefulProcessorHandleState
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, StructType
 
 from pyflinkcep.errors import StateFormatError
 
-__all__ = [
-    "INDEX",
-    "KINDS",
-    "PAGES",
-    "SEGMENTS",
-    "BucketStorage",
-    "MemoryStorage",
-    "PageId",
-    "SparkStorage",
-]
+_LATER_THAN_ALL = (1 << 63) - 2
+
+
+def is_planning(handle: StatefulProcessorHandle) -> bool:
+    """Whether Spark is only collecting the state variables, on the driver."""
+    state = _client(handle).handle_state
+    return bool(state == StatefulProcessorHandleState.PRE_INIT)
+
+
+def keys_with_timers(handle: StatefulProcessorHandle) -> Iterator[tuple[Any, ...]]:
+    """
+    Return the grouping keys of all timers in a task's partition of the state.
+
+    Call it in ``init``, after declaring the state variables. PySpark 4.0 can list timers only once
+    in a task, when it calls for them: then none are returned.
+    """
+    if not hasattr(private, "ExpiredTimerIterator"):
+        return
+    client = _client(handle)
+    client.set_handle_state(StatefulProcessorHandleState.INITIALIZED)
+    for key, _ in private.ExpiredTimerIterator(client, _LATER_THAN_ALL):
+        yield tuple(key)
+
+
+def _client(handle: StatefulProcessorHandle) -> Any:
+    return handle._statefulProcessorApiClient
+
 
 INDEX, PAGES, SEGMENTS = "index", "pages", "segments"
 """The names of the state variables."""
@@ -38,15 +58,9 @@ _SEGMENT_KEY = StructType([StructField("number", LongType(), False)])
 
 
 class BucketStorage(Protocol):
-    """
-    Stores a bucket's state as bytes.
+    """Stores a bucket's state as bytes."""
 
-    Attributes
-    ----------
-    read, written : int
-        How many bytes of values were read and written.
-    """
-
+    # How many bytes of values were read and written.
     read: int
     written: int
 
@@ -72,17 +86,6 @@ class BucketStorage(Protocol):
 class SparkStorage:
     """
     A bucket's state in the state variables of the group that Spark is processing.
-
-    Parameters
-    ----------
-    handle : StatefulProcessorHandle
-        The handle that Spark passes to a processor.
-
-    Attributes
-    ----------
-    has_state : bool
-        Whether the group is known to have state. If not, Spark is asked whether it has, since it
-        logs a warning for each value that is read and not there.
 
     Notes
     -----

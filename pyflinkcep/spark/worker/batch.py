@@ -11,14 +11,12 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
-from pyflinkcep.engines.flink.nfa.key_needs import KeyNeeds
+from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
-from pyflinkcep.matching.bounded import Portion, matched
-from pyflinkcep.matching.choice import make_matcher
-from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.event_store import EventStore, SortedEvents
 from pyflinkcep.matching.layout import KeyText, Layout
+from pyflinkcep.matching.matcher import Portion, make_matcher, matched
 from pyflinkcep.matching.order import TieOrder, as_order
-from pyflinkcep.matching.sorted_events import SortedEvents
 from pyflinkcep.matching.stretches import Stretches
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
@@ -27,36 +25,17 @@ from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_events
 
-__all__ = ["BatchTask"]
-
 
 @attrs.frozen(eq=False)
 class BatchTask:
-    """
-    The work on one partition.
+    """The work on one partition."""
 
-    Attributes
-    ----------
-    pattern : Pattern
-        The pattern.
-    layout : Layout
-        The columns of the input.
-    comparator : callable or None
-        Orders events of equal time.
-    consumer : Consumer
-        Turns matches into rows.
-    limit : PartialMatchLimit or None
-        How many partial matches a key may have.
-    sort_bytes : int
-        How many bytes of events to sort in memory.
-    """
-
-    pattern: Pattern
-    layout: Layout
-    comparator: TieOrder | None
-    consumer: Consumer
-    limit: PartialMatchLimit | None = None
-    sort_bytes: int = BUDGET_BYTES
+    pattern: Pattern  # The pattern
+    layout: Layout  # The columns of the input
+    comparator: TieOrder | None  # Orders events of equal time
+    consumer: Consumer  # Turns matches into rows
+    limit: PartialMatchLimit | None = None  # How many partial matches a key may have
+    sort_bytes: int = BUDGET_BYTES  # How many bytes of events to sort in memory
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; yield its output."""

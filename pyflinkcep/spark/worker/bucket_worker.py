@@ -5,32 +5,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pyarrow as pa
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
 from pyspark.sql.types import ArrayType, BinaryType, LongType, StructField, StructType
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.arrow.ipc import read_table, write_table
-from pyflinkcep.spark.state.storage import BucketStorage
+from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.state.sealed import read_table, write_table
+from pyflinkcep.spark.state.storage import BucketStorage, MemoryStorage
 from pyflinkcep.spark.worker.bucket import NEVER, Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
-from pyflinkcep.spark.worker.counted import NO_TIME, Stopwatch, numbers_of
-from pyflinkcep.spark.worker.pack import read_spans
+from pyflinkcep.spark.worker.pack import BUCKET, read_spans
+from pyflinkcep.spark.worker.progress import NO_TIME, Stopwatch, numbers_of
 from pyflinkcep.spark.worker.runtime import (
     errors_in,
     fewer_collections,
     prepare_worker,
+    running,
     runtime_context,
 )
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS, pack_results
-from pyflinkcep.time import MIN_WATERMARK
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["RESULTS", "BucketWorker", "result_row"]
 
 RESULTS = StructType(
     [
@@ -52,20 +56,7 @@ RESULTS = StructType(
 
 
 class BucketWorker:
-    """
-    Hands buckets' events and timers to :class:`~pyflinkcep.spark.worker.bucket.BucketWork`.
-
-    Parameters
-    ----------
-    plan : BucketPlan
-        The settings.
-    sides : set of str
-        Which of the events left out are returned, by their columns; others are only counted.
-    handle : StatefulProcessorHandle
-        Sets timers for the current bucket.
-    storage : BucketStorage
-        The state of the current bucket.
-    """
+    """Hands buckets' events and timers to :class:`~pyflinkcep.spark.worker.bucket.BucketWork`."""
 
     def __init__(
         self,
@@ -139,14 +130,7 @@ class BucketWorker:
         return rows
 
     def _refuse_unreachable(self, now: int, latest: int) -> None:
-        """
-        Refuse events that Spark's watermark, which begins in 1970, does not reach.
-
-        Raises
-        ------
-        InputError
-            If it has not begun, and all the events that this bucket knows of are before.
-        """
+        """Refuse events that Spark's watermark, which begins in 1970, does not reach."""
         if self._plan.processing_time or now != MIN_WATERMARK or not MIN_WATERMARK < latest < 0:
             return
         raise InputError(
@@ -229,3 +213,33 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     import pandas as pd  # Spark has loaded it; on the driver nobody waits for it
 
     return pd.DataFrame(rows)
+
+
+ARRIVED = 3
+"""The kind of rows that are not state: packed events before the final watermark."""
+
+
+@attrs.frozen(eq=False)
+class FlushTask:
+    """The work on some buckets' state, and on the last events."""
+
+    plan: BucketPlan  # The settings that the stream ran with
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Process the final watermark for each bucket."""
+        rows = (row for batch in batches for row in batch.to_pylist())
+        with (
+            running(self.plan.layout.pattern) as context,
+            closing(self.plan.task(context)) as task,
+        ):
+            for bucket_id, bucket in groupby(rows, key=lambda row: row[BUCKET]):
+                storage, arrived = MemoryStorage(), []
+                for row in bucket:
+                    if row["kind"] == ARRIVED:
+                        arrived.append(read_table(row["data"]))
+                    else:
+                        storage.add(row["kind"], row["first"], row["second"], row["data"])
+                groups = self.plan.key_groups.of_bucket(bucket_id)
+                outputs = BucketWork(task, storage, groups).run(Arrivals(arrived), MAX_WATERMARK)
+                results = [result_row(task, output, storage) for output in outputs]
+                yield pa.RecordBatch.from_pylist(results, schema=arrow_schema(RESULTS))

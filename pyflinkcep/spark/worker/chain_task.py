@@ -17,19 +17,16 @@ from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.ranges import earlier
 from pyflinkcep.engines.queries import chain_frames
-from pyflinkcep.matching.columns import OWN, VALUE, Flags, Ints
+from pyflinkcep.matching.columns import OWN, VALUE, Flags, Ints, field_array
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.fields import field_array
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.query_table import found_of_columns
+from pyflinkcep.matching.queries import found_of_columns
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
-
-__all__ = ["ChainTask"]
 
 
 @attrs.frozen(eq=False)
@@ -39,25 +36,13 @@ class ChainTask:
 
     A match is emitted with the chunk of its last event. If a key continues in the next chunk, the
     events of its last window are kept.
-
-    Attributes
-    ----------
-    pattern : Pattern
-        The pattern, a chain.
-    layout : Layout
-        The columns of the input.
-    consumer : Consumer
-        Turns matches into rows.
-    sort_bytes : int
-        How many bytes of events to sort in memory.
-    evaluation : str
-        How matches are found: by lists, or "auto" if the events decide.
     """
 
-    pattern: Pattern
-    layout: Layout
-    consumer: Consumer
-    sort_bytes: int = BUDGET_BYTES
+    pattern: Pattern  # The pattern, a chain
+    layout: Layout  # The columns of the input
+    consumer: Consumer  # Turns matches into rows
+    sort_bytes: int = BUDGET_BYTES  # How many bytes of events to sort in memory
+    # How matches are found: by lists, or "auto" if the events decide.
     evaluation: str = EVENT_LISTS
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

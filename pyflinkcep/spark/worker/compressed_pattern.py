@@ -12,9 +12,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.compressed.bridge import KeyedEvents
 from pyflinkcep.engines.compressed.nodes import NodePayloads, paths
-from pyflinkcep.engines.compressed.patterns import CompressiblePattern, PatternMatches
+from pyflinkcep.engines.compressed.patterns import CompressiblePattern, KeyedEvents, PatternMatches
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.matching.event_store import EventStore
@@ -24,14 +23,11 @@ from pyflinkcep.matching.results import Results
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.matching.keyed_events import dated, pattern_matches
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of
+from pyflinkcep.spark.worker.endings import EndingRows, dated, pattern_matches
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.spark.worker.sorting import whole_keys
 from pyflinkcep.time import MAX_WATERMARK
-
-__all__ = ["PatternEndingsTask", "PatternListTask"]
 
 _MOST_ROWS = 1 << 14
 
@@ -65,25 +61,12 @@ def _naming_keys(layout: Layout, table: pa.Table, matches: PatternMatches) -> It
 
 @attrs.frozen(eq=False)
 class PatternEndingsTask:
-    """
-    Returns a row for each event that completes matches of a pattern, without listing.
+    """Returns a row for each event that completes matches of a pattern, without listing."""
 
-    Attributes
-    ----------
-    pattern : Pattern
-        The pattern.
-    layout : Layout
-        The columns of the input.
-    rows : EndingRows
-        Summarizes the matches that an event completes.
-    variables : tuple of str
-        The stages that take events.
-    """
-
-    pattern: Pattern
-    layout: Layout
-    rows: EndingRows
-    variables: tuple[str, ...]
+    pattern: Pattern  # The pattern
+    layout: Layout  # The columns of the input
+    rows: EndingRows  # Summarizes the matches that an event completes
+    variables: tuple[str, ...]  # The stages that take events
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield a row for each event, or end of a window, that completes matches."""
@@ -102,25 +85,12 @@ class PatternEndingsTask:
 
 @attrs.frozen(eq=False)
 class PatternListTask:
-    """
-    Enumerates the matches of a partition, no more than requested.
+    """Enumerates the matches of a partition, no more than requested."""
 
-    Attributes
-    ----------
-    pattern : Pattern
-        The pattern.
-    layout : Layout
-        The columns of the input.
-    consumer : Consumer
-        Turns matches into rows.
-    limit : int or None
-        The most matches of a key.
-    """
-
-    pattern: Pattern
-    layout: Layout
-    consumer: Consumer
-    limit: int | None
+    pattern: Pattern  # The pattern
+    layout: Layout  # The columns of the input
+    consumer: Consumer  # Turns matches into rows
+    limit: int | None  # The most matches of a key
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the matches of a partition as rows."""

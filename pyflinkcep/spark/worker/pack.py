@@ -13,26 +13,61 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 
 from pyflinkcep.engines.flink.operator import is_late
 from pyflinkcep.errors import InputError
-from pyflinkcep.matching.answers import is_among
 from pyflinkcep.matching.columns import HASH, Flags, Ints
-from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.ordering import order_by_group
-from pyflinkcep.spark.arrow.ipc import write_table
+from pyflinkcep.matching.layout import Layout, is_among
+from pyflinkcep.matching.order import order_by_group
 from pyflinkcep.spark.state.key_groups import KeyGroups
-from pyflinkcep.spark.worker.ahead import joined, spans_of
+from pyflinkcep.spark.state.sealed import write_table
 from pyflinkcep.spark.worker.runtime import partition_number
 from pyflinkcep.time import MIN_WATERMARK
 
-__all__ = [
-    "BUCKET",
-    "PACKED",
-    "PackTask",
-    "count_ahead",
-    "count_late",
-    "read_spans",
-    "read_times",
-    "write_times",
-]
+
+def spans_of(times: Ints, gap: int) -> Ints:
+    """
+    Return the spans that times lie in, as rows of (earliest, latest, number of times).
+
+    Examples
+    --------
+    >>> spans_of(np.array([4, 90, 1, 8]), 5).tolist()
+    [[1, 8, 3], [90, 90, 1]]
+    """
+    ordered = np.sort(times)
+    return joined(np.column_stack([ordered, ordered, np.ones_like(ordered)]), gap)
+
+
+def joined(spans: Ints, gap: int) -> Ints:
+    """Join spans no further apart than a gap; those of all parts give those of the whole."""
+    if len(spans) < 2:
+        return spans
+    spans = spans[np.argsort(spans[:, 0], kind="stable")]
+    latest = np.maximum.accumulate(spans[:, 1])
+    # Unsigned distances cannot overflow.
+    apart = spans[1:, 0].view(np.uint64) - latest[:-1].view(np.uint64)
+    is_next = (spans[1:, 0] > latest[:-1]) & (apart > np.uint64(gap))
+    starts = np.flatnonzero(np.r_[True, is_next])
+    counts = np.add.reduceat(spans[:, 2], starts)
+    return np.column_stack([spans[starts, 0], latest[np.r_[starts[1:], len(spans)] - 1], counts])
+
+
+def believed(spans: Sequence[Ints], last: int | None, gap: int) -> int | None:
+    """
+    Return the latest event time that is not too far ahead of the others.
+
+    Examples
+    --------
+    >>> part, other = spans_of(np.array([10, 14, 990]), 5), spans_of(np.array([18, 7]), 5)
+    >>> believed([part, other], None, 5), believed([part, other], 986, 5), believed([part], 2, 5)
+    (18, 990, 2)
+    """
+    whole = joined(np.concatenate(spans), gap) if spans else np.empty((0, 3), np.int64)
+    if last is None:
+        return int(whole[np.argmax(whole[:, 2]), 1]) if len(whole) else None
+    for first, latest, _ in whole.tolist():
+        if first > last + gap:
+            break
+        last = max(last, latest)
+    return last
+
 
 BUCKET = "bucket"
 
@@ -109,36 +144,19 @@ def _spans_bytes(spans: Ints | None) -> bytes | None:
 
 @attrs.frozen(eq=False)
 class PackTask:
-    """
-    The work on one partition of a stream's source.
+    """The work on one partition of a stream's source."""
 
-    Attributes
-    ----------
-    layout : Layout
-        Where things are in the input.
-    schema : pyarrow.Schema
-        What is kept of the input; times in UTC, whatever the session's time zone.
-    key_groups : KeyGroups
-        Which bucket a key belongs to.
-    dropped : frozenset of int
-        Events to drop, by the bits of the conditions that Spark evaluated.
-    tells_latest : bool
-        Whether every bucket is to know the latest event time, with events or without.
-    allows_null_keys : bool
-        Whether a key may be null altogether.
-    max_ahead_ms : int or None, milliseconds
-        How far an event may be ahead of the others; None for any distance.
-    drops_nulls : bool
-        Whether events without key or time are counted and passed on; else they are refused.
-    """
-
-    layout: Layout
-    schema: pa.Schema
-    key_groups: KeyGroups
+    layout: Layout  # Where things are in the input
+    schema: pa.Schema  # What is kept of the input; times in UTC, whatever the session's time zone
+    key_groups: KeyGroups  # Which bucket a key belongs to
+    # Events to drop, by the bits of the conditions that Spark evaluated.
     dropped: frozenset[int] = frozenset()
+    # Whether every bucket is to know the latest event time, with events or without.
     tells_latest: bool = True
-    allows_null_keys: bool = False
+    allows_null_keys: bool = False  # Whether a key may be null altogether
+    # How far an event may be ahead of the others; None for any distance.
     max_ahead_ms: int | None = None
+    # Whether events without key or time are counted and passed on; else they are refused.
     drops_nulls: bool = False
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

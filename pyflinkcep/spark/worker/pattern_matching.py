@@ -12,36 +12,23 @@ import pyarrow as pa
 from pyflinkcep.engines.compressed.patterns import CompressiblePattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
-from pyflinkcep.matching.choice import make_matcher
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.matcher import PageMatcher
+from pyflinkcep.matching.matcher import PageMatcher, make_matcher
 from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext, opened
-from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.matching.pattern_endings import PatternEndingPages
-from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
+from pyflinkcep.spark.state.fingerprint import requeued, still_droppable
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
+from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingPages
 from pyflinkcep.spark.worker.runtime import errors_in
-
-__all__ = ["Endings", "PatternMatching", "StreamTask"]
 
 
 @attrs.frozen(eq=False)
 class Endings:
-    """
-    A row for each event that completes matches, which are not listed.
+    """A row for each event that completes matches, which are not listed."""
 
-    Attributes
-    ----------
-    rows : EndingRows
-        Summarizes the matches that an event completes.
-    variables : tuple of str
-        The stages that take events.
-    """
-
-    rows: EndingRows
-    variables: tuple[str, ...]
+    rows: EndingRows  # Summarizes the matches that an event completes
+    variables: tuple[str, ...]  # The stages that take events
 
     def matcher(self, nfa: NFA, layout: Layout) -> PatternEndingPages:
         """Return what makes these rows."""
@@ -51,39 +38,18 @@ class Endings:
 
 @attrs.frozen(eq=False, kw_only=True)
 class PatternMatching(Matching):
-    """
-    A pattern on a stream; see :class:`BucketPlan`.
+    """A pattern on a stream; see :class:`BucketPlan`."""
 
-    Attributes
-    ----------
-    pattern : Pattern
-        The pattern; compiled on each worker.
-    comparator : callable or None
-        Orders events of equal time.
-    wants_timeouts : bool
-        Whether timed-out partial matches are needed.
-    wants_reached : bool
-        Whether stages that partial matches reach are needed.
-    by_windows : bool
-        Whether a match that the end of a window released has that time.
-    limit : PartialMatchLimit or None
-        How many partial matches a key may have.
-    droppable : frozenset of int
-        Events that matching does not need, as bits of the conditions that Spark evaluated.
-    endings : Endings or None
-        What to return instead of listed matches; None to list them.
-    counted_stages : dict of str to int
-        The stages that take events, and their numbers; empty for endings.
-    """
-
-    pattern: Pattern
-    comparator: TieOrder | None
-    wants_timeouts: bool
-    wants_reached: bool = False
-    by_windows: bool = False
-    limit: PartialMatchLimit | None = None
+    pattern: Pattern  # The pattern; compiled on each worker
+    comparator: TieOrder | None  # Orders events of equal time
+    wants_timeouts: bool  # Whether timed-out partial matches are needed
+    wants_reached: bool = False  # Whether stages that partial matches reach are needed
+    by_windows: bool = False  # Whether a match that the end of a window released has that time
+    limit: PartialMatchLimit | None = None  # How many partial matches a key may have
+    # Events that matching does not need, as bits of the conditions that Spark evaluated.
     droppable: frozenset[int] = frozenset()
-    endings: Endings | None = None
+    endings: Endings | None = None  # What to return instead of listed matches; None to list them
+    # The stages that take events, and their numbers; empty for endings.
     counted_stages: Mapping[str, int] = attrs.field(factory=dict)
 
     def task(self, plan: BucketPlan, context: RuntimeContext) -> StreamTask:
@@ -92,18 +58,7 @@ class PatternMatching(Matching):
 
 
 class StreamTask(BucketTask):
-    """
-    A plan of :class:`PatternMatching` ready to run on a worker.
-
-    Parameters
-    ----------
-    plan : BucketPlan
-        The settings of the stream.
-    matching : PatternMatching
-        Those of the pattern.
-    context : RuntimeContext
-        The context of rich conditions.
-    """
+    """A plan of :class:`PatternMatching` ready to run on a worker."""
 
     def __init__(
         self, plan: BucketPlan, matching: PatternMatching, context: RuntimeContext

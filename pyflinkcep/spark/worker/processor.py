@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,7 @@ from pyspark.serializers import CloudPickleSerializer
 from pyspark.sql.streaming.stateful_processor import StatefulProcessor, StatefulProcessorHandle
 
 from pyflinkcep.errors import PatternChangedError
-from pyflinkcep.spark.state.handle import is_planning, keys_with_timers
-from pyflinkcep.spark.state.storage import SparkStorage
-from pyflinkcep.spark.worker.console import quiet_planning
+from pyflinkcep.spark.state.storage import SparkStorage, is_planning, keys_with_timers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +19,18 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.worker.bucket_task import BucketPlan
     from pyflinkcep.spark.worker.bucket_worker import BucketWorker
 
-__all__ = ["CepProcessor"]
+
+def quiet_planning() -> None:
+    """
+    Silence what PySpark prints while a stateful query is planned.
+
+    For the first micro-batch Spark starts a worker only for the driver, which prints every step to
+    the driver's console. In any other process this does nothing.
+    """
+    main = sys.modules["__main__"]
+    if getattr(main.__spec__, "name", "").endswith("transform_with_state_driver_worker"):
+        vars(main)["print"] = lambda *_, **__: None
+
 
 _pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
 
@@ -28,13 +38,6 @@ _pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
 class CepProcessor(StatefulProcessor):
     """
     Hands each bucket's events and timers to a ``BucketWorker``.
-
-    Parameters
-    ----------
-    plan : BucketPlan
-        The settings.
-    sides : set of str
-        Which of the events left out are returned; see ``BucketWorker``.
 
     Notes
     -----

@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["CountedTask", "SoFar", "read_so_far"]
+from pyflinkcep.matching.results import Found
+from pyflinkcep.spark.state.bucket_state import BucketState
+from pyflinkcep.time import MIN_WATERMARK
 
 _EVERY = 0.2
 """How often a task writes, in seconds."""
@@ -23,45 +25,23 @@ _EVERY = 0.2
 
 @attrs.frozen
 class SoFar:
-    """
-    How far bounded jobs are.
+    """How far bounded jobs are."""
 
-    Attributes
-    ----------
-    events : int
-        The events that tasks have read.
-    matches : int
-        The rows that tasks have given: matches, unless a function makes others of them.
-    tasks : int
-        The tasks that are done.
-    keys : int
-        The keys of these tasks.
-    """
-
-    events: int = 0
+    events: int = 0  # The events that tasks have read
+    # The rows that tasks have given: matches, unless a function makes others of them.
     matches: int = 0
-    tasks: int = 0
-    keys: int = 0
+    tasks: int = 0  # The tasks that are done
+    keys: int = 0  # The keys of these tasks
 
 
 @attrs.frozen(eq=False)
 class CountedTask:
-    """
-    A task that tells how far it is, to who reads its folder on the same machine.
+    """A task that tells how far it is, to who reads its folder on the same machine."""
 
-    Attributes
-    ----------
-    task : callable
-        From the Arrow batches of a partition to batches of rows.
-    folder : str
-        The folder; where there is none, nothing is told.
-    key : str or None
-        The column that tells keys apart; None if there is no key.
-    """
-
+    # From the Arrow batches of a partition to batches of rows.
     task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-    folder: str
-    key: str | None
+    folder: str  # The folder; where there is none, nothing is told
+    key: str | None  # The column that tells keys apart; None if there is no key
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Do the task's work."""
@@ -129,3 +109,89 @@ def read_so_far(folder: str) -> SoFar:
             if len(data) == total.nbytes:  # else the task has just begun
                 total += np.frombuffer(data, "<i8")
     return SoFar(*total.tolist())
+
+
+SUMS = (
+    "numMatches",
+    "numKeys",
+    "numEventsHeld",
+    "numEventsQueued",
+    "numBuckets",
+    "unpackingNanos",
+    "matchingNanos",
+    "stateNanos",
+)
+"""What is added up, of any stream."""
+
+PATTERN_SUMS = (
+    "numMatchesHeldBack",
+    "endedByWindow",
+    "endedBySkipStrategy",
+    "endedByContiguity",
+    "endedByUntil",
+    "endedByNotStage",
+)
+"""What is added up, of a pattern."""
+
+NO_TIME = (0, 0, 0)
+"""The time spent in unpacking, in matching, and with state, where it is not told."""
+
+LARGEST = "largestKey"
+"""That of which the greatest is wanted."""
+
+EARLIEST = ("oldestPartialMatch", "oldestQueuedEvent", "watermark")
+"""Times of which the earliest is wanted."""
+
+STAGES = len(SUMS) + len(PATTERN_SUMS) + 1 + len(EARLIEST)
+"""Where the partial matches by stage begin among the numbers of a row."""
+
+
+@attrs.define(eq=False)
+class Stopwatch:
+    """Adds up the time spent in its ``with`` blocks."""
+
+    nanos: int = 0  # The time of those that have ended and were not taken
+    _begun: int = 0
+
+    def __enter__(self) -> None:
+        self._begun = time.perf_counter_ns()
+
+    def __exit__(self, *_: object) -> None:
+        self.nanos += time.perf_counter_ns() - self._begun
+
+    def take(self) -> int:
+        """Return the time so far, and begin at zero."""
+        nanos, self.nanos = self.nanos, 0
+        return nanos
+
+
+def numbers_of(
+    found: Found,
+    state: BucketState | None,
+    watermark: int,
+    nanos: tuple[int, int, int] = NO_TIME,
+) -> list[int | None]:
+    """Return the counters of a row, in the order of the names above and then by stage."""
+    matches = int(np.count_nonzero(found.kinds))
+    if found.rows is not None:
+        matches += found.rows.num_rows
+    ended = found.ended
+    by_reason = (ended.window, ended.skipped, *ended.by_event)
+    if state is None:
+        return [matches, 0, 0, 0, 0, *nanos, 0, *by_reason, 0, None, None, None]
+    held, index = state.held, state.index
+    return [
+        matches,
+        held.keys,
+        held.events,
+        sum(index.queued.values()),
+        1,
+        *nanos,
+        held.held,
+        *by_reason,
+        held.largest,
+        held.oldest,
+        min(index.segments.values(), default=None),
+        None if watermark == MIN_WATERMARK else watermark,
+        *held.by_stage,
+    ]

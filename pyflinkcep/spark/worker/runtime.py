@@ -5,23 +5,51 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.time import wrong_unit
 
-__all__ = [
-    "errors_in",
-    "fewer_collections",
-    "job_name",
-    "partition_number",
-    "prepare_worker",
-    "running",
-    "runtime_context",
-]
+Range = tuple[int, int]
+"""The earliest and the latest time, in epoch milliseconds."""
+
+
+def merged(one: Range | None, other: Range | None) -> Range | None:
+    """Return the range of two; None is the empty one."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one[0], other[0]), max(one[1], other[1])
+
+
+@attrs.frozen(eq=False)
+class TimeRange:
+    """Reads the times of the batches that pass by, until they look like milliseconds."""
+
+    column: str  # The column of times: whole numbers
+    tell: Callable[[Range], Any]  # Receives the range of the times read
+
+    def seen(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the batches; tell their range at the end."""
+        times: Range | None = None
+        is_open = True
+        for batch in batches:
+            if is_open and batch.num_rows:
+                found = pc.min_max(batch.column(self.column)).as_py()
+                if found["min"] is not None:
+                    times = merged(times, (found["min"], found["max"]))
+                    is_open = times is None or wrong_unit(*times, "") is not None
+            yield batch
+        if times is not None:
+            self.tell(times)
+
 
 _COLLECTIONS = (200_000, 20, 100)
 
@@ -38,18 +66,7 @@ def runtime_context(pattern: str) -> RuntimeContext:
 
 
 def job_name(pattern: str, name: str | None = None, language: str = "CEP") -> str:
-    """
-    Return the name of a job in Spark's UI and progress.
-
-    Parameters
-    ----------
-    pattern : str
-        The pattern on one line.
-    name : str or None
-        The name that the user gave the job.
-    language : str
-        What the pattern is written in.
-    """
+    """Return the name of a job in Spark's UI and progress."""
     return f"{language}: {pattern}" if name is None else f"CEP: {name}"
 
 

@@ -10,35 +10,21 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.rows.successive import Place
-from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.engines.rows.matching import Place
+from pyflinkcep.errors import CepRuntimeError, LongDecimalWarning, already_said
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.layout import KeyText, Layout
 from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.spark.worker.sorting import whole_keys
-from pyflinkcep.warned import LongDecimalWarning, already_said
-
-__all__ = ["StandardTask"]
 
 
 @attrs.frozen(eq=False)
 class StandardTask:
-    """
-    The work on one partition of a bounded job.
+    """The work on one partition of a bounded job."""
 
-    Attributes
-    ----------
-    rows : StandardRows
-        How a key's rows become output.
-    layout : Layout
-        The key's columns.
-    order : Layout or None
-        By what time to sort the rows of a key; None if they come sorted.
-    """
-
-    rows: StandardRows
-    layout: Layout
-    order: Layout | None = None
+    rows: StandardRows  # How a key's rows become output
+    layout: Layout  # The key's columns
+    order: Layout | None = None  # By what time to sort the rows of a key; None if they come sorted
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the rows of a partition; yield its output."""

@@ -11,21 +11,19 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.lists.ranges import later
-from pyflinkcep.engines.rows.successive import Place
+from pyflinkcep.engines.rows.matching import Place
+from pyflinkcep.errors import LongDecimalWarning, already_said
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.matcher import Items, States, Written
+from pyflinkcep.matching.matcher import NO_DEADLINE, Items, States, Written
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.matching.stretches import Events
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.spark.state.pages import AT_THE_END, NO_DEADLINE
+from pyflinkcep.spark.state.pages import AT_THE_END
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.time import MAX_WATERMARK
-from pyflinkcep.warned import LongDecimalWarning, already_said
-
-__all__ = ["ClauseMatching", "ClausePages", "StandardStreamTask"]
 
 _FORMAT = 1
 _NUMBERS = 5
@@ -33,19 +31,10 @@ _NUMBERS = 5
 
 @attrs.frozen(eq=False, kw_only=True)
 class ClauseMatching(Matching):
-    """
-    A clause with the standard's meaning on a stream; see :class:`BucketPlan`.
+    """A clause with the standard's meaning on a stream; see :class:`BucketPlan`."""
 
-    Attributes
-    ----------
-    rows : StandardRows
-        How a key's rows become output.
-    order : OrderColumns or None
-        The order of rows of equal time.
-    """
-
-    rows: StandardRows
-    order: OrderColumns | None = None
+    rows: StandardRows  # How a key's rows become output
+    order: OrderColumns | None = None  # The order of rows of equal time
 
     def task(self, plan: BucketPlan, context: RuntimeContext) -> StandardStreamTask:
         """Return the plan ready to run."""
@@ -80,7 +69,7 @@ class ClausePages:
 
     A key's state is the rows from the first that may begin a match, those before it that PREV may
     read, and five numbers: the version of this format and the fields of a
-    :class:`~pyflinkcep.engines.rows.successive.Place`. The search restarts at that row
+    :class:`~pyflinkcep.engines.rows.matching.Place`. The search restarts at that row
     with each portion of rows. The keys of a page are concatenated and searched together.
     """
 

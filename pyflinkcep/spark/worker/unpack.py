@@ -15,12 +15,10 @@ from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.results import Found
 from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.arrow.ipc import read_table, write_table
 from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.state.sealed import read_table, write_table
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of, to_batches
 from pyflinkcep.spark.worker.runtime import running
-
-__all__ = ["AHEAD", "LATE", "NULLS", "RowsTask", "UnpackTask", "pack_results", "unpack_results"]
 
 LATE, AHEAD, NULLS = "late", "ahead", "nulls"
 """The columns of the operator's output with events that came too late, or are too far ahead."""
@@ -31,25 +29,12 @@ _PORTION_BYTES = 4 << 20
 
 @attrs.frozen(eq=False)
 class UnpackTask:
-    """
-    The work after the stateful operator: the user's functions, or columns.
+    """The work after the stateful operator: the user's functions, or columns."""
 
-    Attributes
-    ----------
-    layout : Layout
-        The events' columns.
-    stages : sequence of str
-        The names of stages in matches.
-    consumer : Consumer
-        Turns matches into rows.
-    sides : mapping of str to str
-        The outputs for events left out, by the columns that they come in.
-    """
-
-    layout: Layout
-    stages: Sequence[str]
-    consumer: Consumer
-    sides: Mapping[str, str]
+    layout: Layout  # The events' columns
+    stages: Sequence[str]  # The names of stages in matches
+    consumer: Consumer  # Turns matches into rows
+    sides: Mapping[str, str]  # The outputs for events left out, by the columns that they come in
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Make the output of packed results."""
@@ -115,21 +100,7 @@ class RowsTask:
 
 
 def pack_results(found: Found, events: EventStore) -> tuple[bytes, bytes]:
-    """
-    Return results and their events as bytes.
-
-    Parameters
-    ----------
-    found : Found
-        Matches and timeouts.
-    events : EventStore
-        The events that handles refer to.
-
-    Returns
-    -------
-    tuple of bytes
-        The results as integers, each event once as Arrow.
-    """
+    """Return results and their events as bytes."""
     unique, positions = np.unique(found.handles, return_inverse=True)
     parts = [[len(found)], found.kinds, found.times, found.ends, found.stage_of, positions]
     numbers = np.concatenate([np.asarray(part, "<i8") for part in parts])
@@ -139,23 +110,7 @@ def pack_results(found: Found, events: EventStore) -> tuple[bytes, bytes]:
 def unpack_results(
     numbers: bytes, events: bytes, stages: Sequence[str], base: int
 ) -> tuple[Found, pa.Table]:
-    """
-    Read the output of :func:`pack_results`.
-
-    Parameters
-    ----------
-    numbers, events : bytes
-        The results and their events.
-    stages : sequence of str
-        The stages by number, as when they were packed.
-    base : int
-        The handle of the first event.
-
-    Returns
-    -------
-    tuple of (Found, pyarrow.Table)
-        The results, and the table that their handles refer to.
-    """
+    """Read the output of :func:`pack_results`."""
     values = np.frombuffer(numbers, "<i8").astype(np.int64, copy=False)
     size = int(values[0])
     kinds, times, ends = values[1 : 1 + 3 * size].reshape(3, size)

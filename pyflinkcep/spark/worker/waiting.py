@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA, ComputationState
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
-from pyflinkcep.matching.python_matcher import StoredStates
+from pyflinkcep.matching.matcher import StoredStates
 from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.state.storage import MemoryStorage
@@ -21,9 +21,7 @@ from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 from pyflinkcep.spark.worker.pack import BUCKET
 from pyflinkcep.spark.worker.pattern_matching import StreamTask
 from pyflinkcep.spark.worker.runtime import running
-from pyflinkcep.trace.reasons import wanted
-
-__all__ = ["HELD", "PARTIAL", "QUEUED", "WaitingTask"]
+from pyflinkcep.trace.recorder import wanted
 
 PARTIAL, HELD, QUEUED = "partial match", "match held back", "queued events"
 """What a row is about."""
@@ -31,19 +29,10 @@ PARTIAL, HELD, QUEUED = "partial match", "match held back", "queued events"
 
 @attrs.frozen(eq=False)
 class WaitingTask:
-    """
-    Reads some buckets' state.
+    """Reads some buckets' state."""
 
-    Attributes
-    ----------
-    plan : BucketPlan
-        The settings that the stream ran with.
-    schema : pyarrow.Schema
-        The columns of the result: those of the key, then facts about what waits.
-    """
-
-    plan: BucketPlan
-    schema: pa.Schema
+    plan: BucketPlan  # The settings that the stream ran with
+    schema: pa.Schema  # The columns of the result: those of the key, then facts about what waits
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return a row for each partial match and match held back, and for each queue."""

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyflinkcep.engines import by_data
-from pyflinkcep.engines.by_data import chosen_by_data, estimate, resolved
+from pyflinkcep.engines import estimates
 from pyflinkcep.engines.choice import alternatives, chosen
-from pyflinkcep.engines.facts import Facts
+from pyflinkcep.engines.estimates import Facts, chosen_by_data, estimate, resolved
 from pyflinkcep.engines.queries import query_matches
 from pyflinkcep.engines.table import Coded, EventTable, Numbers
 from pyflinkcep.expressions.program import Kind
@@ -104,7 +103,7 @@ def test_composed_queries_and_windows_of_events_are_chosen_by_events_too() -> No
 def test_small_tables_are_run_and_estimates_are_bounded() -> None:
     """Of few events no sample is drawn: runs are done before lists are made."""
     query = parse(f"{_ABC} b.x > a.x AND c.x > b.x WITHIN 60 s")
-    with mock.patch.object(by_data, "Sample") as sample:
+    with mock.patch.object(estimates, "Sample") as sample:
         few = chosen_by_data(query, table(EVEN, size=200))
         many = chosen_by_data(query, table(EVEN))
     assert few.name == "nfa"
@@ -143,7 +142,7 @@ def test_whatever_is_chosen_the_answer_is_the_same(seed: int) -> None:
     events = random_table(chance, chance.choice([1, 9, 14]))
     output = chance.choice(["all", "all", "onePerStart", "nonOverlapping"])
     with mock.patch.multiple(
-        by_data, _FEW=0, _SURELY=0.5, _FEW_CANDIDATES=0, _CHEAP=0, _QUICK=0, is_small=mock.DEFAULT
+        estimates, _FEW=0, _SURELY=0.5, _FEW_CANDIDATES=0, _CHEAP=0, _QUICK=0, is_small=mock.DEFAULT
     ) as always:
         always["is_small"].return_value = False
         how = resolved(query, events, "auto", output)

@@ -14,8 +14,7 @@ import pytest
 
 from pyflinkcep import ConditionError, NotSupportedError, Pattern, match
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.evaluator import event_condition, event_function
-from pyflinkcep.expressions.local_match import local_expressions
+from pyflinkcep.expressions.evaluator import event_condition, event_function, local_expressions
 from pyflinkcep.expressions.parser import sql_condition
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tokens import SqlSyntaxError

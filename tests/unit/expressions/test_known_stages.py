@@ -14,8 +14,7 @@ from pyflinkcep.conditions import ExpressionCondition, RichAndCondition
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.names import Names, Scope
-from pyflinkcep.expressions.parser import condition_of
+from pyflinkcep.expressions.parser import Names, Scope, condition_of
 from pyflinkcep.expressions.program import CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import (
     AGGREGATES,

@@ -13,10 +13,10 @@ from pyflinkcep.expressions import codegen
 from pyflinkcep.expressions.arrays import TextRanks, Values, by_ranks, columnar, holding
 from pyflinkcep.expressions.compiler import condition_code
 from pyflinkcep.expressions.evaluator import event_function
-from pyflinkcep.expressions.event_reader import EventReader
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.leaf_fields import LeafFields
+from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Op
+from pyflinkcep.expressions.program_layout import LeafFields
 from pyflinkcep.expressions.tree import Literal, Operation, Tree
 from pyflinkcep.expressions.values import function_of
 from pyflinkcep.kernel.module import compiled_module

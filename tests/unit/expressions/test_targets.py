@@ -23,15 +23,14 @@ from pyflinkcep.expressions.arrays import (
 )
 from pyflinkcep.expressions.compiler import value_code
 from pyflinkcep.expressions.evaluator import event_function
-from pyflinkcep.expressions.event_reader import EventReader
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.leaf_fields import LeafFields
 from pyflinkcep.expressions.number_functions import rounded
+from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.program import CompiledExpressions, Field, Kind, Op
+from pyflinkcep.expressions.program_layout import LeafFields
 from pyflinkcep.expressions.rules import OPERATORS, RULES
-from pyflinkcep.expressions.spark_sql import spark_sql
 from pyflinkcep.expressions.sql_functions import FUNCTIONS as SQL_FUNCTIONS
-from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.text import shown, spark_sql
 from pyflinkcep.expressions.tree import FUNCTIONS, Call, Column, Literal, Operation, Tree
 from pyflinkcep.expressions.values import function_of
 from pyflinkcep.sase import parse

@@ -12,7 +12,7 @@ from typing import Any, get_args
 import pytest
 
 from pyflinkcep import Pattern, match, matchSase
-from pyflinkcep.choices import EvaluationOfQuery
+from pyflinkcep.errors import EvaluationOfQuery
 from pyflinkcep.kernel import module, sources
 from pyflinkcep.kernel.opcodes import HEADERS
 from tests.kernel_harness import needs_kernel

@@ -15,9 +15,8 @@ from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
 from pyflinkcep.engines.lists.matching import EventLists
+from pyflinkcep.engines.sequences.bridge import KernelCounter, KernelLister, KernelSearch
 from pyflinkcep.engines.sequences.compiler import compile_query
-from pyflinkcep.engines.sequences.counting import KernelCounter
-from pyflinkcep.engines.sequences.listing import KernelLister, KernelSearch
 from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase import parse as query_of

@@ -12,9 +12,9 @@ from typing import Any
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.match_recognize.checks import check_clause
 from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
-from pyflinkcep.match_recognize.interval import window_ms
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.parser import window_ms
 from pyflinkcep.match_recognize.statement import Statement
 from pyflinkcep.testing import OperatorTestHarness
 from pyflinkcep.time import MAX_WATERMARK

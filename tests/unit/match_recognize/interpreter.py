@@ -7,8 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.syntax import Form, Syntax
+from pyflinkcep.expressions.grammar import Form, Syntax, parsed
 from pyflinkcep.expressions.tokens import string_value
 
 _BINARY = {

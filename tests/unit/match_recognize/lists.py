@@ -10,14 +10,11 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.rows.columns import FieldArray
-from pyflinkcep.engines.rows.matching import Matching, Partitions
-from pyflinkcep.engines.rows.output import is_picked
+from pyflinkcep.engines.rows.matching import Matching, Partitions, Place, is_picked
 from pyflinkcep.engines.rows.plan import StandardClause, read_clause
-from pyflinkcep.engines.rows.successive import Place
-from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.engines.rows.values import FieldArray
+from pyflinkcep.expressions.grammar import Form, parsed
 from pyflinkcep.expressions.program import Kind, Type
-from pyflinkcep.expressions.syntax import Form
 from pyflinkcep.match_recognize.checks import check_clause
 from pyflinkcep.match_recognize.leaves import LEAF
 from pyflinkcep.match_recognize.names import Names, spelled_alike

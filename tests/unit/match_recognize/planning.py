@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pyflinkcep.engines.rows.plan import StandardClause, read_clause
 from pyflinkcep.match_recognize.checks import check_clause
 from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
-from pyflinkcep.match_recognize.interval import standard_window_ms, window_ms
 from pyflinkcep.match_recognize.names import Names, spelled_alike
+from pyflinkcep.match_recognize.parser import standard_window_ms, window_ms
 from pyflinkcep.match_recognize.statement import Statement
 
 

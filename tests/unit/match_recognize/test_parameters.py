@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.match_recognize.parameters import with_parameters
+from pyflinkcep.match_recognize.statement import with_parameters
 
 
 def test_named_parameters_are_literals_wherever_they_stand() -> None:

@@ -7,13 +7,11 @@ import pytest
 
 from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.match_recognize.flink import read_flink_clause
-from pyflinkcep.match_recognize.interval import window_ms
 from pyflinkcep.match_recognize.names import Names
-from pyflinkcep.match_recognize.parser import parse_clause
-from pyflinkcep.match_recognize.statement import Statement
+from pyflinkcep.match_recognize.parser import parse_clause, window_ms
+from pyflinkcep.match_recognize.statement import Statement, without_unused
 from pyflinkcep.match_recognize.tokens import Source, tokenize, with_names
 from pyflinkcep.match_recognize.tree import Quantified, Rows, SkipTo, Variable, variables
-from pyflinkcep.match_recognize.with_queries import without_unused
 from tests.conformance.cases import Case
 from tests.conformance.sql_cases import flink_cases, problem_with_error, standard_cases
 from tests.unit.match_recognize.planning import plans

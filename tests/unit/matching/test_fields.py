@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from pyflinkcep.matching.fields import field_rows
+from pyflinkcep.matching.columns import field_rows
 
 
 def test_an_event_of_which_nothing_is_read_is_still_an_event() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyflinkcep.matching.ordering import (
+from pyflinkcep.matching.order import (
     order_by,
     order_by_group,
     order_by_group_and_time,

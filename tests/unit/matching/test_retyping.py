@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pyflinkcep.matching.retyping import retyped
+from pyflinkcep.matching.columns import retyped
 
 _INNER = [pa.field("y", pa.int32(), nullable=False)]
 _STRICT = pa.struct([pa.field("x", pa.struct(_INNER), nullable=False)])

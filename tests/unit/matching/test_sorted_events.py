@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyflinkcep.matching.columns import WHOLE
-from pyflinkcep.matching.sorted_events import SortedEvents
+from pyflinkcep.matching.event_store import SortedEvents
 
 NAMES = ["b", "time", "a"]
 

@@ -18,12 +18,10 @@ import pytest
 from pyspark.sql.streaming.listener import QueryProgressEvent
 
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.monitor.app import DASHBOARD, make_app
-from pyflinkcep.monitor.charts import Line, chart
+from pyflinkcep.monitor.app import DASHBOARD, make_app, prometheus_text
 from pyflinkcep.monitor.history import History
 from pyflinkcep.monitor.monitor import Monitor, _Server
-from pyflinkcep.monitor.page import body, page
-from pyflinkcep.monitor.prometheus import prometheus_text
+from pyflinkcep.monitor.page import Line, body, chart, page
 from tests.unit.monitor.support import BAD, progress, told
 from tests.unit.show.support import points, size, texts
 

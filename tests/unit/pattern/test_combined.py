@@ -12,7 +12,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, CepError, GroupPattern, Pattern, WithinType
 from pyflinkcep.conditions import SimpleCondition
-from pyflinkcep.engines.flink.nfa.compiler.checks import all_stages
+from pyflinkcep.engines.flink.nfa.compiler.nfa_compiler import all_stages
 from pyflinkcep.pattern.quantifier import ConsumingStrategy
 from tests.shorthand import ms, parse
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.sase import analysed, parse
-from pyflinkcep.sase.analysed import AnalysedQuery
+from pyflinkcep.sase import analysis, parse
+from pyflinkcep.sase.analysis import AnalysedQuery
 
 _SEQ = "PATTERN SEQ(A a, B+ b[], C c) WHERE upper(a.name) = 'X' AND b[i].x > b[i-1].x"
 _RESULTS = ("edges", "slots", "computed", "usable_sql", "why_no_pattern", "pattern")
@@ -24,13 +24,13 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     counted = dict.fromkeys(_FUNCTIONS, 0)
 
     def counting(name: str) -> None:
-        function = getattr(analysed, name)
+        function = getattr(analysis, name)
 
         def call(*arguments: Any) -> Any:
             counted[name] += 1
             return function(*arguments)
 
-        monkeypatch.setattr(analysed, name, call)
+        monkeypatch.setattr(analysis, name, call)
 
     for name in _FUNCTIONS:
         counting(name)

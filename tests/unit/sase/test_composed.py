@@ -10,7 +10,7 @@ import pytest
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase import SaseQuery, parse, seq
 from pyflinkcep.sase.alternatives import alternatives
-from pyflinkcep.sase.analysed import AnalysedQuery
+from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.testing import matchSase
 from tests.property.composed_queries import taken
 from tests.property.composed_reference import matches

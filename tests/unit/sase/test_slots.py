@@ -5,12 +5,10 @@ from __future__ import annotations
 
 import pytest
 
-from pyflinkcep.engines.sequences.compiler import compile_query
-from pyflinkcep.engines.sequences.liveness import LOOPING, WAITING, Liveness
+from pyflinkcep.engines.sequences.compiler import LOOPING, WAITING, Liveness, compile_query
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase import parse
-from pyflinkcep.sase.analysed import AnalysedQuery
-from pyflinkcep.sase.slots import slots_explained
+from pyflinkcep.sase.analysis import AnalysedQuery, slots_explained
 
 _QUERIES = [
     ("SEQ(A a, B b, C c)", "", {"a": (), "b": (), "c": ()}),

@@ -20,36 +20,22 @@ from pyflinkcep.conditions import (
 )
 from pyflinkcep.expressions.tree import MatchExpression
 
-__all__ = ["WORD", "Atom", "Atoms", "atom_of", "in_word", "known_bits", "words"]
-
 WORD = 63
 """The number of bits in a word of bounded integers."""
 
 
 @attrs.frozen(eq=False)
 class Atom:
-    """
-    A condition as the user wrote it, without the surrounding and, or and not.
+    """A condition as the user wrote it, without the surrounding and, or and not."""
 
-    Attributes
-    ----------
-    condition : IterativeCondition
-        The condition.
-    stage : str
-        The stage it was written for, for errors.
-    bit : int
-        A unique power of two if the condition reads one event only, so that results can be kept per
-        event; 0 if it reads the partial match.
-    function : callable
-        Called with the event, and also with the context if there is no bit.
-    expression : str or None
-        The key of a match expression's program; None for all other conditions.
-    """
-
-    condition: IterativeCondition
-    stage: str
+    condition: IterativeCondition  # The condition
+    stage: str  # The stage it was written for, for errors
+    # A unique power of two if the condition reads one event only, so that results can be kept per
+    # event; 0 if it reads the partial match.
     bit: int
+    # Called with the event, and also with the context if there is no bit.
     function: Callable[..., Any] = attrs.field(init=False)
+    # The key of a match expression's program; None for all other conditions.
     expression: str | None = attrs.field(init=False)
 
     @expression.default

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-From completed matches to emitted ones: their order, and after-match skipping.
+"""From completed matches to emitted ones: their order, and after-match skipping.
 
 Specifies ``kernel/src/flink/emission.c`` and ``results.c``; they must be changed together.
 """
@@ -8,16 +7,71 @@ Specifies ``kernel/src/flink/emission.c`` and ``results.c``; they must be change
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import attrs
 
-from pyflinkcep.engines.flink.nfa.java_heap import heap_add, heap_poll, heap_remove_if
 from pyflinkcep.engines.flink.nfa.nfa_state import ComputationState, NFAState, by_start
 from pyflinkcep.engines.flink.sharedbuffer import EventId, SharedBufferAccessor
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 
-__all__ = ["EventMatch", "FoundMatch", "emit", "emit_at_once"]
+T = TypeVar("T")
+Key = Callable[[T], Any]
+
+
+def heap_add(heap: list[T], item: T, key: Key[T]) -> None:
+    """
+    Add an item, moving it up past parents that are strictly larger.
+
+    Notes
+    -----
+    Ports ``java.util.PriorityQueue.add``; :mod:`heapq` sifts differently and so orders items
+    of equal keys differently.
+    """
+    heap.append(item)
+    index, wanted = len(heap) - 1, key(item)
+    while index > 0:
+        parent = (index - 1) >> 1
+        if wanted >= key(heap[parent]):
+            break
+        heap[index] = heap[parent]
+        index = parent
+    heap[index] = item
+
+
+def heap_poll(heap: list[T], key: Key[T]) -> T:
+    """Take the smallest item; ports ``java.util.PriorityQueue.poll``."""
+    first, last = heap[0], heap.pop()
+    if heap:
+        heap[0] = last
+        _sift_down(heap, 0, key)
+    return first
+
+
+def heap_remove_if(heap: list[T], predicate: Callable[[T], bool], key: Key[T]) -> None:
+    """Drop items and restore the heap; ports ``java.util.PriorityQueue.removeIf``."""
+    kept = [item for item in heap if not predicate(item)]
+    if len(kept) == len(heap):
+        return
+    heap[:] = kept
+    for index in range((len(heap) >> 1) - 1, -1, -1):
+        _sift_down(heap, index, key)
+
+
+def _sift_down(heap: list[T], index: int, key: Key[T]) -> None:
+    item, size = heap[index], len(heap)
+    wanted = key(item)
+    while index < size >> 1:
+        child = 2 * index + 1
+        if child + 1 < size and key(heap[child]) > key(heap[child + 1]):
+            child += 1
+        if wanted <= key(heap[child]):
+            break
+        heap[index] = heap[child]
+        index = child
+    heap[index] = item
+
 
 EventMatch = dict[str, list[Any]]
 """A match in the buffer: stage name to events, or to handles of events."""
@@ -25,32 +79,16 @@ EventMatch = dict[str, list[Any]]
 
 @attrs.define(eq=False)
 class FoundMatch:
-    """
-    A match that need not wait.
+    """A match that need not wait."""
 
-    Attributes
-    ----------
-    start_event_id : EventId
-        Its first event.
-    events : dict of str to list
-        Its events, or handles of events.
-    time : int, epoch milliseconds
-        The end of the window that it waited for; 0 if an event completed it.
-    """
-
-    start_event_id: EventId
-    events: EventMatch
-    time: int = 0
+    start_event_id: EventId  # Its first event
+    events: EventMatch  # Its events, or handles of events
+    time: int = 0  # The end of the window that it waited for; 0 if an event completed it
 
 
 def emit_at_once(found: list[FoundMatch]) -> list[FoundMatch]:
     """
     Emit matches without a skip strategy, in the order of Flink's priority queue.
-
-    Parameters
-    ----------
-    found : list of FoundMatch
-        In the order of the partial matches they come from.
 
     Notes
     -----
@@ -79,17 +117,6 @@ def emit(
 
     A match waits while a partial match with an earlier start is live, and each emitted match prunes
     what it makes superfluous.
-
-    Parameters
-    ----------
-    strategy : AfterMatchSkipStrategy
-        Decides what a match makes superfluous.
-    accessor : SharedBufferAccessor
-        The key's buffer.
-    state : NFAState
-        The key's state; changed in place, except for its deadline.
-    completed : list of ComputationState
-        The new matches, in the order of the partial matches they come from.
 
     Notes
     -----

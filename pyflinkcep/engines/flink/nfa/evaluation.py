@@ -27,14 +27,6 @@ from pyflinkcep.time import clock_ms
 if TYPE_CHECKING:
     from pyflinkcep.engines.flink.nfa.observer import Observer
 
-__all__ = [
-    "EventEvaluation",
-    "Expressions",
-    "ambiguous",
-    "as_bool",
-    "condition_failed",
-    "expression_failed",
-]
 
 Path = dict[str, list[Any]]
 """Stage name to events as the user sees them, oldest first."""
@@ -45,45 +37,15 @@ _UNSEEN = object()
 
 @attrs.frozen(eq=False)
 class Expressions:
-    """
-    A pattern's match expressions, and the source of their values.
+    """A pattern's match expressions, and the source of their values."""
 
-    Attributes
-    ----------
-    functions : MatchFunctions
-        The expressions.
-    fields : callable
-        Returns the fields of an event, given what the buffer holds for it.
-    """
-
-    functions: MatchFunctions
+    functions: MatchFunctions  # The expressions
+    # Returns the fields of an event, given what the buffer holds for it.
     fields: Callable[[Any], Sequence[Any]]
 
 
 class EventEvaluation:
-    """
-    The conditions' answers, event by event; also the context of iterative conditions.
-
-    Parameters
-    ----------
-    view : callable or None
-        Turns what the buffer holds into the event as the user sees it; None if they are the same.
-    known : int
-        The bits of conditions answered beforehand for every event.
-    processing_time : int or None, epoch milliseconds
-        The clock that conditions see; None for the wall clock.
-    expressions : Expressions or None
-        The match expressions, for engines that can evaluate them.
-    observer : Observer or None
-        Receives each answer.
-
-    Attributes
-    ----------
-    always_known : int
-        The argument `known`.
-    known, values : int
-        The bits of the conditions answered for the event, and which of them hold.
-    """
+    """The conditions' answers, event by event; also the context of iterative conditions."""
 
     __slots__ = (
         "_event",
@@ -130,18 +92,7 @@ class EventEvaluation:
         self._paths_size = 0
 
     def begin(self, event: Any, timestamp: int, values: int = 0) -> None:
-        """
-        Begin the next event.
-
-        Parameters
-        ----------
-        event : object
-            What the buffer would hold for the event.
-        timestamp : int, epoch milliseconds
-            The event's time.
-        values : int
-            Which of the conditions known beforehand hold.
-        """
+        """Begin the next event."""
         self._event = event
         self._row = _UNSEEN
         self._fields = None
@@ -168,18 +119,7 @@ class EventEvaluation:
         return step  # type: ignore[no-any-return]
 
     def decide(self, node: SharedBufferNode | None, version: DeweyNumber, ask: Ask) -> Step:
-        """
-        Return the step of a partial match, from the first condition that depends on it.
-
-        Parameters
-        ----------
-        node : SharedBufferNode or None
-            The last event that the partial match has taken; None for the start state.
-        version : DeweyNumber
-            Its version, which determines its path through the buffer.
-        ask : Ask
-            The condition to continue with.
-        """
+        """Return the step of a partial match, from the first condition that depends on it."""
         if self._version is not version or self._node is not node:
             self._node = node
             self._version = version

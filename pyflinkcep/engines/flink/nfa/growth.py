@@ -10,8 +10,6 @@ from pyflinkcep.engines.flink.nfa.nfa import NFA
 from pyflinkcep.engines.flink.nfa.state import State, StateTransitionAction, StateType
 from pyflinkcep.time import duration_text
 
-__all__ = ["doubling_stages", "splitting_stages", "warnings_of"]
-
 _MANY_STATES = 100
 
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The effect of a step on the buffer and the partial matches of a key.
+"""The effect of a step on the buffer and the partial matches of a key.
 
 Specifies ``kernel/src/flink/partials.c``; they must be changed together.
 """
@@ -22,7 +21,45 @@ from pyflinkcep.engines.flink.sharedbuffer import (
     SharedBufferAccessor,
 )
 
-__all__ = ["Continuation", "Successors", "branch", "move_on", "release"]
+
+@attrs.frozen
+class Windows:
+    """
+    The windows of a pattern.
+
+    Notes
+    -----
+    Ports ``NFA.isStateTimedOut`` (Flink 2.3.0). Windows are half open: a window has ended when
+    exactly its length has passed.
+    """
+
+    length_ms: int  # The longest time from first to last event; 0 for any
+    has_gaps: bool  # Whether some state limits the time since the previous event
+
+    def deadline(self, partial: ComputationState) -> int:
+        """Return when the first window of a partial match ends."""
+        start, node = partial.start_event_id, partial.previous_node
+        if start is None or node is None:
+            return NEVER
+        length, gap = self.length_ms, partial.table.gap_ms
+        by_first = start.timestamp + length if length > 0 else NEVER
+        return by_first if gap <= 0 else min(by_first, node.entry.event_id.timestamp + gap)
+
+    def passed_deadline(self, partial: ComputationState, timestamp: int) -> int:
+        """Return the end of the window that is over at a time; the gap's if both are."""
+        start, node = partial.start_event_id, partial.previous_node
+        assert start is not None
+        assert node is not None
+        gap_end = node.entry.event_id.timestamp + partial.table.gap_ms
+        over = partial.table.gap_ms > 0 and timestamp >= gap_end
+        return gap_end if over else start.timestamp + self.length_ms
+
+    def first_deadline(self, partials: list[ComputationState]) -> int:
+        """Return when the first window of partial matches, ordered by start, ends."""
+        if self.has_gaps:
+            return min(map(self.deadline, partials))
+        return self.deadline(partials[0])
+
 
 _NEWEST = EventId(NEVER, 0)
 """Stands for the id of an event that no partial match continues with."""
@@ -30,22 +67,11 @@ _NEWEST = EventId(NEVER, 0)
 
 @attrs.define(eq=False)
 class Successors:
-    """
-    What the partial matches of a key become after one event.
+    """What the partial matches of a key become after one event."""
 
-    Attributes
-    ----------
-    following : list of ComputationState
-        The partial matches afterwards.
-    completed : list of ComputationState
-        The matches, if a skip strategy may hold them back.
-    found : list of FoundMatch
-        The matches otherwise.
-    """
-
-    following: list[ComputationState]
-    completed: list[ComputationState]
-    found: list[FoundMatch]
+    following: list[ComputationState]  # The partial matches afterwards
+    completed: list[ComputationState]  # The matches, if a skip strategy may hold them back
+    found: list[FoundMatch]  # The matches otherwise
 
     def made_of(self, step: Step, before: Sequence[int]) -> list[Continuation]:
         """Return what each move of a step has added since the lists had the sizes `before`."""
@@ -117,23 +143,6 @@ def branch(
     Add what a partial match becomes to the partial matches and the matches.
 
     Each successor locks its node under its own version before the old version is released.
-
-    Parameters
-    ----------
-    accessor : SharedBufferAccessor
-        The key's buffer.
-    partial : ComputationState
-        The partial match.
-    step : Step
-        What the event does to it.
-    entry : LockableEvent or None
-        The event in the buffer, if registered there.
-    event : object
-        What the buffer holds for the event.
-    final : StateTable or None
-        The state of matches that a skip strategy may hold back; None without one.
-    successors : Successors
-        Receives what the partial match becomes.
 
     Notes
     -----

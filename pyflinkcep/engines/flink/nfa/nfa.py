@@ -11,16 +11,13 @@ import attrs
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.engines.flink.nfa.emission import EventMatch, FoundMatch, emit, emit_at_once
 from pyflinkcep.engines.flink.nfa.evaluation import EventEvaluation, Expressions
-from pyflinkcep.engines.flink.nfa.moves import Successors, branch, move_on, release
+from pyflinkcep.engines.flink.nfa.moves import Successors, Windows, branch, move_on, release
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER, ComputationState, NFAState
 from pyflinkcep.engines.flink.nfa.observer import Observer
 from pyflinkcep.engines.flink.nfa.steps import Ask, StateTable, Step
-from pyflinkcep.engines.flink.nfa.windows import Windows
 from pyflinkcep.engines.flink.sharedbuffer import DeweyNumber, LockableEvent, SharedBufferAccessor
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.runtime import RichFunction, RuntimeContext
-
-__all__ = ["NFA", "TimedOut"]
 
 TimedOut = tuple[EventMatch, int]
 """A timed-out partial match, and the end of its window in epoch milliseconds."""
@@ -30,35 +27,6 @@ TimedOut = tuple[EventMatch, int]
 class NFA:
     """
     A compiled pattern. It is constant while it runs; the run state is :class:`NFAState`.
-
-    Attributes
-    ----------
-    tables : dict of str to StateTable
-        The states by internal name.
-    start : StateTable
-        The start state.
-    final : StateTable
-        The final state.
-    atoms : tuple of Atom
-        The user's conditions.
-    window_time : int, milliseconds
-        The longest time from first to last event; 0 for any.
-    window_times : dict of str to int
-        The longest gap before a state's event, in milliseconds, by internal name.
-    handle_timeout : bool
-        Whether timed-out partial matches are needed.
-    skip_strategy : AfterMatchSkipStrategy
-        Decides what a match makes superfluous.
-    description : str
-        The pattern on one line.
-    observer : Observer or None
-        Receives what the automaton does.
-    skips : bool
-        Whether the skip strategy ever discards anything.
-    stages : tuple of str
-        The names of stages in matches, in the order of the pattern's states.
-    windows : Windows
-        Decides when partial matches time out.
 
     Notes
     -----
@@ -88,19 +56,21 @@ class NFA:
     SIGMOD 2008.
     """
 
-    tables: dict[str, StateTable]
-    start: StateTable
-    final: StateTable
-    atoms: tuple[Atom, ...]
-    window_time: int
+    tables: dict[str, StateTable]  # The states by internal name
+    start: StateTable  # The start state
+    final: StateTable  # The final state
+    atoms: tuple[Atom, ...]  # The user's conditions
+    window_time: int  # The longest time from first to last event; 0 for any
+    # The longest gap before a state's event, in milliseconds, by internal name.
     window_times: dict[str, int]
-    handle_timeout: bool
-    skip_strategy: AfterMatchSkipStrategy
-    description: str
-    observer: Observer | None = None
-    skips: bool = attrs.field(init=False)
+    handle_timeout: bool  # Whether timed-out partial matches are needed
+    skip_strategy: AfterMatchSkipStrategy  # Decides what a match makes superfluous
+    description: str  # The pattern on one line
+    observer: Observer | None = None  # Receives what the automaton does
+    skips: bool = attrs.field(init=False)  # Whether the skip strategy ever discards anything
+    # The names of stages in matches, in the order of the pattern's states.
     stages: tuple[str, ...] = attrs.field(init=False)
-    windows: Windows = attrs.field(init=False)
+    windows: Windows = attrs.field(init=False)  # Decides when partial matches time out
     _places: dict[StateTable, int] = attrs.field(init=False, repr=False)
 
     @skips.default
@@ -163,21 +133,6 @@ class NFA:
     ) -> tuple[list[tuple[EventMatch, int]], list[TimedOut]]:
         """
         End the partial matches whose window has passed.
-
-        Parameters
-        ----------
-        accessor : SharedBufferAccessor
-            The key's buffer.
-        state : NFAState
-            The key's state; changed in place.
-        timestamp : int, epoch milliseconds
-            The time reached. A window is over when exactly its length has passed.
-
-        Returns
-        -------
-        tuple of list
-            Matches that waited for time to pass, each with the time at which it came out, and the
-            timed-out partial matches with the end of their window (only with `handle_timeout`).
 
         Notes
         -----
@@ -281,24 +236,6 @@ class NFA:
     ) -> list[EventMatch]:
         """
         Process an event for every partial match; call :meth:`advance_time` first.
-
-        Parameters
-        ----------
-        accessor : SharedBufferAccessor
-            The key's buffer.
-        state : NFAState
-            The key's state; changed in place.
-        timestamp : int, epoch milliseconds
-            The event's time.
-        evaluation : EventEvaluation
-            The conditions' answers for this event.
-        event : object
-            What the buffer will hold for the event.
-
-        Returns
-        -------
-        list of dict
-            The matches completed, in Flink's order.
 
         Notes
         -----

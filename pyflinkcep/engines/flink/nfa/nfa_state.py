@@ -12,8 +12,6 @@ import attrs
 from pyflinkcep.engines.flink.nfa.steps import StateTable
 from pyflinkcep.engines.flink.sharedbuffer import DeweyNumber, EventId, SharedBufferNode
 
-__all__ = ["ALWAYS", "NEVER", "ComputationState", "EndCounts", "NFAState", "by_start"]
-
 NEVER = 1 << 63
 """A time after that of every event, epoch milliseconds."""
 
@@ -26,17 +24,6 @@ class ComputationState:
     """
     One partial match: its position in the pattern and in the buffer.
 
-    Attributes
-    ----------
-    table : StateTable
-        The state it is in.
-    version : DeweyNumber
-        The version that marks its path through the buffer.
-    start_event_id : EventId or None
-        Its first event; None for the start state.
-    previous_node : SharedBufferNode or None
-        Its last event in the buffer; None for the start state.
-
     Notes
     -----
     Ports ``org.apache.flink.cep.nfa.ComputationState`` (Flink 2.3.0). Differs from Flink: it
@@ -44,9 +31,10 @@ class ComputationState:
     those of its first and last event.
     """
 
-    table: StateTable
-    version: DeweyNumber
-    start_event_id: EventId | None = None
+    table: StateTable  # The state it is in
+    version: DeweyNumber  # The version that marks its path through the buffer
+    start_event_id: EventId | None = None  # Its first event; None for the start state
+    # Its last event in the buffer; None for the start state.
     previous_node: SharedBufferNode | None = None
 
     def copy(self) -> ComputationState:
@@ -61,21 +49,11 @@ def by_start(state: ComputationState) -> Any:
 
 @attrs.define(eq=False)
 class EndCounts:
-    """
-    How many partial matches ended without becoming a match, by reason.
+    """How many partial matches ended without becoming a match, by reason."""
 
-    Attributes
-    ----------
-    window : int
-        Those whose window, or gap, was over.
-    skipped : int
-        Those that the skip strategy discarded, matches held back among them.
-    by_event : list of int
-        Those that an event ended, by its number in ``EventEnd``.
-    """
-
-    window: int = 0
-    skipped: int = 0
+    window: int = 0  # Those whose window, or gap, was over
+    skipped: int = 0  # Those that the skip strategy discarded, matches held back among them
+    # Those that an event ended, by its number in ``EventEnd``.
     by_event: list[int] = attrs.field(factory=lambda: [0, 0, 0])
 
     def add(self, other: EndCounts) -> None:
@@ -98,32 +76,22 @@ class NFAState:
     """
     The state of a key besides the buffer.
 
-    Attributes
-    ----------
-    partial_matches : list of ComputationState
-        Ordered by start event; the start state is always present and comes last.
-    completed_matches : list of ComputationState
-        A heap by start event: matches that a skip strategy holds back.
-    state_changed : bool
-        Whether anything changed since the flag was last reset.
-    is_new_start_partial_match : bool
-        Whether a partial match began since the flag was last reset.
-    deadline : int, epoch milliseconds
-        No window ends earlier; the default makes the next advance of time check.
-    ended : EndCounts
-        What has ended since the state was made or read.
-
     Notes
     -----
     Ports ``org.apache.flink.cep.nfa.NFAState`` (Flink 2.3.0). `deadline` follows
     from the partial matches, so it is not stored; nor is `ended`.
     """
 
+    # Ordered by start event; the start state is always present and comes last.
     partial_matches: list[ComputationState]
+    # A heap by start event: matches that a skip strategy holds back.
     completed_matches: list[ComputationState] = attrs.field(factory=list)
-    state_changed: bool = False
+    state_changed: bool = False  # Whether anything changed since the flag was last reset
+    # Whether a partial match began since the flag was last reset.
     is_new_start_partial_match: bool = False
+    # No window ends earlier; the default makes the next advance of time check.
     deadline: int = ALWAYS
+    # What has ended since the state was made or read.
     ended: EndCounts = attrs.field(factory=EndCounts)
 
     def is_initial(self) -> bool:

@@ -10,8 +10,6 @@ import attrs
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import MalformedPatternException
 
-__all__ = ["State", "StateTransition", "StateTransitionAction", "StateType", "endless_loop"]
-
 
 class StateType(Enum):
     """The kind of a state."""
@@ -33,25 +31,13 @@ class StateTransitionAction(Enum):
 
 @attrs.define(eq=False)
 class StateTransition:
-    """
-    An edge of the automaton.
+    """An edge of the automaton."""
 
-    Attributes
-    ----------
-    source : State
-        The state it leaves; a TAKE records the event under the source's stage.
-    action : StateTransitionAction
-        What it does with the event.
-    target : State
-        The state it enters.
-    condition : IterativeCondition or None
-        The condition on the event; None for none.
-    """
-
+    # The state it leaves; a TAKE records the event under the source's stage.
     source: State = attrs.field(repr=lambda state: state.name)
-    action: StateTransitionAction
-    target: State = attrs.field(repr=lambda state: state.name)
-    condition: IterativeCondition | None
+    action: StateTransitionAction  # What it does with the event
+    target: State = attrs.field(repr=lambda state: state.name)  # The state it enters
+    condition: IterativeCondition | None  # The condition on the event; None for none
 
 
 @attrs.define(eq=False)
@@ -59,25 +45,15 @@ class State:
     """
     A state of the automaton; it changes only while the pattern is compiled.
 
-    Attributes
-    ----------
-    name : str
-        The internal name, unique in the automaton: the stage's name and a suffix ``:n``.
-    kind : StateType
-        The kind of the state.
-    stage : str
-        The user's name of the stage.
-    transitions : list of StateTransition
-        The edges in the order in which they are tried, which determines versions.
-
     Notes
     -----
     Ports ``org.apache.flink.cep.nfa.State`` (Flink 2.3.0).
     """
 
-    name: str
-    kind: StateType
-    stage: str
+    name: str  # The internal name, unique in the automaton: the stage's name and a suffix ``:n``
+    kind: StateType  # The kind of the state
+    stage: str  # The user's name of the stage
+    # The edges in the order in which they are tried, which determines versions.
     transitions: list[StateTransition] = attrs.field(factory=list)
 
     def add_take(self, target: State, condition: IterativeCondition | None) -> None:

@@ -30,8 +30,6 @@ from pyflinkcep.engines.flink.nfa.state import (
     endless_loop,
 )
 
-__all__ = ["Ask", "EventEnd", "Move", "StateTable", "Step", "reachable"]
-
 
 class EventEnd(IntEnum):
     """Why an event ends a partial match."""
@@ -46,67 +44,34 @@ class EventEnd(IntEnum):
 
 @attrs.frozen(eq=False)
 class Move:
-    """
-    One continuation of a partial match.
+    """One continuation of a partial match."""
 
-    Attributes
-    ----------
-    target : StateTable
-        The state after the move.
-    takes : bool
-        Whether the event is taken rather than ignored.
-    stage : str
-        The stage that a taken event is recorded under.
-    stays : bool
-        Whether state and events are unchanged; the version still grows by `increase`.
-    continues : bool
-        Whether a partial match follows.
-    completes : bool
-        Whether a match follows, either because the target is the final state or because the rest of
-        the pattern may stay empty.
-    increase : int
-        The increase of the version's last digit.
-    adds_stage : bool
-        Whether the version then gets one more digit.
-    """
-
-    target: StateTable
-    takes: bool = False
-    stage: str = ""
+    target: StateTable  # The state after the move
+    takes: bool = False  # Whether the event is taken rather than ignored
+    stage: str = ""  # The stage that a taken event is recorded under
+    # Whether state and events are unchanged; the version still grows by `increase`.
     stays: bool = False
-    continues: bool = True
+    continues: bool = True  # Whether a partial match follows
+    # Whether a match follows, either because the target is the final state or because the rest of
+    # the pattern may stay empty.
     completes: bool = False
-    increase: int = 0
-    adds_stage: bool = False
+    increase: int = 0  # The increase of the version's last digit
+    adds_stage: bool = False  # Whether the version then gets one more digit
 
 
 @attrs.frozen(eq=False)
 class Step:
-    """
-    Everything one event does to a partial match in one state.
+    """Everything one event does to a partial match in one state."""
 
-    Attributes
-    ----------
-    moves : tuple of Move
-        The continuations, in Flink's order; none if the partial match ends. The start state's last
-        move is to stay.
-    ending : EventEnd
-        Why it ends, if there are none.
-    keeps : bool
-        Whether the partial match is unchanged.
-    takes : bool
-        Whether some move takes the event.
-    keeps_event : bool
-        Whether some partial match continues with the event taken.
-    single : Move or None
-        The only move, if there is just one, it changes something and does not complete the pattern.
-    """
-
+    # The continuations, in Flink's order; none if the partial match ends. The start state's last
+    # move is to stay.
     moves: tuple[Move, ...]
-    ending: EventEnd = EventEnd.CONTIGUITY
-    keeps: bool = attrs.field(init=False)
-    takes: bool = attrs.field(init=False)
+    ending: EventEnd = EventEnd.CONTIGUITY  # Why it ends, if there are none
+    keeps: bool = attrs.field(init=False)  # Whether the partial match is unchanged
+    takes: bool = attrs.field(init=False)  # Whether some move takes the event
+    # Whether some partial match continues with the event taken.
     keeps_event: bool = attrs.field(init=False)
+    # The only move, if there is just one, it changes something and does not complete the pattern.
     single: Move | None = attrs.field(init=False)
 
     @keeps.default
@@ -131,24 +96,12 @@ class Step:
 
 @attrs.define(eq=False)
 class Ask:
-    """
-    A point at which the effect depends on a condition not yet evaluated.
+    """A point at which the effect depends on a condition not yet evaluated."""
 
-    Attributes
-    ----------
-    atom : Atom
-        The condition to evaluate.
-    resolve : callable
-        Computes what follows from answers.
-    answers : dict of Atom to bool
-        The answers so far.
-    yes, no : object
-        What follows, another Ask or the result; None until first needed.
-    """
-
-    atom: Atom
-    resolve: Callable[[dict[Atom, bool]], Any]
-    answers: dict[Atom, bool]
+    atom: Atom  # The condition to evaluate
+    resolve: Callable[[dict[Atom, bool]], Any]  # Computes what follows from answers
+    answers: dict[Atom, bool]  # The answers so far
+    # What follows, another Ask or the result; None until first needed.
     yes: Any = None
     no: Any = None
 
@@ -174,19 +127,6 @@ class StateTable:
     """
     A state of the running automaton: its window, and its steps as far as computed.
 
-    Attributes
-    ----------
-    state : State
-        The compiled state.
-    atoms : Atoms
-        The pattern's conditions.
-    tables : dict of State to StateTable
-        The tables of all states.
-    gap_ms : int, milliseconds
-        The longest time since the previous event; 0 for any.
-    root : Ask or Step or None
-        The first decision; use :meth:`first`.
-
     Notes
     -----
     The steps port ``NFA.createDecisionGraph``, ``computeNextStates`` and
@@ -195,11 +135,11 @@ class StateTable:
     never more of them than in Flink.
     """
 
-    state: State
-    atoms: Atoms
-    tables: dict[State, StateTable]
-    gap_ms: int = 0
-    root: Ask | Step | None = None
+    state: State  # The compiled state
+    atoms: Atoms  # The pattern's conditions
+    tables: dict[State, StateTable]  # The tables of all states
+    gap_ms: int = 0  # The longest time since the previous event; 0 for any
+    root: Ask | Step | None = None  # The first decision; use :meth:`first`
     name: str = attrs.field(init=False)
     kind: StateType = attrs.field(init=False)
     is_final: bool = attrs.field(init=False)
@@ -220,14 +160,7 @@ class StateTable:
         return self.root
 
     def resolve(self, answers: dict[Atom, bool]) -> Ask | Step:
-        """
-        Compute the step for these answers, or the next condition to evaluate.
-
-        Raises
-        ------
-        MalformedPatternException
-            If PROCEED edges form a cycle, on which Flink would never end.
-        """
+        """Compute the step for these answers, or the next condition to evaluate."""
 
         def holds(condition: IterativeCondition | None) -> bool:
             return _evaluate(condition, self.atoms, answers)

@@ -1,44 +1,141 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The operator's rules for one key: lateness, order, timers and the emission of results.
+"""The operator's rules for one key: lateness, order, timers and the emission of results.
 
 Specifies ``kernel/src/flink/operator.c`` and ``runs.c``; they must be changed together.
 """
 
 from __future__ import annotations
 
+import functools
+import inspect
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import attrs
 
-from pyflinkcep.engines.flink.nfa import (
-    NFA,
-    EventMatch,
-    Expressions,
-    NFAState,
-    TimedOut,
-)
+from pyflinkcep.engines.flink.nfa import NFA, EventMatch, Expressions, NFAState, TimedOut
 from pyflinkcep.engines.flink.nfa.steps import Ask
-from pyflinkcep.engines.flink.operator.limit import PartialMatchLimit, too_many
 from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer, SharedBufferAccessor
-from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.errors import (
+    CepRuntimeError,
+    InvalidArgumentError,
+    NotSupportedError,
+    StateLimitError,
+)
 from pyflinkcep.time import MAX_WATERMARK
 
-__all__ = ["CepOperator", "KeyState", "Output", "is_late"]
+Comparator = Any
+"""A sort key of one event, a function of two that compares them, or an ``EventComparator``."""
+
+
+def comparator_key(comparator: Comparator | None) -> Callable[[Any], Any] | None:
+    """
+    Turn a comparator into a sort key.
+
+    Examples
+    --------
+    >>> sorted([3, 1, 2], key=comparator_key(lambda a, b: b - a))
+    [3, 2, 1]
+    """
+    if comparator is None:
+        return None
+    compare = getattr(comparator, "compare", None)
+    if compare is not None:
+        return functools.cmp_to_key(compare)
+    if not callable(comparator):
+        raise InvalidArgumentError(
+            f"expected a comparator, got {comparator!r}",
+            "pass a sort key or a function of two events",
+        )
+    key: Callable[[Any], Any] = comparator
+    try:
+        parameters = inspect.signature(comparator).parameters.values()
+    except (TypeError, ValueError):
+        return key
+    required = sum(
+        p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+        for p in parameters
+    )
+    return functools.cmp_to_key(comparator) if required == 2 else key
+
+
+_POLICIES = ("fail", "dropOldest")
+
+
+@attrs.frozen
+class PartialMatchLimit:
+    """
+    The most partial matches of a key, and the policy for more.
+
+    Notes
+    -----
+    Differs from Flink, which has no such bound.
+    """
+
+    most: int = attrs.field()  # The bound; the start state does not count
+    # Fail the job, or drop the partial matches that began first and count them.
+    policy: str = attrs.field(default="fail")
+
+    @most.validator
+    def _check_most(self, _: object, most: int) -> None:
+        if not isinstance(most, int) or isinstance(most, bool) or most < 1:
+            raise InvalidArgumentError(
+                f"maxPartialMatches={most!r}", "pass a number from 1, or None for no bound"
+            )
+
+    @policy.validator
+    def _check_policy(self, _: object, policy: str) -> None:
+        if policy not in _POLICIES:
+            raise InvalidArgumentError(
+                f"onTooManyPartialMatches={policy!r}", 'use "fail" or "dropOldest"'
+            )
+
+    @classmethod
+    def of(cls, most: int | None, policy: str) -> PartialMatchLimit | None:
+        """Return the limit of two settings; None without one, for which a policy is refused."""
+        if most is None and policy != "fail":
+            raise InvalidArgumentError(
+                f"onTooManyPartialMatches={policy!r} without maxPartialMatches",
+                "write maxPartialMatches=100_000, the most partial matches of a key, too",
+            )
+        return None if most is None else cls(most, policy)
+
+
+def too_many(
+    limit: PartialMatchLimit, count: int, timestamp: int, is_compressible: bool
+) -> StateLimitError:
+    """
+    Make the error for a key with too many partial matches.
+
+    `is_compressible` says whether the matches of the pattern can be counted without listing them.
+    """
+    return StateLimitError(
+        f"{count} partial matches, maxPartialMatches is {limit.most}",
+        f"{less_held(is_compressible)}, "
+        'or use onTooManyPartialMatches="dropOldest", which loses matches',
+        timestamp_ms=timestamp,
+    )
+
+
+def compressed_with_limit() -> NotSupportedError:
+    """Make the error for a bound on partial matches of which equal ones are merged."""
+    return NotSupportedError(
+        "compressed matches do not support maxPartialMatches, which bounds those that are listed",
+        "leave it out: equal partial matches are merged",
+    )
+
+
+def less_held(is_compressible: bool) -> str:
+    """Return what to write in place of a pattern that holds too much."""
+    counts = "count or aggregate the matches with .compressed(), which does not list them, "
+    stricter = "give the pattern a shorter window or a stricter condition"
+    return counts + stricter if is_compressible else stricter
 
 
 def is_late(timestamp: Any, watermark: Any) -> Any:
     """
     Whether an event is late: its time is not after the watermark.
-
-    Parameters
-    ----------
-    timestamp : int or array of int, epoch milliseconds
-        The time of an event, or of many.
-    watermark : int, epoch milliseconds
-        The current watermark.
 
     Notes
     -----
@@ -63,21 +160,11 @@ class Output(Protocol):
 
 @attrs.define(eq=False)
 class KeyState:
-    """
-    The state of one key between calls.
+    """The state of one key between calls."""
 
-    Attributes
-    ----------
-    nfa_state : NFAState
-        Partial matches and waiting matches.
-    buffer : SharedBuffer
-        Their events.
-    timers : set of int, epoch milliseconds
-        When the key must be processed even without events: ends of windows.
-    """
-
-    nfa_state: NFAState
-    buffer: SharedBuffer = attrs.field(factory=SharedBuffer)
+    nfa_state: NFAState  # Partial matches and waiting matches
+    buffer: SharedBuffer = attrs.field(factory=SharedBuffer)  # Their events
+    # When the key must be processed even without events: ends of windows.
     timers: set[int] = attrs.field(factory=set)
 
 
@@ -85,22 +172,6 @@ class KeyState:
 class CepOperator:
     """
     The rules of Flink's operator, separate from the state they work on.
-
-    Attributes
-    ----------
-    nfa : NFA
-        The compiled pattern.
-    view : callable or None
-        Turns a stored event into the event as the user's conditions see it.
-    processing_time : bool
-        Whether time is the clock's instead of the events'.
-    limit : PartialMatchLimit or None
-        How many partial matches a key may have.
-    expressions : Expressions or None
-        The pattern's match expressions, if the engine can evaluate them.
-    by_windows : bool
-        Whether a match that the end of a window released has that time, as if the watermark moved
-        with every millisecond, in place of the time of the event or watermark that ended it.
 
     Notes
     -----
@@ -119,11 +190,15 @@ class CepOperator:
     in order; everything after that is here.
     """
 
-    nfa: NFA
+    nfa: NFA  # The compiled pattern
+    # Turns a stored event into the event as the user's conditions see it.
     view: Callable[[Any], Any] | None = None
-    processing_time: bool = False
-    limit: PartialMatchLimit | None = None
+    processing_time: bool = False  # Whether time is the clock's instead of the events'
+    limit: PartialMatchLimit | None = None  # How many partial matches a key may have
+    # The pattern's match expressions, if the engine can evaluate them.
     expressions: Expressions | None = None
+    # Whether a match that the end of a window released has that time, as if the watermark moved
+    # with every millisecond, in place of the time of the event or watermark that ended it.
     by_windows: bool = False
 
     def new_key(self) -> KeyState:
@@ -131,16 +206,7 @@ class CepOperator:
         return KeyState(self.nfa.create_initial_state())
 
     def may_begin(self, bits: int, known: int) -> bool:
-        """
-        Whether an event may change anything for a key that has nothing pending.
-
-        Parameters
-        ----------
-        bits : int
-            The bits of conditions known beforehand that hold for the event.
-        known : int
-            The bits of the conditions known beforehand.
-        """
+        """Whether an event may change anything for a key that has nothing pending."""
         node: Any = self.nfa.start.first()
         while isinstance(node, Ask):
             if not node.atom.bit & known:
@@ -159,33 +225,7 @@ class CepOperator:
         values: Sequence[int] | None = None,
         processing_time: int | None = None,
     ) -> None:
-        """
-        Match events of a key in their final order.
-
-        Parameters
-        ----------
-        key : object
-            The key, for results and errors.
-        state : KeyState
-            The key's state; changed in place.
-        timestamps : sequence of int, epoch milliseconds
-            The events' times, ascending, and not before those of an earlier call.
-        events : sequence
-            The events or their handles, as many as `timestamps`.
-        output : Output
-            Receives the results.
-        known : int
-            The bits of the conditions answered in `values`.
-        values : sequence of int, optional
-            For each event the bits of those conditions that hold.
-        processing_time : int, optional, epoch milliseconds
-            The clock that conditions see; by default the wall clock.
-
-        Raises
-        ------
-        CepRuntimeError
-            If a condition or a throwing skip strategy fails; the message names stage, key and time.
-        """
+        """Match events of a key in their final order."""
         nfa, nfa_state, accessor = self.nfa, state.nfa_state, state.buffer.get_accessor()
         evaluation = nfa.evaluation(self.view, known, processing_time, self.expressions)
         answers = itertools.repeat(0) if values is None else values
@@ -261,20 +301,7 @@ class CepOperator:
         timers |= new
 
     def advance_time(self, key: Any, state: KeyState, timestamp: int, output: Output) -> None:
-        """
-        Advance time for a key whose events up to then were processed.
-
-        Parameters
-        ----------
-        key : object
-            The key.
-        state : KeyState
-            The key's state; changed in place.
-        timestamp : int, epoch milliseconds
-            The watermark, or the clock in processing time.
-        output : Output
-            Receives the results.
-        """
+        """Advance time for a key whose events up to then were processed."""
         state.timers = {timer for timer in state.timers if timer > timestamp}
         try:
             accessor = state.buffer.get_accessor()

@@ -11,8 +11,6 @@ import attrs
 from pyflinkcep.engines.flink.operator.cep_operator import CepOperator, KeyState, Output, is_late
 from pyflinkcep.time import MIN_WATERMARK
 
-__all__ = ["KeyContext", "KeyedCepOperator", "KeyedOutput"]
-
 
 class KeyedOutput(Output, Protocol):
     """Receives the results of a keyed operator."""
@@ -23,62 +21,28 @@ class KeyedOutput(Output, Protocol):
 
 @attrs.define(eq=False)
 class KeyContext:
-    """
-    The state of a key and its queue.
+    """The state of a key and its queue."""
 
-    Attributes
-    ----------
-    state : KeyState
-        Partial matches, their events, and timers.
-    queue : dict of int to list
-        Events that wait for the watermark, by time in epoch milliseconds.
-    """
-
-    state: KeyState
+    state: KeyState  # Partial matches, their events, and timers
+    # Events that wait for the watermark, by time in epoch milliseconds.
     queue: dict[int, list[Any]] = attrs.field(factory=dict)
 
 
 @attrs.define(eq=False)
 class KeyedCepOperator:
-    """
-    Flink's keyed operator in memory.
+    """Flink's keyed operator in memory."""
 
-    Attributes
-    ----------
-    operator : CepOperator
-        The rules.
-    output : KeyedOutput
-        Receives matches, timeouts and late events.
-    order : callable, optional
-        A sort key for events of equal time; by default they keep the order of arrival.
-    keys : dict
-        The keys with anything pending.
-    watermark : int, epoch milliseconds
-        The last watermark; in processing time the clock.
-    late_dropped : int
-        The number of late events; Flink's ``numLateRecordsDropped`` if no output takes them.
-    """
-
-    operator: CepOperator
-    output: KeyedOutput
+    operator: CepOperator  # The rules
+    output: KeyedOutput  # Receives matches, timeouts and late events
+    # A sort key for events of equal time; by default they keep the order of arrival.
     order: Callable[[Any], Any] | None = None
-    keys: dict[Any, KeyContext] = attrs.field(factory=dict)
-    watermark: int = MIN_WATERMARK
+    keys: dict[Any, KeyContext] = attrs.field(factory=dict)  # The keys with anything pending
+    watermark: int = MIN_WATERMARK  # The last watermark; in processing time the clock
+    # The number of late events; Flink's ``numLateRecordsDropped`` if no output takes them.
     late_dropped: int = 0
 
     def process_element(self, key: Any, event: Any, timestamp: int) -> None:
-        """
-        Process an event.
-
-        Parameters
-        ----------
-        key : object
-            The event's key, hashable.
-        event : object
-            The event or its handle.
-        timestamp : int, epoch milliseconds
-            Its time; in processing time the clock is used instead.
-        """
+        """Process an event."""
         if self.operator.processing_time:
             self._process_now(key, event)
         elif is_late(timestamp, self.watermark):
@@ -88,14 +52,7 @@ class KeyedCepOperator:
             self._context(key).queue.setdefault(timestamp, []).append(event)
 
     def advance_watermark(self, watermark: int) -> None:
-        """
-        Advance the watermark, or the clock, and process everything that waited for it.
-
-        Parameters
-        ----------
-        watermark : int, epoch milliseconds
-            The new watermark; has no effect unless it is after the last.
-        """
+        """Advance the watermark, or the clock, and process everything that waited for it."""
         if watermark <= self.watermark:
             return
         self.watermark = watermark

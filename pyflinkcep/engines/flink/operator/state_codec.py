@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-One key's state as integers, with a separate list of its events.
+"""One key's state as integers, with a separate list of its events.
 
 Specifies ``kernel/src/flink/state_writer.c`` and ``state_reader.c``; they must be changed together.
 """
@@ -15,7 +14,16 @@ import attrs
 
 from pyflinkcep.engines.flink.nfa import NFA, ComputationState, NFAState
 from pyflinkcep.engines.flink.operator.cep_operator import KeyState
-from pyflinkcep.engines.flink.operator.state_format import damaged_state
+from pyflinkcep.engines.flink.operator.keyed_operator import KeyContext, KeyedCepOperator
+from pyflinkcep.engines.flink.operator.state_format import (
+    Serializer,
+    bytes_to_ints,
+    damaged_state,
+    ints_to_bytes,
+    pack,
+    refuse_damage,
+    unpack,
+)
 from pyflinkcep.engines.flink.sharedbuffer import (
     DeweyNumber,
     EventId,
@@ -26,8 +34,6 @@ from pyflinkcep.engines.flink.sharedbuffer import (
 )
 from pyflinkcep.errors import PatternChangedError
 
-__all__ = ["StateReader", "StateWriter"]
-
 _NONE, _GONE = -1, -2
 _MOST = 1 << 62
 """Above all counts, ids and digits, so that the kernel can keep counting without overflow."""
@@ -35,24 +41,13 @@ _MOST = 1 << 62
 
 @attrs.define(eq=False)
 class StateWriter:
-    """
-    Writes key states as a flat list of integers, and a list of their events.
+    """Writes key states as a flat list of integers, and a list of their events."""
 
-    Attributes
-    ----------
-    nfa : NFA
-        The pattern; states and stages are written as indexes into it.
-    numbers : list of int
-        What was written.
-    events : list
-        The events, or handles of events, that the numbers refer to by position.
-    first_event : int
-        Where the events of the current state begin; positions are written relative to it.
-    """
-
-    nfa: NFA
-    numbers: list[int] = attrs.field(factory=list)
+    nfa: NFA  # The pattern; states and stages are written as indexes into it
+    numbers: list[int] = attrs.field(factory=list)  # What was written
+    # The events, or handles of events, that the numbers refer to by position.
     events: list[Any] = attrs.field(factory=list)
+    # Where the events of the current state begin; positions are written relative to it.
     first_event: int = 0
     _states: dict[str, int] = attrs.field(init=False)
     _stages: dict[str, int] = attrs.field(init=False)
@@ -149,36 +144,18 @@ class StateReader:
     """
     Reads the output of :class:`StateWriter`, and refuses numbers that no key could have.
 
-    Attributes
-    ----------
-    nfa : NFA
-        The pattern that the state is restored for.
-    numbers : sequence of int
-        What was written.
-    events : sequence
-        Their events.
-    states, stages : sequence of str
-        The names behind the indexes, from when the state was written.
-    first_event, last_event : int
-        Where the events of the current state begin and end; see ``StateWriter``.
-
-    Raises
-    ------
-    PatternChangedError
-        If the pattern lacks one of the states.
-    StateFormatError
-        From every method, if the numbers are damaged.
-
     Notes
     -----
     The kernel's ``state_reader.c`` refuses the same numbers.
     """
 
-    nfa: NFA
-    numbers: Sequence[int]
-    events: Sequence[Any]
+    nfa: NFA  # The pattern that the state is restored for
+    numbers: Sequence[int]  # What was written
+    events: Sequence[Any]  # Their events
+    # The names behind the indexes, from when the state was written.
     states: Sequence[str]
     stages: Sequence[str]
+    # Where the events of the current state begin and end; see ``StateWriter``.
     first_event: int = 0
     last_event: int = attrs.field()
     _at: int = attrs.field(default=0, init=False)
@@ -311,3 +288,51 @@ class StateReader:
             gone = LockableEvent(0, EventId(0, 0), None)
             return SharedBufferNode(0, gone, "", alive=False)
         return nodes[number]
+
+
+def snapshot(operator: KeyedCepOperator, events: Serializer, keys: Serializer) -> bytes:
+    """Return the operator's state as bytes."""
+    writer = StateWriter(operator.operator.nfa)
+    put = writer.numbers.append
+    for context in operator.keys.values():
+        put(len(context.queue))
+        for timestamp, waiting in context.queue.items():
+            put(timestamp)
+            put(len(waiting))
+            writer.numbers.extend(map(writer.add_event, waiting))
+        writer.write(context.state)
+    header = {
+        "states": list(writer.nfa.tables),
+        "stages": writer.nfa.stages,
+        "watermark": operator.watermark,
+        "lateDropped": operator.late_dropped,
+        "keys": len(operator.keys),
+    }
+    parts = [ints_to_bytes(writer.numbers), events.dumps(writer.events)]
+    return pack(header, [*parts, keys.dumps(list(operator.keys))])
+
+
+def restore(operator: KeyedCepOperator, data: bytes, events: Serializer, keys: Serializer) -> None:
+    """Fill a new operator from the bytes of a snapshot."""
+    nfa: NFA = operator.operator.nfa
+    contexts: dict[Any, KeyContext] = {}
+    with refuse_damage():
+        header, (numbers, event_bytes, key_bytes) = unpack(data)
+        reader = StateReader(
+            nfa,
+            bytes_to_ints(numbers),
+            events.loads(event_bytes),
+            header["states"],
+            header["stages"],
+        )
+        for key in keys.loads(key_bytes):
+            context = contexts[key] = KeyContext(operator.operator.new_key())
+            for _ in reader.count(2):
+                timestamp = reader.number()
+                context.queue[timestamp] = [reader.event() for _ in reader.count(1)]
+            context.state = reader.read()
+        reader.end()
+        if len(contexts) != header["keys"] or not isinstance(header["watermark"], int):
+            raise damaged_state("its header does not match")
+        operator.watermark, operator.late_dropped = header["watermark"], header["lateDropped"]
+    operator.keys.update(contexts)

@@ -8,21 +8,81 @@ import struct
 import sys
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, Protocol
+
+import attrs
 
 from pyflinkcep.errors import CepError, StateFormatError
 
-__all__ = [
-    "STATE_FORMAT",
-    "Serializer",
-    "bytes_to_ints",
-    "damaged_state",
-    "ints_to_bytes",
-    "pack",
-    "refuse_damage",
-    "unpack",
-]
+NO_START = (1 << 63) - 1
+"""The earliest start if there is none."""
+
+
+@attrs.define
+class StateCounts:
+    """What the states of many keys hold."""
+
+    held: int  # Matches that a skip strategy holds back
+    largest: int  # The partial matches of the key with the most
+    # The earliest start of a partial match, or of a match held back; :data:`NO_START` if none.
+    oldest: int
+    by_stage: list[int]  # The partial matches by the stage of their last event
+
+
+def count_states(
+    numbers: Sequence[int], lengths: Sequence[int], stages: Sequence[str]
+) -> StateCounts:
+    """
+    Count what states hold.
+
+    Numbers that no key could have end the counts of that key; whoever reads it refuses them.
+    """
+    counts = StateCounts(0, 0, NO_START, [0] * len(stages))
+    at = 0
+    for length in lengths:
+        with suppress(StopIteration):
+            _count_key(iter(numbers[at : at + length]), counts)
+        at += length
+    return counts
+
+
+def _count_key(numbers: Iterator[int], counts: StateCounts) -> None:
+    _pass(numbers, next(numbers))  # timers
+    _pass(numbers, 2)
+    _pass(numbers, 2 * next(numbers))  # versions
+    stage_of: list[int] = []
+    for _ in range(next(numbers)):
+        _pass(numbers, 4)
+        for _ in range(next(numbers)):
+            stage_of.append(next(numbers))
+            _pass(numbers, 2)
+    for _ in stage_of:
+        _pass(numbers, 3 * next(numbers))  # edges
+    partials = _nodes(numbers, counts)
+    counts.largest = max(counts.largest, len(partials))
+    for node in partials:
+        if 0 <= node < len(stage_of) and 0 <= stage_of[node] < len(counts.by_stage):
+            counts.by_stage[stage_of[node]] += 1
+    counts.held += len(_nodes(numbers, counts))
+
+
+def _nodes(numbers: Iterator[int], counts: StateCounts) -> list[int]:
+    """Return the node of each partial match but the start state."""
+    nodes = []
+    for _ in range(next(numbers)):
+        _pass(numbers, 2)
+        node, start, start_id = next(numbers), next(numbers), next(numbers)
+        if start_id >= 0:
+            counts.oldest = min(counts.oldest, start)
+            nodes.append(node)
+    return nodes
+
+
+def _pass(numbers: Iterator[int], count: int) -> None:
+    for _ in range(count):
+        next(numbers)
+
 
 STATE_FORMAT = 1
 """The version of the format that this release writes; it reads no other."""
@@ -56,14 +116,7 @@ def pack(header: dict[str, Any], sections: Sequence[bytes]) -> bytes:
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], list[bytes]]:
-    """
-    Split the result of :func:`pack`.
-
-    Raises
-    ------
-    StateFormatError
-        If the data is not a pyflinkcep snapshot, is truncated, or has an unknown version.
-    """
+    """Split the result of :func:`pack`."""
     if len(data) < _HEAD.size or data[:4] != _MAGIC:
         raise StateFormatError(
             f"expected a pyflinkcep snapshot, got {len(data)} other bytes",

@@ -21,8 +21,6 @@ from pyflinkcep.engines.flink.sharedbuffer.elements import (
 )
 from pyflinkcep.errors import StateFormatError
 
-__all__ = ["SharedBuffer", "SharedBufferAccessor"]
-
 _new = tuple.__new__
 
 Path = dict[str, list[LockableEvent]]
@@ -33,15 +31,6 @@ Path = dict[str, list[LockableEvent]]
 class SharedBuffer:
     """
     The state of the buffer of one key; :class:`SharedBufferAccessor` works on it.
-
-    Attributes
-    ----------
-    events : dict of EventId to LockableEvent
-        All events held by a partial match, or by a match not yet emitted.
-    timestamp : int or None, epoch milliseconds
-        The time of the newest id.
-    event_count : int
-        How many ids were assigned for that time.
 
     Notes
     -----
@@ -55,9 +44,10 @@ class SharedBuffer:
     SIGMOD 2008, section 4.2.
     """
 
+    # All events held by a partial match, or by a match not yet emitted.
     events: dict[EventId, LockableEvent] = attrs.field(factory=dict)
-    timestamp: int | None = None
-    event_count: int = 0
+    timestamp: int | None = None  # The time of the newest id
+    event_count: int = 0  # How many ids were assigned for that time
 
     def is_empty(self) -> bool:
         """Whether no event is held."""
@@ -82,11 +72,6 @@ class SharedBufferAccessor:
     """
     A unit of work on a :class:`SharedBuffer`: the effect of some events, or of an advance of time.
 
-    Attributes
-    ----------
-    buffer : SharedBuffer
-        The state worked on.
-
     Notes
     -----
     Ports ``org.apache.flink.cep.nfa.sharedbuffer.SharedBufferAccessor`` (Flink 2.3.0).
@@ -94,19 +79,10 @@ class SharedBufferAccessor:
     what is written to a state store is decided by the operator.
     """
 
-    buffer: SharedBuffer
+    buffer: SharedBuffer  # The state worked on
 
     def register_event(self, event: Any, timestamp: int) -> LockableEvent:
-        """
-        Store an event under a new id, with one reference that the caller must release.
-
-        Parameters
-        ----------
-        event : object
-            The event or its handle.
-        timestamp : int, epoch milliseconds
-            Its time.
-        """
+        """Store an event under a new id, with one reference that the caller must release."""
         buffer = self.buffer
         if timestamp != buffer.timestamp:
             buffer.timestamp = timestamp
@@ -127,25 +103,7 @@ class SharedBufferAccessor:
         previous: SharedBufferNode | None,
         version: DeweyNumber,
     ) -> SharedBufferNode:
-        """
-        Record that a run took an event for a stage.
-
-        Parameters
-        ----------
-        stage : str
-            The user's name of the stage.
-        entry : LockableEvent
-            The event, registered before.
-        previous : SharedBufferNode or None
-            The event that the run took before.
-        version : DeweyNumber
-            The run's version for this step.
-
-        Returns
-        -------
-        SharedBufferNode
-            The node of (event, stage), new or shared; not locked yet.
-        """
+        """Record that a run took an event for a stage."""
         if previous is not None:
             self.lock_node(previous, version)
         node = entry.node(stage)
@@ -273,15 +231,7 @@ class SharedBufferAccessor:
             entry.nodes = []  # breaks the reference cycle, so that nothing waits for the GC
 
     def extract_patterns(self, node: SharedBufferNode | None, version: DeweyNumber) -> list[Path]:
-        """
-        Return the paths that a run of `version` took to `node`.
-
-        Returns
-        -------
-        list of dict of str to list of LockableEvent
-            Stages in the order in which the run entered them, events oldest first. A run has
-            exactly one path, unless versions collided.
-        """
+        """Return the paths that a run of `version` took to `node`."""
         paths: list[Path] = []
         if node is None:
             return paths
@@ -301,19 +251,7 @@ class SharedBufferAccessor:
     def materialize_match(
         self, node: SharedBufferNode | None, version: DeweyNumber
     ) -> dict[str, list[Any]]:
-        """
-        Return the events, or handles of events, on the path that a run of `version` took.
-
-        Returns
-        -------
-        dict of str to list
-            The first path of :meth:`extract_patterns`.
-
-        Raises
-        ------
-        StateFormatError
-            If there is none.
-        """
+        """Return the events, or handles of events, on the path that a run of `version` took."""
         walked = []
         current = node
         while current is not None:

@@ -14,8 +14,6 @@ import attrs
 
 from pyflinkcep.errors import InvalidArgumentError
 
-__all__ = ["DeweyNumber"]
-
 
 @attrs.define(eq=False, repr=False)
 class DeweyNumber:
@@ -23,19 +21,6 @@ class DeweyNumber:
     A version such as ``1.0.2``: one digit for each step that a run took.
 
     Immutable. Make one with :meth:`of` or :meth:`from_string`, and derive others from it.
-
-    Attributes
-    ----------
-    parent : DeweyNumber or None
-        The number without its last digit; None for a number of one digit.
-    digit : int
-        The last digit.
-    length : int, at least 1
-        The number of digits.
-    code : int
-        A hash of all digits.
-    root : int
-        The first digit, different for each start of a match.
 
     Notes
     -----
@@ -54,11 +39,11 @@ class DeweyNumber:
     DeweyNumber('1.2.0')
     """
 
-    parent: DeweyNumber | None
-    digit: int
-    length: int
-    code: int
-    root: int
+    parent: DeweyNumber | None  # The number without its last digit; None for a number of one digit
+    digit: int  # The last digit
+    length: int  # The number of digits
+    code: int  # A hash of all digits
+    root: int  # The first digit, different for each start of a match
 
     @classmethod
     def of(cls, digits: Iterable[int]) -> DeweyNumber:

@@ -10,66 +10,31 @@ import attrs
 
 from pyflinkcep.engines.flink.sharedbuffer.dewey import DeweyNumber
 
-__all__ = [
-    "EventId",
-    "Lockable",
-    "LockableEvent",
-    "ManyEdges",
-    "NodeId",
-    "SharedBufferEdge",
-    "SharedBufferNode",
-]
-
 _MOST_IN_A_LIST = 8
 
 
 class EventId(NamedTuple):
-    """
-    The identity of an event of one key; ids have the order of the events.
+    """The identity of an event of one key; ids have the order of the events."""
 
-    Attributes
-    ----------
-    timestamp : int, epoch milliseconds
-        The event's time.
-    id : int, at least 0
-        A counter among the taken events of the same time.
-    """
-
-    timestamp: int
-    id: int
+    timestamp: int  # The event's time
+    id: int  # A counter among the taken events of the same time
 
     def __repr__(self) -> str:
         return f"EventId{{id={self.id}, timestamp={self.timestamp}}}"
 
 
 class NodeId(NamedTuple):
-    """
-    The identity of a node: an event taken for a stage.
+    """The identity of a node: an event taken for a stage."""
 
-    Attributes
-    ----------
-    event_id : EventId
-        The event.
-    stage : str
-        The user's name of the stage.
-    """
-
-    event_id: EventId
-    stage: str
+    event_id: EventId  # The event
+    stage: str  # The user's name of the stage
 
 
 @attrs.define(eq=False)
 class Lockable:
-    """
-    Something with a reference count.
+    """Something with a reference count."""
 
-    Attributes
-    ----------
-    ref_counter : int, at least 0
-        The number of references.
-    """
-
-    ref_counter: int
+    ref_counter: int  # The number of references
 
     def lock(self) -> None:
         """Add a reference."""
@@ -85,21 +50,11 @@ class Lockable:
 
 @attrs.define(eq=False)
 class LockableEvent(Lockable):
-    """
-    An event in the buffer, stored once however many runs share it.
+    """An event in the buffer, stored once however many runs share it."""
 
-    Attributes
-    ----------
-    event_id : EventId
-        Its identity.
-    event : object
-        The event itself, or the caller's handle for it.
-    nodes : list of SharedBufferNode
-        The nodes of this event, one for each stage that it was taken for.
-    """
-
-    event_id: EventId
-    event: Any
+    event_id: EventId  # Its identity
+    event: Any  # The event itself, or the caller's handle for it
+    # The nodes of this event, one for each stage that it was taken for.
     nodes: list[SharedBufferNode] = attrs.field(factory=list)
 
     def node(self, stage: str) -> SharedBufferNode | None:
@@ -112,25 +67,14 @@ class LockableEvent(Lockable):
 
 @attrs.define(eq=False)
 class SharedBufferNode(Lockable):
-    """
-    An event taken for a stage, shared by all runs that took it for that stage.
+    """An event taken for a stage, shared by all runs that took it for that stage."""
 
-    Attributes
-    ----------
-    entry : LockableEvent
-        The event.
-    stage : str
-        The user's name of the stage.
-    edges : list of SharedBufferEdge or ManyEdges
-        Versioned pointers to what each run took before, in insertion order.
-    alive : bool
-        Whether the buffer still holds the node. A dropped node can come back while its event is
-        processed; it is then the same object, as in Flink it is the same id.
-    """
-
-    entry: LockableEvent
-    stage: str
+    entry: LockableEvent  # The event
+    stage: str  # The user's name of the stage
+    # Versioned pointers to what each run took before, in insertion order.
     edges: list[SharedBufferEdge] | ManyEdges = attrs.field(factory=list)
+    # Whether the buffer still holds the node. A dropped node can come back while its event is
+    # processed; it is then the same object, as in Flink it is the same id.
     alive: bool = True
 
     def add_edge(self, edge: SharedBufferEdge) -> None:
@@ -153,22 +97,12 @@ class SharedBufferNode(Lockable):
 
 @attrs.define(eq=False)
 class SharedBufferEdge(Lockable):
-    """
-    A pointer from a node to the previous one.
+    """A pointer from a node to the previous one."""
 
-    Attributes
-    ----------
-    target : SharedBufferNode or None
-        The previous node; None at the beginning of a match.
-    version : DeweyNumber
-        The version of the run that took this step.
-    values : tuple or None
-        What match expressions accumulate on the path up to and including this step; None until
-        first needed. It follows from the events on the path, so it is not stored.
-    """
-
-    target: SharedBufferNode | None
-    version: DeweyNumber
+    target: SharedBufferNode | None  # The previous node; None at the beginning of a match
+    version: DeweyNumber  # The version of the run that took this step
+    # What match expressions accumulate on the path up to and including this step; None until first
+    # needed. It follows from the events on the path, so it is not stored.
     values: tuple[Any, ...] | None = None
 
 
@@ -178,11 +112,6 @@ class ManyEdges:
 
     A run walks only edges whose version is a prefix of its own, or differs from it in the last
     digit. So its cost at a node grows with the length of its version, not with all edges.
-
-    Parameters
-    ----------
-    edges : list of SharedBufferEdge
-        The edges, in insertion order.
     """
 
     __slots__ = ("_all", "_by_prefix", "_by_root", "_last")
@@ -239,14 +168,7 @@ class ManyEdges:
 
 
 class _SameRoot:
-    """
-    Edges whose versions have the same first digit, by the digits before the last.
-
-    Parameters
-    ----------
-    edges : iterable of SharedBufferEdge
-        The edges.
-    """
+    """Edges whose versions have the same first digit, by the digits before the last."""
 
     __slots__ = ("_by_parent", "_lengths", "_shortest")
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel.count: the matches of a pattern by event, not listed; engines/compressed/bridge.py uses it. */
+/* Kernel.count: the matches of a pattern by event, not listed; engines/compressed/patterns.py uses it. */
 #include "base/signals.h"
 #include "compressed/pattern_runs.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The partial matches of a pattern without a skip strategy, as counts of those that continue in the
- * same way. Mirror: engines/compressed/pattern_runs.py. Partial matches of one state that agree in what
+ * same way. Mirror: engines/compressed/patterns.py. Partial matches of one state that agree in what
  * conditions still read are one run, whatever events they began with: it has a count for each.
  */
 #include "base/signals.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What runs carry: their number and weight, by the event that they began with. Mirror:
- * engines/compressed/counting.py; engines/compressed/sums.py turns values into weights.
+ * engines/compressed/counting.py; engines/compressed/counting.py turns values into weights.
  */
 #include "compressed/merged.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When windows end. Mirror: engines/flink/nfa/windows.py. */
+/* When windows end. Mirror: engines/flink/nfa/moves.py. */
 #include "flink/kernel.h"
 
 /* Find when the first window of a partial match ends; return false if none does. */

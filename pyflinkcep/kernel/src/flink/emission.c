@@ -76,7 +76,7 @@ int emit_at_once(Kernel *kernel, Key *key) {
     return status;
 }
 
-/* --- the heap of waiting matches; mirror: engines/flink/nfa/java_heap.py */
+/* --- the heap of waiting matches; mirror: engines/flink/nfa/emission.py */
 
 static int by_start_event(const Partial *left, const Partial *right) {
     return compared(left->start_timestamp, left->start_id, right->start_timestamp, right->start_id);

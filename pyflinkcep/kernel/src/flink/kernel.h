@@ -56,7 +56,7 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     PyTypeObject *key_type; /* the module's */
-    PyObject *helper; /* callbacks.py's, for everything that needs Python */
+    PyObject *helper; /* bridge.py's, for everything that needs Python */
     PyObject *context; /* the context passed to the user's conditions */
     PyObject *view; /* from a handle to the event as the user's conditions see it */
     Pattern pattern;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many keys in one call: stretches of a sorted chunk, or the keys of a page of state.
- * Mirror: matching/python_matcher.py.
+ * Mirror: matching/matcher.py.
  */
 #include "flink/kernel.h"
 

@@ -2,7 +2,7 @@
 /*
  * The machine for conditions, on as many events at once as a word has bits. The opcodes are
  * described in expressions/program.py; texts are numbers here, which compare as the texts do. All
- * branches are computed, for programs have no jumps (expressions/unbranched.py): without ANSI no
+ * branches are computed, for programs have no jumps (expressions/arrays.py): without ANSI no
  * computation fails. Mirror: expressions/arrays.py.
  */
 #include "lists/batch.h"

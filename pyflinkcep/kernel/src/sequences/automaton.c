@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The edges of a SEQ query's automaton. Mirror: engines/sequences/track.py. */
+/* The edges of a SEQ query's automaton. Mirror: engines/sequences/runs.py. */
 #include "sequences/automaton.h"
 
 bool automaton_holds(

@@ -6,7 +6,7 @@
 #include "base/fields.h"
 #include "base/values.h"
 
-enum { LOOPING = 1, WAITING = 2 }; /* as engines/sequences/liveness.py numbers them */
+enum { LOOPING = 1, WAITING = 2 }; /* as engines/sequences/compiler.py numbers them */
 
 enum { STRICT, PARTITION, NEXT, ANY };
 

@@ -73,7 +73,7 @@ typedef struct {
     int64_t steps;
 } Backtracker;
 
-enum { ALL, ONE_PER_START, NOT_OVERLAPPING }; /* as engines/sequences/listing.py numbers them */
+enum { ALL, ONE_PER_START, NOT_OVERLAPPING }; /* as engines/sequences/bridge.py numbers them */
 
 int backtracker_read(Backtracker *backtracker);
 int backtracker_turn(Backtracker *backtracker, PyObject *bounds, PyObject *may_end);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The events of the current run, what is known after each of them, and what negated components
- * forbid. Mirror: engines/sequences/runs.py, with negation in engines/sequences/track.py.
+ * forbid. Mirror: engines/sequences/runs.py, with negation in engines/sequences/runs.py.
  */
 #include "sequences/backtracking.h"
 

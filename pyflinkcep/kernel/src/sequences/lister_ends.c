@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Negated events before and after matches. Mirror: before_first and after_last in engines/sequences/track.py. */
+/* Negated events before and after matches. Mirror: before_first and after_last in engines/sequences/runs.py. */
 #include "sequences/lister.h"
 
 static bool is_plain(const Negative *negative, int32_t gap) {

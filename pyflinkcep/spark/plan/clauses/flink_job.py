@@ -24,21 +24,22 @@ from pyflinkcep.errors import CepError
 from pyflinkcep.match_recognize.checks import check_time
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
-from pyflinkcep.match_recognize.interval import window_ms
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.parser import window_ms
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.matching.leaf_columns import LeafColumn
 from pyflinkcep.spark.arrow.marks import marks
 from pyflinkcep.spark.plan.analysis import is_ansi, own_name
 from pyflinkcep.spark.plan.arguments import check_bounded
-from pyflinkcep.spark.plan.clauses.input import order_after_time, partition_keys
 from pyflinkcep.spark.plan.clauses.measures import (
     ROW_COUNT,
     Arguments,
     Value,
     measured,
+    order_after_time,
+    partition_keys,
     values_of,
 )
 from pyflinkcep.spark.plan.job import Job
@@ -49,38 +50,19 @@ from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
-from pyflinkcep.spark.worker.measures import ValueConsumer
-
-__all__ = ["FlinkJob"]
+from pyflinkcep.spark.worker.consumers import ValueConsumer
 
 
 @attrs.frozen(eq=False)
 class FlinkJob:
-    """
-    A clause on a DataFrame, analysed.
+    """A clause on a DataFrame, analysed."""
 
-    Attributes
-    ----------
-    read : FlinkClause
-        The clause.
-    matched : PatternJob
-        Its pattern on the events.
-    keys : tuple of str
-        The partition columns.
-    time : str
-        The time column.
-    arguments : Arguments
-        The columns that measures take values from.
-    values : dict of Leaf to Value
-        What workers take from matches.
-    """
-
-    read: FlinkClause
-    matched: PatternJob
-    keys: tuple[str, ...]
-    time: str
-    arguments: Arguments
-    values: dict[Leaf, Value]
+    read: FlinkClause  # The clause
+    matched: PatternJob  # Its pattern on the events
+    keys: tuple[str, ...]  # The partition columns
+    time: str  # The time column
+    arguments: Arguments  # The columns that measures take values from
+    values: dict[Leaf, Value]  # What workers take from matches
     _leaves: tuple[LeafColumn, ...]
 
     @classmethod
@@ -92,27 +74,7 @@ class FlinkJob:
         limit: PartialMatchLimit | None,
         settings: StreamSettings,
     ) -> FlinkJob:
-        """
-        Check a clause against its input.
-
-        Parameters
-        ----------
-        dataframe : DataFrame
-            The input, bounded or not.
-        clause : Clause
-            The clause.
-        names : Names
-            Its names.
-        limit : PartialMatchLimit or None
-            How many partial matches a key may have.
-        settings : StreamSettings
-            The user's settings.
-
-        Raises
-        ------
-        CepError
-            If Flink refuses the clause, or Spark cannot compute something in it.
-        """
+        """Check a clause against its input."""
         time = _time_column(dataframe, clause, names)
         within = window_ms(clause, names.source)
         read = read_flink_clause(clause, names, within, partial(_is_decimal, dataframe))

@@ -13,12 +13,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import (
     ArrayType,
     AtomicType,
+    BooleanType,
+    ByteType,
     DataType,
     DecimalType,
     DoubleType,
+    IntegerType,
     LongType,
     NullType,
     NumericType,
+    ShortType,
     StringType,
     StructField,
     StructType,
@@ -27,23 +31,133 @@ from pyspark.sql.types import (
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.tokens import TokenKind, tokenized
 from pyflinkcep.match_recognize.expressions import Expression
-from pyflinkcep.match_recognize.leaves import Leaf, parts_of
+from pyflinkcep.match_recognize.leaves import NUMBER, Leaf, item, parts_of
 from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.matching.columns import PREFIX, quoted
-from pyflinkcep.spark.plan.analysis import first_line, is_about, is_case_sensitive
-from pyflinkcep.spark.plan.asked import types_of
-from pyflinkcep.spark.plan.clauses.folds import with_folds
+from pyflinkcep.matching.order import OrderColumns
+from pyflinkcep.spark.plan.analysis import first_line, is_about, is_case_sensitive, own_name
+from pyflinkcep.spark.plan.conditions import types_of
+from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.portable.sql import sql_column
 
-__all__ = [
-    "ROW_COUNT",
-    "Arguments",
-    "Value",
-    "argument_types",
-    "measured",
-    "type_of_measure",
-    "values_of",
-]
+_DEFAULTS: dict[type[DataType], Callable[[], Column]] = {
+    StringType: lambda: F.lit(""),
+    ByteType: lambda: F.lit(0).cast("tinyint"),
+    ShortType: lambda: F.lit(0).cast("smallint"),
+    IntegerType: lambda: F.lit(0),
+    LongType: lambda: F.lit(0).cast("bigint"),
+    BooleanType: lambda: F.lit(False),
+}
+"""Stands for NULL in a key, next to the flag that it is NULL; a struct for other types."""
+
+
+def order_after_time(dataframe: DataFrame, clause: Clause) -> OrderColumns | None:
+    """Return the order of events of equal time: the columns of ORDER BY after the first."""
+    columns = [
+        (own_name(dataframe, column.name.text), column.descending, column.nulls_first)
+        for column in clause.order[1:]
+    ]
+    return OrderColumns.of(columns) if columns else None
+
+
+def partition_keys(
+    dataframe: DataFrame, keys: Sequence[str], *, is_stream: bool
+) -> list[str | Column]:
+    """Return the key; on a stream, where keys must not be null, with whether each is NULL."""
+    if not is_stream:
+        return list(keys)
+    by: list[str | Column] = []
+    for key in keys:
+        field, column = dataframe.schema[key], F.col(quoted(key))
+        if field.nullable:
+            default = _DEFAULTS.get(type(field.dataType))
+            filled = F.struct(column) if default is None else F.coalesce(column, default())
+            by += [filled.alias(key), column.isNull().alias(f"{key} IS NULL")]
+        else:
+            by.append(key)
+    return by
+
+
+_ROW, _WHOLE, _ITEM = "__cep_row", "__cep_whole", "__cep_item"
+_FOLD = "__cep_fold"
+
+_OF_ORDER = (
+    "INVALID_WITHIN_GROUP_EXPRESSION",
+    "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
+)
+"""What Spark says of aggregates that WITHIN GROUP does not fit."""
+
+_ELSEWHERE = (
+    "array_agg", "collect_list", "collect_set", "listagg", "string_agg", "count", "bool_and",
+    "bool_or", "every", "some", "any", "max_by", "min_by", "stddev",
+    "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop",
+)  # fmt: skip
+"""Those that have Spark's values on other engines."""
+
+_Error = Callable[[str, str], CepError]
+
+
+def with_folds(
+    result: DataFrame, folds: Mapping[Leaf, _Error], values: Mapping[Leaf, tuple[str, DataType]]
+) -> tuple[DataFrame, dict[Leaf, tuple[str, DataType]]]:
+    """
+    Add a column for each fold.
+
+    Each row of the result is grouped by itself, its array taken apart, so that Spark's aggregates
+    see the rows of its match. Folds over the same rows are computed together.
+    """
+    by_array: dict[str, list[Leaf]] = {}
+    for leaf in folds:
+        by_array.setdefault(values[parts_of(leaf)[0]][0], []).append(leaf)
+    if not by_array:
+        return result, {}
+    names = {leaf: f"{_FOLD}{number}" for number, leaf in enumerate(folds)}
+    columns = list(result.columns)
+    rows = result.select(F.monotonically_increasing_id().alias(_ROW), "*")
+    for array, leaves in by_array.items():
+        taken = rows.select(
+            _ROW,
+            F.struct(*(F.col(quoted(name)) for name in columns)).alias(_WHOLE),
+            F.explode_outer(F.col(quoted(array))).alias(_ITEM),
+        )
+        computed = {names[leaf]: _computed(taken, leaf, values, folds[leaf]) for leaf in leaves}
+        grouped = taken.groupBy(_ROW).agg(
+            F.first(_WHOLE).alias(_WHOLE), *(one.alias(name) for name, one in computed.items())
+        )
+        rows = grouped.select(_ROW, f"{_WHOLE}.*", *computed)
+        columns += computed
+    schema = rows.schema
+    return rows, {leaf: (name, schema[name].dataType) for leaf, name in names.items()}
+
+
+def _computed(
+    taken: DataFrame, leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]], error: _Error
+) -> Column:
+    fold, number = leaf.fold, [values[part][0] for part in parts_of(leaf)[1:]]
+    assert fold is not None
+
+    def name(piece: int) -> str:
+        return f"{_WHOLE}.{number[0]}" if piece == NUMBER else f"{_ITEM}.{item(piece)}"
+
+    engine = engine_of(taken.sparkSession)
+    if engine is not SPARK and fold.name not in _ELSEWHERE:
+        raise NotSupportedError(
+            f"{engine.name} is not known to have Spark's values of {fold.name}",
+            "write ARRAY_AGG, and compute with the array",
+        )
+    sql = fold.rendered(name)
+    # Without rows it is NULL in the standard, and empty in Spark.
+    column = F.expr(f"nullif({sql}, array())" if fold.name == "array_agg" else sql)
+    try:
+        taken.groupBy(_ROW).agg(column)
+    except Exception as cause:
+        hint = "see Spark's page of the aggregate"
+        if is_about(cause, *_OF_ORDER):
+            hint = "write sort_array(ARRAY_AGG(x)), or LISTAGG for texts"
+        raise error(f"Spark cannot compute it: {first_line(cause)}", hint) from cause
+    return column
+
 
 _WAYS_OUT = {
     "TABLE_OR_VIEW_NOT_FOUND": "inside the clause, subqueries read tables, views and queries of "
@@ -57,22 +171,11 @@ _WAYS_OUT = {
 
 @attrs.frozen
 class Value:
-    """
-    A value that a worker takes from a match for a leaf.
+    """A value that a worker takes from a match for a leaf."""
 
-    Attributes
-    ----------
-    leaf : Leaf
-        The leaf, never an ``avg``.
-    type : DataType
-        Its type.
-    summed : DataType or None
-        The type in which events hold what is summed.
-    """
-
-    leaf: Leaf
-    type: DataType
-    summed: DataType | None = None
+    leaf: Leaf  # The leaf, never an ``avg``
+    type: DataType  # Its type
+    summed: DataType | None = None  # The type in which events hold what is summed
 
 
 ROW_COUNT = Value(Leaf.of("count"), LongType())
@@ -81,21 +184,7 @@ rows either."""
 
 
 class Arguments:
-    """
-    The columns that measures need: the events' own, or computed from one event.
-
-    Parameters
-    ----------
-    dataframe : DataFrame
-        The events.
-
-    Attributes
-    ----------
-    computed : dict of str to Column
-        The columns to add, by their names.
-    sql : dict of str to str
-        Their definitions.
-    """
+    """The columns that measures need: the events' own, or computed from one event."""
 
     def __init__(self, dataframe: DataFrame) -> None:
         self._spelled: Callable[[str], str] = str if is_case_sensitive(dataframe) else str.lower
@@ -140,21 +229,7 @@ def _name_of(sql: str) -> str:
 def argument_types(
     dataframe: DataFrame, arguments: Mapping[str, Callable[[str, str], CepError]]
 ) -> dict[str, DataType]:
-    """
-    Return the types of expressions over the events.
-
-    Parameters
-    ----------
-    dataframe : DataFrame
-        The events.
-    arguments : mapping of str to callable
-        The expressions as SQL, each with a function that makes its error from message and hint.
-
-    Raises
-    ------
-    CepError
-        If Spark cannot compute one of them.
-    """
+    """Return the types of expressions over the events."""
     errors = list(arguments.values())
 
     columns = [name for name in dataframe.columns if not name.startswith(PREFIX)]
@@ -188,27 +263,7 @@ def values_of(
     time: DataType,
     what: str = "measure",
 ) -> dict[Leaf, Value]:
-    """
-    Return what workers take from a match; an ``avg`` becomes a ``total`` and a ``count``.
-
-    Parameters
-    ----------
-    measures : mapping of str to Expression
-        MEASURES.
-    names : Names
-        What names mean.
-    dataframe : DataFrame
-        The events.
-    time : DataType
-        The type of MATCH_ROWTIME().
-    what : str
-        What the expressions are, for errors.
-
-    Raises
-    ------
-    CepError
-        If Spark cannot compute an argument, or cannot sum it.
-    """
+    """Return what workers take from a match; an ``avg`` becomes a ``total`` and a ``count``."""
     arguments: dict[str, Callable[[str, str], CepError]] = {}
     errors: dict[Leaf, Callable[[str, str], CepError]] = {}
     for name, expression in measures.items():
@@ -238,29 +293,7 @@ def measured(
     finish: Callable[[str, Expression, Column], Column],
     rest: Sequence[Column] = (),
 ) -> DataFrame:
-    """
-    Compute the measures from what workers took from the matches.
-
-    Parameters
-    ----------
-    result : DataFrame
-        The key's columns and the values.
-    keys, rest : sequence of Column
-        The columns before and after the measures.
-    measures : mapping of str to Expression
-        MEASURES.
-    values : mapping of Leaf to (str, DataType)
-        The column of each value, and its type.
-    names : Names
-        What names mean.
-    finish : callable
-        Makes a column from a measure's name, expression and value.
-
-    Raises
-    ------
-    CepError
-        If Spark cannot compute a measure.
-    """
+    """Compute the measures from what workers took from the matches."""
     folds = {
         leaf: _error_of(names, name, expression)
         for name, expression in measures.items()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 from pyspark.sql import Column, DataFrame, Window
@@ -20,14 +20,20 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pyflinkcep.engines.rows.defines import Defines
-from pyflinkcep.engines.rows.plan import StandardClause, StandardPlan, read_clause
-from pyflinkcep.errors import InputError
+from pyflinkcep.engines.rows.plan import (
+    Defines,
+    StandardClause,
+    StandardPlan,
+    error_of,
+    read_clause,
+)
+from pyflinkcep.engines.rows.program import Op
+from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.match_recognize.expressions import Expression
-from pyflinkcep.match_recognize.interval import standard_window_ms
+from pyflinkcep.match_recognize.expressions import Expression, condition_leaves
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.parser import standard_window_ms
 from pyflinkcep.match_recognize.tree import Clause, OrderColumn, Rows
 from pyflinkcep.matching.columns import MATCHED, POSITION, RANK, VALUE, quoted, refuse_reserved
 from pyflinkcep.matching.held_back import HeldBack
@@ -36,31 +42,124 @@ from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.analysis import is_ansi, own_name
-from pyflinkcep.spark.plan.clauses.decidable import check_decidable, stream_time
-from pyflinkcep.spark.plan.clauses.defines import SparkTypes
-from pyflinkcep.spark.plan.clauses.input import order_after_time
 from pyflinkcep.spark.plan.clauses.measures import (
     ROW_COUNT,
     Arguments,
     Value,
+    argument_types,
     measured,
+    order_after_time,
+    type_of_measure,
     values_of,
 )
+from pyflinkcep.spark.plan.conditions import kind_of, machine_column
 from pyflinkcep.spark.plan.engine import engine_of
-from pyflinkcep.spark.plan.explained import in_sections, watermark_line
-from pyflinkcep.spark.plan.expressions import machine_column
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.keys import check_types, one_zero, resolve_keys
-from pyflinkcep.spark.plan.micro_batch import check_micro_batch
 from pyflinkcep.spark.plan.settings import StreamSettings
-from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.plan.source import EventSource, check_micro_batch
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput, watermark_of
+from pyflinkcep.spark.plan.watermark import in_sections, watermark_line
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.worker.standard import StandardTask
 from pyflinkcep.spark.worker.standard_matching import ClauseMatching
 from pyflinkcep.spark.worker.unpack import RowsTask
 
-__all__ = ["StandardJob"]
+
+def check_decidable(read: StandardClause) -> None:
+    """Refuse what only the end of the input decides."""
+    if any(op is Op.END for op, _, _ in read.program.code):
+        raise _refused(read, "$ on a stream", read.clause.pattern_span)
+    for what, name, expression in _expressions(read):
+        where = f"{what} {name}"
+        if any(leaf.shift > 0 for leaf in expression.leaves):
+            raise _refused(read, f"{where}: NEXT on a stream", expression.span)
+        fold = next((leaf.fold for leaf in expression.leaves if leaf.fold is not None), None)
+        if fold is not None and what == "measure":
+            raise read.names.source.error(
+                f"{where}: {fold.name.upper()} on a stream, where COUNT, SUM, AVG, MIN, "
+                "MAX and ARRAY_AGG are computed",
+                "write ARRAY_AGG and a function of arrays: size(array_distinct(ARRAY_AGG(A.x))), "
+                "filter(ARRAY_AGG(A.x), x -> x > 0), aggregate(ARRAY_AGG(A.x), …)",
+                *expression.span,
+                NotSupportedError,
+            )
+
+
+def _expressions(read: StandardClause) -> Iterator[tuple[str, str, Expression]]:
+    """Yield DEFINE and MEASURES, each with what it is and its name."""
+    for name, expression in read.conditions.items():
+        yield "DEFINE", name, expression
+    for name, expression in read.measures.items():
+        yield "measure", name, expression
+
+
+def _refused(read: StandardClause, what: str, span: tuple[int, int]) -> CepError:
+    return read.names.source.error(
+        f"{what}: later rows decide it",
+        "write the stream to a table and match that, or add one more variable at the end",
+        *span,
+        NotSupportedError,
+    )
+
+
+def stream_time(dataframe: DataFrame, read: StandardClause) -> str:
+    """Return the first column of ORDER BY, which must be the event time."""
+    clause, source = read.clause, read.names.source
+    what = 'dialect="standard" on a stream: ORDER BY must begin with the event time, ascending'
+    if not clause.order:
+        raise source.error(what, "write ORDER BY ts", *clause.pattern_span, InputError)
+    first = clause.order[0]
+    name = own_name(dataframe, first.name.text)
+    type_ = dataframe.schema[name].dataType
+    if first.descending or not isinstance(type_, TimestampType | TimestampNTZType | LongType):
+        shown = "descending" if first.descending else type_.simpleString()
+        hint = f"put the watermarked time first: {name} is {shown}"
+        raise source.error(what, hint, *first.name.span, InputError)
+    return name
+
+
+@attrs.frozen(eq=False)
+class SparkTypes:
+    """See :class:`~pyflinkcep.engines.rows.plan.RowTypes`."""
+
+    dataframe: DataFrame  # The input
+    names: Names  # The names of the clause
+
+    def kinds(self, read: StandardClause) -> dict[str, Kind]:
+        """Return the types of the conditions' arguments."""
+        errors: dict[str, Callable[[str, str], CepError]] = {}
+        for variable, expression in read.conditions.items():
+            for sql in read.arguments_of(condition_leaves(expression)):
+                errors.setdefault(sql, error_of(self.names, variable, expression))
+        kinds = {}
+        for sql, type_ in argument_types(self.dataframe, errors).items():
+            kind = Kind.STRING if isinstance(type_, NullType) else kind_of(type_)
+            if kind is None:
+                raise errors[sql](
+                    f"{sql} is {type_.simpleString()}",
+                    "use a number, boolean, string, date, timestamp or day-time interval",
+                )
+            kinds[sql] = kind
+        return kinds
+
+    def check(self, variable: str, expression: Expression) -> None:
+        """Refuse a condition that is none."""
+        error = error_of(self.names, variable, expression)
+        values = values_of({variable: expression}, self.names, self.dataframe, NullType(), "DEFINE")
+        columns = {
+            leaf: (f"{LEAF}{number}", value.type)
+            for number, (leaf, value) in enumerate(values.items())
+        }
+        schema = StructType([StructField(*column) for column in columns.values()])
+        empty = self.dataframe.sparkSession.createDataFrame([], schema)
+        type_ = type_of_measure(empty, variable, expression, columns, self.names, "DEFINE")
+        if not isinstance(type_, BooleanType):
+            raise error(
+                f"not a condition: expected boolean, got {type_.simpleString()}",
+                "compare it with a value",
+            )
+
 
 LANGUAGE = "MATCH_RECOGNIZE"
 """What jobs without a name are named by."""
@@ -68,58 +167,26 @@ LANGUAGE = "MATCH_RECOGNIZE"
 
 @attrs.frozen(eq=False)
 class StandardJob:
-    """
-    A clause on a DataFrame, analysed.
+    """A clause on a DataFrame, analysed."""
 
-    Attributes
-    ----------
-    job : Job
-        The rows and the user's settings.
-    read : StandardClause
-        The clause.
-    plan : StandardPlan
-        The plan that workers match by.
-    arguments : Arguments
-        The columns that measures take values from.
-    kinds : dict of str to Kind
-        The SQL over a row that conditions read.
-    shown, rest : list of str
-        The input's columns in the output, before and after the measures.
-    rows : StandardRows
-        How a key's rows become output.
-    schema : StructType
-        What workers return.
-    values : dict of Leaf to (str, DataType)
-        The columns of what workers take from matches.
-    order : OrderColumns or None
-        On a stream, the order of rows of equal time.
-    """
-
-    job: Job
-    read: StandardClause
-    plan: StandardPlan
-    arguments: Arguments
-    kinds: dict[str, Kind]
+    job: Job  # The rows and the user's settings
+    read: StandardClause  # The clause
+    plan: StandardPlan  # The plan that workers match by
+    arguments: Arguments  # The columns that measures take values from
+    kinds: dict[str, Kind]  # The SQL over a row that conditions read
+    # The input's columns in the output, before and after the measures.
     shown: list[str]
     rest: list[str]
-    rows: StandardRows
-    schema: StructType
-    values: dict[Leaf, tuple[str, DataType]]
-    order: OrderColumns | None
+    rows: StandardRows  # How a key's rows become output
+    schema: StructType  # What workers return
+    values: dict[Leaf, tuple[str, DataType]]  # The columns of what workers take from matches
+    order: OrderColumns | None  # On a stream, the order of rows of equal time
 
     @classmethod
     def analyse(
         cls, dataframe: DataFrame, clause: Clause, names: Names, settings: StreamSettings
     ) -> StandardJob:
-        """
-        Check a clause against its input.
-
-        Raises
-        ------
-        CepError
-            If the clause is meaningless, Spark cannot compute something, or a stream cannot decide
-            it in time.
-        """
+        """Check a clause against its input."""
         read = read_clause(clause, names)
         within = standard_window_ms(clause, names.source)
         time, unit = _time(dataframe, clause, names) if within else (None, 1)

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import attrs
 from pyspark.sql import DataFrame
 
-from pyflinkcep.engines.compressed.pattern_runs import refuse_incompressible
-from pyflinkcep.engines.compressed.windows import TimeWindows
+from pyflinkcep.engines.compressed.matches import TimeWindows
+from pyflinkcep.engines.compressed.patterns import refuse_incompressible
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.matching.stages import taking_stages
-from pyflinkcep.spark.matching.ending_rows import EndingRows
+from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.spark.plan.job import Prepared
 from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.patterns.job import PatternJob
@@ -20,34 +19,18 @@ from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.compressed_pattern import PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, output_schema
-
-__all__ = ["CompressedPattern"]
+from pyflinkcep.spark.worker.endings import EndingRows
 
 
 @attrs.frozen(eq=False)
 class CompressedPattern:
-    """
-    A pattern whose partial matches are merged.
+    """A pattern whose partial matches are merged."""
 
-    Attributes
-    ----------
-    job : PatternJob
-        The pattern on its events.
-    """
-
-    job: PatternJob
+    job: PatternJob  # The pattern on its events
 
     @classmethod
     def of(cls, job: PatternJob) -> CompressedPattern:
-        """
-        Return the compressed matches of a job.
-
-        Raises
-        ------
-        NotSupportedError
-            If the pattern has a skip strategy or a condition that is a function of the context,
-            or the events have a comparator or no event time.
-        """
+        """Return the compressed matches of a job."""
         refuse_incompressible(job.nfa)
         if job.source.time_column is None or job.comparator is not None:
             raise NotSupportedError(

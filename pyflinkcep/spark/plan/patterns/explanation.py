@@ -12,18 +12,15 @@ from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.engines.flink.bridge import why_plain
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.engines.flink.nfa.droppable import Relevance
 from pyflinkcep.engines.flink.nfa.growth import warnings_of
+from pyflinkcep.engines.flink.nfa.relevance import Relevance
 from pyflinkcep.matching.columns import spark_atoms
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
-from pyflinkcep.spark.plan.explained import in_sections, watermark_line
 from pyflinkcep.spark.plan.patterns.prefilter import relevance_of
-from pyflinkcep.spark.plan.watermark import StreamWatermark
+from pyflinkcep.spark.plan.watermark import StreamWatermark, in_sections, watermark_line
 from pyflinkcep.spark.worker.runtime import job_name
 from pyflinkcep.time import duration_text
-
-__all__ = ["explanation"]
 
 _OBJECT = re.compile(r"<(?:[\w.<>]+\.)?(\w+) object at 0x[0-9a-f]+>")
 _COLUMN = re.compile(r"Column<'(.*)'>")
@@ -46,36 +43,7 @@ def explanation(
     unfiltered: str = "",
     evaluations: Mapping[str, Evaluation] | None = None,
 ) -> str:
-    """
-    Explain how a pattern will run.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        The pattern.
-    dataframe : DataFrame
-        Its events.
-    keys : sequence of str or Column
-        The key as the user gave it.
-    time : str or None
-        The column that orders events; None for the one with the watermark.
-    unfiltered : str
-        Why no event is dropped, whatever the pattern; empty if there is no such reason.
-    evaluations : mapping of str to Evaluation, optional
-        How matches are found, for each way to use them.
-
-    Returns
-    -------
-    str
-        Several lines; see :meth:`pyflinkcep.PatternStream.explain`.
-
-    Raises
-    ------
-    MalformedPatternException
-        If the pattern cannot run.
-    InputError
-        If SQL over earlier stages names an unknown column, or its types are incompatible.
-    """
+    """Explain how a pattern will run."""
     nfas = {wanted: NFACompiler.compile(pattern, wanted) for wanted in (False, True)}
     nfa = nfas[False]
     decided = {

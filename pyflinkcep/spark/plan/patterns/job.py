@@ -3,26 +3,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 from pyspark.sql import DataFrame
 
-from pyflinkcep.engines.choice import AUTOMATON, EVENT_LISTS, Evaluation
-from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.conditions import ExpressionCondition
+from pyflinkcep.engines.choice import AUTOMATON, EVENT_LISTS, Evaluation, chosen_for_pattern
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.held_back import HeldBack
+from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.matching.order import OrderColumns, TieOrder
-from pyflinkcep.matching.stages import taking_stages
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.matching.ending_rows import EndingRows
-from pyflinkcep.spark.plan.conditions import Asked, bit_columns, checked_conditions
-from pyflinkcep.spark.plan.expressions import compiled_expressions, field_columns
+from pyflinkcep.spark.plan.conditions import (
+    Asked,
+    bit_columns,
+    checked_conditions,
+    compiled_expressions,
+    field_columns,
+)
 from pyflinkcep.spark.plan.job import Job, Prepared
-from pyflinkcep.spark.plan.patterns.bare import bare_if_untaken
-from pyflinkcep.spark.plan.patterns.evaluation import PatternEvaluation
-from pyflinkcep.spark.plan.patterns.prefilter import EventFilter, droppable_events
+from pyflinkcep.spark.plan.patterns.prefilter import EventFilter, bare_if_untaken, droppable_events
 from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
@@ -35,45 +38,75 @@ from pyflinkcep.spark.worker.consumers import (
     FunctionConsumer,
     output_schema,
 )
+from pyflinkcep.spark.worker.endings import EndingRows
 from pyflinkcep.spark.worker.pattern_matching import Endings, PatternMatching
 from pyflinkcep.spark.worker.unpack import RowsTask
 
-__all__ = ["PatternJob"]
+_WAYS = {
+    "toDF(), select() and flatSelect()": (False, False),
+    "process()": (False, True),
+    "timeouts, funnel() and reached()": (True, False),
+}
+"""The ways to use matches, by whether they need timeouts and whether they see their order."""
+
+
+@attrs.frozen(eq=False)
+class PatternEvaluation:
+    """The choice of an evaluation."""
+
+    pattern: Pattern  # The pattern
+    dataframe: DataFrame  # Its events
+    comparator: TieOrder | None  # Orders events of equal time
+    limit: PartialMatchLimit | None  # How many partial matches a key may have
+    asked: str  # What the user requested
+
+    def chosen(
+        self,
+        nfa: NFA,
+        expressions: CompiledExpressions | None,
+        observed: bool,
+        sees_order: bool,
+    ) -> Evaluation:
+        """Return how matches are found."""
+        obstacle = next((why for why, there in self._obstacles(nfa, observed) if there), "")
+        return chosen_for_pattern(self.pattern, nfa, expressions, self.asked, obstacle, sees_order)
+
+    def explained(self) -> dict[str, Evaluation]:
+        """Return how matches are found for each way to use them."""
+        nfa = NFACompiler.compile(self.pattern)
+        expressions = (
+            None if self.dataframe.isStreaming else compiled_expressions(nfa, self.dataframe)
+        )
+        free = self
+        if self.asked == EVENT_LISTS:  # where that is refused, say why instead
+            free = attrs.evolve(self, asked="auto")
+            self.chosen(nfa, expressions, *_WAYS["toDF(), select() and flatSelect()"])
+        return {way: free.chosen(nfa, expressions, *seen) for way, seen in _WAYS.items()}
+
+    def _obstacles(self, nfa: NFA, observed: bool) -> Iterator[tuple[str, bool]]:
+        """Yield reasons against lists, whatever the pattern, and whether each applies."""
+        yield "a stream keeps partial matches in its state", self.dataframe.isStreaming
+        yield "timeouts or a funnel are requested, and lists have no partial matches", observed
+        yield "a comparator orders events of equal time", self.comparator is not None
+        yield "maxPartialMatches is set, and lists have no partial matches", bool(self.limit)
+        for atom in nfa.atoms:
+            is_asked_here = bool(atom.bit) and not isinstance(atom.condition, ExpressionCondition)
+            yield f"{atom.condition!r} of stage {atom.stage!r} is not SQL", is_asked_here
 
 
 @attrs.frozen(eq=False)
 class PatternJob:
-    """
-    A pattern on a DataFrame, analysed.
+    """A pattern on a DataFrame, analysed."""
 
-    Attributes
-    ----------
-    job : Job
-        The events and the user's settings.
-    pattern : Pattern
-        The pattern; it is compiled again on the workers.
-    nfa : NFA
-        The compiled pattern.
-    asked : sequence of (Atom, Column)
-        The conditions that Spark evaluates.
-    expressions : CompiledExpressions or None
-        The fields of the events that match expressions use.
-    comparator : callable, OrderColumns or None
-        Orders events of equal time, which otherwise keep their order in the source.
-    limit : PartialMatchLimit or None
-        How many partial matches a key may have.
-    evaluation : {"auto", "nfa", "eventLists"}
-        How matches are to be found.
-    """
-
-    job: Job
-    pattern: Pattern
-    nfa: NFA
-    asked: Asked
-    expressions: CompiledExpressions | None
+    job: Job  # The events and the user's settings
+    pattern: Pattern  # The pattern; it is compiled again on the workers
+    nfa: NFA  # The compiled pattern
+    asked: Asked  # The conditions that Spark evaluates
+    expressions: CompiledExpressions | None  # The fields of the events that match expressions use
+    # Orders events of equal time, which otherwise keep their order in the source.
     comparator: TieOrder | None
-    limit: PartialMatchLimit | None
-    evaluation: str
+    limit: PartialMatchLimit | None  # How many partial matches a key may have
+    evaluation: str  # How matches are to be found
 
     @classmethod
     def analyse(
@@ -85,14 +118,7 @@ class PatternJob:
         limit: PartialMatchLimit | None,
         evaluation: str = AUTOMATON,
     ) -> PatternJob:
-        """
-        Check a pattern's conditions against its events.
-
-        Raises
-        ------
-        InputError
-            If a condition names an unknown column or is of a wrong type.
-        """
+        """Check a pattern's conditions against its events."""
         expressions = compiled_expressions(nfa, job.source.dataframe)
         asked = checked_conditions(nfa, job.source.dataframe)
         return cls(job, pattern, nfa, asked, expressions, comparator, limit, evaluation)
@@ -103,24 +129,7 @@ class PatternJob:
         return self.job.source
 
     def run(self, consumer: Consumer) -> DataFrame:
-        """
-        Run the job on bounded events.
-
-        Parameters
-        ----------
-        consumer : Consumer
-            Turns matches into rows.
-
-        Returns
-        -------
-        DataFrame
-            The main output alone, or all outputs tagged; see :func:`output_schema`.
-
-        Raises
-        ------
-        NotSupportedError
-            If lists were requested and could differ from the automaton.
-        """
+        """Run the job on bounded events."""
         how = self._evaluated_by(consumer)
         uses_lists = how.name == EVENT_LISTS
         wanted = EventFilter.of(self.job, self.asked, self._droppable(consumer.shows_time))
@@ -143,23 +152,7 @@ class PatternJob:
         sides: Mapping[str, str],
         computed: Mapping[str, str] | None = None,
     ) -> StreamJob:
-        """
-        Return the job on unbounded events.
-
-        Parameters
-        ----------
-        consumer : Consumer
-            Turns matches into rows.
-        sides : mapping of str to str
-            The outputs for events left out; see :class:`StreamOutput`.
-        computed : mapping of str to str, optional
-            The SQL of columns added to the user's, which stored events include.
-
-        Raises
-        ------
-        NotSupportedError
-            If lists were requested.
-        """
+        """Return the job on unbounded events."""
         self._evaluated_by(consumer)
         prepared = self.prepared(self.job)
         of_query = isinstance(consumer, ColumnConsumer) and consumer.times.is_last
@@ -178,16 +171,7 @@ class PatternJob:
         return StreamJob.of(self.job, prepared, matching, facts, output, droppable)
 
     def stream_of_endings(self, rows: EndingRows, variables: Sequence[str]) -> StreamJob:
-        """
-        Return the job on unbounded events with a row for each event that completes matches.
-
-        Parameters
-        ----------
-        rows : EndingRows
-            Summarizes the matches that an event completes.
-        variables : sequence of str
-            The stages that take events.
-        """
+        """Return the job on unbounded events with a row for each event that completes matches."""
         prepared = self.prepared(self.job)
         layout = prepared.layout
         facts = fingerprint(self.nfa, layout, self.job.settings.groups)
@@ -204,16 +188,7 @@ class PatternJob:
         )
 
     def prepared(self, job: Job, *, positions: bool = False) -> Prepared:
-        """
-        Add what Spark computes from each event: conditions and fields.
-
-        Parameters
-        ----------
-        job : Job
-            The job, possibly on fewer events.
-        positions : bool
-            Whether to number the events; see :meth:`Job.prepared`.
-        """
+        """Add what Spark computes from each event: conditions and fields."""
         events = job.source.dataframe
         bits = bit_columns(self.asked)
         return job.prepared(

@@ -10,41 +10,39 @@ from functools import partial
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import known_bits, words
-from pyflinkcep.engines.flink.nfa.droppable import Relevance
-from pyflinkcep.matching.columns import quoted
+from pyflinkcep.engines.flink.nfa.relevance import Relevance, untaken_events
+from pyflinkcep.matching.columns import WHOLE, quoted
 from pyflinkcep.spark.arrow.internals import all_repeatable
 from pyflinkcep.spark.plan.analysis import joined
 from pyflinkcep.spark.plan.conditions import Asked
+from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.source import EventSource
-
-__all__ = ["EventFilter", "droppable_events", "is_among", "relevance_of", "why_unfiltered"]
 
 
 @attrs.frozen(eq=False)
 class EventFilter:
-    """
-    The filter of a bounded job.
+    """The filter of a bounded job."""
 
-    Attributes
-    ----------
-    job : Job
-        The job.
-    asked : sequence of (Atom, Column)
-        The conditions that Spark evaluates.
-    droppable : frozenset of int
-        The events that may be dropped, as bits of the conditions.
-    early : bool
-        Whether to filter the source, so that a format such as Parquet need not read them; otherwise
-        they are filtered by their computed answers.
-    """
-
-    job: Job
-    asked: Asked
-    droppable: frozenset[int]
+    job: Job  # The job
+    asked: Asked  # The conditions that Spark evaluates
+    droppable: frozenset[int]  # The events that may be dropped, as bits of the conditions
+    # Whether to filter the source, so that a format such as Parquet need not read them; otherwise
+    # they are filtered by their computed answers.
     early: bool
 
     @classmethod
@@ -74,18 +72,7 @@ class EventFilter:
 def droppable_events(
     nfa: NFA, processing_time: bool, limited: bool, shows_time: bool
 ) -> frozenset[int]:
-    """
-    Return the events that matching does not need, as bits of Spark's conditions.
-
-    Parameters
-    ----------
-    nfa : NFA
-        The compiled pattern.
-    processing_time, limited : bool
-        See :func:`why_unfiltered`.
-    shows_time : bool
-        Whether users can see the time at which a match is emitted.
-    """
+    """Return the events that matching does not need, as bits of Spark's conditions."""
     if why_unfiltered(processing_time, limited):
         return frozenset()
     return relevance_of(nfa, shows_time).droppable
@@ -97,23 +84,7 @@ def relevance_of(nfa: NFA, shows_time: bool) -> Relevance:
 
 
 def why_unfiltered(processing_time: bool, limited: bool, full_output: str = "") -> str:
-    """
-    Return why a job is not filtered, whatever its pattern.
-
-    Parameters
-    ----------
-    processing_time : bool
-        Whether the job runs in processing time.
-    limited : bool
-        Whether the number of partial matches of a key is limited.
-    full_output : str
-        The call that sends events to a side output; empty if there is none.
-
-    Returns
-    -------
-    str
-        The reason, empty if there is none.
-    """
+    """Return why a job is not filtered, whatever its pattern."""
     if processing_time:
         return "in processing time the arrival of any event may end a window"
     if limited:
@@ -186,3 +157,53 @@ def _or(one: Column | bool, other: Column | bool) -> Column | bool:
     if isinstance(other, bool):
         return True if other else one
     return one | other
+
+
+_FEWEST = 8
+"""How many columns must be saved: a column of columns costs something itself."""
+
+_PLAIN = (
+    BinaryType,
+    BooleanType,
+    DateType,
+    NumericType,
+    StringType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+
+def bare_if_untaken(prepared: Prepared, nfa: NFA, droppable: frozenset[int]) -> Prepared:
+    """
+    Return the events with most columns in one, which is null if no stage can take the event.
+
+    After ``next`` such events matter all the same, since they end partial matches, but their key,
+    time and answers are enough for that.
+    """
+    layout, known = prepared.layout, known_bits(nfa.atoms)
+    nested = tuple(
+        field.name
+        for field in layout.schema.fields
+        if field.name in layout.late and _can_be_nested(field.dataType)
+    )
+    if len(nested) < _FEWEST or engine_of(prepared.events.sparkSession) is not SPARK:
+        return prepared
+    if any(atom.expression is None and not atom.bit & known for atom in nfa.atoms):
+        return prepared  # a Python function sees the event
+    bare = untaken_events(nfa, known) - droppable
+    if not bare:
+        return prepared
+    fields = ", ".join(f"{quoted(name)} AS `{place}`" for place, name in enumerate(nested))
+    # A list, since a null struct costs Arrow a null in each of its fields; one expression, since
+    # planning takes a millisecond for each that the driver makes.
+    one = F.expr(f"array(struct({fields}))")
+    whole = F.when(~is_among(layout.bit_columns, bare), one).alias(WHOLE)
+    others = [F.col(quoted(name)) for name in prepared.events.columns if name not in nested]
+    return Prepared(prepared.events.select(*others, whole), attrs.evolve(layout, nested=nested))
+
+
+def _can_be_nested(type_: DataType) -> bool:
+    """Whether a type arrives in a column of columns as it does by itself."""
+    if isinstance(type_, ArrayType):
+        return _can_be_nested(type_.elementType)
+    return isinstance(type_, _PLAIN)

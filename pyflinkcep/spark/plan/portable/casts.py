@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.rules import CASTS
 from pyflinkcep.expressions.sql_types import cast_type
-from pyflinkcep.spark.plan.kinds import common_kind
+from pyflinkcep.spark.plan.analysis import common_kind
 from pyflinkcep.spark.plan.portable.times import since_epoch
 from pyflinkcep.spark.plan.portable.values import (
     BIGINT,
@@ -41,8 +41,6 @@ from pyflinkcep.spark.plan.portable.values import (
     is_time,
 )
 
-__all__ = ["cast_value", "narrowed", "text_of"]
-
 _WHOLE: dict[int, DataType] = {8: ByteType(), 16: ShortType(), 32: INT, 64: BIGINT}
 _EXPONENT = "^ *[-+]?[0-9.]+[eE]"
 _PLAIN = 6
@@ -54,27 +52,7 @@ _TYPES = {
 
 
 def cast_value(value: Value, written: str, function: str, setting: Setting, what: str) -> Value:
-    """
-    Return a cast with Spark's value.
-
-    Parameters
-    ----------
-    value : Value
-        What is cast.
-    written : str
-        The type, as written.
-    function : str
-        ``cast`` or ``try_cast``.
-    setting : Setting
-        What values depend on.
-    what : str
-        The cast as written, for errors.
-
-    Raises
-    ------
-    NotSupportedError
-        If the engine does not cast as Spark does.
-    """
+    """Return a cast with Spark's value."""
     type_ = _type_of(written)
     if type_ is None:
         raise setting.refused(what, f"{written} is not a type of plain values", "cast before")
@@ -181,14 +159,7 @@ def _kind(type_: DataType) -> Kind | None:
 
 
 def text_of(value: Value, setting: Setting, what: str) -> Value:
-    """
-    Return a value as text.
-
-    Raises
-    ------
-    NotSupportedError
-        If the engine writes its type otherwise than Spark.
-    """
+    """Return a value as text."""
     type_ = value.type
     if isinstance(type_, StringType):
         return value

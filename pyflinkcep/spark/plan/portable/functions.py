@@ -45,8 +45,6 @@ from pyflinkcep.spark.plan.portable.values import (
     is_time,
 )
 
-__all__ = ["CONVERSIONS", "PARTS", "called", "element", "member"]
-
 _TEXT, _STRING, _WHOLE, _DAYS, _AT_LEAST_0, _DOUBLE, _DAY, _CLOCK, _DATE = (
     "text",
     "string",
@@ -123,14 +121,7 @@ _BEFORE = "compute it as a column of the events, if this engine's own value will
 
 
 def called(function: str, operands: Sequence[Value], setting: Setting, what: str) -> Value:
-    """
-    Return a function with Spark's value.
-
-    Raises
-    ------
-    NotSupportedError
-        If it is not known to have that on the engine.
-    """
+    """Return a function with Spark's value."""
     special = _SPECIAL.get(function)
     if special is not None:
         found = special(operands, setting, what)

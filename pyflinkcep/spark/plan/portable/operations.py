@@ -41,8 +41,6 @@ from pyflinkcep.spark.plan.portable.values import (
     is_float,
 )
 
-__all__ = ["compared", "computed"]
-
 _LEAST_SCALE = 6
 _MINUS = "(- {0})"
 _SIGNED_DIGITS = 34
@@ -54,25 +52,7 @@ _ROUNDED_TO_DOUBLE = "cast(x AS decimal(20, 4)) before rounding, or round in the
 
 
 def computed(tree: Operation, operands: Sequence[Value], setting: Setting, by_zero: bool) -> Value:
-    """
-    Return an operation with Spark's value.
-
-    Parameters
-    ----------
-    tree : Operation
-        The operation.
-    operands : sequence of Value
-        Its operands.
-    setting : Setting
-        What values depend on.
-    by_zero : bool
-        Whether division by zero is NULL, whatever the session says.
-
-    Raises
-    ------
-    NotSupportedError
-        If the engine cannot compute it as Spark does.
-    """
+    """Return an operation with Spark's value."""
     operator, what = tree.operator, tree.text or tree.operator
     if operator in _COMPARISONS:
         sides = compared(operands, setting, what)

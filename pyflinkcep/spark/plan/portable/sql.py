@@ -11,10 +11,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType, YearMonthIntervalType
 
 from pyflinkcep.errors import CepError
-from pyflinkcep.expressions.event_reader import EventReader
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.spark_sql import literal_sql
-from pyflinkcep.expressions.text import quoted_name
+from pyflinkcep.expressions.parser import EventReader
+from pyflinkcep.expressions.text import literal_sql, quoted_name
 from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Moment, Tree
 from pyflinkcep.expressions.tree import Column as Name
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
@@ -23,15 +22,6 @@ from pyflinkcep.spark.plan.portable.functions import CONVERSIONS, PARTS, called,
 from pyflinkcep.spark.plan.portable.operations import computed
 from pyflinkcep.spark.plan.portable.times import INTERVAL, added
 from pyflinkcep.spark.plan.portable.values import DATE, INT, TIMESTAMP, Setting, Value
-
-__all__ = [
-    "UnknownNameError",
-    "names_of",
-    "portable",
-    "setting_of",
-    "sql_column",
-    "sql_columns",
-]
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00", "UTC+0")
 _WINDOW = re.compile(
@@ -54,21 +44,7 @@ def sql_column(sql: str, dataframe: DataFrame) -> Column:
 
 
 def sql_columns(given: Sequence[str | Column], dataframe: DataFrame) -> list[Column]:
-    """
-    Return what SQL computes from one event, with Spark's values whatever runs it.
-
-    Parameters
-    ----------
-    given : sequence of str (SQL) or Column
-        The expressions; a Column is returned as it is.
-    dataframe : DataFrame
-        The events.
-
-    Raises
-    ------
-    NotSupportedError
-        If the engine would compute something else than Spark.
-    """
+    """Return what SQL computes from one event, with Spark's values whatever runs it."""
     texts = [sql for sql in given if isinstance(sql, str)]
     own = iter(_sql_texts(texts, dataframe))
     return [F.expr(next(own)) if isinstance(e, str) else e for e in given]
@@ -121,25 +97,7 @@ def names_of(schema: StructType) -> Callable[[Leaf], Value]:
 def portable(
     tree: Tree, leaf: Callable[[Leaf], Value], setting: Setting, *, zero_is_null: bool = False
 ) -> Value:
-    """
-    Return a tree as SQL that has Spark's values.
-
-    Parameters
-    ----------
-    tree : Tree
-        The tree.
-    leaf : callable
-        Returns the value of a name.
-    setting : Setting
-        What values depend on.
-    zero_is_null : bool
-        Whether division by zero is NULL, whatever the session says.
-
-    Raises
-    ------
-    NotSupportedError
-        If the engine would compute something else than Spark.
-    """
+    """Return a tree as SQL that has Spark's values."""
 
     def value(part: Tree) -> Value:
         if isinstance(part, Literal):

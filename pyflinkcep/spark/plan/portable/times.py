@@ -16,8 +16,8 @@ from pyspark.sql.types import (
     YearMonthIntervalType,
 )
 
-from pyflinkcep.expressions.literals import UNITS_US
-from pyflinkcep.expressions.spark_sql import literal_sql
+from pyflinkcep.expressions.text import literal_sql
+from pyflinkcep.expressions.tokens import UNITS_US
 from pyflinkcep.expressions.tree import Interval
 from pyflinkcep.spark.plan.portable.values import (
     BIGINT,
@@ -32,8 +32,6 @@ from pyflinkcep.spark.plan.portable.values import (
     failing_if,
     is_time,
 )
-
-__all__ = ["INTERVAL", "added", "days_between", "distance", "is_clock", "moved", "since_epoch"]
 
 INTERVAL = DayTimeIntervalType()
 _DAY = UNITS_US["DAY"]

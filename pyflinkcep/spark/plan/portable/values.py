@@ -32,32 +32,8 @@ from pyspark.sql.types import (
 
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import EXACT_DIGITS
-from pyflinkcep.expressions.spark_sql import literal_sql
-from pyflinkcep.spark.plan.kinds import common_kind
-
-__all__ = [
-    "BIGINT",
-    "BOOLEAN",
-    "DATE",
-    "DOUBLE",
-    "FLOAT",
-    "INT",
-    "MOST_DIGITS",
-    "NTZ",
-    "NULL",
-    "RANGE",
-    "STRING",
-    "TIMESTAMP",
-    "Setting",
-    "Value",
-    "chosen_type",
-    "common_type",
-    "decimal_of",
-    "failing_if",
-    "has_floats",
-    "is_float",
-    "is_time",
-]  # fmt: skip
+from pyflinkcep.expressions.text import literal_sql
+from pyflinkcep.spark.plan.analysis import common_kind
 
 BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT = (
     LongType(),
@@ -89,22 +65,11 @@ _SUFFIXES: dict[str, DataType] = {
 
 @attrs.frozen
 class Setting:
-    """
-    What values depend on.
+    """What values depend on."""
 
-    Attributes
-    ----------
-    engine : str
-        The engine's name, for errors.
-    ansi : bool
-        Whether overflow, division by zero and texts that are no numbers are errors.
-    is_utc : bool
-        Whether the session's clock is UTC.
-    """
-
-    engine: str
-    ansi: bool
-    is_utc: bool
+    engine: str  # The engine's name, for errors
+    ansi: bool  # Whether overflow, division by zero and texts that are no numbers are errors
+    is_utc: bool  # Whether the session's clock is UTC
 
     def refused(self, what: str, why: str, hint: str) -> NotSupportedError:
         """Return the error of something that the engine does not compute as Spark does."""
@@ -124,22 +89,11 @@ class Setting:
 
 @attrs.frozen
 class Value:
-    """
-    A part of an expression.
+    """A part of an expression."""
 
-    Attributes
-    ----------
-    sql : str
-        The part as SQL.
-    type : DataType
-        Its type in Spark.
-    literal : object
-        Its value, if it is a literal.
-    """
-
-    sql: str
-    type: DataType
-    literal: Any = _NO_LITERAL
+    sql: str  # The part as SQL
+    type: DataType  # Its type in Spark
+    literal: Any = _NO_LITERAL  # Its value, if it is a literal
 
     @classmethod
     def of_literal(cls, value: Any) -> Value:
@@ -223,14 +177,7 @@ def decimal_of(value: Value) -> tuple[int, int]:
 
 
 def common_type(values: Sequence[Value], setting: Setting, what: str) -> DataType:
-    """
-    Return the type to which Spark casts values beside each other.
-
-    Raises
-    ------
-    NotSupportedError
-        If it is not known.
-    """
+    """Return the type to which Spark casts values beside each other."""
     known = [value for value in values if not isinstance(value.type, NullType)]
     types = [value.type for value in known]
     if not types:

@@ -9,33 +9,24 @@ import attrs
 from pyspark.sql import DataFrame
 
 from pyflinkcep.engines.choice import Evaluation, chosen_for_compressed
-from pyflinkcep.engines.compressed.windows import TimeWindows, refuse_outside
+from pyflinkcep.engines.compressed.matches import TimeWindows, refuse_outside
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.engines.flink.operator.limit import compressed_with_limit
+from pyflinkcep.engines.flink.operator.cep_operator import compressed_with_limit
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.sase.model import Query
-from pyflinkcep.spark.matching.ending_rows import EndingRows
 from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
-from pyflinkcep.spark.worker.compressed_query import EndingsTask
-
-__all__ = ["CompressedQuery", "how_compressed", "refuse_totals"]
+from pyflinkcep.spark.worker.endings import EndingRows
+from pyflinkcep.spark.worker.query_task import EndingsTask
 
 
 @attrs.frozen(eq=False)
 class CompressedQuery:
-    """
-    A query whose equal runs are merged.
+    """A query whose equal runs are merged."""
 
-    Attributes
-    ----------
-    job : QueryJob
-        The query on its events.
-    """
-
-    job: QueryJob
+    job: QueryJob  # The query on its events
 
     @property
     def source(self) -> EventSource:
@@ -48,14 +39,7 @@ class CompressedQuery:
         return self.job.query.variables
 
     def in_windows(self, windows: TimeWindows) -> CompressedQuery:
-        """
-        Return the matches in each of some windows.
-
-        Raises
-        ------
-        NotSupportedError
-            If events outside of a match, and so of its window, decide about it.
-        """
+        """Return the matches in each of some windows."""
         refuse_outside(self.job.query)
         return CompressedQuery(attrs.evolve(self.job, windows=windows, slice_ms=None))
 
@@ -81,16 +65,7 @@ class CompressedQuery:
 def how_compressed(
     query: Query, evaluation: str, output: str, limit: PartialMatchLimit | None
 ) -> Evaluation:
-    """
-    Return how matches are found without listing them.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the query has HAVING, or not all matches are requested.
-    NotSupportedError
-        If the evaluation lists the matches, or partial matches have a bound.
-    """
+    """Return how matches are found without listing them."""
     if query.having is not None or output != "all":
         raise InvalidArgumentError(
             "compressed matches with HAVING or an output other than all",
@@ -102,14 +77,7 @@ def how_compressed(
 
 
 def refuse_totals(query: Query, what: str) -> None:
-    """
-    Refuse what is about single matches, of a query whose matches are totalled.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If the query has SLIDE.
-    """
+    """Refuse what is about single matches, of a query whose matches are totalled."""
     if query.totals is not None:
         raise InvalidArgumentError(
             f"{what} of a query with SLIDE, which totals its matches",

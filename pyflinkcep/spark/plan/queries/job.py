@@ -3,76 +3,185 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, StringType
 
-from pyflinkcep.engines.compressed.windows import TimeWindows, listing, windows_of
+from pyflinkcep.engines.compressed.matches import TimeWindows, listing, windows_of
 from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.table import queried_attributes
+from pyflinkcep.errors import InputError, LongDecimalWarning, Place, did_you_mean
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.text import literal_sql
 from pyflinkcep.matching.columns import BITS, VALUE, quoted
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.query_table import QueryColumns
-from pyflinkcep.sase.analysed import AnalysedQuery
+from pyflinkcep.matching.queries import QueryColumns
+from pyflinkcep.sase.analysis import AnalysedQuery
+from pyflinkcep.sase.as_pattern import all_of
 from pyflinkcep.sase.computed import is_computed
+from pyflinkcep.sase.conditions import literal_moments, with_instants
 from pyflinkcep.sase.model import CONTIGUOUS, Form, Query
-from pyflinkcep.sase.sql import all_of
 from pyflinkcep.sase.text import stored_text
-from pyflinkcep.sase.types import one_line
-from pyflinkcep.spark.matching.ending_rows import EndingRows
+from pyflinkcep.sase.types import check_types, copied_attributes, one_line, output_attributes
+from pyflinkcep.spark.plan.analysis import common_kind, first_line, is_long_decimal
+from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.portable.sql import sql_column
-from pyflinkcep.spark.plan.queries.kinds import attribute_kinds, in_session_zone
 from pyflinkcep.spark.plan.settings import StreamSettings
-from pyflinkcep.spark.plan.slices import slice_length, sliced
+from pyflinkcep.spark.plan.slices import copied, slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
-from pyflinkcep.spark.plan.windows import copied
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
+from pyflinkcep.spark.worker.endings import EndingRows
 from pyflinkcep.spark.worker.query_matching import QUERY, UNUSABLE, USABLE, QueryMatching
 from pyflinkcep.spark.worker.query_task import QueryTask
 from pyflinkcep.spark.worker.unpack import NULLS, RowsTask
 
-__all__ = ["QueryJob", "query_keys"]
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1), timedelta(microseconds=1)
+
+
+def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dict[str, Kind]:
+    """Return the types of the attributes that a query's conditions read."""
+    name = one_line(query)
+    _check_type_column(dataframe, type_column, name)
+    asked = queried_attributes(query)
+    computed = [attribute for attribute in asked if is_computed(attribute)]
+    given_out = [attribute for attribute in output_attributes(query) if is_computed(attribute)]
+    _check_outputs(query, dataframe, name)
+    copies = copied_attributes(query, computed=True)
+    computed = list(dict.fromkeys([*computed, *given_out, *copies]))
+    types = _computed_types(dataframe, computed, name)
+    outputs = {**_output_kinds(query, dataframe), **_known(types, given_out)}
+    types |= {a: _column_type(dataframe, a, name) for a in asked if a not in types}
+    kinds = {a: _kind_of(types[a], a, name) for a in asked}
+    _warn_of_digits(query, [a for a in asked if is_long_decimal(types[a])])
+    return {**kinds, **check_types(query, {**outputs, **kinds})}
+
+
+def _check_outputs(query: Query, dataframe: DataFrame, name: str) -> None:
+    """Refuse HAVING and RETURN of an attribute that is no column, in whatever case."""
+    columns = {column.lower() for column in dataframe.columns}
+    for attribute in (*output_attributes(query), *copied_attributes(query)):
+        if not is_computed(attribute) and attribute.lower() not in columns:
+            _column_type(dataframe, attribute, name)
+
+
+def _warn_of_digits(query: Query, attributes: Iterable[str]) -> None:
+    """Warn of decimals that conditions compare; ``[attr]`` compares them digit by digit."""
+    by_key = () if query.is_global else query.equal
+    beside = set(queried_attributes(attrs.evolve(query, equal=())))
+    compared = [name for name in attributes if name in beside or name not in by_key]
+    if compared:
+        text = (
+            f"query {one_line(query)}: compares {' and '.join(compared)}, of more than 15 digits, "
+            "as doubles: those that differ in later digits only are equal. Write [attr] for equal "
+            "keys, or cast both to string, or to bigint if they have no fraction; cast both to "
+            "double if that is what you want"
+        )
+        Place.here().warn(text, LongDecimalWarning)
+
+
+def in_session_zone(query: Query, dataframe: DataFrame) -> Query:
+    """Return a query whose literal timestamps are those of the session's clock."""
+    every = list(dict.fromkeys(literal_moments(query)))
+    if not every:
+        return query
+    asked = [
+        f"unix_micros({sql}), cast({sql} AS timestamp_ntz)"
+        for sql in (f"cast({literal_sql(moment)} AS timestamp)" for moment in every)
+    ]
+    row = dataframe.sparkSession.sql(f"SELECT {', '.join(asked)}").collect()[0]
+    known = {
+        moment: attrs.evolve(
+            moment, instant=row[2 * n], local=(row[2 * n + 1] - _EPOCH) // _MICROSECOND
+        )
+        for n, moment in enumerate(every)
+    }
+    return with_instants(query, known.__getitem__)
+
+
+def _output_kinds(query: Query, dataframe: DataFrame) -> dict[str, Kind]:
+    """Return the types of the columns with which HAVING and RETURN compute, if they have one."""
+    columns = {field.name: field.dataType for field in dataframe.schema}
+    return _known(columns, [name for name in output_attributes(query) if name in columns])
+
+
+def _known(types: Mapping[str, DataType], names: Iterable[str]) -> dict[str, Kind]:
+    found = {name: common_kind(types[name]) for name in names}
+    return {name: kind for name, kind in found.items() if kind is not None}
+
+
+def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:
+    if name not in dataframe.columns:
+        raise InputError(
+            f"query {query}: no type column {name!r}",
+            "name the column that holds an event's type: CEP.pattern(..., type='kind')",
+        )
+    found = dataframe.schema[name].dataType
+    if common_kind(found) is not Kind.STRING:
+        raise InputError(
+            f"query {query}: expected the type column {name!r} to be string, "
+            f"got {found.simpleString()}",
+            "cast it, or name another one",
+        )
+
+
+def _column_type(dataframe: DataFrame, attribute: str, query: str) -> DataType:
+    if attribute in dataframe.columns:
+        return dataframe.schema[attribute].dataType
+    raise InputError(
+        f"query {query}: the attribute {attribute!r} is not a column",
+        did_you_mean(attribute, dataframe.columns, f"the columns are {dataframe.columns}"),
+    )
+
+
+def _computed_types(
+    dataframe: DataFrame, attributes: Sequence[str], query: str
+) -> dict[str, DataType]:
+    """Return the types of expressions; refuse what Spark cannot compute, and aggregates."""
+
+    def refusal(number: int, cause: Exception) -> InputError:
+        return InputError(
+            f"query {query}: {attributes[number]} cannot be evaluated: {first_line(cause)}",
+            f"the columns are {dataframe.columns}",
+        )
+
+    return dict(zip(attributes, types_of(attributes, dataframe, refusal), strict=True))
+
+
+def _kind_of(found: DataType, attribute: str, query: str) -> Kind:
+    kind = common_kind(found)
+    if kind is not None:
+        return kind
+    problem, hint = "", "use a number, string, boolean, date or timestamp"
+    if isinstance(found, StringType):
+        problem = ", and strings are compared byte by byte here"
+        hint = "cast it to string before CEP.pattern, or lower(...) of it if case does not matter"
+    raise InputError(
+        f"query {query}: the attribute {attribute!r} is {found.simpleString()}{problem}", hint
+    )
 
 
 @attrs.frozen(eq=False)
 class QueryJob:
-    """
-    A query on a DataFrame, analysed.
+    """A query on a DataFrame, analysed."""
 
-    Attributes
-    ----------
-    job : Job
-        The events, also keyed by the attributes of ``[attr]`` unless a strategy is strict, and the
-        user's settings.
-    analysed : AnalysedQuery
-        The query, and the column that holds an event's type.
-    evaluation : str
-        How matches are found.
-    output : str
-        Which of them are requested.
-    kinds : dict of str to Kind
-        The types of the attributes that conditions read.
-    slice_ms : int or None, milliseconds
-        The length of time slices; None without slices.
-    runs : RunLimit or None
-        A bound on the runs of a key.
-    windows : TimeWindows or None
-        Windows whose events are matched by themselves; None if all are matched together.
-    """
-
+    # The events, also keyed by the attributes of ``[attr]`` unless a strategy is strict, and the
+    # user's settings.
     job: Job
-    analysed: AnalysedQuery
-    evaluation: str
-    output: str
-    kinds: dict[str, Kind]
-    slice_ms: int | None
-    runs: RunLimit | None = None
+    analysed: AnalysedQuery  # The query, and the column that holds an event's type
+    evaluation: str  # How matches are found
+    output: str  # Which of them are requested
+    kinds: dict[str, Kind]  # The types of the attributes that conditions read
+    slice_ms: int | None  # The length of time slices; None without slices
+    runs: RunLimit | None = None  # A bound on the runs of a key
+    # Windows whose events are matched by themselves; None if all are matched together.
     windows: TimeWindows | None = None
 
     @classmethod
@@ -87,14 +196,7 @@ class QueryJob:
         output: str,
         runs: RunLimit | None = None,
     ) -> QueryJob:
-        """
-        Check a query against its events.
-
-        Raises
-        ------
-        InputError
-            If a column is missing or of an unsupported type.
-        """
+        """Check a query against its events."""
         query = in_session_zone(analysed.query, dataframe)
         if query is not analysed.query:
             analysed = AnalysedQuery(query, analysed.type_column)
@@ -145,16 +247,7 @@ class QueryJob:
         return self.job.run(prepared, task.run, output_schema(consumer))
 
     def stream(self, consumer: Consumer, sides: Mapping[str, str]) -> StreamJob:
-        """
-        Return the job on unbounded events.
-
-        Parameters
-        ----------
-        consumer : Consumer
-            Turns matches into rows.
-        sides : mapping of str to str
-            The outputs for events left out; see :class:`StreamOutput`.
-        """
+        """Return the job on unbounded events."""
         prepared, is_filtered = self._prepared_stream(sides)
         held_back = HeldBack.by_query(self.query, self.output)
         layout, variables = prepared.layout, self.query.variables
@@ -177,14 +270,7 @@ class QueryJob:
         return QueryColumns(layout, self.type_column, self.kinds, self._names)
 
     def prepared(self, by_end: bool = False) -> Prepared:
-        """
-        Return the bounded events with what Spark computes from each.
-
-        Parameters
-        ----------
-        by_end : bool
-            Whether a match belongs to the slice of its last event rather than its first.
-        """
+        """Return the bounded events with what Spark computes from each."""
         needed = self.needed()
         job = self.job if needed is None else self.job.where(needed)
         prepared = job.prepared(self._computed(), tuple(self._names.values()), positions=True)

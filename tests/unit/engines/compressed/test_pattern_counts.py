@@ -15,18 +15,17 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern, WithinType
-from pyflinkcep.engines.compressed.bridge import KeyedEvents
-from pyflinkcep.engines.compressed.pattern_runs import refuse_incompressible
 from pyflinkcep.engines.compressed.patterns import (
     CompressiblePattern,
     EventViews,
+    KeyedEvents,
     PatternMatches,
+    refuse_incompressible,
 )
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import in_word, known_bits, words
 from pyflinkcep.errors import CepError, ConditionError
-from pyflinkcep.expressions.evaluator import event_function
-from pyflinkcep.expressions.local_match import local_expressions
+from pyflinkcep.expressions.evaluator import event_function, local_expressions
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.testing import OperatorTestHarness, match
 from pyflinkcep.time import MAX_WATERMARK

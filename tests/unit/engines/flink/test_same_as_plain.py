@@ -19,7 +19,7 @@ from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.state_codec import StateWriter
-from pyflinkcep.engines.flink.operator.state_counts import NO_START, StateCounts, count_states
+from pyflinkcep.engines.flink.operator.state_format import NO_START, StateCounts, count_states
 from pyflinkcep.errors import CepError, ConditionError, StateFormatError
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness

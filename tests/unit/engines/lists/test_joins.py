@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyflinkcep.engines.lists import programs
+from pyflinkcep.engines.lists import clauses
 from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.table import Coded, EventTable, queried_attributes
@@ -162,7 +162,7 @@ def test_conditions_are_compiled_once_for_all_tables_of_the_same_kinds() -> None
     expected = [matches(query, table, with_kernel=False) for table in tables]
     matches(query, tables[0], with_kernel=True)
     with mock.patch.multiple(
-        programs, condition_code=mock.DEFAULT, value_code=mock.DEFAULT, by_ranks=mock.DEFAULT
+        clauses, condition_code=mock.DEFAULT, value_code=mock.DEFAULT, by_ranks=mock.DEFAULT
     ) as compiling:
         found = [matches(query, table, with_kernel=True) for table in tables]
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyflinkcep.engines.lists import nearness
+from pyflinkcep.engines.lists import matching
 from pyflinkcep.engines.lists.bridge import kernel_split
 from pyflinkcep.engines.lists.matching import EventLists
-from pyflinkcep.engines.lists.type_codes import TypeCodes
+from pyflinkcep.engines.lists.ranges import TypeCodes
 from pyflinkcep.testing import matchSase
 
 QUERIES = [
@@ -50,7 +50,7 @@ def test_far_events_make_no_difference(query: str, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(EventLists, "of", classmethod(counted))
     for rarer in (16, 10**9):
-        monkeypatch.setattr(nearness, "_RARER", rarer)
+        monkeypatch.setattr(matching, "_RARER", rarer)
         rows = matchSase(query, events(), "ts", evaluation="eventLists")
         found[rarer] = sorted(str([[e["id"] for e in own] for own in m.values()]) for m in rows)
     assert found[16] == found[10**9]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep.engines.lists import selecting
+from pyflinkcep.engines.lists import matching
 from pyflinkcep.testing import matchSase
 
 QUERIES = [
@@ -42,7 +42,7 @@ def chosen(found: list[Any], output: str) -> list[Any]:
 @pytest.mark.parametrize("pattern", QUERIES)
 def test_the_least_match_of_each_start(pattern: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few rows are held at a time: by partition, closures at the ends, equal times."""
-    monkeypatch.setattr(selecting, "_ROWS", 3)
+    monkeypatch.setattr(matching, "_ROWS", 3)
     random_ = random.Random(pattern)
     for _ in range(25):
         times = sorted(random_.randrange(30) for _ in range(25))

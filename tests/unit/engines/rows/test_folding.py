@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep.engines.rows.folding import fold_function
+from pyflinkcep.engines.rows.values import fold_function
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.match_recognize.leaves import Fold

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyflinkcep.engines.rows.matching import Matching, Partitions
-from pyflinkcep.engines.rows.successive import Place
+from pyflinkcep.engines.rows.matching import Matching, Partitions, Place
 from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.match_recognize.expressions import condition_leaves
 from pyflinkcep.match_recognize.leaves import has_label, labelled
-from pyflinkcep.match_recognize.scalar import condition_leaves
 from tests.unit.match_recognize.lists import ListColumns, answer, reading
 from tests.unit.match_recognize.planning import plans
 

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pyflinkcep.engines.sequences.bridge import KernelSearch
 from pyflinkcep.engines.sequences.compiler import compile_query
 from pyflinkcep.engines.sequences.evaluation import Sequences
-from pyflinkcep.engines.sequences.listing import KernelSearch
 from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.module import compiled_module

@@ -17,14 +17,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyflinkcep.engines.compressed.counting import CountPayloads
+from pyflinkcep.engines.compressed.counting import CountPayloads, Ranked, Weighed
 from pyflinkcep.engines.compressed.matches import Measured
-from pyflinkcep.engines.compressed.sums import Ranked, Weighed
+from pyflinkcep.engines.sequences.bridge import KernelCounter, rise_of
 from pyflinkcep.engines.sequences.compiler import compile_query
-from pyflinkcep.engines.sequences.counting import KernelCounter, rise_of
 from pyflinkcep.engines.sequences.evaluation import Sequences
 from pyflinkcep.engines.sequences.merged import MergedRuns
-from pyflinkcep.engines.sequences.track import Track
+from pyflinkcep.engines.sequences.runs import Track
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.module import compiled_module

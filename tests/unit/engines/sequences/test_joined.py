@@ -12,9 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyflinkcep.engines.sequences.compiler import compile_query
-from pyflinkcep.engines.sequences.counting import KernelCounter
-from pyflinkcep.engines.sequences.equalities import Equality, equality_of
+from pyflinkcep.engines.sequences.bridge import KernelCounter
+from pyflinkcep.engines.sequences.compiler import Equality, compile_query, equality_of
 from pyflinkcep.engines.sequences.evaluation import Sequences
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.program import Kind

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pyflinkcep.engines.sequences.bridge import KernelLister
 from pyflinkcep.engines.sequences.compiler import compile_query
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
-from pyflinkcep.engines.sequences.listing import KernelLister
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.kernel.module import compiled_module
 from pyflinkcep.sase import SaseQuery, parse

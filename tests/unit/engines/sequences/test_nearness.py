@@ -12,9 +12,9 @@ import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyflinkcep.engines.sequences import nearness
+from pyflinkcep.engines.sequences import evaluation
 from pyflinkcep.engines.sequences.evaluation import Sequences
-from pyflinkcep.engines.sequences.track import Track
+from pyflinkcep.engines.sequences.runs import Track
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase import parse
 from tests.unit.engines.sequences.test_counts import random_query, random_table
@@ -39,7 +39,7 @@ def test_events_far_from_the_rarest_change_no_match(seed: int) -> None:
     whole = Sequences(query, table)
     if sum(1 for _ in islice(whole._unpacked(), 2001)) > 2000:
         return
-    with mock.patch.multiple(nearness, _MANY=2, _RARER=1):
+    with mock.patch.multiple(evaluation, _MANY=2, _RARER=1):
         near = Sequences(query, table, narrows=True)
         assert comparable(near.run()) == comparable(whole.run())
         assert comparable(near._unpacked()) == comparable(whole._unpacked())

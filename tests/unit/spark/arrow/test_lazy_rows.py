@@ -27,7 +27,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pyflinkcep.spark.arrow import lazy_rows, rows
+from pyflinkcep.spark.arrow import rows
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowReader
 
@@ -161,7 +161,7 @@ def test_a_collection_of_garbage_in_between_does_no_harm(monkeypatch: pytest.Mon
             gc.collect()
             return self.items[name]
 
-    monkeypatch.setattr(lazy_rows, "vars", Collecting, raising=False)
+    monkeypatch.setattr(rows, "vars", Collecting, raising=False)
     (row, _) = RowReader(_SCHEMA).lazy_rows(_TABLE)
 
     assert (row.name, row.price) == ("x", 0.1)

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import json
 
-from pyflinkcep.spark.plan.arrivals import Arrivals
-from pyflinkcep.spark.plan.patterns.waiting import _holder
+from pyflinkcep.spark.plan.patterns.diagnostics import Arrivals, _holder
 from pyflinkcep.spark.plan.watermark import StreamWatermark
 
 OWN, SPARKS = StreamWatermark(10_000), StreamWatermark(None, reason="the stream has several")

@@ -7,7 +7,7 @@ import pytest
 
 from pyflinkcep.engines.rows.plan import StandardClause
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.spark.plan.clauses.decidable import check_decidable
+from pyflinkcep.spark.plan.clauses.standard_job import check_decidable
 from tests.unit.match_recognize.planning import plans
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from pyflinkcep.spark.plan.explained import in_sections
+from pyflinkcep.spark.plan.watermark import in_sections
 
 
 def test_a_section_without_lines_is_left_out() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.errors import InvalidArgumentError, PatternChangedError
-from pyflinkcep.spark.state.index import BucketIndex
+from pyflinkcep.spark.state.bucket_state import BucketIndex
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from tests.unit.spark.worker.buckets import Bucket, SpyStorage, a_to_b, event, name_is, named
 

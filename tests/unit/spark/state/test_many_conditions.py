@@ -10,7 +10,7 @@ import pytest
 
 from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.spark.state.pattern_change import requeued, still_droppable
+from pyflinkcep.spark.state.fingerprint import requeued, still_droppable
 from tests.unit.spark.worker.buckets import Bucket, event, name_is, named
 
 pytestmark = pytest.mark.usefixtures("each_path")

@@ -10,7 +10,7 @@ from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.expressions.program import CompiledExpressions, Field, Kind
-from pyflinkcep.spark.state.pattern_change import requeued
+from pyflinkcep.spark.state.fingerprint import requeued
 
 QUEUED = pa.table({"id": [1, 2], "__cep_value0": [0.5, None], "__cep_value1": [7, 8]})
 FINGERPRINT = {"value 0": "price", "value 1": "volume", "window": "5 ms"}

@@ -24,25 +24,25 @@ from pyspark.sql.types import (
 from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import known_bits, words
-from pyflinkcep.engines.flink.nfa.droppable import Relevance
+from pyflinkcep.engines.flink.nfa.relevance import Relevance
 from pyflinkcep.engines.flink.operator.state_format import unpack
-from pyflinkcep.matching.answers import bit_names
 from pyflinkcep.matching.columns import HASH, spark_atoms
-from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.layout import Layout, bit_names
 from pyflinkcep.matching.results import Found
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.arrow.ipc import read_table
 from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.state.bucket_state import BucketIndex
 from pyflinkcep.spark.state.fingerprint import fingerprint
-from pyflinkcep.spark.state.index import BucketIndex
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import Page
-from pyflinkcep.spark.state.sealed import unseal
+from pyflinkcep.spark.state.sealed import read_table, unseal
 from pyflinkcep.spark.state.storage import MemoryStorage, PageId
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
-from pyflinkcep.spark.worker.counted import (
+from pyflinkcep.spark.worker.pack import PackTask, read_spans, read_times
+from pyflinkcep.spark.worker.pattern_matching import PatternMatching, StreamTask
+from pyflinkcep.spark.worker.progress import (
     EARLIEST,
     LARGEST,
     PATTERN_SUMS,
@@ -50,8 +50,6 @@ from pyflinkcep.spark.worker.counted import (
     SUMS,
     numbers_of,
 )
-from pyflinkcep.spark.worker.pack import PackTask, read_spans, read_times
-from pyflinkcep.spark.worker.pattern_matching import PatternMatching, StreamTask
 from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.conformance.cases import Spec, holds, is_iterative, match_ids, python_condition

@@ -18,12 +18,12 @@ from pyflinkcep.engines.table import queried_attributes
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.matching.columns import HASH
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.query_table import QueryColumns
+from pyflinkcep.matching.queries import QueryColumns
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.arrow.ipc import read_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.state.sealed import read_table
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.pack import PackTask

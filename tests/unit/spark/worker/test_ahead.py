@@ -8,7 +8,7 @@ import random
 import numpy as np
 import pytest
 
-from pyflinkcep.spark.worker.ahead import believed, spans_of
+from pyflinkcep.spark.worker.pack import believed, spans_of
 from tests.unit.spark.worker.buckets import Bucket, SpyStorage, a_to_b, event
 
 FAR = 4_000_000_000_000

@@ -263,8 +263,7 @@ def test_results_become_rows_in_portions(monkeypatch: pytest.MonkeyPatch) -> Non
             return {"main": pa.table({"x": pa.array([], pa.int32())})}
 
     monkeypatch.setattr(Found, "parts", parts)
-    for module in ("kernel_matcher", "python_matcher"):
-        monkeypatch.setattr(f"pyflinkcep.matching.{module}.MOST_EVENTS", 4096)
+    monkeypatch.setattr("pyflinkcep.matching.matcher.MOST_EVENTS", 4096)
     counting = Counting()
     counting.most_events = 4096
     pattern = Pattern.begin("x").next("y")
@@ -279,7 +278,7 @@ def test_results_become_rows_in_portions(monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("at", [99, 100, 101])
 def test_a_comparator_sees_all_ties_however_many(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Events are matched in portions, and none of them ends between equal times."""
-    monkeypatch.setattr("pyflinkcep.matching.python_matcher._EVENTS_AT_ONCE", at)
+    monkeypatch.setattr("pyflinkcep.matching.matcher._EVENTS_AT_ONCE", at)
     rows = [(1, number // 150, "x", number, -number) for number in range(450)]
     pattern = Pattern.begin("first").next("second")
     recording = Recording()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
-from pyflinkcep.engines.flink.nfa.key_needs import KeyNeeds
+from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.matching.columns import BITS, spark_atoms
 from pyflinkcep.matching.stretches import Events, Stretches

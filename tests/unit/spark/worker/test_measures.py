@@ -18,8 +18,7 @@ from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.leaf_columns import LeafColumn
 from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.worker.consumers import MAIN, MatchTimes
-from pyflinkcep.spark.worker.measures import ValueConsumer
+from pyflinkcep.spark.worker.consumers import MAIN, MatchTimes, ValueConsumer
 from pyflinkcep.time import MAX_WATERMARK
 
 _WIDE = Decimal("1234567890123456789012345678901234567.5")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep import InvalidArgumentError, Progress
-from pyflinkcep.spark.plan.progress import told_to, watched
+from pyflinkcep.spark.plan.job import told_to, watched
 from pyflinkcep.spark.worker.progress import CountedTask, SoFar, _Counts, read_so_far
 
 

@@ -18,7 +18,7 @@ from pyflinkcep.errors import PatternChangedError, StateFormatError
 from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
-from pyflinkcep.spark.state.index import COMMON
+from pyflinkcep.spark.state.bucket_state import COMMON
 from pyflinkcep.spark.worker.bucket import BucketWork
 from pyflinkcep.testing import matchSase
 from tests.property.test_sase_properties import events

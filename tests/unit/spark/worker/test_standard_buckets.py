@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.types import DoubleType, LongType, StringType, StructType
 
+from pyflinkcep.engines.rows.matching import Place
 from pyflinkcep.engines.rows.plan import StandardClause
-from pyflinkcep.engines.rows.successive import Place
 from pyflinkcep.errors import CepRuntimeError, SkipError, StateFormatError
 from pyflinkcep.match_recognize.tree import Rows
 from pyflinkcep.matching.columns import HASH, MATCHED, VALUE

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.spark.worker.wall_clock import WallClock
+from pyflinkcep.spark.worker.bucket_task import WallClock
 from pyflinkcep.time import MAX_WATERMARK
 
 QUARTER = 15 * 60 * 1000

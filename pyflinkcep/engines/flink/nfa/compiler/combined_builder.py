@@ -8,15 +8,16 @@ from collections.abc import Iterator
 import attrs
 
 from pyflinkcep.conditions import IterativeCondition, RichOrCondition
-from pyflinkcep.engines.flink.nfa.compiler.contiguity import make_greedy, true_condition
-from pyflinkcep.engines.flink.nfa.compiler.graph_builder import GraphBuilder
+from pyflinkcep.engines.flink.nfa.compiler.graph_builder import (
+    GraphBuilder,
+    make_greedy,
+    true_condition,
+)
 from pyflinkcep.engines.flink.nfa.state import State, StateType
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.pattern.linked import stage_of, stages_of
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import ConsumingStrategy, Quantifier, QuantifierProperty
-
-__all__ = ["CombinedBuilder"]
 
 
 class CombinedBuilder(GraphBuilder):
@@ -29,16 +30,6 @@ class CombinedBuilder(GraphBuilder):
     after it holds for a fork and its branches.
 
     ``allOf`` has a fork for each set of patterns that are left, not for each order.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        The last stage.
-
-    Raises
-    ------
-    NotSupportedError
-        If Flink's states cannot tell the alternatives of a group apart.
 
     Notes
     -----
@@ -119,16 +110,7 @@ class CombinedBuilder(GraphBuilder):
     def _around(
         self, group: GroupPattern, strategy: ConsumingStrategy | None = None
     ) -> GroupPattern:
-        """
-        Return the group as its parts see it.
-
-        Parameters
-        ----------
-        group : GroupPattern
-            The group.
-        strategy : ConsumingStrategy, optional
-            How a part follows another; by default it is the group's first.
-        """
+        """Return the group as its parts see it."""
         is_first = strategy is None and self._first_of_loop.get(id(group), True)
         quantifier = Quantifier.one(strategy or self._strategy_into(group, is_first))
         until, outer = group.getUntilCondition(), self._group

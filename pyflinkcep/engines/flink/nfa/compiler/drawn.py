@@ -16,8 +16,6 @@ from pyflinkcep.show import Diagram
 from pyflinkcep.show.model import Edge, Graph, Node
 from pyflinkcep.time import duration_text
 
-__all__ = ["automaton_diagram"]
-
 _KINDS = {
     StateType.START: "start",
     StateType.NORMAL: "stage",
@@ -28,14 +26,7 @@ _KINDS = {
 
 
 def automaton_diagram(pattern: Pattern) -> Diagram:
-    """
-    Return the picture of a pattern's states and edges, in the order of the pattern.
-
-    Raises
-    ------
-    MalformedPatternException
-        If the pattern cannot run.
-    """
+    """Return the picture of a pattern's states and edges, in the order of the pattern."""
     nfa = NFACompiler.compile(pattern)
     states = [table.state for table in nfa.tables.values()][::-1]
     names = {id(state): f"s{number}" for number, state in enumerate(states)}

@@ -6,32 +6,132 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pyflinkcep.conditions import (
+    BooleanConditions,
     IterativeCondition,
     RichAndCondition,
     RichNotCondition,
 )
-from pyflinkcep.engines.flink.nfa.compiler.contiguity import (
-    extend_with_until,
-    ignore_condition,
-    inner_ignore_condition,
-    make_greedy,
-    take_condition,
-    true_condition,
-)
-from pyflinkcep.engines.flink.nfa.compiler.state_names import (
-    NFAStateNameHandler,
-)
 from pyflinkcep.engines.flink.nfa.state import State, StateTransitionAction, StateType, endless_loop
 from pyflinkcep.errors import MalformedPatternException
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
-from pyflinkcep.pattern.quantifier import (
-    ConsumingStrategy,
-    QuantifierProperty,
-    Times,
-    WithinType,
-)
+from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty, Times, WithinType
 
-__all__ = ["ENDING_STATE_NAME", "GraphBuilder"]
+
+class NFAStateNameHandler:
+    """
+    Hands out unique internal names.
+
+    Notes
+    -----
+    Ports ``org.apache.flink.cep.nfa.compiler.NFAStateNameHandler`` (Flink 2.3.0).
+    Differs from Flink: a stage's name may contain a colon. Flink recovers it from the internal
+    name, cut at the first colon, so that ``x:y`` and ``x:z`` share the key ``x`` in a match.
+
+    Examples
+    --------
+    >>> names = NFAStateNameHandler()
+    >>> names.unique_internal_name("b"), names.unique_internal_name("b")
+    ('b', 'b:0')
+    """
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+        self._counters: dict[str, int] = {}  # by base: all smaller counters are taken
+
+    def check_name_uniqueness(self, name: str) -> None:
+        """Reserve a user's name; raise MalformedPatternException if it is taken."""
+        if name in self._used:
+            raise MalformedPatternException(
+                f"Duplicate pattern name: {name}. Names must be unique.",
+                "give every stage a unique name, also inside groups",
+            )
+        self._used.add(name)
+
+    def unique_internal_name(self, base: str) -> str:
+        """Return `base`, or `base` with the smallest free counter."""
+        candidate, counter = base, self._counters.get(base, 0)
+        while candidate in self._used:
+            candidate = f"{base}:{counter}"
+            counter += 1
+        self._counters[base] = counter
+        self._used.add(candidate)
+        return candidate
+
+    def clear(self) -> None:
+        """Forget all names."""
+        self._used.clear()
+        self._counters.clear()
+
+
+def take_condition(stage: Pattern, group: GroupPattern | None) -> IterativeCondition:
+    """Return the condition to take an event for the stage, false once its group's loop ends."""
+    return _unless_group_ends(stage.getCondition(), group)
+
+
+def true_condition(group: GroupPattern | None) -> IterativeCondition:
+    """Return the condition that holds until the loop of the group ends."""
+    return _unless_group_ends(BooleanConditions.trueFunction(), group)
+
+
+def ignore_condition(
+    stage: Pattern, group: GroupPattern | None, first_of_loop: bool
+) -> IterativeCondition | None:
+    """Return the condition to ignore an event before the stage; None if that is not allowed."""
+    quantifier = stage.getQuantifier()
+    strategy = quantifier.consumingStrategy
+    if group is not None and stage.getPrevious() is None:
+        quantifier = group.getQuantifier()
+        strategy = (
+            quantifier.consumingStrategy if first_of_loop else quantifier.innerConsumingStrategy
+        )
+    return _ignore_by_strategy(stage, group, strategy)
+
+
+def inner_ignore_condition(stage: Pattern, group: GroupPattern | None) -> IterativeCondition | None:
+    """
+    Return the condition to ignore an event between repetitions; None if that is not allowed.
+
+    As in Flink the first stage of a group repeats like the group; in alternatives like itself.
+    """
+    is_head = group is not None and group.combination is None and stage.getPrevious() is None
+    source = group if group is not None and is_head else stage
+    return _ignore_by_strategy(stage, group, source.getQuantifier().innerConsumingStrategy)
+
+
+def extend_with_until(
+    condition: IterativeCondition | None, until: IterativeCondition | None, is_take: bool
+) -> IterativeCondition | None:
+    """Return the condition of a loop's edge, which the loop's until condition closes."""
+    if until is None:
+        return condition
+    if condition is None:
+        return RichNotCondition(until) if is_take else None
+    return RichAndCondition(RichNotCondition(until), condition)
+
+
+def make_greedy(state: State, take: IterativeCondition) -> None:
+    """Give the loop before `state` every event that it could take."""
+    for t in state.transitions:
+        old = t.condition or BooleanConditions.trueFunction()
+        t.condition = RichAndCondition(old, RichNotCondition(take))
+
+
+def _ignore_by_strategy(
+    stage: Pattern, group: GroupPattern | None, strategy: ConsumingStrategy
+) -> IterativeCondition | None:
+    if strategy is ConsumingStrategy.SKIP_TILL_NEXT:
+        return _unless_group_ends(RichNotCondition(stage.getCondition()), group)
+    if strategy is ConsumingStrategy.SKIP_TILL_ANY:
+        return _unless_group_ends(BooleanConditions.trueFunction(), group)
+    return None
+
+
+def _unless_group_ends(
+    condition: IterativeCondition, group: GroupPattern | None
+) -> IterativeCondition:
+    until = None if group is None else group.getUntilCondition()
+    return condition if until is None else RichAndCondition(RichNotCondition(until), condition)
+
 
 ENDING_STATE_NAME = "$endState$"
 
@@ -39,20 +139,6 @@ ENDING_STATE_NAME = "$endState$"
 class GraphBuilder:
     """
     Builds the automaton of one pattern.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        The last stage.
-
-    Attributes
-    ----------
-    states : list of State
-        The states in creation order: the final one first, the start state last.
-    window_time : int or None, milliseconds
-        The smallest FIRST_AND_LAST window; None without one.
-    window_times : dict of str to int
-        The longest gap before a state's next event, in milliseconds, by internal name.
 
     Notes
     -----

@@ -3,24 +3,233 @@
 
 from __future__ import annotations
 
-from pyflinkcep.engines.flink.nfa.atoms import Atoms
-from pyflinkcep.engines.flink.nfa.compiler.checks import (
-    all_stages,
-    check_expressions,
-    check_names,
-    check_runs,
-    check_size,
-    check_skip_strategy,
-    check_windows,
-    proceed_closure,
-)
-from pyflinkcep.engines.flink.nfa.compiler.combined_builder import CombinedBuilder
-from pyflinkcep.engines.flink.nfa.nfa import NFA
-from pyflinkcep.engines.flink.nfa.state import State, StateType
-from pyflinkcep.engines.flink.nfa.steps import StateTable
-from pyflinkcep.pattern.pattern import Pattern
+from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["NFACompiler"]
+from pyflinkcep.conditions import (
+    BooleanConditions,
+    IterativeCondition,
+    RichAndCondition,
+    RichNotCondition,
+    RichOrCondition,
+    SimpleCondition,
+)
+from pyflinkcep.engines.flink.nfa.atoms import Atom, Atoms
+from pyflinkcep.engines.flink.nfa.compiler.combined_builder import CombinedBuilder
+from pyflinkcep.engines.flink.nfa.compiler.graph_builder import (
+    ENDING_STATE_NAME,
+    GraphBuilder,
+    NFAStateNameHandler,
+)
+from pyflinkcep.engines.flink.nfa.nfa import NFA
+from pyflinkcep.engines.flink.nfa.state import (
+    State,
+    StateTransition,
+    StateTransitionAction,
+    StateType,
+    endless_loop,
+)
+from pyflinkcep.engines.flink.nfa.steps import StateTable
+from pyflinkcep.errors import MalformedPatternException, NotSupportedError, did_you_mean
+from pyflinkcep.expressions.tree import WHOLE, MatchExpression
+from pyflinkcep.pattern.pattern import GroupPattern, Pattern
+from pyflinkcep.pattern.quantifier import ConsumingStrategy
+
+_MOST_STATES = 100_000
+
+
+def all_stages(pattern: Pattern) -> Iterator[Pattern]:
+    """Return all stages, including those inside groups, from the last to the first."""
+    stage: Pattern | None = pattern
+    while stage is not None:
+        if isinstance(stage, GroupPattern):
+            yield stage
+            for part in reversed(stage.getParts()):
+                yield from all_stages(part)
+        else:
+            yield stage
+        stage = stage.getPrevious()
+
+
+def check_names(pattern: Pattern) -> None:
+    """Refuse names that repeat, or that Flink reserves."""
+    names = NFAStateNameHandler()
+    names.check_name_uniqueness(ENDING_STATE_NAME)
+    for stage in all_stages(pattern):
+        if isinstance(stage, GroupPattern):
+            continue
+        names.check_name_uniqueness(stage.getName())
+
+
+def check_size(pattern: Pattern) -> None:
+    """
+    Refuse a pattern with too many states.
+
+    Flink makes a state for each repetition, in groups for each of each; it refuses no number.
+    """
+    states = _states(pattern)
+    if states > _MOST_STATES:
+        raise NotSupportedError(
+            f"the pattern has {states} states, one for each of the times that a stage is "
+            f"repeated: expected at most {_MOST_STATES}",
+            "use smaller numbers, or oneOrMore() with a condition on count(...) in the next stage",
+        )
+
+
+def _states(pattern: Pattern) -> int:
+    """Return about how many states a pattern has."""
+    states = 0
+    for stage in pattern.stages():
+        times = stage.getTimes()
+        states += _states_of_one(stage) * (1 if times is None else times.to)
+    return states
+
+
+def _states_of_one(stage: Pattern) -> int:
+    """Return about how many states one repetition of a stage has."""
+    if not isinstance(stage, GroupPattern):
+        return 1
+    parts = stage.getParts()
+    inner = sum(map(_states, parts))
+    if stage.combination is not None and stage.combination.in_any_order:
+        inner *= 2 ** (len(parts) - 1)  # each part is in every set of parts that are left
+    return inner
+
+
+def check_skip_strategy(pattern: Pattern) -> None:
+    """Refuse a skip strategy that does not name a top-level stage."""
+    wanted = pattern.getAfterMatchSkipStrategy().getPatternName()
+    names = [stage.getName() for stage in pattern.stages()]
+    if wanted is not None and wanted not in names:
+        raise MalformedPatternException(
+            "The pattern name specified in AfterMatchSkipStrategy "
+            "can not be found in the given Pattern",
+            f"{wanted!r} is not among the stages {names}; stages inside groups do not count",
+        )
+
+
+def check_windows(pattern: Pattern, graph: GraphBuilder) -> None:
+    """Refuse windows that contradict each other, and a wait for absence that never ends."""
+    window = graph.window_time
+    if window is not None and any(gap > window for gap in graph.window_times.values()):
+        raise MalformedPatternException(
+            "The window length between the previous and current event cannot be larger than "
+            "the window length between the first and last event for a Pattern.",
+            f"first to last {window} ms, gaps {graph.window_times}",
+        )
+    last = pattern.getQuantifier().consumingStrategy
+    if (
+        last is ConsumingStrategy.NOT_FOLLOW
+        and pattern.getName() not in graph.window_times
+        and window is None
+    ):
+        raise MalformedPatternException(
+            "NotFollowedBy is not supported without windowTime as a last part of a Pattern!",
+            f"add within(...) on stage {pattern.getName()!r}",
+        )
+
+
+def check_runs(graph: GraphBuilder) -> None:
+    """
+    Refuse what hangs or crashes Flink on the first event that no stage takes.
+
+    A cycle of PROCEED edges further on, or one that an iterative condition may close, fails the job
+    only when a partial match gets there; see :meth:`StateTable.resolve`.
+    """
+    for state in proceed_closure(graph.start, passes=_lets_an_unwanted_event_pass):
+        if _has_proceed_cycle(state):
+            raise endless_loop(state.stage)
+        for stop in (t.target for t in state.transitions if t.target.kind is StateType.STOP):
+            raise MalformedPatternException(
+                f"stage {stop.stage!r}: everything before this NOT stage may stay empty: "
+                "Flink crashes on such a pattern",
+                "make one stage before the NOT stage mandatory",
+            )
+
+
+def check_expressions(atoms: Iterable[Atom], pattern: Pattern) -> None:
+    """Refuse SQL that names a stage that cannot have taken anything, or names it wrongly."""
+    stages = {
+        stage.getName(): stage.getQuantifier().consumingStrategy
+        for stage in all_stages(pattern)
+        if not isinstance(stage, GroupPattern)
+    }
+    absent = (ConsumingStrategy.NOT_FOLLOW, ConsumingStrategy.NOT_NEXT)
+    for atom in atoms:
+        expression = atom.condition
+        if not isinstance(expression, MatchExpression):
+            continue
+        where = f"stage {atom.stage!r}: the condition {expression.text!r}"
+        for name in expression.stages():
+            if name == WHOLE:
+                if name in stages:
+                    raise MalformedPatternException(
+                        f"{where} looks at {name!r}, which is a stage and means the whole match",
+                        "give the stage another name",
+                    )
+                continue
+            if name not in stages:
+                raise MalformedPatternException(
+                    f"{where} looks at stage {name!r}: expected one of {list(stages)[::-1]}",
+                    did_you_mean(
+                        name,
+                        stages,
+                        "name the stage whose events are aggregated, as in avg(up.price)",
+                    ),
+                )
+            if stages[name] in absent:
+                raise MalformedPatternException(
+                    f"{where} looks at stage {name!r}, which takes no events",
+                    "name a stage other than a NOT stage",
+                )
+        for name in sorted(expression.owners & set(stages)):
+            raise MalformedPatternException(
+                f"{where} has a column of stage {name!r} outside an aggregate",
+                f"name one of its events, for example last({name}.column)",
+            )
+
+
+def _has_proceed_cycle(state: State) -> bool:
+    passes = _lets_an_unwanted_event_pass
+    return any(
+        state in proceed_closure(t.target, passes)
+        for t in state.transitions
+        if t.action is StateTransitionAction.PROCEED and passes(t)
+    )
+
+
+def _lets_an_unwanted_event_pass(edge: StateTransition) -> bool:
+    """Whether the edge holds for any event that satisfies no condition on single events."""
+    return _truth(edge.condition) is True
+
+
+def _truth(condition: IterativeCondition | None) -> bool | None:
+    """Return a condition's answer for such an event; None if the partial match decides."""
+    if condition is None:
+        return True
+    if isinstance(condition, BooleanConditions):
+        return condition.value
+    if isinstance(condition, RichNotCondition):
+        part = _truth(condition.nestedConditions[0])
+        return None if part is None else not part
+    if isinstance(condition, RichAndCondition | RichOrCondition):
+        decisive = isinstance(condition, RichOrCondition)
+        parts = [_truth(part) for part in condition.nestedConditions]
+        if decisive in parts:
+            return decisive
+        return None if None in parts else not decisive
+    return False if isinstance(condition, SimpleCondition) else None
+
+
+def proceed_closure(
+    start: State, passes: Callable[[StateTransition], bool] = lambda _: True
+) -> list[State]:
+    """Return the states reachable from a state without an event, the state itself first."""
+    reached = [start]
+    for state in reached:
+        for t in state.transitions:
+            if t.action is StateTransitionAction.PROCEED and t.target not in reached and passes(t):
+                reached.append(t.target)
+    return reached
 
 
 class NFACompiler:
@@ -37,27 +246,6 @@ class NFACompiler:
     def compile(pattern: Pattern, timeoutHandling: bool = False) -> NFA:
         """
         Compile a pattern.
-
-        Parameters
-        ----------
-        pattern : Pattern
-            The last stage, as the fluent calls return it.
-        timeoutHandling : bool
-            Whether timed-out partial matches are needed.
-
-        Returns
-        -------
-        NFA
-            The automaton; it holds no run state and may serve any number of keys.
-
-        Raises
-        ------
-        MalformedPatternException
-            If names repeat, the skip strategy does not name a top-level stage, windows contradict
-            each other, the last stage is a ``notFollowedBy`` without a window, an SQL condition
-            refers to an unknown stage, or the pattern would hang or crash Flink.
-        NotSupportedError
-            If the pattern has more than 100,000 states.
 
         Examples
         --------

@@ -7,7 +7,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.nfa.droppable import Relevance
+from pyflinkcep.engines.flink.nfa.relevance import Relevance
 from tests.shorthand import parse
 
 SKIP = AfterMatchSkipStrategy.skipPastLastEvent()

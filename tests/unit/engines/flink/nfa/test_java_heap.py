@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyflinkcep.engines.flink.nfa.java_heap import heap_add, heap_poll, heap_remove_if
+from pyflinkcep.engines.flink.nfa.emission import heap_add, heap_poll, heap_remove_if
 
 # Recorded from java.util.PriorityQueue (JDK 17): items are ordered by their digit alone.
 # Added in this order; the array then; the items removed; the array then; the order of polls.

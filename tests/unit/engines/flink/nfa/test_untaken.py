@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.nfa.untaken import untaken_events
+from pyflinkcep.engines.flink.nfa.relevance import untaken_events
 from tests.shorthand import matches, parse
 
 A, B, C = 1, 2, 4

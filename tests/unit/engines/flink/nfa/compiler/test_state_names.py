@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from pyflinkcep import MalformedPatternException
-from pyflinkcep.engines.flink.nfa.compiler.state_names import NFAStateNameHandler
+from pyflinkcep.engines.flink.nfa.compiler.graph_builder import NFAStateNameHandler
 
 
 def test_counters_begin_at_the_second_use() -> None:

@@ -1,0 +1,460 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decides from the compiled pattern which events change nothing, whatever a key has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+import attrs
+
+from pyflinkcep.engines.flink.nfa.atoms import Atom
+from pyflinkcep.engines.flink.nfa.nfa import NFA
+from pyflinkcep.engines.flink.nfa.state import StateTransitionAction
+from pyflinkcep.engines.flink.nfa.steps import Ask, StateTable, Step
+from pyflinkcep.errors import MalformedPatternException
+
+Answers = dict[Atom, bool]
+
+
+def outcomes(table: StateTable) -> Iterator[tuple[Answers, Step]]:
+    """
+    Yield each step of a partial match in a state, with the answers that lead to it.
+
+    There may be 2ⁿ of them for n conditions.
+
+    Examples
+    --------
+    >>> from pyflinkcep import Pattern
+    >>> from pyflinkcep.engines.flink.nfa import NFACompiler
+    >>> nfa = NFACompiler.compile(Pattern.begin("a").where("x = 1").next("b"))
+    >>> [(list(answers.values()), step.takes) for answers, step in outcomes(nfa.start)]
+    [([True], True), ([False], False)]
+    """
+    open_: list[tuple[Ask | Step, Answers]] = [(table.first(), {})]
+    while open_:
+        node, answers = open_.pop()
+        if isinstance(node, Step):
+            yield answers, node
+            continue
+        for holds in (False, True):
+            open_.append((node.following(holds), {**answers, node.atom: holds}))
+
+
+_MOST_CONDITIONS = 8
+_MOST_STEPS = 10_000
+
+
+def untaken_events(nfa: NFA, known: int) -> frozenset[int]:
+    """
+    Return the events that no stage takes, in whatever state a key is.
+
+    They may still matter: after ``next``, any event ends a partial match.
+
+    Examples
+    --------
+    >>> from pyflinkcep import Pattern
+    >>> from pyflinkcep.engines.flink.nfa import NFACompiler
+    >>> pattern = Pattern.begin("a").where("x = 1").next("b").where("x = 2")
+    >>> sorted(untaken_events(NFACompiler.compile(pattern), known=3))
+    [0]
+    """
+    atoms = [atom for atom in nfa.atoms if atom.bit & known]
+    if not atoms or len(atoms) > _MOST_CONDITIONS:
+        return frozenset()
+    try:
+        ways = list(dict.fromkeys(_ways_to_take(nfa, known)))
+    except (_TooMany, MalformedPatternException):
+        return frozenset()
+    return frozenset(
+        event
+        for event in _events(atoms)
+        if not any(event & asked == answered for asked, answered in ways)
+    )
+
+
+class _TooMany(Exception):
+    """The conditions have too many combinations."""
+
+
+def _ways_to_take(nfa: NFA, known: int) -> Iterator[tuple[int, int]]:
+    """Yield the conditions asked before an event is taken, and which of them held, as bits."""
+    steps = (outcome for table in nfa.tables.values() for outcome in outcomes(table))
+    for number, (answers, step) in enumerate(steps):
+        if number == _MOST_STEPS:
+            raise _TooMany
+        if step.takes:
+            told = {atom: holds for atom, holds in answers.items() if atom.bit & known}
+            yield sum(a.bit for a in told), sum(a.bit for a, holds in told.items() if holds)
+
+
+def _events(atoms: list[Atom]) -> Iterator[int]:
+    for chosen in range(1 << len(atoms)):
+        yield sum(atom.bit for place, atom in enumerate(atoms) if chosen >> place & 1)
+
+
+_MOST_STAGES = 60
+_MOST_STEPS_OF_NEEDS = 250
+
+Steps = dict[StateTable, list[Step]]
+
+
+@attrs.frozen
+class KeyNeeds:
+    """
+    The stages that every match has, and the events that they take.
+
+    Examples
+    --------
+    >>> from pyflinkcep import Pattern
+    >>> from pyflinkcep.engines.flink.nfa import NFACompiler
+    >>> pattern = Pattern.begin("a").where("x = 1").followedBy("b").where("x = 2").optional()
+    >>> needs = KeyNeeds.of(NFACompiler.compile(pattern.followedBy("c").where("x = 3")), known=7)
+    >>> needs.every, [needs.taken(bits) for bits in (0, 1, 2, 4)]
+    (10, [0, 2, 4, 8])
+    """
+
+    # The stages that every match has, a bit for each in the order of :attr:`NFA.stages`.
+    every: int
+    # The ways to take an event: bits of the conditions asked, of those that held, and of the stages
+    # that then take it, whatever came before.
+    ways: tuple[tuple[int, int, int], ...]
+
+    @classmethod
+    def of(cls, nfa: NFA, known: int) -> KeyNeeds | None:
+        """Decide about a pattern."""
+        if not all(atom.bit & known for atom in nfa.atoms) or len(nfa.stages) > _MOST_STAGES:
+            return None
+        found = ((table, *one) for table in nfa.tables.values() for one in outcomes(table))
+        try:
+            few = list(islice(found, _MOST_STEPS_OF_NEEDS + 1))
+        except MalformedPatternException:
+            return None
+        if len(few) > _MOST_STEPS_OF_NEEDS:
+            return None
+        steps: Steps = {table: [] for table in nfa.tables.values()}
+        numbers = {stage: 1 << number for number, stage in enumerate(nfa.stages)}
+        taken: dict[tuple[int, int], int] = {}
+        for table, answers, step in few:
+            steps[table].append(step)
+            bits = sum(a.bit for a in answers), sum(a.bit for a, holds in answers.items() if holds)
+            for move in step.moves:
+                if move.takes:
+                    taken[bits] = taken.get(bits, 0) | numbers[move.stage]
+        every = sum(bit for stage, bit in numbers.items() if not _ends_without(nfa, steps, stage))
+        return cls(every, tuple((*bits, stages) for bits, stages in taken.items()))
+
+    def taken(self, bits: int) -> int:
+        """Return the stages that may take an event, given the conditions that hold for it."""
+        found = 0
+        for asked, held, stages in self.ways:
+            if bits & asked == held:
+                found |= stages
+        return found
+
+
+def _ends_without(nfa: NFA, steps: Steps, stage: str) -> bool:
+    """Whether a match can come to its end without an event for a stage."""
+    reached = [nfa.start]
+    for table in reached:
+        if table.is_pending:  # the passing of time completes it
+            return True
+        for step in steps[table]:
+            for move in step.moves:
+                if move.takes and move.stage == stage:
+                    continue
+                if move.completes:
+                    return True
+                if move.continues and move.target not in reached:
+                    reached.append(move.target)
+    return False
+
+
+_MOST_ENUMERATED = 8
+_MOST_LEAVES = 200_000
+_MOST_PARTS = 64
+
+NormalForms = Mapping[StateTable, tuple[StateTable, ...]]
+"""What each state has become after any number of dropped events."""
+
+
+@attrs.frozen
+class Relevance:
+    """
+    What may be dropped before matching, or why nothing may.
+
+    Notes
+    -----
+    An event that no stage takes still changes a key: it moves a loop or an optional stage into its
+    ignore twin and also into the stage that follows. So states are compared by their *normal form*,
+    the states that repeated occurrences of the event lead to. Events are droppable if every state,
+    and what it becomes, do the same with every possible event: the same matches and takes in the
+    same order, and afterwards states of the same normal form. Then a key with such events and one
+    without them stay equivalent forever. Time is observable too: an event ends windows that are
+    over. That matters if the time of a result, or a skip strategy's choice, depends on when a
+    window is found to have ended.
+
+    Examples
+    --------
+    >>> from pyflinkcep import Pattern
+    >>> from pyflinkcep.engines.flink.nfa import NFACompiler
+    >>> def droppable(pattern):
+    ...     return Relevance.of(NFACompiler.compile(pattern), known=3, shows_time=True)
+    >>> a = Pattern.begin("a").where("type = 0")
+    >>> droppable(a.followedBy("b").where("type = 1"))
+    Relevance(droppable=frozenset({0}), reason='')
+    >>> droppable(Pattern.begin("a").where("x").next("b").where("y")).reason
+    "stage 'b' must follow directly: any event in between ends the partial match"
+    """
+
+    # Events that may be dropped, as bits of the conditions known beforehand.
+    droppable: frozenset[int]
+    reason: str = ""  # Why there are none; empty if there are any
+
+    @classmethod
+    def of(cls, nfa: NFA, known: int, shows_time: bool) -> Relevance:
+        """Decide about a pattern."""
+        reason = _no_condition(known) or _time_matters(nfa, shows_time)
+        if reason:
+            return cls(frozenset(), reason)
+        try:
+            return cls(_Analysis(nfa, known).droppable())
+        except _Needed as needed:
+            return cls(frozenset(), str(needed))
+        except MalformedPatternException as error:
+            return cls(frozenset(), error.message)
+
+
+class _Needed(Exception):
+    """Events are needed; the message says why."""
+
+
+def _no_condition(known: int) -> str:
+    if known:
+        return ""
+    return "no condition is evaluated before Python: write some as SQL or Columns"
+
+
+def _time_matters(nfa: NFA, shows_time: bool) -> str:
+    """Return why it matters when the passing of time is noticed; empty if it does not."""
+    if nfa.window_times:
+        stage = nfa.tables[next(iter(nfa.window_times))].state.stage
+        return f"stage {stage!r} has a window since the previous event, which any event may end"
+    pending = _pending_stage(nfa)
+    if pending and shows_time:
+        return (
+            f"a match that ends with notFollowedBy({pending!r}) carries the time of the key's "
+            "next event, whatever that is (select() and flatSelect() do not show it)"
+        )
+    if nfa.window_time <= 0 or not nfa.skip_strategy.isSkipStrategy():
+        return ""
+    what = "a match that the skip strategy held back until a window was over"
+    if shows_time:
+        return (
+            f"{what} carries the time of the key's next event "
+            "(select() and flatSelect() do not show it)"
+        )
+    if nfa.handle_timeout or pending:
+        return f"{what} decides what is skipped, and any event may end a window"
+    return ""
+
+
+def _pending_stage(nfa: NFA) -> str:
+    return next((t.state.stage for t in nfa.tables.values() if t.is_pending), "")
+
+
+class _Analysis:
+    """The work of :meth:`Relevance.of` on one pattern."""
+
+    def __init__(self, nfa: NFA, known: int) -> None:
+        self._nfa = nfa
+        self._known = known
+        self._atoms = [atom for atom in nfa.atoms if atom.bit & known]
+        self._leaves = 0
+        self._states = self._reachable()
+
+    def droppable(self) -> frozenset[int]:
+        """Return the largest droppable set of events; raise :class:`_Needed` if there is none."""
+        best: frozenset[int] = frozenset()
+        tried: list[NormalForms] = []
+        reason: _Needed | None = None
+        for vector in self._vectors():
+            if vector in best:
+                continue
+            try:
+                forms = self._normal_forms(vector)
+                if forms not in tried:
+                    tried.append(forms)
+                    self._check(forms)
+                    group = frozenset(v for v in self._vectors() if self._fits(v, forms))
+                    best = max(best, group, key=lambda found: (len(found), 0 in found))
+            except _Needed as needed:
+                reason = reason or needed
+        if not best and reason is not None:
+            raise reason
+        return best
+
+    def _vectors(self) -> Iterator[int]:
+        """Return the events to decide, beginning with those that satisfy no condition."""
+        yield 0
+        if len(self._atoms) <= _MOST_ENUMERATED:
+            for chosen in range(1, 1 << len(self._atoms)):
+                yield sum(a.bit for place, a in enumerate(self._atoms) if chosen >> place & 1)
+
+    # --- steps
+
+    def _steps(
+        self, tables: Sequence[StateTable], answers: Answers
+    ) -> Iterator[tuple[list[Step], Answers]]:
+        """Yield the steps of states whose partial matches took the same events, for all answers."""
+        nodes: list[Ask | Step] = []
+        for table in tables:
+            node = table.first()
+            while isinstance(node, Ask) and node.atom in answers:
+                node = node.following(answers[node.atom])
+            if isinstance(node, Ask):
+                for holds in (False, True):
+                    yield from self._steps(tables, {**answers, node.atom: holds})
+                return
+            nodes.append(node)
+        self._leaves += 1
+        if self._leaves > _MOST_LEAVES:
+            raise _Needed("the pattern has too many conditions to try their combinations")
+        yield [node for node in nodes if isinstance(node, Step)], answers
+
+    def _reachable(self) -> list[StateTable]:
+        reached = [self._nfa.start]
+        for table in reached:
+            for (step,), _ in self._steps([table], {}):
+                targets = [move.target for move in step.moves if move.continues]
+                reached += dict.fromkeys(t for t in targets if t not in reached)
+        return reached
+
+    def _passed(self, table: StateTable, vector: int) -> Iterator[tuple[StateTable, ...]]:
+        """Return the states after an event, one result for each combination of unknown answers."""
+        answers = {atom: vector & atom.bit != 0 for atom in self._atoms}
+        for (step,), asked in self._steps([table], answers):
+            if not step.moves or any(move.takes or move.completes for move in step.moves):
+                raise _Needed(self._why(table, step, asked))
+            yield tuple(move.target for move in step.moves)
+
+    # --- normal forms
+
+    def _normal_forms(self, vector: int) -> NormalForms:
+        after: dict[StateTable, tuple[StateTable, ...]] = {}
+        for table in self._states:
+            first, *others = set(self._passed(table, vector))
+            if others:
+                raise _Needed(self._unsure(table))
+            after[table] = first
+        return {table: self._settled(table, after) for table in self._states}
+
+    def _settled(self, table: StateTable, after: NormalForms) -> tuple[StateTable, ...]:
+        form: tuple[StateTable, ...] = (table,)
+        for _ in range(len(self._states) + 1):
+            following = _each(after, form)
+            if following == form:
+                return form
+            if len(following) > _MOST_PARTS:
+                break
+            form = following
+        raise _Needed(f"ignored events keep changing partial matches at {_at(table)}")
+
+    def _fits(self, vector: int, forms: NormalForms) -> bool:
+        """Whether an event leaves every state's normal form unchanged."""
+        try:
+            return all(
+                _each(forms, following) == forms[table]
+                for table in self._states
+                for following in self._passed(table, vector)
+            )
+        except _Needed:
+            return False
+
+    # --- the comparison
+
+    def _check(self, forms: NormalForms) -> None:
+        """Raise if a state and its normal form can be distinguished."""
+        for table in self._states:
+            form = forms[table]
+            if form == (table,):
+                continue
+            if self._expiry([table]) != self._expiry(form):
+                raise _Needed(self._why_at_expiry(table, form))
+            for (step, *parts), _ in self._steps([table, *form], {}):
+                if _outcome([step], forms) != _outcome(parts, forms):
+                    raise _Needed(_why_different(table))
+
+    def _expiry(self, tables: Sequence[StateTable]) -> list[bool]:
+        """Return the results of a window's end: a match (True) or a timeout for each."""
+        if self._nfa.window_time <= 0:
+            return []
+        return [t.is_pending for t in tables if t.is_pending or self._nfa.handle_timeout]
+
+    # --- reasons
+
+    def _why(self, table: StateTable, step: Step, answers: Answers) -> str:
+        """Return how an event changes a partial match."""
+        if any(holds for atom, holds in answers.items() if not atom.bit & self._known):
+            return self._unsure(table)
+        stage = next((move.stage for move in step.moves if move.takes), "")
+        if stage:
+            return f"stage {stage!r} may take an event that satisfies no condition"
+        if _is_not_next(table):
+            return f"the event right before {_at(table)} decides, whatever it is (notNext)"
+        return f"{_at(table)} must follow directly: any event in between ends the partial match"
+
+    def _unsure(self, table: StateTable) -> str:
+        for _, answers in self._steps([table], {}):
+            for atom in answers:
+                if not atom.bit & self._known:
+                    how = "in Python" if atom.expression is None else "evaluated while matching"
+                    return (
+                        f"the condition {atom.condition!r} of stage {atom.stage!r} "
+                        f"is {how}, any event may satisfy it"
+                    )
+        return f"{_at(table)} depends on conditions that only Python can evaluate"
+
+    def _why_at_expiry(self, table: StateTable, form: Sequence[StateTable]) -> str:
+        if any(part.is_pending for part in form):
+            return f"an event ignored at {_at(table)} begins the wait for an absent event"
+        return (
+            "timeouts are requested, and an ignored event splits the partial matches at "
+            f"{_at(table)}, each of which times out"
+        )
+
+
+def _each(
+    following: Mapping[StateTable, tuple[StateTable, ...]], tables: Sequence[StateTable]
+) -> tuple[StateTable, ...]:
+    return tuple(after for table in tables for after in following[table])
+
+
+def _outcome(steps: Sequence[Step], forms: NormalForms) -> tuple[list[object], list[object]]:
+    """Return the matches and partial matches after an event, as far as results distinguish them."""
+    completed: list[object] = []
+    continued: list[object] = []
+    for move in (move for step in steps for move in step.moves):
+        taken = move.stage if move.takes else None
+        if move.continues:
+            continued += ((taken, part) for part in forms[move.target])
+        if move.completes:
+            completed.append(taken)
+    return completed, continued
+
+
+def _is_not_next(table: StateTable) -> bool:
+    actions = {edge.action for edge in table.state.transitions}
+    stops = any(edge.target.kind.value == "Stop" for edge in table.state.transitions)
+    return stops and StateTransitionAction.TAKE not in actions and not table.is_pending
+
+
+def _why_different(table: StateTable) -> str:
+    if _is_not_next(table):
+        return f"the event right after the one before {_at(table)} decides (notNext)"
+    return f"an ignored event changes what {_at(table)} does with later events"
+
+
+def _at(table: StateTable) -> str:
+    stage = table.state.stage
+    return "the beginning of a group" if stage == "GroupPattern" else f"stage {stage!r}"

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matches of a query on a table of events, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.engines.choice import EVENT_LISTS
+from pyflinkcep.engines.compressed.nodes import MatchArrays
+from pyflinkcep.engines.estimates import resolved
+from pyflinkcep.engines.queries import last_event, list_frames, match_arrays, query_matches
+from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.table import Coded, EventTable, Numbers
+from pyflinkcep.expressions.program import Kind, Type
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.matcher import MOST_EVENTS
+from pyflinkcep.matching.results import Found, Results
+from pyflinkcep.sase.model import Query
+
+
+@attrs.frozen(eq=False)
+class QueryColumns:
+    """The columns that a query reads from events."""
+
+    layout: Layout  # The columns of the events
+    type_column: str  # The column that holds an event's type
+    kinds: Mapping[str, Kind]  # The types of the attributes that conditions read
+    # The columns of the attributes that Spark computed.
+    computed: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns read."""
+        time = self.layout.time_column
+        attributes = (self.computed.get(name, name) for name in self.kinds)
+        return list(dict.fromkeys([str(time), self.type_column, *attributes]))
+
+    def table(
+        self, events: pa.Table, keys: Ints, starts: Sequence[bool] | None = None
+    ) -> EventTable:
+        """Return events as a query sees them."""
+        return EventTable(
+            Numbers(self.layout.times_ms(events)),
+            coded(events.column(self.type_column)),
+            {
+                name: _column(events.column(self.computed.get(name, name)), kind)
+                for name, kind in self.kinds.items()
+            },
+            self.kinds,
+            Numbers(keys),
+            starts,
+        )
+
+
+def coded(types: pa.ChunkedArray) -> Coded:
+    """Return types as codes; the last name is None."""
+    whole = types.combine_chunks().dictionary_encode()
+    names = whole.dictionary.to_pylist()
+    own = whole.indices
+    codes = (own.fill_null(len(names)) if own.null_count else own).to_numpy()
+    return Coded(codes, [*names, None])
+
+
+def _column(column: pa.ChunkedArray, kind: Kind) -> Any:
+    """Return a column as an array, masked where it is null; texts as a list."""
+    if kind.type == Type.TEXT:
+        return column.to_pylist()
+    wanted = pa.float64() if kind.type == Type.FLOAT else pa.int64()
+    if pa.types.is_date32(column.type):
+        column = column.cast(pa.int32())
+    column = column.cast(wanted, safe=False)
+    nulls = column.is_null().to_numpy(zero_copy_only=False)
+    data = column.fill_null(0).to_numpy(zero_copy_only=False)
+    return np.ma.MaskedArray(data, nulls) if nulls.any() else data
+
+
+def found_of_columns(
+    variables: Sequence[str], columns: Sequence[Ints], times: Sequence[int] | Ints
+) -> Found:
+    """Return matches of single events, given as a column of positions for each variable."""
+    size, width = len(columns[0]), len(columns)
+    return Found(
+        variables,
+        np.ones(size, np.uint8),
+        np.asarray(times, np.int64)[columns[-1]],
+        np.arange(1, size + 1, dtype=np.int64) * width,
+        np.tile(np.arange(width, dtype=np.int32), size),
+        np.stack(columns, axis=1).reshape(-1),
+    )
+
+
+def found_of_arrays(
+    variables: Sequence[str], matches: MatchArrays, times: Sequence[int] | Ints
+) -> Found:
+    """Return matches that are arrays already."""
+    return Found(
+        variables,
+        np.ones(len(matches), np.uint8),
+        np.asarray(times, np.int64)[matches.positions[matches.ends - 1]],
+        matches.ends,
+        matches.components,
+        matches.positions,
+    )
+
+
+def query_found(
+    query: Query,
+    table: EventTable,
+    evaluation: str,
+    output: str,
+    limit: int | None = None,
+    runs: RunLimit | None = None,
+) -> Iterator[Found]:
+    """Yield the matches of a query, many at a time; a handle is a position in the table."""
+    how = resolved(query, table, evaluation, output)
+    arrays = match_arrays(query, table, how, output, runs)
+    if arrays is not None:
+        yield from _listed(query, arrays, table, limit)
+        return
+    variables = query.variables
+    is_plain = how == EVENT_LISTS and limit is None and not query.is_composed
+    if is_plain and not any(part.repeats for part in query.positive):
+        for frame in list_frames(query, table, output):
+            columns = [frame.singles[name] for name in variables]
+            yield from found_of_columns(variables, columns, table.times).parts(MOST_EVENTS)
+        return
+    results = Results(variables, wants_timeouts=False)
+    for match in islice(query_matches(query, table, how, output, runs), limit):
+        results.match(None, table.times[last_event(match)], match)
+        if results.events >= MOST_EVENTS:
+            yield results.take()
+    if len(results):
+        yield results.take()
+
+
+def _listed(
+    query: Query, arrays: Iterator[MatchArrays], table: EventTable, limit: int | None
+) -> Iterator[Found]:
+    """Yield matches that are arrays already."""
+    left = limit
+    for part in arrays:
+        matches = part if left is None else part.first(left)
+        yield from found_of_arrays(query.variables, matches, table.times).parts(MOST_EVENTS)
+        if left is not None:
+            left -= len(matches)
+            if not left:
+                return

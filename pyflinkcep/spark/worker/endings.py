@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A matcher of patterns on streams that returns a row for each event that completes matches."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.types import StructType
+
+from pyflinkcep.engines.compressed.counting import NOTHING, Ended, MeasuredValues, Total
+from pyflinkcep.engines.compressed.matches import Measured, totals_by_window
+from pyflinkcep.engines.compressed.nodes import Node, Packed, packed
+from pyflinkcep.engines.compressed.patterns import (
+    CompressiblePattern,
+    EventViews,
+    KeyedEvents,
+    PatternMatches,
+)
+from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.matching.columns import PREFIX, VALUE, WINDOW, Ints, field_array, retyped, structs
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.layout import Layout, as_integers
+from pyflinkcep.matching.matcher import NO_DEADLINE, Items, States, Written
+from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.stretches import Events
+from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.time import MAX_WATERMARK
+
+COUNT_TEXT = f"{PREFIX}count"
+"""The column with the count as text, exact to any size."""
+
+Ending = tuple[int, int | None, Sequence[Any]]
+"""(position of the completing event, time in milliseconds or None for the end of the input, the
+result for its matches)."""
+
+
+class Counted(Protocol):
+    """The matches of a query or a pattern, not listed."""
+
+    def totals_by_event(self, measures: Sequence[MeasuredValues]) -> Iterator[Ended]:
+        """Yield where matches end, their number, and the requested totals of the measures."""
+
+    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+        """Yield where matches end, and their nodes."""
+
+
+Ask = Callable[[Counted], Iterator[tuple[Any, ...]]]
+"""Returns endings: the position of the completing event, followed by the results for its
+matches."""
+
+_MOST = 10**38
+
+
+@attrs.frozen(eq=False)
+class EndingRows(ABC):
+    """Makes the rows."""
+
+    schema: StructType  # The key, the time, and what subclasses add
+    key_columns: tuple[str, ...]  # The key's columns
+    # Units of the time column in a millisecond; None if it is in milliseconds.
+    time_unit: int | None
+
+    @property
+    @abstractmethod
+    def what(self) -> str:
+        """Their content, in a word, to distinguish the outputs of a query."""
+
+    @abstractmethod
+    def asked(self, events: pa.Table, keys: Sequence[int] = ()) -> Ask:
+        """Return the function that finds endings."""
+
+    @abstractmethod
+    def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
+        """Return the columns after key and time, given the results of endings."""
+
+    def times(self, events: pa.Table, listed: Sequence[Ending]) -> list[pa.Array]:
+        """Return the columns of times after the key."""
+        times = [None if time is None else time * (self.time_unit or 1) for _, time, _ in listed]
+        return [pa.array(times, pa.int64())]
+
+    def table(self, events: pa.Table, listed: Sequence[Ending]) -> pa.Table:
+        """Return the rows of endings."""
+        last = events.select(list(self.key_columns)).take(
+            pa.array([at for at, _, _ in listed], pa.int64())
+        )
+        columns = [
+            *last.columns,
+            *self.times(events, listed),
+            *self.columns(events, [found for _, _, found in listed]),
+        ]
+        wanted = arrow_schema(self.schema)
+        shown = [retyped(c, field.type) for c, field in zip(columns, wanted, strict=True)]
+        return pa.table(shown, schema=wanted)
+
+
+@attrs.frozen(eq=False)
+class TotalRows(EndingRows):
+    """Rows of counts of matches and aggregates over them."""
+
+    measured: tuple[Measured, ...]  # The aggregates; their columns are the last ones of the schema
+
+    @property
+    def what(self) -> str:
+        """Totals."""
+        return "totals"
+
+    def asked(self, events: pa.Table, _keys: Sequence[int] = ()) -> Ask:
+        """Return the function that finds counts and totals."""
+        measures = [
+            (str(m.variable), event_values(events, m.attribute), m.function) for m in self.of_events
+        ]
+        return lambda found: found.totals_by_event(measures)
+
+    @property
+    def of_events(self) -> list[Measured]:
+        """The aggregates over events, not just over matches."""
+        return [m for m in self.measured if m.variable is not None]
+
+    def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
+        """Return the count, its logarithm, its text, and the aggregates."""
+        counts = [count for count, _ in found]
+        fields = self.schema.fields[len(self.schema.fields) - len(self.measured) :]
+        values = [self._values(count, totals) for count, totals in found]
+        return [
+            pa.array([_decimal(count) for count in counts], pa.decimal128(38, 0)),
+            pa.array([_log10(count) for count in counts], pa.float64()),
+            pa.array([str(count) for count in counts]),
+            *(
+                pa.array([_as(row[n], field.dataType.typeName()) for row in values], type_)
+                for n, (field, type_) in enumerate(zip(fields, self._types(), strict=True))
+            ),
+        ]
+
+    def _types(self) -> list[pa.DataType]:
+        types = arrow_schema(self.schema).types
+        return list(types[len(types) - len(self.measured) :])
+
+    def _values(self, count: int, totals: Iterable[Total]) -> list[Any]:
+        own = iter(totals)
+        return [
+            m.result(count, NOTHING if m.variable is None else next(own)) for m in self.measured
+        ]
+
+
+@attrs.frozen(eq=False)
+class PackedRows(EndingRows):
+    """Rows of matches in packed form."""
+
+    event_columns: tuple[str, ...]  # The events' own columns
+
+    @property
+    def what(self) -> str:
+        """Packed matches."""
+        return "packed"
+
+    def asked(self, events: pa.Table, _keys: Sequence[int] = ()) -> Ask:
+        """Return the function that finds the nodes of last events."""
+        return lambda found: found.roots_by_event()
+
+    def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
+        """Return the count, the events, the nodes and the roots."""
+        rows = [packed(roots) for (roots,) in found]
+        shown = events.select(list(self.event_columns))
+        taken = shown.take(pa.array([at for row in rows for at in row.events], pa.int64()))
+        return [
+            pa.array([_decimal(row.count) for row in rows], pa.decimal128(38, 0)),
+            pa.ListArray.from_arrays(_offsets(len(row.events) for row in rows), structs(taken)),
+            _nodes(rows),
+            pa.array([row.roots for row in rows], pa.list_(pa.int32())),
+        ]
+
+
+def event_values(events: pa.Table, attribute: str | None) -> Sequence[Any] | None:
+    """Return an attribute of all events; None to count events."""
+    if attribute is None:
+        return None
+    values: Sequence[Any] = events.column(attribute).to_pylist()
+    return values
+
+
+def _nodes(rows: Sequence[Packed]) -> pa.Array:
+    nodes = [node for row in rows for node in row.nodes]
+    columns = [
+        pa.array([stage for stage, _, _ in nodes], pa.int32()),
+        pa.array([event for _, event, _ in nodes], pa.int32()),
+        pa.array([following for _, _, following in nodes], pa.list_(pa.int32())),
+    ]
+    own = pa.StructArray.from_arrays(columns, names=["stage", "event", "next"])
+    return pa.ListArray.from_arrays(_offsets(len(row.nodes) for row in rows), own)
+
+
+def _offsets(sizes: Iterable[int]) -> pa.Array:
+    return pa.array(np.r_[0, np.cumsum(list(sizes), dtype=np.int64)], pa.int32())
+
+
+def _as(value: Any, type_name: str) -> Any:
+    if value is None:
+        return value
+    if type_name == "decimal":
+        return _decimal(value)
+    if type_name == "double":
+        return float(value)
+    return int(value) if type_name == "long" else value
+
+
+def _decimal(value: int) -> Decimal | None:
+    """Return a number as decimal(38,0); None beyond its range."""
+    return Decimal(value) if abs(value) < _MOST else None
+
+
+def _log10(count: int) -> float:
+    """Return the logarithm of a count that may be too large for a float."""
+    shift = max(count.bit_length() - 1000, 0)
+    return math.log10(count >> shift) + shift * math.log10(2)
+
+
+@attrs.frozen(eq=False)
+class WindowRows(TotalRows):
+    """
+    Rows of counts of matches and aggregates over them, by key and window.
+
+    The schema has the key, the window's start and end, and what :class:`TotalRows` adds.
+    """
+
+    window_ms: int  # The length of the windows
+
+    @property
+    def what(self) -> str:
+        """Totals of windows."""
+        return "windows"
+
+    def asked(self, events: pa.Table, keys: Sequence[int] = ()) -> Ask:
+        """Return the function that adds up what ends in each window, at one of these events."""
+        measures = [
+            (str(m.variable), event_values(events, m.attribute), m.function) for m in self.of_events
+        ]
+        return lambda found: totals_by_window(found.totals_by_event, measures, keys)
+
+    def times(self, events: pa.Table, listed: Sequence[Ending]) -> list[pa.Array]:
+        """Return the starts and the ends of windows."""
+        starts = events.column(WINDOW).take(pa.array([at for at, _, _ in listed], pa.int64()))
+        unit = self.time_unit or 1
+        return [
+            pa.array([(start + after) * unit for start in starts.to_pylist()], pa.int64())
+            for after in (0, self.window_ms)
+        ]
+
+
+def pattern_matches(
+    pattern: CompressiblePattern,
+    layout: Layout,
+    table: pa.Table,
+    store: EventStore,
+    handles: Ints,
+    events: KeyedEvents,
+) -> PatternMatches:
+    """Return the matches of a pattern on events."""
+
+    def answers() -> Sequence[int]:
+        return [0] * len(handles) if events.bits is None else as_integers(events.bits)
+
+    fields = [name for name in layout.payload if name.startswith(VALUE)]
+    views = EventViews(
+        lambda at: store.row(int(handles[at])),
+        lambda at: store.fields(int(handles[at])),
+        tuple(field_array(table.column(name)) for name in fields),
+        answers,
+    )
+    return PatternMatches(pattern, events, views)
+
+
+def dated(found: Iterable[tuple[Any, ...]], events: KeyedEvents) -> Iterator[Ending]:
+    """Yield endings in the form of rows: the event's position, the time, the results."""
+    end = None if events.watermark == MAX_WATERMARK else events.watermark
+    for place, *ending in found:
+        yield (place, int(events.times[place]), ending) if place >= 0 else (-place - 1, end, ending)
+
+
+PATTERN_ENDINGS_FORMAT = 1
+"""The version of a key's numbers: itself, and the watermark that the key has reached."""
+
+
+class PatternEndingPages:
+    """
+    Processes the events of pages' keys with merged partial matches.
+
+    A key's state is the events since its first live partial match began, with the answers of their
+    conditions, and the watermark up to which their output has been emitted. They are processed
+    again before new ones.
+    """
+
+    def __init__(self, pattern: CompressiblePattern, layout: Layout, rows: EndingRows) -> None:
+        self._pattern = pattern
+        self._layout = layout
+        self._rows = rows
+        self._made: list[pa.Table] = []
+
+    def set_events(self, store: EventStore) -> None:
+        """Use another store: the events that handles refer to from now on."""
+        self._store = store
+
+    def run_page(
+        self, events: Events, items: Items, page: States, first_held: int, watermark: int
+    ) -> Written:
+        """Match events of a page's keys, and advance their time to the watermark."""
+        assert events.handles is None  # compressed patterns have no comparator
+        ends = np.r_[0, np.cumsum(page.counts)]
+        reached = page.fields("compressed matches", PATTERN_ENDINGS_FORMAT, 1)[:, 0]
+        kept: list[tuple[int, int, Ints]] = []
+        columns = (items.positions.tolist(), items.starts.tolist(), items.ends.tolist())
+        for item, (position, start, end) in enumerate(zip(*columns, strict=True)):
+            held, before = np.empty(0, np.int64), None
+            if position >= 0:
+                held = first_held + np.arange(ends[position], ends[position + 1])
+                before = int(reached[position])
+            handles = np.r_[held, events.base + np.arange(start, end)]
+            try:
+                deadline, since = self._run(handles, len(held), before, watermark)
+            except CepRuntimeError as error:
+                raise error.at_key(items.key_of(item)) from error.__cause__
+            if deadline is not None:
+                kept.append((item, deadline, handles[since:]))
+        return _written(kept, watermark)
+
+    def count(self, page: States) -> None:
+        """Return nothing: it keeps events, no partial matches."""
+
+    def take(self) -> Found:
+        """Return the rows so far, and clear them."""
+        made, self._made = self._made, []
+        return Found.of_rows(pa.concat_tables(made) if made else None)
+
+    def _run(
+        self, handles: Ints, held: int, before: int | None, watermark: int
+    ) -> tuple[int | None, int]:
+        """Return when to process the key again, None for never, and from which event on."""
+        own = self._store.take(handles).combine_chunks()
+        times = self._layout.times_ms(own)
+        bounds = np.asarray([0, len(handles)])
+        events = KeyedEvents(times, self._layout.bits(own), bounds, held, before, watermark)
+        matches = pattern_matches(self._pattern, self._layout, own, self._store, handles, events)
+        endings = list(dated(self._rows.asked(own)(matches), events))
+        if endings:
+            self._made.append(self._rows.table(own, endings))
+        if matches.begun is None:
+            return None, len(handles)
+        deadline = NO_DEADLINE if matches.deadline is None else matches.deadline
+        return deadline, int(np.searchsorted(times, matches.begun))
+
+
+def _written(kept: list[tuple[int, int, Ints]], watermark: int) -> Written:
+    items = np.asarray([item for item, _, _ in kept], np.int64)
+    numbers = np.full((len(kept), 2), PATTERN_ENDINGS_FORMAT, np.int64)
+    numbers[:, 1] = watermark
+    handles = [own for _, _, own in kept]
+    return Written(
+        items,
+        np.asarray([deadline for _, deadline, _ in kept], np.int64),
+        np.full(len(kept), 2, np.int64),
+        np.asarray([len(own) for own in handles], np.int64),
+        numbers.reshape(-1),
+        np.concatenate(handles) if handles else np.empty(0, np.int64),
+    )

@@ -1,0 +1,628 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A clause with the standard's meaning on a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import ROUND_HALF_UP, Decimal, localcontext
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.engines.rows.matching import Place
+from pyflinkcep.engines.rows.plan import (
+    Defines,
+    StandardClause,
+    StandardPlan,
+    error_of,
+    read_clause,
+)
+from pyflinkcep.engines.rows.values import fold_function
+from pyflinkcep.errors import CepError, CepRuntimeError, InputError, NotSupportedError
+from pyflinkcep.expressions.evaluator import RowTypes, part_value
+from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.sql_values import zone_of
+from pyflinkcep.match_recognize.checks import check_time
+from pyflinkcep.match_recognize.expressions import Expression, condition_leaves
+from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
+from pyflinkcep.match_recognize.leaves import LEAF, NUMBER, Leaf, parts_of
+from pyflinkcep.match_recognize.names import Names
+from pyflinkcep.match_recognize.parser import COMPUTE_FIRST, standard_window_ms, window_ms
+from pyflinkcep.match_recognize.tokens import Source
+from pyflinkcep.match_recognize.tree import Clause, Rows
+from pyflinkcep.matching.columns import MATCHED, VALUE, Ints, integers, plain_numbers, quoted
+from pyflinkcep.matching.leaf_columns import LeafColumn, LeafColumns
+from pyflinkcep.matching.order import OrderColumns, order_by_group_and_time
+from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.standard_rows import StandardRows
+from pyflinkcep.tables.column_match import ColumnMatch
+from pyflinkcep.tables.found_rows import match_times
+from pyflinkcep.tables.order import PER_MS, Keys
+from pyflinkcep.tables.row_sql import OnlyByRow, RowSql, listed
+from pyflinkcep.tables.typed_columns import NumberColumn, as_column, clock_zone, sql_type
+from pyflinkcep.tables.values import warn_of_unit
+
+_MATCH_NUMBER = Leaf.of("match_number")
+_MOST_DIGITS = 38
+
+
+def _parts(leaf: Leaf) -> tuple[Leaf, ...]:
+    """Return what is taken from the match for a leaf: an array for each field of a fold."""
+    if leaf.fold is None:
+        return parts_of(leaf)
+    fields = leaf.fold.fields or ("0",)
+    arrays = [Leaf.of("array_agg", leaf.variable, field, final=leaf.final) for field in fields]
+    return (*arrays, _MATCH_NUMBER) if leaf.has_number else tuple(arrays)
+
+
+def type_of(leaf: Leaf, argument: pa.DataType | None, time: pa.DataType | None) -> pa.DataType:
+    """Return the type of a value that is taken from a match, as Spark gives it."""
+    if leaf.function == "rowtime":
+        return time
+    if leaf.function in ("count", "match_number"):
+        return pa.int64()
+    given = pa.string() if argument is None else argument
+    if leaf.function == "array_agg":
+        return pa.list_(given)
+    if leaf.function in ("min", "max") and pa.types.is_nested(given):
+        raise InputError(
+            f"{leaf.function.upper()} of {leaf.argument}, which is {given}",
+            "use a field that is a number, text or time",
+        )
+    if leaf.function not in ("sum", "total") or pa.types.is_null(given):
+        return given
+    if pa.types.is_decimal(given):
+        return pa.decimal128(min(given.precision + 10, _MOST_DIGITS), given.scale)
+    if not pa.types.is_integer(given) and not pa.types.is_floating(given):
+        function = "SUM" if leaf.function == "sum" else "AVG"
+        raise InputError(f"{function} of {leaf.argument}, which is {given}", "sum numbers")
+    is_whole = leaf.function == "sum" and pa.types.is_integer(given)
+    return pa.int64() if is_whole else pa.float64()
+
+
+def measured(
+    taken: pa.Table,
+    values: Mapping[Leaf, str],
+    measures: Mapping[str, Expression],
+    names: Names,
+    zone: str,
+    is_matched: pa.ChunkedArray | None = None,
+) -> dict[str, pa.ChunkedArray]:
+    """Compute the measures from what was taken from matches."""
+    columns = {}
+    for name, expression in measures.items():
+        try:
+            column = _value(expression, _values(expression, taken, values), zone)
+        except (OnlyByRow, CepError, ArithmeticError, pa.ArrowException) as cause:
+            raise measure_error(names, name, expression)(cause) from cause
+        if is_matched is not None:
+            column = pc.if_else(is_matched, column, pa.scalar(None, column.type))
+        columns[name] = column
+    return columns
+
+
+def measure_error(
+    names: Names, name: str, expression: Expression, what: str = "measure"
+) -> Callable[[Exception], CepError]:
+    """Return what makes an error about an expression of another error."""
+
+    def error(raised: Exception) -> CepError:
+        cause = cause_of(raised)
+        kind = type(cause) if isinstance(cause, NotSupportedError) else InputError
+        hint = "compute it after matching"
+        message = cause.message if isinstance(cause, CepError) else str(cause)
+        if isinstance(cause, CepError) and cause.hint:
+            hint = cause.hint
+        span = expression.span
+        return names.source.error(f"{what} {name}: {message}", hint, *span, kind)
+
+    return error
+
+
+def cause_of(raised: Exception) -> BaseException:
+    """Return why something can only be computed by Spark."""
+    is_wrapped = isinstance(raised, OnlyByRow) and raised.__cause__ is not None
+    return raised.__cause__ or raised if is_wrapped else raised
+
+
+def _values(expression: Expression, taken: pa.Table, values: Mapping[Leaf, str]) -> pa.Table:
+    """Return the values of the leaves of an expression, in columns."""
+    columns = []
+    for leaf in expression.leaves:
+        if leaf.fold is not None:
+            columns.append(_folded(leaf, taken, values))
+        elif leaf.function == "avg":
+            total, count = (taken.column(values[part]) for part in _parts(leaf))
+            columns.append(_average(total, count))
+        else:
+            columns.append(taken.column(values[leaf]))
+    columns = columns or [taken.column(0)]  # a table without columns has no rows either
+    return pa.table(columns, names=[f"{LEAF}{number}" for number in range(len(columns))])
+
+
+def _value(expression: Expression, leaves: pa.Table, zone: str) -> pa.ChunkedArray:
+    """Return the value of an expression in each row, given those of its leaves."""
+    if expression.lone_leaf is not None:
+        return leaves.column(0)
+    numbers = {leaf: number for number, leaf in enumerate(expression.leaves)}
+    sql = expression.sql(lambda leaf: quoted(f"{LEAF}{numbers[leaf]}"))
+    column = RowSql(leaves, [sql], zone).by_program(sql)
+    if column is not None:
+        return column
+    known = {str(number): sql_type(field.type) for number, field in enumerate(leaves.schema)}
+    types = RowTypes(known, zone_of(zone))
+    made = part_value(expression.read, expression.syntax, dict(expression.placed), types)
+    rows = zip(*(column.to_pylist() for column in leaves.columns), strict=True)
+    return as_column(map(made.function, rows), made.type, zone)
+
+
+def _average(total: pa.ChunkedArray, count: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return averages; those of decimals have four digits more than the numbers."""
+    if not pa.types.is_decimal(total.type):
+        known = pc.if_else(pc.equal(count, 0), None, count)
+        return pc.divide(total.cast(pa.float64()), known.cast(pa.float64()))
+    digits = total.type.precision
+    precision = digits - 6 if digits < _MOST_DIGITS else _MOST_DIGITS
+    scale = min(total.type.scale + 4, precision)
+    unit, found = Decimal(1).scaleb(-scale), []
+    pairs = zip(total.to_pylist(), count.to_pylist(), strict=True)
+    with localcontext(prec=2 * _MOST_DIGITS, rounding=ROUND_HALF_UP):
+        for value, number in pairs:
+            found.append(None if value is None else (value / number).quantize(unit))
+    return pa.chunked_array([pa.array(found, pa.decimal128(precision, scale))])
+
+
+def _folded(leaf: Leaf, taken: pa.Table, values: Mapping[Leaf, str]) -> pa.ChunkedArray:
+    """Return a fold for each row, computed from the arrays of its fields."""
+    fold = leaf.fold
+    assert fold is not None
+    function = fold_function(fold)
+    arrays = [taken.column(values[part]).to_pylist() for part in _parts(leaf)]
+    numbers = arrays.pop() if leaf.has_number else None
+    reads_number = NUMBER in fold.inputs.values()
+    found: list[Any] = []
+    for place, own in enumerate(zip(*arrays, strict=True)):
+        rows: list[Sequence[Any]] = list(zip(*(values or () for values in own), strict=True))
+        if reads_number and numbers is not None:
+            rows = [(*row, numbers[place]) for row in rows]
+        found.append(function(rows))
+    return listed(found)
+
+
+def all_parts(measures: Mapping[str, Expression]) -> dict[Leaf, str]:
+    """Return what is taken from a match, each with the name of the first measure that needs it."""
+    found: dict[Leaf, str] = {}
+    for name, expression in measures.items():
+        for part in chain.from_iterable(map(_parts, expression.leaves)):
+            found.setdefault(part, name)
+    return found
+
+
+def flink_output(
+    table: pa.Table, clause: Clause, names: Names, limit: PartialMatchLimit | None
+) -> tuple[pa.Table, int]:
+    """Return the output of a clause, and how many partial matches were dropped."""
+
+    def column_type(name: str) -> tuple[bool, str]:
+        type_ = table.schema.field(names.own_column(name)).type
+        return pa.types.is_timestamp(type_) or pa.types.is_int64(type_), str(type_)
+
+    check_time(clause, names, column_type, is_stream=False)
+    within = window_ms(clause, names.source)
+    read = read_flink_clause(clause, names, within, lambda sql: _is_decimal(table, sql))
+    keys = [names.own_column(key.text) for key in clause.partition]
+    order = [
+        (names.own_column(one.name.text), one.descending, one.nulls_first)
+        for one in clause.order[1:]
+    ]
+    time = names.own_column(clause.order[0].name.text)
+    try:
+        matched = ColumnMatch.analysed(
+            read.pattern, table, time, keys or None, OrderColumns.of(order) if order else None
+        )
+    except OnlyByRow as raised:
+        cause = cause_of(raised)
+        raise names.source.error(
+            cause.message if isinstance(cause, CepError) else str(cause),
+            "start from a DataFrame of Spark, which computes it",
+            *clause.pattern_span,
+            NotSupportedError,
+        ) from raised
+    except CepError as refused:
+        raise read.placed(refused) from refused
+    found, _, dropped = matched.run(limit)
+    return _Output(table, read, matched, found).table(keys), dropped
+
+
+def _is_decimal(table: pa.Table, sql: str) -> bool:
+    """Whether an expression over one row is a decimal."""
+    try:
+        return bool(pa.types.is_decimal(RowSql(table.slice(0, 1), [sql]).column(sql).type))
+    except (OnlyByRow, CepError, pa.ArrowException):
+        return False  # refused later, when its position is known
+
+
+@attrs.frozen(eq=False)
+class _Output:
+    """The matches of a clause, whose handles are rows."""
+
+    rows: pa.Table
+    read: FlinkClause
+    matched: ColumnMatch
+    found: Found
+
+    def table(self, keys: Sequence[str]) -> pa.Table:
+        """Return the keys and measures of the matches."""
+        read, found = self.read, self.found
+        wanted = all_parts(read.measures) or {Leaf.of("count"): ""}
+        events = _Matched(self.rows, found)
+        columns, types = {}, {}
+        for leaf, name in wanted.items():
+            try:
+                if leaf.argument is not None:
+                    columns[leaf] = events.column(leaf.argument)
+                types[leaf] = self._type(leaf, events)
+            except (OnlyByRow, CepError) as cause:
+                raise measure_error(read.names, name, read.measures[name])(cause) from cause
+        leaves = [
+            LeafColumn(
+                leaf.function, leaf.variable, columns.get(leaf), leaf.offset, leaf.argument or ""
+            )
+            for leaf in wanted
+        ]
+        values: list[pa.Array] = [pa.array([], type_) for type_ in types.values()]
+        if len(found):
+            values = LeafColumns(leaves, True).of(found, events, self._times)
+        named = {f"{LEAF}{number}": column for number, column in enumerate(values)}
+        cast = [
+            column.cast(type_) for column, type_ in zip(named.values(), types.values(), strict=True)
+        ]
+        taken = pa.table(cast, names=list(named))
+        places = dict(zip(wanted, named, strict=True))
+        first = integers(found.handles[found.firsts])
+        shown = {key: self.rows.column(key).take(first) for key in keys}
+        return pa.table(
+            {
+                **shown,
+                **measured(taken, places, read.measures, read.names, clock_zone(self.rows.schema)),
+            }
+        )
+
+    def _times(self) -> pa.Array:
+        return match_times(self.found, self.matched.times)
+
+    def _type(self, leaf: Leaf, events: _Matched) -> pa.DataType:
+        argument = None if leaf.argument is None else events.type(leaf.argument)
+        return type_of(leaf, argument, self.matched.times.type)
+
+
+class _Matched:
+    """The rows of matches, with what SQL computes from them."""
+
+    def __init__(self, rows: pa.Table, found: Found) -> None:
+        self._places = np.unique(found.handles)
+        self._rows = rows.take(integers(self._places))
+        self._sql = RowSql(self._rows)
+        self._columns: dict[str, pa.ChunkedArray] = {}
+
+    def column(self, sql: str) -> str:
+        """Return the name of a column of values."""
+        if sql not in self._columns:
+            self._columns[sql] = self._sql.column(sql)
+        return sql
+
+    def type(self, sql: str) -> pa.DataType:
+        """Return the type of values."""
+        return self._columns[self.column(sql)].type
+
+    def take(self, handles: Ints, names: Sequence[str]) -> pa.Table:
+        """Return values of rows."""
+        places = integers(np.searchsorted(self._places, handles))
+        columns = {name: self._columns[name].take(places) for name in dict.fromkeys(names)}
+        return pa.table(columns)
+
+
+_PORTION = 1 << 20
+_ARGUMENT = "__cep_argument"
+_TIME = "__cep_time"
+
+
+def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
+    """Return the output of a clause."""
+    read = read_clause(clause, names)
+    within = standard_window_ms(clause, names.source)
+    time = _time(table, clause, names) if within else None
+    sql = RowSql(table)
+    defines = Defines.of(read, names, _Types(sql, read, names), None, True)
+    read = defines.read
+    first, rest = _shown(clause, names)
+    values = all_parts(read.measures)
+    if not first and not rest and not values:
+        values = {Leaf.of("count"): ""}  # so that the matches are counted
+    plan = read.plan(defines.kinds, True, within, tuple(values), defines.evaluated).with_casts()
+    columns = _Columns(table, sql, read, plan, values)
+    arguments = columns.of_measures(defines.evaluated_arguments())
+    rows = StandardRows(
+        plan,
+        columns.schema([*first, *rest]),
+        [*first, *rest],
+        columns.of_conditions(),
+        arguments,
+        _TIME if time is not None else None,
+        1 if time is None else time[1],
+    )
+    if time is not None:
+        columns.added[_TIME] = time[0]
+    taken = _matched(rows, columns.table([*first, *rest]), _order(table, clause, names))
+    of_values = {leaf: f"{LEAF}{number}" for number, leaf in enumerate(values)}
+    is_matched = taken.column(MATCHED) if clause.rows is Rows.WITH_UNMATCHED else None
+    made = measured(taken, of_values, read.measures, names, clock_zone(table.schema), is_matched)
+    shown = {name: taken.column(name) for name in first}
+    output = {**shown, **made, **{name: taken.column(name) for name in rest}}
+    return pa.table(output) if output else taken.select([])  # which keeps the number of rows
+
+
+def with_computed(table: pa.Table, clause: Clause, source: Source) -> pa.Table:
+    """Return a table with the expressions of PARTITION BY and ORDER BY as columns."""
+    for one in clause.computed():
+        try:
+            table = table.append_column(one.text, RowSql(table, [one.text]).column(one.text))
+        except (OnlyByRow, CepError, pa.ArrowException) as raised:
+            cause = cause_of(raised)
+            hint = (cause.hint if isinstance(cause, CepError) else None) or COMPUTE_FIRST
+            message = cause.message if isinstance(cause, CepError) else str(cause)
+            raise source.error(message, hint, *one.span, InputError) from raised
+    return table
+
+
+def _shown(clause: Clause, names: Names) -> tuple[list[str], list[str]]:
+    """Return the input's columns in the output, before and after the measures."""
+    first = [names.own_column(key.text) for key in clause.partition]
+    if clause.rows is Rows.ONE:
+        return first, []
+    first += [names.own_column(column.name.text) for column in clause.order]
+    first = list(dict.fromkeys(first))
+    return first, [name for name in names.columns if name not in first]
+
+
+def _time(table: pa.Table, clause: Clause, names: Names) -> tuple[pa.ChunkedArray, int]:
+    """Return the time that WITHIN measures, and its units per millisecond."""
+    hint = "write ORDER BY ts first, a timestamp or epoch milliseconds as bigint, ascending"
+    if not clause.order or clause.order[0].descending:
+        raise names.source.error("WITHIN without a time", hint, *clause.pattern_span, InputError)
+    column = table.column(names.own_column(clause.order[0].name.text))
+    type_ = column.type
+    if pa.types.is_int64(type_):
+        found = pc.min_max(column).as_py()
+        if found["min"] is not None:
+            warn_of_unit(found["min"], found["max"], f"ORDER BY {clause.order[0].name.text}")
+        return column, 1
+    if pa.types.is_timestamp(type_):
+        own = column.cast(pa.timestamp("ms", type_.tz)) if type_.unit == "s" else column
+        return own, PER_MS[own.type.unit]
+    raise names.source.error(
+        f"WITHIN over {clause.order[0].name.text}, which is {type_}",
+        hint,
+        *clause.order[0].name.span,
+        InputError,
+    )
+
+
+# --- columns
+
+
+@attrs.frozen(eq=False)
+class _Types:
+    """See :class:`~pyflinkcep.engines.rows.plan.RowTypes`."""
+
+    sql: RowSql
+    read: StandardClause
+    names: Names
+
+    def kinds(self, read: StandardClause) -> dict[str, Kind]:
+        """Return the types of the conditions' arguments."""
+        kinds = {}
+        for variable, expression in read.conditions.items():
+            for sql in read.arguments_of(condition_leaves(expression)):
+                try:
+                    kind = self.sql.kind(sql)
+                except (OnlyByRow, CepError) as raised:
+                    raise _condition_error(self.names, variable, expression, raised) from raised
+                if kind is not None:
+                    kinds[sql] = kind
+        return kinds
+
+    def check(self, variable: str, expression: Expression) -> None:
+        """Refuse a condition that is not one, as far as its type is known."""
+        one = attrs.evolve(self.read, conditions={variable: expression})
+        try:
+            kind = one.plan(self.kinds(one), True).kind_of(expression)
+        except CepError:
+            return  # which is said when it is evaluated
+        if kind not in (Kind.BOOLEAN, None):
+            raise error_of(self.names, variable, expression)(
+                f"not a condition: expected boolean, got {kind.value}", "compare it with a value"
+            )
+
+
+def _condition_error(
+    names: Names, variable: str, expression: Expression, raised: Exception
+) -> CepError:
+    """Return an error about a condition, for a reason in SQL over a row."""
+    cause = cause_of(raised)
+    message = cause.message if isinstance(cause, CepError) else str(cause)
+    hint = cause.hint if isinstance(cause, CepError) else None
+    kind = NotSupportedError if isinstance(cause, NotSupportedError) else InputError
+    error = error_of(names, variable, expression)
+    return error(message, hint or "use another expression", kind)
+
+
+class _Columns:
+    """The columns that are computed from rows before matching."""
+
+    def __init__(
+        self,
+        table: pa.Table,
+        sql: RowSql,
+        read: StandardClause,
+        plan: StandardPlan,
+        values: Mapping[Leaf, str],
+    ) -> None:
+        self._table = table
+        self._sql = sql
+        self._read = read
+        self._plan = plan
+        self._values = values
+        self.added: dict[str, pa.ChunkedArray] = {}
+        self._names: dict[str, str] = {}
+
+    def of_conditions(self) -> dict[str, str]:
+        """Return the columns of the conditions' arguments."""
+        found = {}
+        for number, (sql, kind) in enumerate(self._plan.kinds.items()):
+            found[sql] = f"{VALUE}{number}"
+            try:
+                self.added[found[sql]] = self._machine(sql, kind)
+            except (OnlyByRow, CepError) as cause:
+                raise self._error(sql, cause) from cause
+        return found
+
+    def _machine(self, sql: str, kind: Kind) -> pa.ChunkedArray:
+        field = self._sql.field(sql, kind)
+        if not isinstance(field, NumberColumn):
+            return field.cast(pa.string())
+        values = field.values(0, self._table.num_rows)
+        mask = None if values.nulls is False else np.array(values.nulls)
+        return pa.chunked_array([pa.array(np.array(values.data), mask=mask)])
+
+    def of_measures(self, others: list[str]) -> dict[str, str]:
+        """Return the columns of the arguments of measures, and of further SQL."""
+        for leaf, name in self._values.items():
+            try:
+                for sql in self._read.arguments_of([leaf]):
+                    self._argument(sql)
+            except (OnlyByRow, CepError) as cause:
+                error = measure_error(self._read.names, name, self._read.measures[name])
+                raise error(cause) from cause
+        for sql in others:
+            try:
+                self._argument(sql)
+            except (OnlyByRow, CepError) as cause:
+                raise self._error(sql, cause) from cause
+        return self._names
+
+    def _error(self, sql: str, raised: Exception) -> CepError:
+        """Return an error about the condition that needs a value of rows."""
+        read = self._read
+        variable, expression = next(
+            (variable, expression)
+            for variable, expression in read.conditions.items()
+            if sql in read.arguments_of(self._leaves(expression))
+        )
+        return _condition_error(read.names, variable, expression, raised)
+
+    def _leaves(self, expression: Expression) -> list[Leaf]:
+        return [*expression.leaves, *condition_leaves(expression)]
+
+    def _argument(self, sql: str) -> str:
+        if sql not in self._names:
+            name = f"{_ARGUMENT}{len(self._names)}"
+            self.added[name] = self._sql.column(sql)
+            self._names[sql] = name
+        return self._names[sql]
+
+    def schema(self, shown: list[str]) -> pa.Schema:
+        """Return the schema of what is taken from matches."""
+        fields = [self._table.schema.field(name) for name in shown]
+        if self._plan.rows is Rows.WITH_UNMATCHED:
+            fields.append(pa.field(MATCHED, pa.bool_()))
+        for number, (leaf, name) in enumerate(self._values.items()):
+            asked = leaf.arguments_for(self._read.names.variables)
+            type_ = self.added[self._names[asked[0]]].type if asked else None
+            try:
+                fields.append(pa.field(f"{LEAF}{number}", type_of(leaf, type_, None)))
+            except CepError as cause:
+                error = measure_error(self._read.names, name, self._read.measures[name])
+                raise error(cause) from cause
+        return pa.schema([field.with_nullable(True) for field in fields])
+
+    def table(self, shown: list[str]) -> pa.Table:
+        """Return the rows with the columns that matching and output need."""
+        own = {name: self._table.column(name) for name in shown}
+        return pa.table({**own, **self.added})
+
+
+# --- the order
+
+
+@attrs.frozen(eq=False)
+class _Order:
+    """The order of rows."""
+
+    rows: Ints  # The rows in order, the key of the first row first
+    ends: Ints  # Where the rows of each key end
+    key_of: Callable[[int], Any]  # Returns the key of a row
+
+
+def _order(table: pa.Table, clause: Clause, names: Names) -> _Order:
+    own = [names.own_column(key.text) for key in clause.partition]
+    keys = Keys.of(table, own or None)
+    size = table.num_rows
+    codes: Ints = np.zeros(size, np.int64) if keys.codes is None else keys.codes
+    by = [
+        (names.own_column(one.name.text), one.descending, one.nulls_first) for one in clause.order
+    ]
+    time = _plain_time(table, by)
+    if time is not None:
+        rows = order_by_group_and_time(codes, time)
+    else:
+        rows = OrderColumns.of(by).ranked(codes.astype(np.int64), table)
+    ends: Ints = np.cumsum(np.bincount(codes)) if size else np.zeros(0, np.int64)
+    return _Order(rows, ends, keys.value_of)
+
+
+def _plain_time(table: pa.Table, by: Sequence[tuple[str, bool, bool | None]]) -> Ints | None:
+    """Return whole numbers by which rows are ordered; None if these do not say the order."""
+    if not by:
+        return np.arange(table.num_rows)
+    column = table.column(by[0][0])
+    is_whole = pa.types.is_timestamp(column.type) or pa.types.is_signed_integer(column.type)
+    if len(by) > 1 or by[0][1] or column.null_count or not is_whole:
+        return None
+    times: Ints = plain_numbers(column.cast(pa.int64()))
+    return times
+
+
+def _matched(rows: StandardRows, table: pa.Table, order: _Order) -> pa.Table:
+    """Return what is taken from matches."""
+    compiled = rows.plan.compiled()
+    batches: list[pa.RecordBatch] = []
+    for begin, ends in _portions(order.ends):
+        taken = order.rows[begin : int(ends[-1])]
+        own = table.take(integers(taken))
+
+        def key_of(number: int, taken: Ints, ends: Ints) -> Any:
+            return order.key_of(int(taken[ends[number] - 1]))
+
+        own_ends = ends - begin
+        keys = partial(key_of, taken=taken, ends=own_ends)
+        try:
+            batches += rows.matched(own, own_ends, compiled, [Place() for _ in ends], keys)
+        except CepRuntimeError as error:
+            raise error.in_pattern("MATCH_RECOGNIZE") from error.__cause__
+    return pa.Table.from_batches(batches, schema=rows.schema)
+
+
+def _portions(ends: Ints) -> Iterator[tuple[int, Ints]]:
+    """Yield where portions of whole keys begin, and where the keys in them end."""
+    begin = first = 0
+    while first < len(ends):
+        last = max(int(np.searchsorted(ends, begin + _PORTION, "right")), first + 1)
+        yield begin, ends[first:last]
+        begin, first = int(ends[last - 1]), last
