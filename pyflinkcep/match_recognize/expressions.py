@@ -57,6 +57,11 @@ class Expression:
             texts.setdefault(self.leaves[number], self.read[part.start : part.end])
         return texts
 
+    def after_matching(self) -> Expression:
+        """Return the expression with what may fail computed for the rows of matches alone."""
+        late = (attrs.evolve(leaf, is_late=leaf.late is not None) for leaf in self.leaves)
+        return attrs.evolve(self, leaves=tuple(late))
+
     @property
     def lone_leaf(self) -> Leaf | None:
         """The leaf that is all of the expression; None if there is anything around it."""

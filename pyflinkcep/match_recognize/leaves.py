@@ -91,6 +91,18 @@ class Fold:
 
 
 @attrs.frozen
+class Late:
+    """An argument that may fail, for the rows that a match took alone."""
+
+    fields: tuple[str, ...]  # The SQL of what it takes from a row
+    pieces: tuple[str | int, ...]  # Its text, with the numbers of fields in their places
+
+    def over(self, row: str) -> str:
+        """Return the argument as SQL over a struct of the fields."""
+        return "".join(f"{row}.{item(p)}" if isinstance(p, int) else p for p in self.pieces)
+
+
+@attrs.frozen
 class Leaf(Aggregate):
     """
     A value that an expression takes from the match: an aggregate of the tree of expressions.
@@ -105,6 +117,9 @@ class Leaf(Aggregate):
     fold: Fold | None = None  # The aggregate, for a fold
     # Whether a row at a distance is one of the match, as that of LAG and LEAD in MEASURES.
     is_inside: bool = False
+    # How to compute the argument of a measure after matching, if it may fail.
+    late: Late | None = attrs.field(default=None, eq=False, repr=False)
+    is_late: bool = False  # Whether it is computed after matching
 
     @classmethod
     def of(
@@ -180,17 +195,26 @@ def parts_of(leaf: Leaf) -> tuple[Leaf, ...]:
 
     An average is made of a total, which is a sum with whole numbers as doubles, as Spark and DEFINE
     add them, and a count; a fold of the array of the rows that it sees, and the
-    number of the match if it reads that.
+    number of the match if it reads that; what is computed after matching, of its rows.
     """
+    if leaf.is_late and leaf.late is not None:
+        struct = _struct(leaf.late.fields)
+        if leaf.is_row:
+            return (attrs.evolve(leaf, argument=struct, is_late=False),)
+        return (Leaf.of("array_agg", leaf.variable, struct, final=leaf.final),)
     if leaf.function == "avg":
         return attrs.evolve(leaf, function="total"), attrs.evolve(leaf, function="count")
     if leaf.fold is None:
         return (leaf,)
-    fields = leaf.fold.fields or ("0",)
-    named = [part for at, field in enumerate(fields) for part in (f", '{item(at)}', ", field)]
-    struct = joined(("named_struct(", named[0].removeprefix(", "), *named[1:], ")"))
+    struct = _struct(leaf.fold.fields or ("0",))
     rows = Leaf.of("array_agg", leaf.variable, struct, final=leaf.final)
     return (rows, Leaf.of("match_number")) if leaf.has_number else (rows,)
+
+
+def _struct(fields: Sequence[str]) -> str:
+    """Return fields of a row as one value."""
+    named = [part for at, field in enumerate(fields) for part in (f", '{item(at)}', ", field)]
+    return joined(("named_struct(", named[0].removeprefix(", "), *named[1:], ")"))
 
 
 def leaf_tree(

@@ -9,9 +9,9 @@ from typing import Protocol
 import attrs
 
 from pyflinkcep.errors import CepError, NotSupportedError, counted
-from pyflinkcep.expressions.grammar import Form, Syntax
+from pyflinkcep.expressions.grammar import Form, Syntax, may_fail
 from pyflinkcep.expressions.tree import joined
-from pyflinkcep.match_recognize.leaves import AGGREGATES, FOLDS, LABEL, NUMBER, Fold, Leaf
+from pyflinkcep.match_recognize.leaves import AGGREGATES, FOLDS, LABEL, NUMBER, Fold, Late, Leaf
 from pyflinkcep.match_recognize.names import Names
 
 _NAVIGATION = ("first", "last", "prev", "next")
@@ -344,7 +344,8 @@ class LeafReader(RowReader):
             )
         self._check_reads(node, argument)
         sql = self.row_sql(argument, NO_NAMES)
-        return Leaf.of(node.value, owner, sql, offset=offset, final=final)
+        leaf = Leaf.of(node.value, owner, sql, offset=offset, final=final)
+        return attrs.evolve(leaf, late=self._late(argument))
 
     def _check_reads(self, node: Syntax, argument: Syntax) -> None:
         """Refuse the value of a constant at a row, which is often a name in the wrong quotes."""
@@ -382,6 +383,7 @@ class LeafReader(RowReader):
             owner = self._common_owner(node, argument)
             self._check_reads(node, argument)
             leaf = Leaf.of("last", owner, self.row_sql(argument, NO_NAMES))
+            leaf = attrs.evolve(leaf, late=self._late(argument))
         is_inside = name != node.value and self._variable is None and offset > 0
         shift = -offset if name == "prev" else offset
         return attrs.evolve(leaf, shift=shift, is_inside=is_inside)
@@ -441,7 +443,24 @@ class LeafReader(RowReader):
             return Leaf.of("count", owner, final=final)
         argument = self._row_argument(node, argument)
         owner = self._common_owner(node, argument)
-        return Leaf.of(str(name), owner, self.row_sql(argument, NO_NAMES), final=final)
+        leaf = Leaf.of(str(name), owner, self.row_sql(argument, NO_NAMES), final=final)
+        return attrs.evolve(leaf, late=self._late(argument))
+
+    def _late(self, argument: Syntax) -> Late | None:
+        """Return how to compute an argument of a measure for the rows of matches alone."""
+        if self._variable is not None or not may_fail(argument):
+            return None
+        if any(part.form is Form.OPAQUE for part in argument.walk()):
+            return None
+        fields: dict[str, int] = {}
+        pieces, at = list[str | int](["("]), argument.start
+        for node in self._owned(argument, NO_NAMES):
+            number = fields.setdefault(self.row_sql(node, NO_NAMES), len(fields))
+            pieces += [self._text[at : node.start], number]
+            at = node.end
+        if not fields:
+            return None
+        return Late(tuple(fields), (*pieces, self._text[at : argument.end], ")"))
 
     def _is_fold(self, node: Syntax) -> bool:
         """Whether one of the known aggregates is more than a function of one value of each row."""

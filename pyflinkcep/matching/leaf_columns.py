@@ -26,7 +26,7 @@ class LeafColumn:
     """A column of values, one per match."""
 
     # ``first`` or ``last`` to pick, ``count``, ``sum``, ``total``, ``min``, ``max`` to accumulate,
-    # ``rowtime`` for the time of the match.
+    # ``array_agg`` for all values, ``rowtime`` for the time of the match.
     function: str
     stage: str | None  # The stage of the events; None for all events of the match
     # The column of an event; None to count the events themselves, and for ``rowtime``.
@@ -85,6 +85,8 @@ class LeafColumns:
         if leaf.column is None:
             return pa.array(stage.counts)
         column = in_one_piece(events.take(stage.handles, [leaf.column]).column(0))
+        if leaf.function == "array_agg":
+            return pa.ListArray.from_arrays(pa.array(stage.begins, pa.int32()), column)
         valid = np.asarray(column.is_valid())
         counts = stage.sums(valid)
         if leaf.function == "count":

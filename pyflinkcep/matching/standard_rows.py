@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyflinkcep.engines.rows.matching import Matching, OutputRows, Partitions, Place, is_picked
 from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.engines.rows.values import FieldArray
-from pyflinkcep.errors import CepRuntimeError, InputError
+from pyflinkcep.errors import CepError, CepRuntimeError, InputError
 from pyflinkcep.expressions.rules import wrapped
 from pyflinkcep.expressions.tokens import LEAST, MOST
 from pyflinkcep.matching.columns import MATCHED, Ints, field_array, field_columns
@@ -31,6 +32,8 @@ class StandardRows:
     measures: dict[str, str]  # The columns of the measures' arguments
     time_column: str | None  # The time that WITHIN measures
     time_unit: int  # Units of that column per millisecond
+    # For a measure's argument that fails for some rows: the column that says which, and the error.
+    failed: Mapping[str, tuple[str, CepError]] = attrs.field(factory=dict)
 
     def matched(
         self,
@@ -42,11 +45,15 @@ class StandardRows:
         watermark: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Match the rows of keys; yield their output."""
-        measured: dict[str, list[Any]] = {}
+        measured: dict[str, Sequence[Any]] = {}
 
         def argument(sql: str) -> Sequence[Any]:
             if sql not in measured:
-                measured[sql] = rows.column(self.measures[sql]).to_pylist()
+                values = rows.column(self.measures[sql]).to_pylist()
+                if sql in self.failed:
+                    name, error = self.failed[sql]
+                    values = _Partial(values, rows.column(name).to_pylist(), error)
+                measured[sql] = values
             return measured[sql]
 
         columns = _TableColumns(rows, self.conditions)
@@ -86,7 +93,12 @@ class StandardRows:
             if is_picked(leaf):
                 places = np.asarray(values, np.int64)
                 indices = pa.array(np.maximum(places, 0), mask=places < 0)
-                columns.append(rows.column(self.measures[leaf.argument or ""]).take(indices))
+                argument = leaf.argument or ""
+                if argument in self.failed:
+                    name, error = self.failed[argument]
+                    if pc.any(rows.column(name).take(indices)).as_py():
+                        raise error
+                columns.append(rows.column(self.measures[argument]).take(indices))
             else:
                 if leaf.function == "sum" and pa.types.is_int64(field.type):
                     values = [self._in_range(value, leaf.argument) for value in values]
@@ -104,6 +116,23 @@ class StandardRows:
                 "sum a decimal or a double, or set spark.sql.ansi.enabled to false",
             )
         return wrapped(total)
+
+
+class _Partial(Sequence[Any]):
+    """Values of rows, some of which are errors."""
+
+    def __init__(self, values: list[Any], failed: list[bool], error: CepError) -> None:
+        self._values = values
+        self._failed = failed
+        self._error = error
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getitem__(self, row: Any) -> Any:
+        if self._failed[row]:
+            raise self._error
+        return self._values[row]
 
 
 class _TableColumns:

@@ -266,7 +266,8 @@ class _Output:
         for leaf, name in wanted.items():
             try:
                 if leaf.argument is not None:
-                    columns[leaf] = events.column(leaf.argument)
+                    error = measure_error(read.names, name, read.measures[name])
+                    columns[leaf] = events.column(leaf.argument, error)
                 types[leaf] = self._type(leaf, events)
             except (OnlyByRow, CepError) as cause:
                 raise measure_error(read.names, name, read.measures[name])(cause) from cause
@@ -310,20 +311,28 @@ class _Matched:
         self._rows = rows.take(integers(self._places))
         self._sql = RowSql(self._rows)
         self._columns: dict[str, pa.ChunkedArray] = {}
+        self._failed: dict[str, dict[int, CepError]] = {}
 
-    def column(self, sql: str) -> str:
-        """Return the name of a column of values."""
+    def column(self, sql: str, error: Callable[[Exception], CepError]) -> str:
+        """Return the name of a column of values; those that fail are errors once they are taken."""
         if sql not in self._columns:
-            self._columns[sql] = self._sql.column(sql)
+            self._columns[sql], failed = self._sql.partial(sql)
+            self._failed[sql] = {row: error(cause) for row, cause in failed.items()}
         return sql
 
     def type(self, sql: str) -> pa.DataType:
         """Return the type of values."""
-        return self._columns[self.column(sql)].type
+        return self._columns[sql].type
 
     def take(self, handles: Ints, names: Sequence[str]) -> pa.Table:
         """Return values of rows."""
-        places = integers(np.searchsorted(self._places, handles))
+        rows = np.searchsorted(self._places, handles)
+        for name in names:
+            failed = self._failed[name]
+            for row in rows.tolist() if failed else ():
+                if row in failed:
+                    raise failed[row]
+        places = integers(rows)
         columns = {name: self._columns[name].take(places) for name in dict.fromkeys(names)}
         return pa.table(columns)
 
@@ -356,6 +365,7 @@ def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
         arguments,
         _TIME if time is not None else None,
         1 if time is None else time[1],
+        columns.failed,
     )
     if time is not None:
         columns.added[_TIME] = time[0]
@@ -481,6 +491,7 @@ class _Columns:
         self._values = values
         self.added: dict[str, pa.ChunkedArray] = {}
         self._names: dict[str, str] = {}
+        self.failed: dict[str, tuple[str, CepError]] = {}
 
     def of_conditions(self) -> dict[str, str]:
         """Return the columns of the conditions' arguments."""
@@ -504,15 +515,15 @@ class _Columns:
     def of_measures(self, others: list[str]) -> dict[str, str]:
         """Return the columns of the arguments of measures, and of further SQL."""
         for leaf, name in self._values.items():
-            try:
-                for sql in self._read.arguments_of([leaf]):
-                    self._argument(sql)
-            except (OnlyByRow, CepError) as cause:
+            for sql in self._read.arguments_of([leaf]):
                 error = measure_error(self._read.names, name, self._read.measures[name])
-                raise error(cause) from cause
+                try:
+                    self._argument(sql, error)
+                except (OnlyByRow, CepError) as cause:
+                    raise error(cause) from cause
         for sql in others:
             try:
-                self._argument(sql)
+                self._argument(sql, partial(self._error, sql))
             except (OnlyByRow, CepError) as cause:
                 raise self._error(sql, cause) from cause
         return self._names
@@ -530,12 +541,16 @@ class _Columns:
     def _leaves(self, expression: Expression) -> list[Leaf]:
         return [*expression.leaves, *condition_leaves(expression)]
 
-    def _argument(self, sql: str) -> str:
-        if sql not in self._names:
-            name = f"{_ARGUMENT}{len(self._names)}"
-            self.added[name] = self._sql.column(sql)
-            self._names[sql] = name
-        return self._names[sql]
+    def _argument(self, sql: str, error: Callable[[Exception], CepError]) -> None:
+        if sql in self._names:
+            return
+        name = self._names[sql] = f"{_ARGUMENT}{len(self._names)}"
+        self.added[name], failed = self._sql.partial(sql)
+        if failed:
+            self.failed[sql] = f"{name} failed", error(next(iter(failed.values())))
+            told = np.zeros(self._table.num_rows, bool)
+            told[list(failed)] = True
+            self.added[f"{name} failed"] = pa.chunked_array([told])
 
     def schema(self, shown: list[str]) -> pa.Schema:
         """Return the schema of what is taken from matches."""

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from pyflinkcep.conditions import ExpressionCondition, IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.nfa.atoms import guarded_parts
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.compiler import compiled
@@ -79,7 +80,7 @@ class ColumnMatch:
         """Analyse a pattern on a table."""
         sql = _Conditions(pattern, table)
         nfa = NFACompiler.compile(evaluated_by(pattern, sql.evaluated), timeoutHandling=True)
-        expressions, fields = _expressions(nfa, table)
+        expressions, fields = _expressions(pattern, nfa, table)
         times, keys = Times.of(table, timestamp), Keys.of(table, key)
         order, firsts = ordered(times, keys.codes)
         if ties is not None:
@@ -226,15 +227,16 @@ class _Conditions:
 
 
 def _expressions(
-    nfa: NFA, table: pa.Table
+    pattern: Pattern, nfa: NFA, table: pa.Table
 ) -> tuple[CompiledExpressions | None, Sequence[FieldSource]]:
     """Return the programs of SQL over stages, and the fields that they read."""
     named = over_stages(nfa)
     if not named:
         return None, ()
     parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
-    computed = RowSql(table, parts)
-    known = {sql: computed.kind(sql) for sql in parts}
+    asked = guarded_parts(NFACompiler.compile(pattern).atoms)
+    computed = RowSql(table, asked.values())
+    known = {sql: computed.kind(asked[sql]) for sql in parts}
     kinds = {sql: kind for sql, kind in known.items() if kind is not None}
     found = compiled(named, kinds, ansi=True)
-    return found, [computed.field(field.sql, field.kind) for field in found.fields]
+    return found, [computed.field(asked[field.sql], field.kind) for field in found.fields]

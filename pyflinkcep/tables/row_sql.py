@@ -114,6 +114,23 @@ class RowSql:
         except pa.ArrowException as cause:
             raise OnlyByRow from cause
 
+    def partial(self, sql: str) -> tuple[pa.ChunkedArray, dict[int, Exception]]:
+        """Return the values of an expression, and why it has none for some rows."""
+        try:
+            return self.column(sql), {}
+        except (OnlyByRow, CepError, ArithmeticError):
+            typed = self._function(sql)
+            values, failed = list[Any](), dict[int, Exception]()
+            for row, event in enumerate(lazily(self._table)):
+                try:
+                    values.append(typed.function(event))
+                except (CepError, ArithmeticError) as cause:
+                    failed[row] = cause
+                    values.append(None)
+            if not failed:
+                raise
+        return as_column(values, typed.type, self._zone), failed
+
     def by_program(self, sql: str) -> pa.ChunkedArray | None:
         """Return the values of an expression; None if no program can say it for all rows."""
         own = self._of(sql)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep import CEP, AfterMatchSkipStrategy, OutputTag, Pattern, keyBy
@@ -16,6 +17,7 @@ from tests.shorthand import ms
 from tests.spark.streams import FileSource, run, settings
 from tests.spark.streams import failure as failed_query
 from tests.spark.support import configured, ids, in_one_job, on
+from tests.unit.tables.test_sql_of_columns import GUARDED, SOME_ZEROS
 
 # --- the same as Python conditions
 
@@ -305,3 +307,17 @@ def test_streams_go_on_in_the_middle_of_a_match(spark: SparkSession, tmp_path: P
     assert "match expression" in changed
     assert sorted(finished.rows + rest) == sorted(batch)
     assert 0 < first < len(finished.rows) < len(batch)
+
+
+@pytest.mark.parametrize("number", range(len(GUARDED)))
+def test_conditions_of_a_stage_guard_each_other(spark: SparkSession, number: int) -> None:
+    """The second condition is not asked of events for which the first decides."""
+    rows = SOME_ZEROS.to_pylist()
+    frame = spark.createDataFrame(rows, "t bigint, k string, v bigint, s string")
+    pattern, expected = GUARDED[number]
+
+    matches = CEP.pattern(frame, pattern).inEventTime("t")
+
+    assert [
+        row.t for row in matches.select(lambda m: (m["a"][0].t,), "t bigint").collect()
+    ] == expected

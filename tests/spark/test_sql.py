@@ -19,6 +19,7 @@ from tests.conformance.cases import Case
 from tests.conformance.sql_cases import flink_cases, problem, problem_with_error, standard_cases
 from tests.spark.logins import CLAUSE, logins
 from tests.spark.support import configured, in_one_job
+from tests.unit.tables.test_recognize import LATE_CLAUSE, LATE_MEASURES
 
 pytestmark = pytest.mark.spark
 
@@ -380,3 +381,30 @@ def test_explain_tells_whether_a_bound_keeps_all_events(
 
     kept = "no event: maxPartialMatches counts" in capsys.readouterr().out
     assert kept == (bound is not None)
+
+
+@pytest.mark.parametrize("dialect", ["flink", "standard"])
+def test_measures_are_computed_for_the_rows_of_their_variable(
+    spark: SparkSession, dialect: Any
+) -> None:
+    """Rows of no match, or of another variable, may have values for which they would fail."""
+    rows = [(0, "b", 0, "x"), (1, "a", 2, "1"), (2, "a", 4, "2"), (3, "b", 0, "y")]
+    frame = spark.createDataFrame(rows, "t bigint, k string, v int, s string")
+    written = ", ".join(f"{text} AS r{at}" for at, text in enumerate(LATE_MEASURES))
+    clause = LATE_CLAUSE.replace("{} AS r", written)
+
+    (row,) = matchRecognize(frame, clause, dialect=dialect).collect()
+
+    assert list(row) == list(LATE_MEASURES.values())
+    if dialect == "standard":
+        each = clause.replace(
+            written, "SUM(1 / A.v) AS r0, LAST(1 / A.v) AS r1, COUNT(1 / A.v) AS r2"
+        )
+        each = each.replace("AFTER", "ALL ROWS PER MATCH AFTER")
+        found = matchRecognize(frame, each, dialect=dialect).select("r0", "r1", "r2").collect()
+        assert [*map(tuple, found)] == [
+            (None, None, 0),
+            (0.5, 0.5, 1),
+            (0.75, 0.25, 2),
+            (0.75, 0.25, 2),
+        ]

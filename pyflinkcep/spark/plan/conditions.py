@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 
 from pyflinkcep.conditions import SubtypeCondition
 from pyflinkcep.engines.flink.nfa import NFA
-from pyflinkcep.engines.flink.nfa.atoms import Atom, words
+from pyflinkcep.engines.flink.nfa.atoms import Atom, guarded, guarded_parts, words
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.parser import column_owners
@@ -167,10 +167,15 @@ def bit_columns(asked: Asked) -> dict[str, Column]:
     return {name: joined(operator.add, part) for name, part in zip(names, parts, strict=True)}
 
 
+def _asked(atom: Atom) -> str | Column:
+    expression: str | Column = atom.condition.expression  # type: ignore[attr-defined]
+    return guarded(expression, atom.guards) if isinstance(expression, str) else expression
+
+
 def conditions_of(nfa: NFA, dataframe: DataFrame) -> Asked:
     """Return the conditions that Spark evaluates."""
     atoms = spark_atoms(nfa)
-    given = [atom.condition.expression for atom in atoms]  # type: ignore[attr-defined]
+    given = [_asked(atom) for atom in atoms]
     return list(zip(atoms, sql_columns(given, dataframe), strict=True))
 
 
@@ -230,12 +235,13 @@ def kind_of(type_: DataType) -> Kind | None:
 
 
 def field_columns(
-    expressions: CompiledExpressions | None, dataframe: DataFrame
+    expressions: CompiledExpressions | None, dataframe: DataFrame, nfa: NFA
 ) -> dict[str, Column]:
     """Return the columns of the fields, by name."""
     fields = expressions.fields if expressions else ()
+    computed = guarded_parts(nfa.atoms)
     return {
-        name: machine_column(field.sql, field.kind, dataframe)
+        name: machine_column(computed.get(field.sql, field.sql), field.kind, dataframe)
         for name, field in zip(field_names(expressions), fields, strict=True)
     }
 

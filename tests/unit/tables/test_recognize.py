@@ -446,3 +446,54 @@ def test_aggregates_have_sparks_values(
     (row,) = matchRecognize(table, clause, dialect="standard")
 
     assert repr(row["v"]) == ("nan" if expected == "NaN" else repr(expected))
+
+
+_SOME_ZEROS = pa.table(
+    {
+        "t": pa.array(range(4), pa.int64()),
+        "k": ["b", "a", "a", "b"],
+        "v": [0, 2, 4, 0],
+        "s": ["x", "1", "2", "y"],
+    }
+)
+LATE_MEASURES = {
+    "SUM(1 / A.v)": 0.75,
+    "AVG(1 / A.v)": 0.375,
+    "MIN(1 / A.v)": 0.25,
+    "MAX(5 % A.v)": 1,
+    "COUNT(1 / A.v)": 2,
+    "FIRST(1 / A.v)": 0.5,
+    "LAST(1 / A.v)": 0.25,
+    "LAST(1 / A.v, 5)": None,
+    "SUM(cast(A.s AS int) + A.v)": 9,
+    "LAST(cast(A.s AS int))": 2,
+}
+"""Measures over rows of A that fail for others, and their values."""
+LATE_CLAUSE = """ORDER BY t MEASURES {} AS r AFTER MATCH SKIP PAST LAST ROW PATTERN (X A+? B)
+    DEFINE X AS k = 'b', A AS k = 'a', B AS k = 'b'"""
+
+
+@pytest.mark.parametrize("dialect", ["flink", "standard"])
+@pytest.mark.parametrize("measure", LATE_MEASURES)
+def test_a_measure_is_computed_for_the_rows_of_its_variable(measure: str, dialect: Any) -> None:
+    """Rows of no match, or of another variable, may have values for which it would fail."""
+    rows = [
+        row["r"]
+        for row in matchRecognize(_SOME_ZEROS, LATE_CLAUSE.format(measure), dialect=dialect)
+    ]
+    failing = LATE_CLAUSE.format(measure.replace("A.", "B."))
+
+    assert rows == [LATE_MEASURES[measure]]
+    if not measure.endswith("5)"):
+        with pytest.raises(InputError, match=r"measure r: (division by zero|expected int)"):
+            matchRecognize(_SOME_ZEROS, failing, dialect=dialect)
+
+
+def test_physical_navigation_computes_only_the_rows_it_leads_to() -> None:
+    """PREV of an expression fails if the row before the match's last does, and only then."""
+    clause = LATE_CLAUSE.format("PREV(1 / v)"), LATE_CLAUSE.format("PREV(1 / v, 3)")
+
+    (row,) = matchRecognize(_SOME_ZEROS, clause[0], dialect="standard")
+    assert row["r"] == 0.25
+    with pytest.raises(InputError, match="division by zero"):
+        matchRecognize(_SOME_ZEROS, clause[1], dialect="standard")

@@ -184,3 +184,27 @@ def test_overflow(sign: str, bits: int) -> None:
     ):  # fmt: skip
         with pytest.raises((CepError, ArithmeticError), match="overflow"):
             ask()
+
+
+SOME_ZEROS = pa.table(
+    {
+        "t": pa.array(range(4)),
+        "k": ["b", "a", "a", "b"],
+        "v": [0, 2, 4, 0],
+        "s": ["x", "1", "2", ""],
+    }
+)
+GUARDED = [
+    (Pattern.begin("a").where("v <> 0").where("1 / v > 0.3"), [1]),
+    (Pattern.begin("a").where("k = 'a'").where("v > 0 AND cast(s AS int) > 1"), [2]),
+    (Pattern.begin("a").where("k = 'a'").where("cast(s AS int) > count(a)"), [1, 2]),
+    (Pattern.begin("a").where("v = 0").or_("1 / v < 0.3"), [0, 2, 3]),
+    (Pattern.begin("a").where("k = 'a'").where("v <> 9").where("1 / v > count(a)"), [1, 2]),
+]
+"""Patterns whose later conditions would fail for events that the earlier ones decide."""
+
+
+@pytest.mark.parametrize(("pattern", "expected"), GUARDED)
+def test_conditions_of_a_stage_guard_each_other(pattern: Pattern, expected: list[int]) -> None:
+    """The second condition is not asked of events for which the first decides."""
+    assert [found["a"][0]["t"] for found in match(pattern, SOME_ZEROS, timestamp="t")] == expected

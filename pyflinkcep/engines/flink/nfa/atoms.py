@@ -18,7 +18,9 @@ from pyflinkcep.conditions import (
     RichOrCondition,
     SimpleCondition,
 )
-from pyflinkcep.expressions.tree import MatchExpression
+from pyflinkcep.expressions.grammar import may_fail, parsed
+from pyflinkcep.expressions.tokens import SqlSyntaxError
+from pyflinkcep.expressions.tree import MatchExpression, joined
 
 WORD = 63
 """The number of bits in a word of bounded integers."""
@@ -33,6 +35,8 @@ class Atom:
     # A unique power of two if the condition reads one event only, so that results can be kept per
     # event; 0 if it reads the partial match.
     bit: int
+    # The SQL that comes before it in its stage, and whether it is only asked if that holds.
+    guards: tuple[tuple[str, bool], ...] = ()
     # Called with the event, and also with the context if there is no bit.
     function: Callable[..., Any] = attrs.field(init=False)
     # The key of a match expression's program; None for all other conditions.
@@ -65,16 +69,23 @@ class Atoms:
     def __iter__(self) -> Iterator[Atom]:
         return iter(self._by_identity.values())
 
-    def register(self, condition: IterativeCondition, stage: str) -> None:
-        """Add every condition inside `condition`."""
+    def register(
+        self, condition: IterativeCondition, stage: str, guards: tuple[tuple[str, bool], ...] = ()
+    ) -> None:
+        """Add every condition inside `condition`, which is asked if `guards` allow it."""
         if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
             for part in condition.nestedConditions:
-                self.register(part, stage)
+                self.register(part, stage, guards)
+                guards += tuple(_known(part, isinstance(condition, RichAndCondition)))
         elif not isinstance(condition, BooleanConditions):
             key = _identity(condition)
-            if key not in self._by_identity:
+            old = self._by_identity.get(key)
+            if old is None:
                 bit = 1 << len(self._by_identity) if isinstance(condition, SimpleCondition) else 0
-                self._by_identity[key] = Atom(condition, stage, bit)
+                self._by_identity[key] = Atom(condition, stage, bit, guards)
+            elif old.guards != guards:
+                common = tuple(guard for guard in old.guards if guard in guards)
+                self._by_identity[key] = attrs.evolve(old, guards=common)
 
     def register_until(self, until: IterativeCondition, stage: str) -> None:
         """Add every condition inside a stage's condition of ``until``."""
@@ -96,6 +107,45 @@ class Atoms:
     def of(self, condition: IterativeCondition) -> Atom:
         """Return the atom of a registered condition."""
         return self._by_identity[_identity(condition)]
+
+
+def _known(condition: IterativeCondition, holds: bool) -> Iterator[tuple[str, bool]]:
+    """Yield the SQL whose answer is known if that of a condition is."""
+    if isinstance(condition, ExpressionCondition) and isinstance(condition.expression, str):
+        yield condition.text, holds
+    elif isinstance(condition, RichNotCondition):
+        yield from _known(condition.nestedConditions[0], not holds)
+    elif isinstance(condition, RichAndCondition if holds else RichOrCondition):
+        for part in condition.nestedConditions:
+            yield from _known(part, holds)
+
+
+def guarded(sql: str, guards: Iterable[tuple[str, bool]]) -> str:
+    """Return SQL that may fail as NULL for the events for which guards do not ask it."""
+    known = list(guards)
+    try:
+        if not known or not may_fail(parsed(sql)):
+            return sql
+    except SqlSyntaxError:  # Spark knows more
+        return sql
+    for guard, holds in reversed(known):
+        asked = joined(("(", guard, ")"))
+        parts = ("CASE WHEN ", asked, " THEN ", sql, " END")
+        if not holds:
+            parts = ("CASE WHEN ", asked, " THEN NULL ELSE ", sql, " END")
+        sql = joined(parts)
+    return sql
+
+
+def guarded_parts(atoms: Iterable[Atom]) -> dict[str, str]:
+    """Return what SQL over stages reads of events, and how it is computed for all of them."""
+    guards: dict[str, list[tuple[str, bool]]] = {}
+    for atom in atoms:
+        if isinstance(atom.condition, MatchExpression):
+            for sql in atom.condition.event_parts():
+                old = guards.get(sql, list(atom.guards))
+                guards[sql] = [guard for guard in old if guard in atom.guards]
+    return {sql: guarded(sql, known) for sql, known in guards.items()}
 
 
 def _identity(condition: IterativeCondition) -> object:

@@ -37,6 +37,7 @@ from pyflinkcep.spark.plan.clauses.measures import (
     ROW_COUNT,
     Arguments,
     Value,
+    computed_late,
     measured,
     order_after_time,
     partition_keys,
@@ -78,6 +79,7 @@ class FlinkJob:
         time = _time_column(dataframe, clause, names)
         within = window_ms(clause, names.source)
         read = read_flink_clause(clause, names, within, partial(_is_decimal, dataframe))
+        read = attrs.evolve(read, measures=computed_late(read.measures, dataframe))
         keys = tuple(own_name(dataframe, key.text) for key in clause.partition)
         order = order_after_time(dataframe, clause)
         values = values_of(read.measures, names, dataframe, dataframe.schema[time].dataType)

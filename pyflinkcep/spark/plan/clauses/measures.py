@@ -36,7 +36,13 @@ from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.matching.columns import PREFIX, quoted
 from pyflinkcep.matching.order import OrderColumns
-from pyflinkcep.spark.plan.analysis import first_line, is_about, is_case_sensitive, own_name
+from pyflinkcep.spark.plan.analysis import (
+    first_line,
+    is_about,
+    is_ansi,
+    is_case_sensitive,
+    own_name,
+)
 from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.portable.sql import sql_column
@@ -80,7 +86,7 @@ def partition_keys(
 
 
 _ROW, _WHOLE, _ITEM = "__cep_row", "__cep_whole", "__cep_item"
-_FOLD = "__cep_fold"
+_FOLD, _LATE = "__cep_fold", "__cep_late"
 
 _OF_ORDER = (
     "INVALID_WITHIN_GROUP_EXPRESSION",
@@ -157,6 +163,48 @@ def _computed(
             hint = "write sort_array(ARRAY_AGG(x)), or LISTAGG for texts"
         raise error(f"Spark cannot compute it: {first_line(cause)}", hint) from cause
     return column
+
+
+def _with_late(
+    result: DataFrame, late: Mapping[Leaf, _Error], values: Mapping[Leaf, tuple[str, DataType]]
+) -> tuple[DataFrame, dict[Leaf, tuple[str, DataType]]]:
+    """Add a column for each value that is computed from the rows of matches alone."""
+    taken = {leaf: quoted(values[parts_of(leaf)[0]][0]) for leaf in late}
+    of_rows = {
+        leaf: column if leaf.is_row else f"element_at({column}, 1)"
+        for leaf, column in taken.items()
+    }
+    each = {leaf: leaf.late.over(of_rows[leaf]) for leaf in late if leaf.late is not None}
+    types = argument_types(result, {sql: late[leaf] for leaf, sql in each.items()})
+    names, columns = {}, []
+    for number, (leaf, sql) in enumerate(each.items()):
+        total = leaf if leaf.function != "avg" else attrs.evolve(leaf, function="total")
+        type_ = _type(total, types[sql], NullType(), result, late[leaf])
+        names[leaf] = f"{_LATE}{number}"
+        columns.append(F.expr(_over_rows(leaf, taken[leaf], type_)).alias(names[leaf]))
+    result = result.select("*", *columns) if columns else result
+    return result, {leaf: (name, result.schema[name].dataType) for leaf, name in names.items()}
+
+
+def _over_rows(leaf: Leaf, rows: str, type_: DataType) -> str:
+    """Return a value as SQL over a struct of the fields of its row, or an array of these."""
+    assert leaf.late is not None
+    if leaf.is_row:
+        return f"CASE WHEN {rows} IS NOT NULL THEN {leaf.late.over(rows)} END"
+    each = f"transform({rows}, {_ITEM} -> {leaf.late.over(_ITEM)})"
+    known = f"filter({each}, v -> v IS NOT NULL)"
+    count = f"CASE WHEN {rows} IS NULL THEN 0L ELSE cast(size({known}) AS bigint) END"
+    if leaf.function == "count":
+        return count
+    if leaf.function == "array_agg":
+        return each
+    if leaf.function in ("min", "max"):
+        return f"array_{leaf.function}({each})"
+    is_mean = leaf.function == "avg" and not isinstance(type_, DecimalType)
+    summed = "double" if is_mean else type_.simpleString()
+    total = f"aggregate({known}, cast(0 AS {summed}), (a, v) -> cast(a + v AS {summed}))"
+    total = f"CASE WHEN exists({each}, v -> v IS NOT NULL) THEN {total} END"
+    return total if leaf.function == "sum" else _quotient(f"({total})", f"({count})", type_)
 
 
 _WAYS_OUT = {
@@ -284,6 +332,21 @@ def values_of(
     return values
 
 
+def computed_late(
+    measures: Mapping[str, Expression], dataframe: DataFrame
+) -> dict[str, Expression]:
+    """
+    Return measures with what may fail computed for the rows of matches alone.
+
+    On a stream and on other engines it is computed for all rows.
+    """
+    if dataframe.isStreaming or not is_ansi(dataframe):
+        return dict(measures)
+    if engine_of(dataframe.sparkSession) is not SPARK:
+        return dict(measures)
+    return {name: expression.after_matching() for name, expression in measures.items()}
+
+
 def measured(
     result: DataFrame,
     keys: Sequence[Column],
@@ -294,14 +357,16 @@ def measured(
     rest: Sequence[Column] = (),
 ) -> DataFrame:
     """Compute the measures from what workers took from the matches."""
-    folds = {
+    errors_of = {
         leaf: _error_of(names, name, expression)
         for name, expression in measures.items()
         for leaf in expression.leaves
-        if leaf.fold is not None
     }
+    folds = {leaf: error for leaf, error in errors_of.items() if leaf.fold is not None}
     result, folded = with_folds(result, folds, values)
-    values = {**values, **folded}
+    late = {leaf: error for leaf, error in errors_of.items() if leaf.is_late}
+    result, computed = _with_late(result, late, values)
+    values = {**values, **folded, **computed}
     written = {name: _over_columns(expression, values) for name, expression in measures.items()}
     errors: dict[str, Callable[[str, str], CepError]] = {}
     for name, sql in written.items():
@@ -339,15 +404,20 @@ def _over_columns(expression: Expression, values: Mapping[Leaf, tuple[str, DataT
 
 def _in_column(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
     """Return a leaf as SQL over the columns of values."""
-    if leaf.function != "avg":
+    if leaf.function != "avg" or leaf.is_late:
         return quoted(values[leaf][0])
     total, count = (values[part] for part in parts_of(leaf))
-    quotient = f"({quoted(total[0])} / nullif({quoted(count[0])}, 0L))"  # some divide NULL by 0
-    if not isinstance(total[1], DecimalType):
+    return _quotient(quoted(total[0]), quoted(count[0]), total[1])
+
+
+def _quotient(total: str, count: str, type_: DataType) -> str:
+    """Return an average as SQL, given the type of the total."""
+    quotient = f"({total} / nullif({count}, 0L))"  # some divide NULL by 0
+    if not isinstance(type_, DecimalType):
         return quotient
     # Spark sums decimals of p digits with p + 10, at most 38, and averages them with p + 4.
-    precision = total[1].precision - 6 if total[1].precision < 38 else 38
-    scale = min(total[1].scale + 4, precision)
+    precision = type_.precision - 6 if type_.precision < 38 else 38
+    scale = min(type_.scale + 4, precision)
     return f"cast({quotient} as decimal({precision},{scale}))"
 
 
@@ -385,7 +455,7 @@ def _error_over_columns(
 
 def _shown(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
     """Return a leaf as Spark's messages show :func:`_in_column`."""
-    if leaf.function != "avg":
+    if leaf.function != "avg" or leaf.is_late:
         return values[leaf][0]
     total, count = (values[part][0] for part in parts_of(leaf))
     return f"({total} / nullif({count}, 0))"

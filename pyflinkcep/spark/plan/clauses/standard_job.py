@@ -47,6 +47,7 @@ from pyflinkcep.spark.plan.clauses.measures import (
     Arguments,
     Value,
     argument_types,
+    computed_late,
     measured,
     order_after_time,
     type_of_measure,
@@ -188,6 +189,7 @@ class StandardJob:
     ) -> StandardJob:
         """Check a clause against its input."""
         read = read_clause(clause, names)
+        read = attrs.evolve(read, measures=computed_late(read.measures, dataframe))
         within = standard_window_ms(clause, names.source)
         time, unit = _time(dataframe, clause, names) if within else (None, 1)
         ansi = is_ansi(dataframe)

@@ -192,7 +192,7 @@ class PatternJob:
         events = job.source.dataframe
         bits = bit_columns(self.asked)
         return job.prepared(
-            {**field_columns(self.expressions, events), **bits},
+            {**field_columns(self.expressions, events, self.nfa), **bits},
             bits=tuple(bits),
             expressions=self.expressions,
             positions=positions,
