@@ -31,16 +31,16 @@ from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.pattern_stream import PatternStream
-from pyflinkcep.spark.plan.arguments import (
+from pyflinkcep.spark.plan.keys import order_columns
+from pyflinkcep.spark.plan.pipelines import check_analysable
+from pyflinkcep.spark.plan.settings import (
+    StreamSettings,
     check_comparator,
     check_for_pattern,
     check_for_query,
     check_session,
     not_a_dataframe,
 )
-from pyflinkcep.spark.plan.keys import order_columns
-from pyflinkcep.spark.plan.pipelines import check_analysable
-from pyflinkcep.spark.plan.settings import StreamSettings
 from pyflinkcep.spark.plan.source import KeyedDataFrame
 from pyflinkcep.spark.query_stream import QueryStream
 from pyflinkcep.spark.statements import SqlOptions, run_statement

@@ -24,8 +24,7 @@ from pyflinkcep import errors
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.functions import OutputTag, check_tag
 from pyflinkcep.matching.columns import quoted
-from pyflinkcep.spark.arrow.internals import CallSite, spark_context
-from pyflinkcep.spark.arrow.marks import marks
+from pyflinkcep.spark.arrow.internals import CallSite, marks, spark_context
 from pyflinkcep.spark.worker.consumers import MAIN, TAG
 from pyflinkcep.time import to_milliseconds
 

@@ -37,8 +37,7 @@ from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
 from pyflinkcep.spark.plan.analysis import common_kind
 from pyflinkcep.spark.plan.outputs import match_schema
-from pyflinkcep.spark.plan.patterns.compressed import CompressedPattern
-from pyflinkcep.spark.plan.queries.compressed import CompressedQuery
+from pyflinkcep.spark.plan.queries.compressed import CompressedPattern, CompressedQuery
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.results import stream_result

@@ -25,7 +25,15 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.diagnostics import CountedMatches
-from pyflinkcep.spark.plan.arguments import (
+from pyflinkcep.spark.plan.job import Job
+from pyflinkcep.spark.plan.outputs import (
+    match_rows,
+)
+from pyflinkcep.spark.plan.patterns.explanation import explanation
+from pyflinkcep.spark.plan.patterns.job import PatternEvaluation, PatternJob
+from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
+from pyflinkcep.spark.plan.queries.compressed import CompressedPattern
+from pyflinkcep.spark.plan.settings import (
     FlatSelect,
     FlatTimeout,
     Process,
@@ -36,14 +44,6 @@ from pyflinkcep.spark.plan.arguments import (
     check_bounded,
     with_signature,
 )
-from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.outputs import (
-    match_rows,
-)
-from pyflinkcep.spark.plan.patterns.compressed import CompressedPattern
-from pyflinkcep.spark.plan.patterns.explanation import explanation
-from pyflinkcep.spark.plan.patterns.job import PatternEvaluation, PatternJob
-from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.source import EventSource, time_name
 from pyflinkcep.spark.results import stream_facts
 

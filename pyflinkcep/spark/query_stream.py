@@ -25,12 +25,12 @@ from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, changed
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
-from pyflinkcep.spark.plan.arguments import FlatSelect, Process, Schema, Select
 from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery, how_compressed, refuse_totals
 from pyflinkcep.spark.plan.queries.explanation import analyses, first_events, query_explanation
 from pyflinkcep.spark.plan.queries.job import QueryJob, attribute_kinds, query_keys
 from pyflinkcep.spark.plan.queries.returns import returned
+from pyflinkcep.spark.plan.settings import FlatSelect, Process, Schema, Select
 from pyflinkcep.spark.plan.source import time_name
 from pyflinkcep.spark.results import SideOutputs, stream_facts
 from pyflinkcep.trace.why import WhyNot

@@ -15,10 +15,9 @@ from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
-from pyflinkcep.spark.plan.arguments import Schema
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import STAGE_TIME, add_output, output_schemas, tagged_events
-from pyflinkcep.spark.plan.settings import StreamSettings
+from pyflinkcep.spark.plan.settings import Schema, StreamSettings
 from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.consumers import (
     ColumnConsumer,

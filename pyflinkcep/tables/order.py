@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.matching.columns import Ints, in_one_piece, integers, plain_numbers, values_of
-from pyflinkcep.matching.keys import one_of_each
+from pyflinkcep.matching.layout import one_of_each
 from pyflinkcep.matching.order import OrderColumns, order_by_group, order_by_group_and_time
 from pyflinkcep.tables.records import Cells, RecordBlock, records
 from pyflinkcep.tables.values import (

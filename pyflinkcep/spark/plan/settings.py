@@ -3,14 +3,226 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from inspect import Parameter, Signature
+from typing import Any, TypeVar
 
 import attrs
+from pyspark.sql import Row
+from pyspark.sql.types import StructType
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.engines.flink.operator import Comparator, PartialMatchLimit, comparator_key
+from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError, did_you_mean
+from pyflinkcep.functions import (
+    Collector,
+    OutputTag,
+    PatternFlatSelectFunction,
+    PatternFlatTimeoutFunction,
+    PatternProcessFunction,
+    PatternSelectFunction,
+    PatternTimeoutFunction,
+    ProcessContext,
+)
+from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.time import duration_ms
+
+Keywords = Mapping[str, tuple[Any, Any]]
+"""The keywords that do not apply: what the user passed, and the default."""
+
+
+def check_for_query(query: Query, type: object, others: Keywords) -> None:
+    """Refuse a query with the keywords of patterns, or with a type that names no column."""
+    if query.source is not None:
+        raise InvalidArgumentError(
+            f"FROM {query.source} with a DataFrame",
+            "leave FROM out, or use CEP.sase(spark, text)",
+        )
+    if not isinstance(type, str):
+        raise InvalidArgumentError(
+            f"type: expected the name of a column, got {type!r}",
+            "write type='kind', the column with an event's type",
+        )
+    _refuse(
+        "a query",
+        others,
+        "events of equal time keep the order of the source, and the state of a query is events, "
+        "none of which may be dropped",
+    )
+
+
+def check_for_pattern(others: Keywords) -> None:
+    """Refuse a pattern with the keywords of queries."""
+    _refuse(
+        "a pattern",
+        others,
+        "these are for queries: write where(\"kind = 'trade'\") for a type, and choose among "
+        "matches by AfterMatchSkipStrategy in Pattern.begin(...)",
+    )
+
+
+def check_comparator(comparator: Comparator | None, order: object) -> None:
+    """Refuse what is not a comparator, and one beside `orderBy`."""
+    comparator_key(comparator)
+    if order is not None and comparator is not None:
+        raise InvalidArgumentError(
+            "both a comparator and orderBy", "pass one of them: orderBy is the faster"
+        )
+
+
+def check_bounded(pattern: str, limit: PartialMatchLimit | None, processing_time: bool) -> None:
+    """Refuse on a bounded DataFrame what only a stream can do."""
+    if limit is not None and limit.policy != "fail":
+        raise NotSupportedError(
+            f"pattern {pattern}: onTooManyPartialMatches={limit.policy!r} "
+            "on a bounded DataFrame, which cannot count what is dropped",
+            'write onTooManyPartialMatches="fail", or set a window on the pattern',
+        )
+    if processing_time:
+        raise NotSupportedError(
+            f"pattern {pattern}: processing time is not available on a bounded DataFrame",
+            "write inEventTime('column'): bounded input has no clock",
+        )
+
+
+def check_session(spark: object) -> None:
+    """Refuse what is not a SparkSession, classic or Connect."""
+    if not hasattr(spark, "table"):
+        raise InvalidArgumentError(
+            f"expected a SparkSession, got {spark!r}", "write CEP.sql(spark, 'SELECT ...')"
+        )
+
+
+def check_text(text: object) -> None:
+    """Refuse a statement or clause that is not text."""
+    if not isinstance(text, str):
+        raise InvalidArgumentError(
+            f"expected the text of a statement or clause, got {text!r}",
+            "write it as a string",
+        )
+
+
+def _refuse(what: str, keywords: Keywords, hint: str) -> None:
+    named = [name for name, (given, default) in keywords.items() if given != default]
+    if named:
+        raise NotSupportedError(f"{what} does not support {' and '.join(named)}", hint)
+
+
+_FROM_OTHERS = {
+    "pandas": "spark.createDataFrame(df)",
+    "polars": "spark.createDataFrame(df.to_arrow())",
+    "pyarrow": "spark.createDataFrame(table)",
+    "pyspark.pandas": "df.to_spark()",
+    "pyspark.sql.group": "keyBy(df, 'user') in place of df.groupBy('user')",
+    "pyspark.sql.classic.group": "keyBy(df, 'user') in place of df.groupBy('user')",
+    "pyspark.sql.connect.group": "keyBy(df, 'user') in place of df.groupBy('user')",
+    "builtins": "spark.createDataFrame(rows, 'user string, ts timestamp'); without Spark, "
+    "pyflinkcep.testing.match(pattern, events)",
+}
+"""How to make a DataFrame from other objects, by the prefix of their class's module."""
+
+
+def not_a_dataframe(value: object) -> CepError:
+    """Make the error for something else, with a hint how to convert it."""
+    kind = type(value)
+    begins = [name for name in _FROM_OTHERS if f"{kind.__module__}.".startswith(f"{name}.")]
+    way = _FROM_OTHERS[max(begins, key=len)] if begins else "spark.createDataFrame(...)"
+    return InvalidArgumentError(
+        f"expected a Spark DataFrame, got {kind.__module__}.{kind.__qualname__}".replace(
+            "builtins.", ""
+        ),
+        f"write {way}",
+    )
+
+
+Schema = str | StructType
+"""The schema of rows, as for PySpark's ``applyInPandas``."""
+
+RowMatch = dict[str, list[Row]]
+"""A match as functions get it: stages in pattern order, events in arrival order."""
+
+Select = PatternSelectFunction | Callable[[RowMatch], object]
+Timeout = PatternTimeoutFunction | Callable[[RowMatch, int], object]
+FlatSelect = PatternFlatSelectFunction | Callable[[RowMatch, Collector], object]
+FlatTimeout = PatternFlatTimeoutFunction | Callable[[RowMatch, int, Collector], object]
+Process = PatternProcessFunction | Callable[[RowMatch, ProcessContext, Collector], object]
+
+_LONG = ("outputTag", "timeoutFunction", "function", "schema")
+_SHORT = _LONG[2:]
+
+
+_SIGNATURE = Signature(
+    [
+        Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
+        Parameter("function", Parameter.POSITIONAL_OR_KEYWORD),
+        Parameter("schema", Parameter.POSITIONAL_OR_KEYWORD, annotation="str | StructType"),
+        Parameter("outputTag", Parameter.KEYWORD_ONLY, default=None, annotation="OutputTag | None"),
+        Parameter("timeoutFunction", Parameter.KEYWORD_ONLY, default=None),
+    ],
+    return_annotation="CepDataFrame",
+)
+"""What notebooks and ``help`` show of ``select`` and ``flatSelect``."""
+
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+
+
+def with_signature(method: MethodT) -> MethodT:
+    """Let a method of two call forms show the arguments that it takes."""
+    vars(method)["__signature__"] = _SIGNATURE
+    return method
+
+
+@attrs.frozen
+class SelectCall:
+    """The arguments of ``select`` or ``flatSelect``."""
+
+    tag: OutputTag | None  # The side output for timeouts
+    timeout: Any  # Makes its rows
+    function: Any  # Makes the rows of the main output
+    schema: Any  # Their schema
+
+    @classmethod
+    def of(
+        cls, method: str, arguments: Sequence[object], keywords: Mapping[str, object]
+    ) -> SelectCall:
+        """Parse the two call forms of a method."""
+        for name in keywords:
+            if name not in _LONG:
+                hint = did_you_mean(name, _LONG, f"the arguments are {', '.join(_LONG)}")
+                raise InvalidArgumentError(f"{method}() has no argument {name!r}", hint)
+        begins_with_tag = len(arguments) > 2 or isinstance(next(iter(arguments), None), OutputTag)
+        is_long = begins_with_tag or bool(set(_LONG[:2]) & set(keywords))
+        names = _LONG if begins_with_tag else (*_SHORT, *(_LONG[:2] if is_long else ()))
+        given: dict[str, Any] = dict(zip(names, arguments, strict=False))
+        repeated = set(keywords) & set(given)
+        given.update(keywords)
+        fits = len(arguments) <= len(names) and not repeated and set(given) == set(names)
+        tag = given.get("outputTag")
+        has_tag = not is_long or isinstance(tag, OutputTag)
+        if not fits or not has_tag or _is_function(given["schema"]):
+            raise _refusal(method, arguments)
+        return cls(tag, given.get("timeoutFunction"), given["function"], given["schema"])
+
+
+def _is_function(value: object) -> bool:
+    kinds = (PatternSelectFunction, PatternFlatSelectFunction)
+    return isinstance(value, kinds) or (callable(value) and not isinstance(value, type))
+
+
+def _refusal(method: str, arguments: Sequence[object]) -> InvalidArgumentError:
+    if len(arguments) in (2, 3) and all(map(_is_function, arguments[:2])):
+        return InvalidArgumentError(
+            f"{method}(timeoutFunction, function) is Flink's old form; its results, an Either of "
+            "timeout and match, have no schema",
+            f"write {method}(OutputTag('timeouts', 'user string'), timeoutFunction, function, "
+            "schema): the rows of timeouts go to a side output, getSideOutput(tag)",
+        )
+    return InvalidArgumentError(
+        f"{method} takes (function, schema) or (outputTag, timeoutFunction, function, schema)",
+        "pass the schema last, as a DDL string or a StructType",
+    )
 
 
 @attrs.frozen

@@ -29,9 +29,10 @@ from pyflinkcep.spark.arrow.internals import (
     arrow_schema,
     hadoop_path,
     is_local,
+    is_of_matches,
     spark_context,
+    without_marks,
 )
-from pyflinkcep.spark.arrow.marks import is_of_matches, without_marks
 from pyflinkcep.spark.plan.job import Job, Prepared, map_in_arrow
 from pyflinkcep.spark.plan.observed import check_counters_name, counters_name, observed_columns
 from pyflinkcep.spark.plan.pipelines import set_or_refuse

@@ -11,8 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import TimestampNTZType
 
 from pyflinkcep.errors import InputError, NotSupportedError
-from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan
-from pyflinkcep.spark.arrow.marks import is_event_time
+from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan, is_event_time
 from pyflinkcep.spark.worker.bucket_task import WallClock
 
 WATERMARK_NODE = "EventTimeWatermark"

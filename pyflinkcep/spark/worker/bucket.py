@@ -13,8 +13,7 @@ import pyarrow as pa
 from pyflinkcep.engines.flink.operator import is_late
 from pyflinkcep.matching.columns import HASH, Flags, Ints
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.keys import differ, has_mixed_hashes, ranks
-from pyflinkcep.matching.layout import KeyText
+from pyflinkcep.matching.layout import KeyText, differ, has_mixed_hashes, ranks
 from pyflinkcep.matching.matcher import NO_DEADLINE, Items, Written
 from pyflinkcep.matching.order import order_by_group, order_by_hash_and_time
 from pyflinkcep.matching.results import Found

@@ -22,8 +22,7 @@ from pyflinkcep.functions import (
 )
 from pyflinkcep.matching.columns import Flags, Ints, retyped
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.keys import one_of_each
-from pyflinkcep.matching.layout import key_values
+from pyflinkcep.matching.layout import key_values, one_of_each
 from pyflinkcep.matching.leaf_columns import LeafColumn, LeafColumns
 from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.results import REACHED, Found, known_times, stage_column

@@ -22,8 +22,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, 
 from pyflinkcep.errors import InputError
 from pyflinkcep.matching.columns import POSITION, PREFIX, Ints
 from pyflinkcep.matching.event_store import SortedEvents
-from pyflinkcep.matching.keys import has_mixed_hashes, ranks
-from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.layout import Layout, has_mixed_hashes, ranks
 from pyflinkcep.matching.order import order_by, order_with_ties, packed
 from pyflinkcep.spark.arrow.internals import arrow_schema
 

@@ -30,9 +30,8 @@ from pyflinkcep.match_recognize.parser import window_ms
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.matching.leaf_columns import LeafColumn
-from pyflinkcep.spark.arrow.marks import marks
+from pyflinkcep.spark.arrow.internals import marks
 from pyflinkcep.spark.plan.analysis import is_ansi, own_name
-from pyflinkcep.spark.plan.arguments import check_bounded
 from pyflinkcep.spark.plan.clauses.measures import (
     ROW_COUNT,
     Arguments,
@@ -48,7 +47,7 @@ from pyflinkcep.spark.plan.outputs import match_times
 from pyflinkcep.spark.plan.patterns.explanation import explanation
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
-from pyflinkcep.spark.plan.settings import StreamSettings
+from pyflinkcep.spark.plan.settings import StreamSettings, check_bounded
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.consumers import ValueConsumer

@@ -62,8 +62,7 @@ from pyflinkcep.spark.plan.source import EventSource, check_micro_batch
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput, watermark_of
 from pyflinkcep.spark.plan.watermark import in_sections, watermark_line
 from pyflinkcep.spark.state.fingerprint import layout_facts
-from pyflinkcep.spark.worker.standard import StandardTask
-from pyflinkcep.spark.worker.standard_matching import ClauseMatching
+from pyflinkcep.spark.worker.standard import ClauseMatching, StandardTask
 from pyflinkcep.spark.worker.unpack import RowsTask
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pyflinkcep import OutputTag
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.spark.plan.arguments import SelectCall
+from pyflinkcep.spark.plan.settings import SelectCall
 
 TAG = OutputTag("late", "n int")
 

@@ -31,7 +31,7 @@ from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
-from pyflinkcep.spark.worker.standard_matching import ClauseMatching, ClausePages
+from pyflinkcep.spark.worker.standard import ClauseMatching, ClausePages
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.engines.rows.test_search import patterns
 from tests.unit.match_recognize.interpreter import computed
