@@ -247,7 +247,7 @@ def test_any_aggregate_and_functions_of_several_rows(spark: SparkSession) -> Non
         ("regexp_replace(A.k || B.k, 'p', '') = ''", "regexp_replace() can only be", "subquery"),
         ("corr(A.v, A.id) > 0.5", "CORR with 2 arguments in DEFINE", "the aggregates of DEFINE"),
         ("upper(A.k || B.k)", "not a condition: expected boolean, got string", "compare it"),
-        ("nothing(A.v, B.v) > 1", "Cannot resolve routine `nothing`", "page of the function"),
+        ("nothing(A.v, B.v) > 1", "Cannot resolve routine `nothing`", "a function that Spark has"),
         ("upper(A.k || B.k) = 'PP'", "rules of spark.sql.ansi.enabled", "to true"),
         ("B.v > (SELECT max(x) FROM nowhere)", "TABLE_OR_VIEW_NOT_FOUND", "subqueries read"),
         ("B.d - A.d <= 2", '"INTERVAL DAY" and "INT"', "datediff(later, earlier)"),
