@@ -381,10 +381,14 @@ def _extreme(values: Any, choose: Callable[[Any, Any], Any]) -> Any:
 
 def _distinct(values: Any) -> list[Any]:
     found: list[Any] = []
-    for value in _list(values):
+    for value in (v + 0.0 if isinstance(v, float) else v for v in _list(values)):  # not -0.0
         if not any(is_same(value, other) for other in found):
             found.append(value)
     return found
+
+
+def _has_same(values: Any, wanted: Any) -> bool:
+    return any(is_same(value, wanted) for value in _list(values))
 
 
 def _element_at(whole: Any, key: Any) -> Any:
@@ -418,13 +422,14 @@ def _sliced(values: Any, start: int, length: int) -> list[Any]:
     return values[begin : begin + length] if begin >= 0 else []
 
 
-def _sorted(values: Any, is_ascending: bool = True) -> list[Any]:
-    """Return values in order; NULL is the least."""
+def _sorted(values: Any, is_ascending: bool = True, nulls_first: bool = True) -> list[Any]:
+    """Return values in order; NULL is the least, or the greatest."""
     from functools import cmp_to_key
 
-    known = sorted((v for v in _list(values) if v is not None), key=cmp_to_key(compared))
+    known = [value for value in _list(values) if value is not None]
+    known.sort(key=cmp_to_key(compared), reverse=not is_ascending)
     nulls = [None] * (len(values) - len(known))
-    return [*nulls, *known] if is_ascending else [*known[::-1], *nulls]
+    return [*nulls, *known] if nulls_first is is_ascending else [*known, *nulls]
 
 
 def _concat(*parts: Any) -> Any:
@@ -663,6 +668,14 @@ FUNCTIONS: dict[str, SqlFunction] = {
     ),
     "array_join": _of(_array_joined, STRING, 2, 3, takes=".s"),
     "sort_array": _of(_sorted, _first, 1, 2),
+    "array_sort": _of(lambda xs: _sorted(xs, nulls_first=False), _first),
+    "array_union": _of(lambda xs, ys: _distinct([*_list(xs), *_list(ys)]), _joined_type, 2),
+    "array_intersect": _of(
+        lambda xs, ys: [x for x in _distinct(xs) if _has_same(ys, x)], _joined_type, 2
+    ),
+    "array_except": _of(
+        lambda xs, ys: [x for x in _distinct(xs) if not _has_same(ys, x)], _joined_type, 2
+    ),
     "slice": _of(_sliced, _first, 3, takes=".i"),
     "flatten": _of(_flat, _element),
     "element_at": _of(_element_at, _element, 2),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.match_recognize.names import Names, nearest
-from pyflinkcep.match_recognize.parser import COMPUTE_FIRST
+from pyflinkcep.match_recognize.parser import COMPUTE_FIRST, NO_PROCESSING_TIME
 from pyflinkcep.match_recognize.tokens import Source
 from pyflinkcep.match_recognize.tree import Clause, Exclusion, Part, Rows, Span, Text, parts
 
@@ -90,9 +90,11 @@ def _check_columns(clause: Clause, names: Names) -> None:
                 *column.span,
             )
         if not names.is_column(column.text):
+            is_clock = column.text.lower() in ("proctime", "proc_time")
+            hint = nearest(column.text, names.columns, "columns")
             raise names.source.error(
                 f"no column {column.text!r} in the input",
-                nearest(column.text, names.columns, "columns"),
+                NO_PROCESSING_TIME if is_clock else hint,
                 *column.span,
             )
 

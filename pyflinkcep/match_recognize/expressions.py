@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -21,6 +20,7 @@ from pyflinkcep.expressions.tree import Aggregate, Column, Tree, leaves
 from pyflinkcep.match_recognize.leaves import AGGREGATES, FOLDS, LABEL, Leaf, leaf_tree
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.navigation import LeafReader
+from pyflinkcep.match_recognize.tokens import with_array_calls
 from pyflinkcep.match_recognize.tree import Span, Text
 
 _ALONE = (Form.LITERAL, Form.INTERVAL, Form.WORD)
@@ -138,7 +138,7 @@ class _Reader:
         text = self._written.text
         for at, inserted in reversed(self._inserted):
             text = f"{text[:at]}{inserted}{text[at:]}"
-        text = self._with_array_calls(text)
+        text = with_array_calls(text, self._names.is_column)
         tokens = tokenized(text)
         for at, token in enumerate(tokens[:-2]):
             following, after = tokens[at + 1], tokens[at + 2]
@@ -168,20 +168,6 @@ class _Reader:
             if self._names.standard and word == "FINAL":
                 self._final.add(following.start)
             text = text[: token.start] + " " * len(word) + text[token.end :]
-        return text
-
-    def _with_array_calls(self, text: str) -> str:
-        """Return the text with ARRAY[…] as Spark writes it, array(…)."""
-        tokens, opened = tokenized(text), list[bool]()
-        for before, token in pairwise(tokens):
-            if token.is_sign("["):
-                is_array = before.is_word("ARRAY") and not self._names.is_column(before.text)
-                opened.append(is_array)
-            sign = {"[": "(", "]": ")"}.get(token.text) if opened and opened[-1] else None
-            if sign is not None and token.is_sign(token.text):
-                text = f"{text[: token.start]}{sign}{text[token.end :]}"
-            if token.is_sign("]") and opened:
-                opened.pop()
         return text
 
     def _check_quotes(self, node: Syntax) -> None:

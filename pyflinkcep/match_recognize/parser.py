@@ -13,7 +13,15 @@ import attrs
 from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.tokens import SqlSyntaxError
-from pyflinkcep.match_recognize.tokens import Source, Token, as_name, closing, is_at, tokenize
+from pyflinkcep.match_recognize.tokens import (
+    Source,
+    Token,
+    as_name,
+    closing,
+    is_at,
+    tokenize,
+    with_array_calls,
+)
 from pyflinkcep.match_recognize.tree import (
     Alternation,
     Anchor,
@@ -290,6 +298,7 @@ _HEADS = [
 ]
 COMPUTE_FIRST = "compute it in a subquery: FROM (SELECT *, … AS x FROM …) MATCH_RECOGNIZE"
 """How to order by what is not a column."""
+NO_PROCESSING_TIME = "SQL has no processing time here: order by the event time, a column"
 _WITHIN = "write WITHIN INTERVAL '5' SECOND after PATTERN (…)"
 _OTHERS = {
     "ALL": "ALL MATCHES is Esper's: AFTER MATCH SKIP TO NEXT ROW finds one match for each first "
@@ -355,7 +364,7 @@ class _Parser:
         words = [token.text.upper() for token in self._tokens[start:stop]]
         hint = COMPUTE_FIRST
         if words[0] in ("PROCTIME", "MATCH_PROCTIME"):
-            hint = "SQL has no processing time here: order by the event time, a column"
+            hint = NO_PROCESSING_TIME
         elif "LIMIT" in words:
             hint = _WITHIN
         elif self._is_sql(start, last) and any(t.is_identifier for t in self._tokens[start:last]):
@@ -401,7 +410,7 @@ class _Parser:
 
     def _is_sql(self, start: int, stop: int) -> bool:
         try:
-            parsed(self._text(start, stop).text)
+            parsed(with_array_calls(self._text(start, stop).text, lambda _: False))
         except SqlSyntaxError:
             return False
         return True

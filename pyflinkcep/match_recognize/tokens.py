@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import attrs
 
@@ -127,3 +128,17 @@ def closing(tokens: Sequence[Token], at: int, source: Source) -> int:
     raise source.error(
         "the parenthesis is not closed", "write the missing )", tokens[at].start, tokens[at].end
     )
+
+
+def with_array_calls(text: str, is_column: Callable[[str], bool]) -> str:
+    """Return SQL with ARRAY[…] as Spark writes it, array(…)."""
+    tokens, opened = tokenized(text), list[bool]()
+    for before, token in pairwise(tokens):
+        if token.is_sign("["):
+            opened.append(before.is_word("ARRAY") and not is_column(before.text))
+        sign = {"[": "(", "]": ")"}.get(token.text) if opened and opened[-1] else None
+        if sign is not None and token.is_sign(token.text):
+            text = f"{text[: token.start]}{sign}{text[token.end :]}"
+        if token.is_sign("]") and opened:
+            opened.pop()
+    return text

@@ -117,7 +117,7 @@ class LeafColumns:
         if self.ansi and plain.dtype.kind in "iu" and stage.overflows(plain):
             raise CepRuntimeError(
                 f"SUM of {leaf.shown or leaf.column} overflows bigint",
-                "sum a decimal or a double, or set spark.sql.ansi.enabled to false",
+                "sum a decimal or a double: SUM(cast(A.x AS double))",
             )
         return pa.array(stage.sums(plain), mask=counts == 0)
 

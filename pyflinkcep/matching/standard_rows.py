@@ -113,7 +113,7 @@ class StandardRows:
         if self.plan.ansi:
             raise CepRuntimeError(
                 f"SUM of {argument} overflows bigint",
-                "sum a decimal or a double, or set spark.sql.ansi.enabled to false",
+                "sum a decimal or a double: SUM(cast(A.x AS double))",
             )
         return wrapped(total)
 

@@ -267,7 +267,7 @@ class Condition:
         """Return the error for a condition that cannot be computed."""
         return ConditionError(
             f"the condition {self.text!r} failed. {message}",
-            "test for it in the condition, or set spark.sql.ansi.enabled to false",
+            "test for it first: CASE WHEN v <> 0 THEN 1 / v END",
             stage=self.variable,
         )
 

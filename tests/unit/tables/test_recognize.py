@@ -497,3 +497,41 @@ def test_physical_navigation_computes_only_the_rows_it_leads_to() -> None:
     assert row["r"] == 0.25
     with pytest.raises(InputError, match="division by zero"):
         matchRecognize(_SOME_ZEROS, clause[1], dialect="standard")
+
+
+@pytest.mark.parametrize("dialect", ["flink", "standard"])
+def test_words_about_settings_of_spark_and_about_clocks(dialect: Any) -> None:
+    """Memory has no settings of Spark to change, and no dialect a processing time to order by."""
+    failing = LATE_CLAUSE.replace(
+        "A AS k = 'a'", "A AS COUNT(A.v) >= 0 AND 1 / (v - 4) < 9"
+    ).format("LAST(v)")
+    with pytest.raises(CepError) as refused:
+        matchRecognize(_SOME_ZEROS, failing, dialect=dialect)
+    assert "spark." not in str(refused.value)
+
+    with pytest.raises(CepError, match="no processing time"):
+        matchRecognize(
+            _SOME_ZEROS, LATE_CLAUSE.replace("ORDER BY t", "ORDER BY proctime"), dialect=dialect
+        )
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("array_sort(x)", [0.5, 2.0, None]),
+        ("sort_array(x, false)", [2.0, 0.5, None]),
+        ("array_union(x, y)", [2.0, None, 0.5, 0.0]),
+        ("array_intersect(x, y)", [2.0, None]),
+        ("array_except(x, y)", [0.5]),
+        ("array_distinct(y)", [0.0, 2.0, None]),
+    ],
+)
+def test_functions_of_arrays_are_sparks(function: str, expected: list[float | None]) -> None:
+    """Of equal elements the first stays, and -0.0 is 0.0; NULL is an element."""
+    table = pa.table({"i": [1], "x": [[2.0, None, 0.5]], "y": [[-0.0, 2.0, None, 0.0]]})
+    clause = f"ORDER BY i MEASURES {function} AS r, ARRAY[A.i, 2] q PATTERN (A)"
+
+    (row,) = matchRecognize(table, clause, dialect="standard")
+
+    assert repr(row["r"]) == repr(expected)
+    assert row["q"] == [1, 2]

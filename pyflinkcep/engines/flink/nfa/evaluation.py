@@ -299,7 +299,7 @@ def expression_failed(atom: Atom, cause: ArithmeticError, timestamp: int) -> Con
     """Make the error for a match expression without a value."""
     return ConditionError(
         f"the condition {repr(atom.condition)!r} failed. {cause}",
-        "test for it in the condition, or set spark.sql.ansi.enabled to false",
+        "test for it first: CASE WHEN v <> 0 THEN 1 / v END",
         stage=atom.stage,
         timestamp_ms=timestamp,
     )
