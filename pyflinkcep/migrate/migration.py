@@ -228,9 +228,11 @@ class Report:
             return f"{counted(self.read, 'file')} read, nothing could be translated"
         if not patterns and not any(file.module for file in self.files):
             return f"{counted(self.read, 'file')} read, no pattern and no MATCH_RECOGNIZE found"
-        return text + (
-            f"{counted(remaining, 'place')} to write" if remaining else "nothing to write"
-        )
+        failed = sum(file.module is None and bool(file.errors) for file in self.files)
+        places = counted(remaining, "place") if remaining or not failed else ""
+        more = [f"{places} to write" if remaining else "nothing to write"] if places else []
+        more += [f"{counted(failed, 'file')} not translated"] if failed else []
+        return text + ", ".join(more)
 
 
 def differences_of(text: str) -> list[str]:

@@ -716,6 +716,9 @@ class Expressions:
         if node.type == "unary_expression" and text_of(node).startswith("!"):
             made = self.tested(node.child_by_field_name("operand"), scope)
             return Symbol(Unary("!", made.tree, BOOLEAN), made.names)
+        if any(inside(node, "assignment_expression", "update_expression")):
+            what = "a test that also changes what it reads is a parameter here"
+            self.doubt(node, scope, f"{what}: write that part of the job")
         name = snake(text_of(node).replace("()", "").rsplit(".", 1)[-1])[:40].rstrip("_")
         return self.symbol(
             name.removeprefix("get_") or "test", "boolean", self.identity(node, scope)

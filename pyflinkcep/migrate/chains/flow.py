@@ -236,7 +236,9 @@ def _of_source(stream: Stream, project: Project) -> str | None:
     if made.type.startswith("FileSource"):
         codes = (made.code, *(call.code for call in made.calls))
         return "String" if any("TextLine" in text_of(code.node) for code in codes) else None
-    written = _known(type_arguments(made.type)) or _written(made.code.node)
+    where = made.code.source
+    written = _known(type_arguments(made.type), project, where)
+    written = written or _written(made.code.node, project, where)
     if written:
         return written[0]
     for code in (made.code, *(call.code for call in made.calls)):
@@ -251,14 +253,20 @@ def _of_source(stream: Stream, project: Project) -> str | None:
     return None
 
 
-def _written(node: Node) -> list[str]:
+def _written(node: Node, project: Project, source: Source) -> list[str]:
     """Return the type arguments of ``KafkaSource.<Event>builder()`` or ``new Source<Event>()``."""
     given = node.child_by_field_name("type_arguments") or node.child_by_field_name("type")
-    return [] if given is None else _known(type_arguments(text_of(given)))
+    return [] if given is None else _known(type_arguments(text_of(given)), project, source)
 
 
-def _known(types: list[str]) -> list[str]:
-    return [] if not types or types[0] in _VARIABLES or not types[0] else types
+def _known(types: list[str], project: Project, source: Source) -> list[str]:
+    named = types and types[0] and not _is_variable(types[0], project, source)
+    return types if named else []
+
+
+def _is_variable(name: str, project: Project, source: Source) -> bool:
+    """Whether a name is that of a type variable, of which no class has the name."""
+    return name in _VARIABLES and project.find(name, source) is None
 
 
 def _above(declared: JavaClass) -> list[str]:
@@ -277,14 +285,16 @@ def _of_function(value: Value, project: Project) -> tuple[str | None, str | None
     if node.type == "object_creation_expression":
         written = text_of(node.child_by_field_name("type"))
         declared = project.find(simple_name(written), source)
-        types = _known(type_arguments(written)) or ([] if declared is None else _above(declared))
+        types = _known(type_arguments(written), project, source) or (
+            [] if declared is None else _above(declared)
+        )
         if simple_name(written).startswith(("KeyedProcess", "Broadcast", "CoProcess")):
             types = types[1:]
     elif node.type == "lambda_expression":
         types = _of_lambda(node)
     elif node.type == "method_reference":
         types = _of_reference(node, source, project)
-    types = [one if one not in _VARIABLES else "" for one in types]
+    types = ["" if _is_variable(one, project, source) else one for one in types]
     return (types[0] or None) if types else None, (types[1] or None) if len(types) > 1 else None
 
 

@@ -9,7 +9,8 @@ import attrs
 
 from pyflinkcep.migrate.chains.lookup import simple_name
 from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Stream
-from pyflinkcep.migrate.java.source import line_of, text_of
+from pyflinkcep.migrate.java.source import children, line_of, text_of
+from pyflinkcep.migrate.jobs.sources import NOT_SHOWN, properties
 from pyflinkcep.migrate.translation import code_of
 
 
@@ -21,6 +22,7 @@ class Sink:
     options: tuple[tuple[str, str], ...] = ()  # Spark's options
     what: str = ""  # Of one that is unknown: its class
     missing: tuple[str, ...] = ()  # Settings that the code does not show
+    left: tuple[str, ...] = ()  # The calls of a builder that have no counterpart here
 
 
 def sink_of(stream: Stream) -> Sink:
@@ -39,7 +41,7 @@ def sink_of(stream: Stream) -> Sink:
     if made is not None and made.calls:
         text = text_of(made.calls[-1].code.node)
     if made is not None and made.type.startswith("KafkaSink"):
-        return _kafka(text)
+        return _kafka(made)
     if "KafkaProducer" in text.split("(", 1)[0]:
         return _producer(made)
     if "PrintSink" in text.split("(", 1)[0]:
@@ -47,7 +49,9 @@ def sink_of(stream: Stream) -> Sink:
     if made is not None and made.type.startswith(("FileSink", "StreamingFileSink")):
         found = re.search(r'Path\(\s*"([^"]+)"', text)
         path = found[1] if found else ""
-        return Sink("text", (("path", path),) if path else (), missing=() if path else ("path",))
+        left = tuple(one.method for one in made.calls if one.method not in _OF_FILES)
+        missing = () if path else ("path",)
+        return Sink("text", (("path", path),) if path else (), missing=missing, left=left)
     if made is not None:
         return Sink("unknown", what=simple_name(made.type))
     if re.search(r"System\s*\.\s*(out|err)\s*\.\s*print", text) and text.startswith("new"):
@@ -68,27 +72,84 @@ def _named(code: Code | None, call: Call) -> str:
     return given if plain else f"{call.method}() in line {line_of(call.code.node)}"
 
 
-def _kafka(text: str) -> Sink:
-    options = []
-    for method, name in (("setBootstrapServers", "kafka.bootstrap.servers"), ("setTopic", "topic")):
-        found = re.search(rf'{method}\(\s*"([^"]*)"', text)
-        if found:
-            options.append((name, found[1]))
-    return _complete(options)
+_OF_FILES = ("build", "withRollingPolicy", "withBucketCheckInterval", "withOutputFileConfig")
+_OF_KAFKA = ("build", "setTransactionalIdPrefix", "setProducerFactory")
+
+
+def _kafka(made: Made) -> Sink:
+    """Return the settings of a builder, and of the one of its serializer."""
+    options: list[tuple[str, str]] = []
+    left: list[str] = []
+    for call in made.calls:
+        given = call.arguments[0] if call.arguments else None
+        values = [str(v.value) for v in call.arguments if isinstance(v, Constant)]
+        if call.method == "setBootstrapServers":
+            options += [("kafka.bootstrap.servers", value) for value in values]
+        elif call.method == "setProperty":
+            options += _property(call, values)
+        elif call.method == "setKafkaProducerConfig":
+            written = children(call.code.node.child_by_field_name("arguments"))
+            found, lost = properties(call.code, written[-1] if written else None)
+            options += found
+            left += lost
+        elif call.method == "setRecordSerializer" and isinstance(given, Made):
+            found, lost = _serialized(given)
+            options += found
+            left += lost
+        elif call.method in ("setDeliverGuarantee", "setDeliveryGuarantee"):
+            exact = "EXACTLY_ONCE" in text_of(call.code.node.child_by_field_name("arguments"))
+            left += ["EXACTLY_ONCE (Spark writes at least once)"] if exact else []
+        elif call.method not in _OF_KAFKA:
+            left.append(call.method)
+    return _complete(options, left)
+
+
+def _property(call: Call, values: list[str]) -> list[tuple[str, str]]:
+    """Return a setting as an option; its value is to be written if the code does not show it."""
+    first = call.arguments[0] if call.arguments else None
+    if not isinstance(first, Constant):
+        return [("kafka.TODO", NOT_SHOWN)]
+    return [(f"kafka.{first.value}", values[1] if len(values) == 2 else NOT_SHOWN)]
+
+
+def _serialized(made: Made) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return what a serializer of records says: their topic, and how they become bytes."""
+    options: list[tuple[str, str]] = []
+    left: list[str] = []
+    for call in made.calls:
+        first = call.arguments[0] if call.arguments else None
+        if call.method == "setTopic":
+            options += [("topic", str(first.value))] if isinstance(first, Constant) else []
+        elif call.method == "setValueSerializationSchema":
+            written = text_of(call.code.node.child_by_field_name("arguments"))
+            plain = "SimpleStringSchema" in written or "Json" in written
+            left += [] if plain else [f"the schema {' '.join(written.split())[:60]}"]
+        elif call.method != "build":
+            left.append(call.method)
+    if not made.calls:  # a class of the program
+        left.append(f"the serializer {simple_name(made.type)}")
+    return options, left
 
 
 def _producer(made: Made | None) -> Sink:
-    options = []
+    options: list[tuple[str, str]] = []
+    left: list[str] = []
     values = [] if made is None else [a.value for a in made.arguments if isinstance(a, Constant)]
     texts = [value for value in values if isinstance(value, str)]
     servers = [value for value in texts if ":" in value]
     topics = [value for value in texts if ":" not in value]
     options += [("kafka.bootstrap.servers", value) for value in servers[:1]]
     options += [("topic", value) for value in topics[:1]]
-    return _complete(options)
+    given = [] if made is None else children(made.code.node.child_by_field_name("arguments"))
+    if made is not None and len(given) > 2 and not servers:
+        found, left = properties(made.code, given[2])
+        options += found
+    return _complete(options, left)
 
 
-def _complete(options: list[tuple[str, str]]) -> Sink:
-    given = {name for name, _ in options}
+def _complete(options: list[tuple[str, str]], left: list[str]) -> Sink:
+    shown = [pair for pair in options if pair[1] != NOT_SHOWN]
+    missing = [name for name, value in options if value == NOT_SHOWN]
     needed = ("kafka.bootstrap.servers", "topic")
-    return Sink("kafka", tuple(options), missing=tuple(n for n in needed if n not in given))
+    missing += [name for name in needed if name not in dict(options)]
+    return Sink("kafka", tuple(shown), missing=tuple(missing), left=tuple(dict.fromkeys(left)))

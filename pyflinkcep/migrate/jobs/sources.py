@@ -39,6 +39,7 @@ class Times:
     clock: bool = False
     # What makes the generator of watermarks, of a class of the program.
     generator: Code | None = None
+    left: tuple[str, ...] = ()  # The calls of a strategy that have no counterpart here
 
 
 def times_of(call: Call, strategy: Value | None, project: Project) -> Times | None:
@@ -71,7 +72,13 @@ def _new_form(strategy: Made) -> Times:
             given = call.arguments[0]
             time = given if isinstance(given, Code) else getattr(given, "code", None)
             time = _supplied(time) if isinstance(time, Code) else time
-    return Times(delay, time, method == "noWatermarks", generator=generator)
+    known = ("withTimestampAssigner", *_OF_SOURCES)
+    left = tuple(call.method for call in strategy.calls if call.method not in known)
+    return Times(delay, time, method == "noWatermarks", generator=generator, left=left)
+
+
+_OF_SOURCES = ("withIdleness", "withWatermarkAlignment")
+"""What a strategy says of the partitions of a source, which Spark settles itself."""
 
 
 def _supplied(code: Code) -> Code:
@@ -99,14 +106,7 @@ def _old_form(code: Code, project: Project) -> Times:
         delay = _written_duration(arguments[0]) if arguments else None
     elif "Ascending" not in kind:
         delay = lag(code, project)
-    return Times(delay, _method_of(code), clock=reads_clock(code.node))
-
-
-def _method_of(code: Code) -> Code | None:
-    names = ("extractTimestamp", "extractAscendingTimestamp")
-    declared = inside(code.node, "method_declaration")
-    has_one = any(text_of(method.child_by_field_name("name")) in names for method in declared)
-    return code if has_one else None
+    return Times(delay, code, clock=reads_clock(code.node))
 
 
 def _first_duration(arguments: tuple[Value, ...]) -> timedelta | None:
@@ -177,7 +177,20 @@ def lag(code: Code, project: Project) -> timedelta | None:
                 if first is not None and name not in scope.values:
                     scope.set(name, walker.evaluate(first, scope), text_of(field))
         return _taken_off(given[0], walker, scope) if given else None
-    return timedelta(0)
+    return _of_superclass(code.node)
+
+
+def _of_superclass(node: Node) -> timedelta | None:
+    """Return how far the watermarks of a class are behind that makes none itself."""
+    above = text_of(node.child_by_field_name("superclass") or node.child_by_field_name("type"))
+    if "Ascending" in above:
+        return timedelta(0)
+    if "BoundedOutOfOrderness" in above:
+        for call in inside(node, "explicit_constructor_invocation"):
+            given = children(call.child_by_field_name("arguments"))
+            if given:
+                return _written_duration(text_of(given[0]))
+    return None
 
 
 def _taken_off(node: Node, walker: Walker, scope: Scope) -> timedelta | None:
@@ -323,7 +336,9 @@ def _kafka_builder(made: Made) -> Source:
         elif call.method == "setProperty" and len(values) == 2:
             options.append((f"kafka.{values[0]}", values[1]))
         elif call.method == "setProperties":
-            options += _properties(call.code)
+            found, lost = properties(call.code, _last_argument(call.code.node))
+            options += found
+            left += lost
         elif call.method == "setValueOnlyDeserializer":
             lines = "SimpleStringSchema" in text_of(call.code.node)
         elif call.method == "setBounded":
@@ -336,8 +351,8 @@ def _kafka_builder(made: Made) -> Source:
 def _kafka(
     options: list[tuple[str, str]], lines: bool, bounded: bool, left: tuple[str, ...] = ()
 ) -> Source:
-    missing = [name for name, value in options if value == _NOT_SHOWN]
-    options = [pair for pair in options if pair[1] != _NOT_SHOWN]
+    missing = [name for name, value in options if value == NOT_SHOWN]
+    options = [pair for pair in options if pair[1] != NOT_SHOWN]
     given = {name for name, _ in options} | set(missing)
     if "kafka.bootstrap.servers" not in given:
         missing.append("kafka.bootstrap.servers")
@@ -352,30 +367,58 @@ def _kafka_consumer(made: Made) -> Source:
     topic = made.arguments[0] if made.arguments else None
     if isinstance(topic, Constant) and isinstance(topic.value, str):
         options.append(("subscribe", topic.value))
-    options += _properties(made.code)
+    found, left = properties(made.code, _last_argument(made.code.node))
     schema = text_of(made.code.node)
-    return _kafka(options, "SimpleStringSchema" in schema, False)
+    return _kafka([*options, *found], "SimpleStringSchema" in schema, False, tuple(left))
 
 
-_NOT_SHOWN = "\0"
+NOT_SHOWN = "\0"
 
 
-def _properties(code: Code) -> list[tuple[str, str]]:
-    """Return what is set on properties in the method around."""
+def _last_argument(node: Node) -> Node | None:
+    given = children(node.child_by_field_name("arguments"))
+    return given[-1] if given else None
+
+
+def properties(code: Code, given: Node | None) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return Spark's options for properties of Kafka, and what is done with them beside that."""
     around = code.node
     while around.parent is not None and around.type != "method_declaration":
         around = around.parent
-    found = []
+    name = "" if given is None else text_of(given)
+    made = [
+        one.child_by_field_name("value")
+        for one in inside(around, "variable_declarator")
+        if text_of(one.child_by_field_name("name")) == name
+    ]
+    found, left = [], [] if _is_empty(made) else [f"the properties {name[:60]}"]
     for call in inside(around, "method_invocation"):
-        if text_of(call.child_by_field_name("name")) not in ("setProperty", "put"):
+        owner, method = (
+            call.child_by_field_name("object"),
+            text_of(call.child_by_field_name("name")),
+        )
+        if owner is None or text_of(owner) != name or method.startswith(_READING):
             continue
-        given = children(call.child_by_field_name("arguments"))
-        held = [literal(one) or code.scope.find(text_of(one)) for one in given]
+        arguments = children(call.child_by_field_name("arguments"))
+        held = [literal(one) or code.scope.find(text_of(one)) for one in arguments]
         known = [one.value if isinstance(one, Constant) else None for one in held]
-        if len(known) == 2 and isinstance(known[0], str) and "." in known[0]:
-            value = known[1] if isinstance(known[1], str) else _NOT_SHOWN
+        if method in ("setProperty", "put") and len(known) == 2 and isinstance(known[0], str):
+            value = str(known[1]) if isinstance(known[1], str | int) else NOT_SHOWN
             found.append((f"kafka.{known[0]}", value))
-    return found
+        else:
+            left.append(f"{method}() of the properties")
+    return found, left
+
+
+_READING = ("get", "contains", "isEmpty", "size", "stringPropertyNames", "list")
+
+
+def _is_empty(made: list[Node | None]) -> bool:
+    """Whether a variable is declared once, with ``new Properties()``."""
+    first = made[0] if len(made) == 1 else None
+    if first is None or first.type != "object_creation_expression":
+        return False
+    return not children(first.child_by_field_name("arguments"))
 
 
 def _by_text(call: Call) -> Source:

@@ -143,7 +143,10 @@ def _fields(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]
 _LIBRARY = frozenset({
     "String", "List", "Map", "Iterable", "Set", "Collection", "Optional", "BigDecimal", "Instant",
     "LocalDateTime", "LocalDate", "ZonedDateTime", "Date", "Timestamp", "Duration", "Class",
-    "Context", "Collector", "Iterator", "Stream",
+    "Context", "Collector", "Iterator", "Stream", "Entry", "HashMap", "LinkedHashMap", "TreeMap",
+    "ArrayList", "LinkedList", "HashSet", "LinkedHashSet", "TreeSet", "Deque", "ArrayDeque",
+    "IntStream", "LongStream", "DoubleStream", "StringBuilder", "StringBuffer", "StringJoiner",
+    "BigInteger", "LocalTime", "ZoneId", "Matcher", "Regex", "Comparator",
 })  # fmt: skip
 _OF_ENUM = ("name", "toString", "equals", "ordinal", "compareTo")
 _OF_VALUES = frozenset({"@Data", "@Value", "@EqualsAndHashCode"})
@@ -314,6 +317,7 @@ def _may_be_property(reader: Reading, owner: Expression, of: JavaClass | None) -
     if of is not None:
         return reader.scope.project.method(of, "", 0) is None
     known = is_boxed(owner.type) or owner.type.name in _LIBRARY or is_json(owner.type)
+    known = known or owner.type.dims > 0
     return isinstance(owner, Var | Get | Call) and not known
 
 

@@ -786,6 +786,8 @@ def _of_other(
         return Get(owner, f"f{place}", owner.type.args[place] if known else UNKNOWN)
     if type_ in ("StringBuilder", "StringBuffer"):
         if name == "append" and len(operands) == 1:
+            if not _is_all_of_statement(node):
+                raise reader.no(node, "append() changes a text whose value is used here")
             return Call("append", (owner, *operands), owner.type)
         if name == "length" and not operands:
             return Call("length", (owner,), INT)
@@ -799,6 +801,25 @@ def _of_other(
     return None
 
 
+def _is_all_of_statement(node: Node) -> bool:
+    """Whether calls of append() are a statement, are returned, or are of a new text."""
+    first = node
+    while first.type == "method_invocation":
+        first = first.child_by_field_name("object")
+    if first.type == "object_creation_expression":
+        return True
+    whole, around = node, node.parent
+    while around is not None and around.type == "method_invocation":
+        if around.child_by_field_name("object") != whole:
+            return False
+        whole, around = around, around.parent
+    if around is not None and around.type == "return_statement":
+        return True
+    only = text_of(whole.child_by_field_name("name")) == "append"
+    return only and around is not None and around.type in ("expression_statement", *_BODIES)
+
+
+_BODIES = ("lambda_expression", "switch_rule", "for_statement")
 _MATCHER = {"matches": BOOLEAN, "find": BOOLEAN, "group": STRING}
 
 

@@ -606,6 +606,8 @@ class Reader(Operators):
             args = value.type.args
             place = int(name[1:])
             return Get(value, name, args[place] if place < len(args) else UNKNOWN)
+        if value.type.dims:
+            raise self.no(node, f"{name} of an array")
         self.note(node, f"the type of the field {name} is not in the sources")
         return Get(value, name, UNKNOWN)
 

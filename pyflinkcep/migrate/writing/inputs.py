@@ -209,6 +209,7 @@ _TIMED = {"assignTimestamps", "assignTimestampsAndWatermarks"}
 _PASSED = (SAME_EVENTS | _TABLES) - {"filter", "union"} - _TIMED
 _SCALED = re.compile(r"\w+ \* \d+")
 """A column with seconds, and how many milliseconds one is."""
+_VIEWS = "make views of the tables that it reads: write that part of the job"
 _JSON_CLASSES = ("JsonNode", "ObjectNode", "JSONObject", "JsonObject", "Row", "Map")
 _JSON = (
     "readValue",
@@ -411,7 +412,8 @@ class InputWriter:
         code = stream.call.code
         self.times[id(stream)] = None
         for left in source.left:
-            self._note(code, f"{left}() of the source is left out: write that part of the job")
+            what = left if " " in left else f"{left}()"
+            self._note(code, f"{what} of the source is left out: write that part of the job")
         if source.missing:
             self._note(code, f"the code does not show: {', '.join(source.missing)}")
         if source.kind == "elements":
@@ -422,8 +424,7 @@ class InputWriter:
             lines.append(f"events = {self._unknown_source(stream, source)}(spark)")
         if stream.call.method == "fromSource" and len(stream.call.arguments) > 1:
             found = times_of(stream.call, stream.call.arguments[1], self.translation.project)
-            if found is not None and not found.none:
-                self._time(stream, found, lines, source.bounded)
+            self._time(stream, found, lines, source.bounded)
         return source.bounded
 
     def _queried(self, stream: Stream, sql: str, lines: list[str]) -> bool:
@@ -436,9 +437,7 @@ class InputWriter:
         columns, _, tables = re.sub(r"\s+", " ", sql).partition(" FROM ")
         table = self.statements.tables.tables.get(tables.split(" ")[0].strip('`"').lower())
         if table is None:
-            self.notes.append(
-                Note(stream.call.code.source.file, line, "make views of the tables that it reads")
-            )
+            self.notes.append(Note(stream.call.code.source.file, line, _VIEWS))
         elif table.watermark is not None and re.search(rf"\*|\b{table.watermark[0]}\b", columns):
             self.module.use("from pyspark.sql import functions as F")
             self.times[id(stream)] = Times(None, None)
@@ -507,13 +506,17 @@ class InputWriter:
         self.times[id(stream)] = times
         if times is None:
             self._note(code, "the watermark strategy is not known: write withWatermark")
-            times = Times(None, None)
+            times = self.times[id(stream)] = Times(None, None)
+        for left in times.left:
+            what = f"{left}() of the watermark strategy is left out"
+            self._note(code, f"{what}: write that part of the job")
         declared = None if times.time is None else self.translation.class_made(times.time)
         if times.clock or (declared is not None and reads_clock(declared.node)):
             self.times[id(stream)] = None
             self._note(code, "watermarks follow the clock: this is processing time")
             return
-        if times.none:
+        if times.none and (times.time is None or not bounded):
+            self.times[id(stream)] = None  # no watermark will come
             return
         if times.time is not None:
             assigner, behind = strategy_of(times.time, self.translation.project)
@@ -539,10 +542,9 @@ class InputWriter:
     def _time_column(self, stream: Stream, times: Times) -> str:
         self.module.use("from pyspark.sql import functions as F")
         if times.time is None:
-            self._note(
-                stream.call.code, "no time is assigned: the time of Kafka's record was taken"
-            )
-            return 'F.col("timestamp")'
+            what = "no time is assigned, which is that of the source's record"
+            self._note(stream.call.code, f"{what}: write it as a column")
+            return 'F.col("TODO")'
         made = self.translation.value(times.time, stream.event_type)
         if made.sql is None:
             made = self.translation.returned(times.time, stream.event_type) or made

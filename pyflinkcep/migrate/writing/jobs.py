@@ -19,11 +19,18 @@ from pyflinkcep.migrate.translation import Translation, place
 from pyflinkcep.migrate.writing.inputs import InputWriter
 from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, python_type
 from pyflinkcep.migrate.writing.patterns import PatternWriter
-from pyflinkcep.migrate.writing.results import RESULTS, ResultWriter, applied_by, result_for_pattern
+from pyflinkcep.migrate.writing.results import (
+    RESULTS,
+    ResultWriter,
+    applied_by,
+    result_before,
+    result_for_pattern,
+)
 from pyflinkcep.migrate.writing.statements import StatementWriter
 
 _PLAIN = SAME_EVENTS | {"map", "flatMap", "filter", "pattern", "getSideOutput"}
 """The calls on streams that have no effect of their own."""
+_UNCHANGED = (SAME_EVENTS - {"filter", "union"}) | {"getSideOutput"}
 _AS_JSON = 'F.to_json(F.struct("*")).alias("value")'
 
 
@@ -73,6 +80,7 @@ class JobWriter:
         given = [s for s in self.streams if self._is_result(s) and self._is_given(s)]
         for stream in given:
             self._results.write(stream)
+        self._given_steps()
         for stream in [*ends, *loose]:
             if self._is_given(stream):
                 if stream in ends:
@@ -121,6 +129,17 @@ class JobWriter:
             what = f"what is done with streams here is not followed: write {name}()"
             self.notes.append(Note(code.source.file, line_of(code.node), what))
             self._lines.insert(0, f"{name}()")
+
+    def _given_steps(self) -> None:
+        """Note what is done with the results of a stream that the method is given."""
+        for stream in self.streams:
+            method = stream.call.method
+            after = stream.inputs and result_before(stream.inputs[0]) is not None
+            if not after or not self._is_given(stream) or self._is_result(stream):
+                continue
+            if method not in {*SINKS, *_UNCHANGED, "pattern"}:
+                what = f"{method}() of what is found is left out"
+                self._note(stream, f"{what}: write that part of the job")
 
     def _given_end(self, stream: Stream) -> None:
         """Note where results of a stream go that the method is given."""
@@ -244,6 +263,9 @@ class JobWriter:
         missing = "".join(f" {option}" for option in sink.missing)
         if missing:
             self._note(stream, f"the code does not show these settings of the sink:{missing}")
+        for left in sink.left:
+            what = left if " " in left else f"{left}()"
+            self._note(stream, f"{what} of the sink is left out: write that part of the job")
         if sink.kind == "unknown":
             self._unknown_sink(stream, name, sink, bounded)
         elif bounded:
@@ -255,8 +277,14 @@ class JobWriter:
         if sink.kind == "console":
             self._lines.append(f"{name}.show(truncate=False)")
             return
-        path = dict(sink.options).get("path", "TODO")
         rows, kind = self._rows(name, sink)
+        if kind == "kafka":
+            options = [*sink.options, *((option, "TODO") for option in sink.missing)]
+            calls = [("write.format", [quoted(kind)])]
+            calls += [("option", [quoted(option), quoted(value)]) for option, value in options]
+            self._lines.append(chain(rows, [*calls, ("save", [])], "", 4))
+            return
+        path = dict(sink.options).get("path", "TODO")
         self._lines.append(f"{rows}.write.format({quoted(kind)}).save({quoted(path)})")
 
     def _rows(self, name: str, sink: Sink) -> tuple[str, str]:

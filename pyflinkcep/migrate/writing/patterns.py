@@ -9,7 +9,7 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.migrate.chains.invocations import CONDITIONS, STAGES
-from pyflinkcep.migrate.chains.lookup import simple_name, snake
+from pyflinkcep.migrate.chains.lookup import inside, simple_name, snake
 from pyflinkcep.migrate.chains.values import (
     Branch,
     Call,
@@ -25,7 +25,7 @@ from pyflinkcep.migrate.chains.values import (
     Unknown,
     Value,
 )
-from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
 from pyflinkcep.migrate.meaning.loops import negated, unmarked
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
 from pyflinkcep.migrate.translated import Note, Translated
@@ -281,9 +281,12 @@ class PatternWriter:
         return self._unknown(call, text_of(node), node, place)
 
     def _unknown(
-        self, call: Call, written: str, node: object, place: int, *, lost: bool = False
+        self, call: Call, written: str, node: Node, place: int, *, lost: bool = False
     ) -> str:
         """Return a parameter for a value that the source does not say."""
+        given = children(call.code.node.child_by_field_name("arguments"))[place : place + 1]
+        if node.type in _MADE_HERE or any(any(inside(one, *_MADE_HERE)) for one in given):
+            return self._not_read(call, given[0] if given else node)
         kind = "String" if call.method in (*STAGES, "begin") else "int"
         kind = "Duration" if call.method == "within" else kind
         kind = "AfterMatchSkipStrategy" if call.method == "begin" and place else kind
@@ -296,6 +299,17 @@ class PatternWriter:
         self._note(call, f"{written} is {what}")
         self._parameters[name] = kind
         return name
+
+    def _not_read(self, call: Call, node: Node) -> str:
+        """Return a call of a function that raises, for what the program makes and is not read."""
+        code = Code(node, call.code.source, call.code.scope)
+        self.module.use("from typing import Any")
+        name = self.module.name(f"{snake(call.method)}_argument")
+        doc = docstring(f"TODO: return what {call.method}() is given ({place(code)})")
+        body = indented("\n".join([doc, *self.left(code)]))
+        self.module.function(f"def {name}() -> Any:\n{body}")
+        self._note(call, f"what {call.method}() is given is not understood: write {name}()")
+        return f"{name}()"
 
     def _constant(self, value: object) -> str:
         if isinstance(value, timedelta):
@@ -350,6 +364,8 @@ def _stage_name(call: Call) -> str:
     return first.value if isinstance(first, Constant) and isinstance(first.value, str) else "event"
 
 
+_MADE_HERE = ("lambda_expression", "method_reference", "object_creation_expression")
+"""What the program makes itself, so that it is no parameter of it."""
 _WITHIN = ("PREVIOUS_AND_CURRENT", "FIRST_AND_LAST")
 
 

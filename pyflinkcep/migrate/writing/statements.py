@@ -116,6 +116,8 @@ def _add(table: Table, part: str) -> None:
     if watermark is not None:
         found = _INTERVAL.search(watermark[2])
         behind = "0 seconds"
+        if found is None and watermark[2].strip().strip("`") != watermark[1]:
+            table.problems.append(part)
         if found is not None:
             behind = f"{found[1]} {found[2].lower()}{'' if found[1] == '1' else 's'}"
         table.watermark = (watermark[1], behind)
@@ -191,7 +193,12 @@ def spark_expression(sql: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
+_PART = "write that part of the job"
 _STARTS = {"earliest-offset": "earliest", "latest-offset": "latest"}
+_OF_KAFKA = frozenset(
+    ["connector", "topic", "topic-pattern", "format", "value.format", "key.format", "key.fields",
+     "scan.startup.mode", "json.ignore-parse-errors", "json.fail-on-missing-field"]
+)  # fmt: skip
 _WRITTEN = ("print", "kafka", "upsert-kafka", "filesystem", "blackhole")
 _READ = ("csv", "json", "parquet", "orc", "text")
 
@@ -229,7 +236,7 @@ class TableWriter:
         body = indented("\n".join([docstring(f"Read the table {table.name} ({place})"), *lines]))
         self.module.function(f"def {function}(spark: SparkSession) -> DataFrame:\n{body}")
         for problem in table.problems:
-            self._note(table, f"the column {problem!r} of {table.name} is not understood: write it")
+            self._note(table, f"{problem!r} of {table.name} is not understood: {_PART}")
         self._views[name.lower()] = function
         return f"{function}(spark).createOrReplaceTempView({quoted(table.name)})"
 
@@ -260,7 +267,8 @@ class TableWriter:
         return [chain(variable, [*calls, ("start", [])], "", 4)]
 
     def _source(self, table: Table, place: str) -> list[str]:
-        connector, format_ = table.options.get("connector", ""), table.options.get("format", "json")
+        connector = table.options.get("connector", "")
+        format_ = table.options.get("format", table.options.get("value.format", "json"))
         name = self.module.constant(
             snake(table.name).upper().strip("_"), literal(table.ddl, len(table.name) + 3),
             f"The columns of the table {table.name}.",
@@ -292,10 +300,14 @@ class TableWriter:
         start = options.get("scan.startup.mode", "")
         if start in _STARTS:
             calls.append(("option", ['"startingOffsets"', quoted(_STARTS[start])]))
+        elif start:
+            self._note(table, f"'scan.startup.mode' = {start!r} is left out: {_PART}")
         for option, value in options.items():
             own = option.removeprefix("properties.")
             if own != option and own != "bootstrap.servers":
                 calls.append(("option", [quoted(f"kafka.{own}"), quoted(value)]))
+            elif own == option and option not in _OF_KAFKA:
+                self._note(table, f"{option!r} = {value!r} is left out: {_PART}")
         calls.append(("load", []))
         self.module.use("from pyspark.sql import functions as F")
         parsed = f'F.from_{format_}(F.col("value").cast("string"), {schema}).alias("event")'
@@ -351,6 +363,7 @@ def sql_literal(sql: str) -> str:
     return '"""\n' + "\n".join(f"    {line}".rstrip() for line in text.splitlines()) + '\n"""'
 
 
+_MATCHED = re.compile(r"\bFROM\s+`?(\w+)`?\s+MATCH_RECOGNIZE\b", re.IGNORECASE)
 _TABLES = re.compile(r"\b(?:FROM|JOIN)\s+[`\"]?(\w+)", re.IGNORECASE)
 
 
@@ -379,7 +392,7 @@ class StatementWriter:
                 self.statement(sql, name, _where(stream), lines)
         for stream, sql in texts:
             if sql is None and found:
-                what = "the text of a statement is not known before the program runs"
+                what = f"the text of a statement is not known before the program runs: {_PART}"
                 self.notes.append(Note(*_where(stream), what))
             elif sql is not None and _OTHER.match(sql) and not is_match(sql):
                 what = "a statement without MATCH_RECOGNIZE is left out: write that part of the job"
@@ -389,7 +402,7 @@ class StatementWriter:
     def declare(self, sql: str, where: tuple[str, int]) -> None:
         """Remember the table that a statement declares, if it declares one."""
         if _CREATE.match(sql) and not self.tables.declare(sql, where):
-            self.notes.append(Note(*where, "CREATE TABLE that is not understood: make a view"))
+            self.notes.append(Note(*where, f"CREATE TABLE that is not understood: {_PART}"))
 
     def views(self, sql: str) -> list[str]:
         """Return the lines that make the views that a statement reads."""
@@ -409,10 +422,16 @@ class StatementWriter:
         )
         variable = snake(name)
         lines += self.views(sql)
+        over = _MATCHED.search(sql)
+        if over is not None and over[1].lower() not in self.tables.tables:
+            what = f"the table {over[1]} is declared elsewhere: make a view of it: {_PART}"
+            self.notes.append(Note(file, line, what))
         lines.append(f"{variable} = CEP.sql(spark, {constant})")
         written = self.tables.sink(into[1], variable) if into is not None else None
         if into is not None and written is None:
-            self.notes.append(Note(file, line, f"INSERT INTO {into[1]}: write the rows there"))
+            self.notes.append(
+                Note(file, line, f"INSERT INTO {into[1]}: write the rows there: {_PART}")
+            )
         console = f'{variable}.writeStream.format("console").option("truncate", False).start()'
         lines += written or [console]
         if "spark.streams.awaitAnyTermination()" in lines:
