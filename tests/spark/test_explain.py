@@ -158,8 +158,8 @@ def test_what_is_dropped_depends_on_the_output(explained: Any) -> None:
         line.split(":")[0]
         for line in explained(absence.within(WINDOW))["Dropped before the shuffle"]
     ] == [
-        "for toDF(), process(), funnel() and reached(), toDF() and process() with timeouts",
-        "for select() and flatSelect(), select() and flatSelect() with timeouts",
+        "for process(), process() with timeouts",
+        "for toDF(), select(), flatSelect(), funnel() and reached(), toDF(), select() and flatSelect() with timeouts",
     ]
     assert explained(loop)["Dropped before the shuffle"] == [
         "events for which no condition in Spark holds"

@@ -199,7 +199,7 @@ class Relevance:
     >>> from pyflinkcep import Pattern
     >>> from pyflinkcep.engines.flink.nfa import NFACompiler
     >>> def droppable(pattern):
-    ...     return Relevance.of(NFACompiler.compile(pattern), known=3, shows_time=True)
+    ...     return Relevance.of(NFACompiler.compile(pattern), known=3, shows_next=True)
     >>> a = Pattern.begin("a").where("type = 0")
     >>> droppable(a.followedBy("b").where("type = 1"))
     Relevance(droppable=frozenset({0}), reason='')
@@ -212,9 +212,9 @@ class Relevance:
     reason: str = ""  # Why there are none; empty if there are any
 
     @classmethod
-    def of(cls, nfa: NFA, known: int, shows_time: bool) -> Relevance:
+    def of(cls, nfa: NFA, known: int, shows_next: bool) -> Relevance:
         """Decide about a pattern."""
-        reason = _no_condition(known) or _time_matters(nfa, shows_time)
+        reason = _no_condition(known) or _time_matters(nfa, shows_next)
         if reason:
             return cls(frozenset(), reason)
         try:
@@ -235,25 +235,22 @@ def _no_condition(known: int) -> str:
     return "no condition is evaluated before Python: write some as SQL or Columns"
 
 
-def _time_matters(nfa: NFA, shows_time: bool) -> str:
+def _time_matters(nfa: NFA, shows_next: bool) -> str:
     """Return why it matters when the passing of time is noticed; empty if it does not."""
     if nfa.window_times:
         stage = nfa.tables[next(iter(nfa.window_times))].state.stage
         return f"stage {stage!r} has a window since the previous event, which any event may end"
     pending = _pending_stage(nfa)
-    if pending and shows_time:
+    if pending and shows_next:
         return (
             f"a match that ends with notFollowedBy({pending!r}) carries the time of the key's "
-            "next event, whatever that is (select() and flatSelect() do not show it)"
+            "next event, whatever that is, in process()"
         )
     if nfa.window_time <= 0 or not nfa.skip_strategy.isSkipStrategy():
         return ""
     what = "a match that the skip strategy held back until a window was over"
-    if shows_time:
-        return (
-            f"{what} carries the time of the key's next event "
-            "(select() and flatSelect() do not show it)"
-        )
+    if shows_next:
+        return f"{what} carries the time of the key's next event in process()"
     if nfa.handle_timeout or pending:
         return f"{what} decides what is skipped, and any event may end a window"
     return ""

@@ -25,12 +25,12 @@ from pyflinkcep.time import duration_text
 _OBJECT = re.compile(r"<(?:[\w.<>]+\.)?(\w+) object at 0x[0-9a-f]+>")
 _COLUMN = re.compile(r"Column<'(.*)'>")
 _RESULTS = {
-    "toDF(), process(), funnel() and reached()": (False, True),
-    "select() and flatSelect()": (False, False),
-    "toDF() and process() with timeouts": (True, True),
-    "select() and flatSelect() with timeouts": (True, False),
+    "process()": (False, True),
+    "toDF(), select(), flatSelect(), funnel() and reached()": (False, False),
+    "process() with timeouts": (True, True),
+    "toDF(), select() and flatSelect() with timeouts": (True, False),
 }
-"""The ways to use matches, by whether they need timeouts and whether they show time."""
+"""The ways to use matches, by whether they need timeouts and whether they show the next event."""
 
 _MOST_SHOWN = 8
 
@@ -49,8 +49,8 @@ def explanation(
     decided = {
         how: Relevance(frozenset(), unfiltered)
         if unfiltered
-        else relevance_of(nfas[timeouts], shows_time)
-        for how, (timeouts, shows_time) in _RESULTS.items()
+        else relevance_of(nfas[timeouts], shows_next)
+        for how, (timeouts, shows_next) in _RESULTS.items()
     }
     filtered = list(_filter_lines(nfa, decided))
     if dataframe.isStreaming and any(found.droppable for found in decided.values()):

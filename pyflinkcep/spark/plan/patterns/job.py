@@ -132,7 +132,9 @@ class PatternJob:
         """Run the job on bounded events."""
         how = self._evaluated_by(consumer)
         uses_lists = how.name == EVENT_LISTS
-        wanted = EventFilter.of(self.job, self.asked, self._droppable(consumer.shows_time))
+        wanted = EventFilter.of(
+            self.job, self.asked, self._droppable(consumer.shows_time and not consumer.by_windows)
+        )
         prepared = wanted.after(self.prepared(wanted.before(), positions=True))
         if uses_lists and self._slice_ms is not None:
             prepared = sliced(prepared, self.source, self._slice_ms, 0, self.nfa.window_time - 1)
@@ -161,7 +163,7 @@ class PatternJob:
         output = StreamOutput.of_matches(layout, self.nfa.stages, consumer, held_back, sides)
         order = str(self.comparator) if isinstance(self.comparator, OrderColumns) else ""
         facts = fingerprint(self.nfa, layout, self.job.settings.groups, order, computed)
-        droppable = self._droppable(consumer.shows_time)
+        droppable = self._droppable(consumer.shows_time and not consumer.by_windows)
         matching = self._matching(
             droppable,
             wants_timeouts=consumer.wants_timeouts,
@@ -177,7 +179,7 @@ class PatternJob:
         facts = fingerprint(self.nfa, layout, self.job.settings.groups)
         # Stored events keep their answers, since they are processed again.
         layout = attrs.evolve(layout, payload=(*layout.payload, *layout.bit_columns))
-        droppable = self._droppable(shows_time=True)
+        droppable = self._droppable(shows_next=True)
         return StreamJob.of(
             self.job,
             attrs.evolve(prepared, layout=layout),
@@ -216,10 +218,10 @@ class PatternJob:
         observed = consumer.wants_timeouts or consumer.wants_reached
         return how.chosen(self.nfa, self.expressions, observed, sees_order)
 
-    def _droppable(self, shows_time: bool) -> frozenset[int]:
+    def _droppable(self, shows_next: bool) -> frozenset[int]:
         """Return the events that no match needs, as bits of the conditions Spark evaluates."""
         in_processing_time = self.source.time_column is None
-        return droppable_events(self.nfa, in_processing_time, self.limit is not None, shows_time)
+        return droppable_events(self.nfa, in_processing_time, self.limit is not None, shows_next)
 
     def _matching(
         self,

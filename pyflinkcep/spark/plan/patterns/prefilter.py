@@ -70,17 +70,17 @@ class EventFilter:
 
 
 def droppable_events(
-    nfa: NFA, processing_time: bool, limited: bool, shows_time: bool
+    nfa: NFA, processing_time: bool, limited: bool, shows_next: bool
 ) -> frozenset[int]:
     """Return the events that matching does not need, as bits of Spark's conditions."""
     if why_unfiltered(processing_time, limited):
         return frozenset()
-    return relevance_of(nfa, shows_time).droppable
+    return relevance_of(nfa, shows_next).droppable
 
 
-def relevance_of(nfa: NFA, shows_time: bool) -> Relevance:
+def relevance_of(nfa: NFA, shows_next: bool) -> Relevance:
     """Return what may be dropped before the shuffle, given the answers to Spark's conditions."""
-    return Relevance.of(nfa, known_bits(nfa.atoms), shows_time)
+    return Relevance.of(nfa, known_bits(nfa.atoms), shows_next)
 
 
 def why_unfiltered(processing_time: bool, limited: bool, full_output: str = "") -> str:

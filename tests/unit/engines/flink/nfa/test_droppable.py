@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
+import random
+from datetime import timedelta
+from typing import Any
+
+import pyarrow as pa
 import pytest
 
-from pyflinkcep import AfterMatchSkipStrategy, Pattern
+from pyflinkcep import AfterMatchSkipStrategy, Pattern, match
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.nfa.relevance import Relevance
 from tests.shorthand import parse
@@ -17,14 +22,14 @@ def decide(
     pattern: str | Pattern,
     skip: AfterMatchSkipStrategy | None = None,
     timeouts: bool = False,
-    shows_time: bool = True,
+    shows_next: bool = True,
     unknown: str = "",
 ) -> Relevance:
     """Decide about a pattern whose conditions are known beforehand, but for some stages'."""
     built = parse(pattern, skip) if isinstance(pattern, str) else pattern
     nfa = NFACompiler.compile(built, timeouts)
     known = sum(atom.bit for atom in nfa.atoms if atom.stage not in unknown.split())
-    return Relevance.of(nfa, known, shows_time)
+    return Relevance.of(nfa, known, shows_next)
 
 
 NOTHING_HOLDS = frozenset({0})
@@ -113,14 +118,14 @@ def test_timeouts_of_a_loop() -> None:
 
 
 def test_the_time_of_a_match_that_waited() -> None:
-    """A trailing notFollowedBy's match has the next event's time: droppable if nobody sees it."""
+    """In process(), a trailing notFollowedBy's match has the next event's time."""
     assert not decide("a !-> b within[9]").droppable
-    assert decide("a !-> b within[9]", shows_time=False).droppable
+    assert decide("a !-> b within[9]", shows_next=False).droppable
 
 
 def test_a_loop_before_a_trailing_absence() -> None:
     """Only an ignored event begins the wait after a loop, so that it is needed."""
-    reason = decide("a -> b+ !-> c within[9]", shows_time=False).reason
+    reason = decide("a -> b+ !-> c within[9]", shows_next=False).reason
 
     assert reason == "an event ignored at stage 'b' begins the wait for an absent event"
 
@@ -128,9 +133,9 @@ def test_a_loop_before_a_trailing_absence() -> None:
 def test_skip_strategies_and_windows() -> None:
     """What a window releases shows when it was seen to end; without windows all is the same."""
     assert decide("a -> b+ -> c", SKIP).droppable
-    assert decide("a -> b within[9]", SKIP, shows_time=False).droppable
+    assert decide("a -> b within[9]", SKIP, shows_next=False).droppable
     assert "held back" in decide("a -> b within[9]", SKIP).reason
-    assert "held back" in decide("a -> b within[9]", SKIP, timeouts=True, shows_time=False).reason
+    assert "held back" in decide("a -> b within[9]", SKIP, timeouts=True, shows_next=False).reason
 
 
 def test_many_conditions() -> None:
@@ -140,3 +145,47 @@ def test_many_conditions() -> None:
         pattern = pattern.followedBy(f"s{number}").where(f"x{number}")
 
     assert decide(pattern) == Relevance(NOTHING_HOLDS)
+
+
+@pytest.mark.parametrize(
+    ("text", "skip"),
+    [("a -> b within[9]", SKIP), ("a !-> b within[9]", None), ("a -> b -> c+ within[7]", SKIP)],
+)
+def test_a_match_has_the_time_of_its_window_with_and_without_dropped_events(
+    text: str, skip: AfterMatchSkipStrategy | None
+) -> None:
+    """Where the end of a window is the time of what it released, no other event shows."""
+    pattern = of_kinds(text, skip)
+    nfa = NFACompiler.compile(pattern)
+    known = sum(atom.bit for atom in nfa.atoms)
+    bits = {repr(atom.condition): atom.bit for atom in nfa.atoms}
+    droppable = Relevance.of(nfa, known, shows_next=False).droppable
+    chance, dropped = random.Random(6), 0
+    for _ in range(60):
+        times = sorted(chance.choices(range(30), k=12))
+        events = [{"t": t, "k": chance.choice("abcxy")} for t in times]
+        few = [e for e in events if bits.get(f"k = '{e['k']}'", 0) not in droppable]
+        dropped += len(events) - len(few)
+
+        assert found(pattern, few) == found(pattern, events)
+    assert dropped > 60
+
+
+def of_kinds(text: str, skip: AfterMatchSkipStrategy | None) -> Pattern:
+    """Return a pattern whose stages take the events that are named as they are."""
+    first = Pattern.begin("a", skip or AfterMatchSkipStrategy.noSkip()).where("k = 'a'")
+    window = timedelta(milliseconds=int(text[-2]))
+    if "!" in text:
+        return first.notFollowedBy("b").where("k = 'b'").within(window)
+    pattern = first.followedBy("b").where("k = 'b'")
+    if "c" in text:
+        pattern = pattern.followedBy("c").where("k = 'c'").oneOrMore()
+    return pattern.within(window)
+
+
+def found(pattern: Pattern, events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return matches with their times."""
+    table = pa.table(
+        {"t": pa.array([e["t"] for e in events], pa.int64()), "k": [e["k"] for e in events]}
+    )
+    return match(pattern, table, timestamp="t").toArrow().to_pylist()
