@@ -178,6 +178,8 @@ def never_fails(code: Code, ranges: Mapping[int, Range]) -> bool:
         elif op in (Op.INT, Op.FLOAT):
             number = operand if isinstance(operand, int | float) else 0
             stack.append(_Known((number, number) if op is Op.INT else None, number != 0))
+        elif op in (Op.FLOOR, Op.CEIL):
+            return False  # of a float, which may have no whole number near it
         else:
             rule = _OTHERS.get(op) or RULES[op]
             operands = stack[len(stack) - rule.operands :]

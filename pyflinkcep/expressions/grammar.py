@@ -520,7 +520,8 @@ class _Parser(Cursor):
 
     def _argument(self, function: str, place: int) -> Syntax:
         token, following = self._now, self._ahead()
-        if place == 0 and token.kind is TokenKind.NAME and not token.quoted:
+        is_constant = token.is_word("NULL", "TRUE", "FALSE")
+        if place == 0 and token.kind is TokenKind.NAME and not token.quoted and not is_constant:
             if function in _UNIT_FIRST and (following.is_sign(",") or following.is_word("FROM")):
                 self._next()
                 return Syntax(Form.WORD, token.text, (), token.start, token.end)

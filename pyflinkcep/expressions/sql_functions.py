@@ -39,7 +39,6 @@ from pyflinkcep.expressions.sql_types import (
     BOOLEAN,
     DATE,
     DOUBLE,
-    FLOAT,
     INT,
     MAP,
     STRING,
@@ -274,6 +273,10 @@ def _translated(text: Any, old: Any, new: Any) -> str:
     return _text(text).translate(table)
 
 
+def _octets(value: Any) -> int:
+    return len(value if isinstance(value, bytes) else _text(value).encode())
+
+
 def _length(value: Any) -> int:
     return len(value) if isinstance(value, bytes) else len(_text(value))
 
@@ -435,6 +438,8 @@ def _sorted(values: Any, is_ascending: bool = True, nulls_first: bool = True) ->
 def _concat(*parts: Any) -> Any:
     if isinstance(parts[0], list):
         return [value for part in parts for value in _list(part)]
+    if isinstance(parts[0], bytes):
+        return b"".join(parts)
     return "".join(map(_text, parts))
 
 
@@ -497,19 +502,18 @@ class SqlFunction:
     takes: str = "."
     same: bool = False  # Whether the arguments are cast to what they have in common
     by_bits: bool = False  # Whether it depends on the size of whole numbers
+    of_bytes: bool = False  # Whether it takes bytes as they are, not as a text
+    reads: bool = True  # Whether it takes a text as what it says; otherwise Spark has a format
 
     def taken(self, place: int, own: SqlType | None) -> SqlType | None:
         """Return the type that an argument is cast to; None if it stays as it is."""
         letter = self.takes[min(place, len(self.takes) - 1)]
-        return None if letter == "c" and own == TIMESTAMP_NTZ else TAKEN.get(letter)
+        is_own = (letter == "c" and own == TIMESTAMP_NTZ) or (self.of_bytes and own == BINARY)
+        return None if is_own else TAKEN.get(letter)
 
     def type_of(self, types: Types) -> SqlType | None:
         """Return the type of the value."""
         return self.type(types) if callable(self.type) else self.type
-
-
-def _nan_type(types: Types) -> SqlType:
-    return FLOAT if set(types) == {FLOAT} else DOUBLE
 
 
 def _text_type(types: Types) -> SqlType | None:
@@ -572,13 +576,14 @@ def _of(
 
 _LOWER = _of(lambda s: _text(s).lower(), STRING, takes="s")
 _UPPER = _of(lambda s: _text(s).upper(), STRING, takes="s")
-_LENGTH = _of(_length, INT, takes="s")
+_LENGTH = _of(_length, INT, takes="s", of_bytes=True)
 _CEIL = _of(lambda x: _whole(x, ROUND_CEILING), _like("ceil"))
 _POWER = _of(lambda a, b: power(float(a), float(b)), DOUBLE, 2, takes="x")
 _SIGN = _of(lambda x: sign(float(x)), DOUBLE, takes="x")
 _DAY = _of(lambda t: _day(t).day, INT, takes="d")
 _DIFFERENCE = _of(lambda a, b: (_day(a) - _day(b)).days, INT, 2, takes="d")
 _RLIKE = _of(lambda s, p: matching(_text(p)).search(_text(s)) is not None, BOOLEAN, 2, takes="s")
+_SUBSTRING = _of(_substring, _text_type, 2, 3, takes="si", of_bytes=True)
 _LATER = _of(_shifted, DATE, 2, takes="di")
 _POSITION = _of(_located, INT, 2, 3, takes="ssi")
 
@@ -601,7 +606,6 @@ FUNCTIONS: dict[str, SqlFunction] = {
     "sign": _SIGN,
     "signum": _SIGN,
     "rint": _of(lambda x: rounded(float(x), 0, ROUND_HALF_EVEN), DOUBLE, takes="x"),
-    "nanvl": _of(lambda a, b: b if a != a else a, _nan_type, 2, takes="x"),
     "&": _of(lambda a, b: a & b, wider, 2, same=True),
     "|": _of(lambda a, b: a | b, wider, 2, same=True),
     "^": _of(lambda a, b: a ^ b, wider, 2, same=True),
@@ -629,7 +633,7 @@ FUNCTIONS: dict[str, SqlFunction] = {
     "char_length": _LENGTH,
     "character_length": _LENGTH,
     "len": _LENGTH,
-    "octet_length": _of(lambda s: len(_text(s).encode()), INT, takes="s"),
+    "octet_length": _of(_octets, INT, takes="s", of_bytes=True),
     "ascii": _of(lambda s: ord(_text(s)[0]) if s else 0, INT, takes="s"),
     "startswith": _of(lambda s, t: _text(s).startswith(_text(t)), BOOLEAN, 2, takes="s"),
     "endswith": _of(lambda s, t: _text(s).endswith(_text(t)), BOOLEAN, 2, takes="s"),
@@ -638,10 +642,16 @@ FUNCTIONS: dict[str, SqlFunction] = {
         lambda s, old, new="": _text(s).replace(old, new) if old else s, STRING, 2, 3, takes="s"
     ),
     "translate": _of(_translated, STRING, 3, takes="s"),
-    "substring": _of(_substring, _text_type, 2, 3, takes="si"),
-    "substr": _of(_substring, _text_type, 2, 3, takes="si"),
+    "substring": _SUBSTRING,
+    "substr": _SUBSTRING,
     "substring_index": _of(_before, STRING, 3, takes="ssi"),
-    "left": _of(lambda s, n: _text(s)[: max(0, n)], STRING, 2, takes="si"),
+    "left": _of(
+        lambda s, n: (s if isinstance(s, bytes) else _text(s))[: max(0, n)],
+        _text_type,
+        2,
+        takes="si",
+        of_bytes=True,
+    ),
     "right": _of(lambda s, n: _text(s)[-n:] if n > 0 else "", STRING, 2, takes="si"),
     "concat": _of(_concat, _joined_type, 1, 255),
     "reverse": _of(_reversed, lambda types: types[0] if _is_array(types) else STRING, takes="s"),
@@ -712,6 +722,6 @@ FUNCTIONS: dict[str, SqlFunction] = {
     "unix_seconds": _of(lambda t: _micros(t) // 1_000_000, BIGINT, takes="c"),
     "unix_millis": _of(lambda t: _micros(t) // 1_000, BIGINT, takes="c"),
     "unix_micros": _of(_micros, BIGINT, takes="c"),
-    "unix_timestamp": _of(lambda t: _micros(t) // 1_000_000, BIGINT, takes="c"),
+    "unix_timestamp": _of(lambda t: _micros(t) // 1_000_000, BIGINT, takes="c", reads=False),
 }
 """By name."""

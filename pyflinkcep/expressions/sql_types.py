@@ -196,7 +196,7 @@ def common_type(a: SqlType | None, b: SqlType | None) -> SqlType | None:
         other = b if a == STRING else a
         if other.is_number:
             return BIGINT if other.is_whole else DOUBLE
-        return other if other.is_time or other == BOOLEAN else None
+        return other if other.is_time or other in (BOOLEAN, BINARY) else None
     if a.is_time and b.is_time:
         return TIMESTAMP if TIMESTAMP in (a, b) else TIMESTAMP_NTZ
     if {a, b} == {DAYS, INTERVAL}:
@@ -256,7 +256,7 @@ def operation_type(part: Operation, types: Sequence[SqlType | None]) -> SqlType 
         return DOUBLE
     if operator == "||":
         is_array = any(type_ is not None and type_.name == ARRAY for type_ in types)
-        return wider(types) if is_array else STRING
+        return wider(types) if is_array else BINARY if set(types) == {BINARY} else STRING
     if operator in ("timestampdiff", "datediff"):
         return BIGINT if operator == "timestampdiff" else INT
     choices = alternatives(part)
@@ -317,7 +317,8 @@ def _arithmetic_type(
 
 def _beside_decimal(part: Tree, type_: SqlType) -> SqlType:
     """Return the decimal that an operand is; a literal has the digits that it needs."""
-    if type_.is_whole and isinstance(part, Literal) and isinstance(part.value, int):
+    is_whole = type_.is_whole and type_.name != "tinyint"  # which Spark forgets
+    if is_whole and isinstance(part, Literal) and isinstance(part.value, int):
         return _of_decimal(Decimal(part.value))
     return as_decimal(type_)
 

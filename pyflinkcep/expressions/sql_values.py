@@ -398,13 +398,30 @@ def _with_times(operator: str, a: Any, b: Any) -> Any:
             return moved(a, b if operator == "+" else -b)
         if isinstance(a, timedelta) and isinstance(b, date) and operator == "+":
             return moved(b, a)
-        if operator == "*" and isinstance(a, timedelta) and type(b) is int:
-            return a * b
-        if operator == "*" and isinstance(b, timedelta) and type(a) is int:
-            return b * a
+        if operator == "*" and isinstance(a, timedelta) and _is_number(b):
+            return _scaled(a, b, 1)
+        if operator == "*" and isinstance(b, timedelta) and _is_number(a):
+            return _scaled(b, a, 1)
+        if operator == "/" and isinstance(a, timedelta) and _is_number(b):
+            return _scaled(a, 1, b)
     except TypeError as cause:  # a time zone on one side only
         raise _mismatch(operator, a, b) from cause
     raise _mismatch(operator, a, b)
+
+
+def _scaled(length: timedelta, factor: Any, divisor: Any) -> timedelta:
+    """Return an interval times a number, or divided by one; halves are rounded up."""
+    if divisor == 0:
+        raise ArithmeticError(BY_ZERO)
+    whole = length // timedelta(microseconds=1)
+    with localcontext(prec=100):
+        if isinstance(factor, float) or isinstance(divisor, float):
+            micros = Decimal(whole * factor if divisor == 1 else whole / divisor)
+        else:
+            micros = whole * Decimal(factor) / Decimal(divisor)
+        if not micros.is_finite():
+            raise ArithmeticError(OVERFLOW)
+        return timedelta(microseconds=in_bigint(int(micros.to_integral_value(ROUND_HALF_UP))))
 
 
 def _by_clock(time: date) -> date:
@@ -428,6 +445,18 @@ def moved(time: Any, by: timedelta) -> Any:
         days = timedelta(days=int(by / timedelta(days=1)))
         later = (time + days).astimezone(UTC) + (by - days)
         return later.astimezone(time.tzinfo)
+    except OverflowError as cause:
+        raise ArithmeticError("overflow: the time is out of range") from cause
+
+
+def passed(time: date, by: timedelta) -> datetime:
+    """Return a time after an interval that passes; midnight is the time of a date."""
+    if not isinstance(time, datetime):
+        time = datetime(time.year, time.month, time.day)
+    try:
+        if time.tzinfo is None:
+            return time + by
+        return (time.astimezone(UTC) + by).astimezone(time.tzinfo)
     except OverflowError as cause:
         raise ArithmeticError("overflow: the time is out of range") from cause
 

@@ -27,6 +27,7 @@ from pyflinkcep.expressions.sql_types import (
     BOOLEAN,
     DATE,
     DOUBLE,
+    FLOAT,
     MAP,
     STRING,
     STRUCT,
@@ -54,13 +55,23 @@ from pyflinkcep.expressions.sql_values import (
     lesser,
     moved,
     negated,
+    passed,
     rounded_decimal,
     truth,
     truth_and,
 )
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tokens import UNITS_US, like_regex
-from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Moment, Operation, Tree
+from pyflinkcep.expressions.tree import (
+    Call,
+    Interval,
+    Leaf,
+    Literal,
+    Moment,
+    Operation,
+    Tree,
+    leaves,
+)
 
 Function = Callable[[Any], Any]
 
@@ -136,8 +147,18 @@ def element(whole: Any, key: Any) -> Any:
 """The value of a part, given what its leaves are read from."""
 
 
+def always_null(_: Any) -> None:
+    """Return NULL, for any event."""
+
+
 def spread(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
-    """Return a function that is NULL if an operand is; those after it are not computed."""
+    """
+    Return a function that is NULL if an operand is; those after it are not computed.
+
+    With an operand that is always NULL none is computed, as Spark's optimizer has it.
+    """
+    if always_null in functions:
+        return always_null
     if len(functions) == 1:
         return _of_one(functions[0], compute)
     if len(functions) == 2:
@@ -333,7 +354,8 @@ class _Maker:
         """Return the function of a part, and its type."""
         if isinstance(tree, Literal):
             value = _python_value(tree.value)
-            return Typed(lambda _: value, literal_type(tree))
+            function = always_null if value is None else lambda _: value
+            return Typed(function, literal_type(tree))
         if isinstance(tree, Leaf):
             return Typed(self._leaf(tree), self._types(tree))
         if isinstance(tree, Call):
@@ -364,6 +386,8 @@ class _Maker:
             return self._reading(type_, own)
         if type_.name == "decimal":
             return _as_decimal if own is None or not type_.digits else self._reading(type_, own)
+        if BINARY in (own, type_) and STRING in (own, type_):
+            return _text_of if type_ == STRING else str.encode
         if own is not None and own.is_whole and type_.is_whole:
             return type_.fitted if own.bits > type_.bits else None
         if own is None or own.kind is type_.kind is not None:
@@ -434,7 +458,7 @@ class _Maker:
             pattern = tree.operands[1]
             assert isinstance(pattern, Literal)
             fits = like_regex(str(pattern.value)).fullmatch
-            return spread(functions[:1], lambda text: fits(text) is not None)
+            return spread(functions[:1], _refusing("like", lambda text: fits(text) is not None))
         if operator not in OPERATORS:
             return spread(functions, _of_times(operator, tree.detail))
         op = OPERATORS[operator]
@@ -515,6 +539,9 @@ class _Maker:
             common = wider(part.type for part in parts[1:]) if name == "nvl2" else BOOLEAN
             if name == "isnan":
                 functions = (self._argument(parts[0], DOUBLE),)
+            if name == "nanvl":
+                common = FLOAT if {part.type for part in parts} == {FLOAT} else DOUBLE
+                functions = tuple(self._argument(part, common) for part in parts)
             if name == "nvl2":
                 functions = (functions[0], *(self._as(part, common) for part in parts[1:]))
             return Typed(_CALLS[name, count](functions), common)
@@ -528,7 +555,9 @@ class _Maker:
         """Return a time some units later; of a date or text it is a timestamp."""
         type_ = TIMESTAMP if time.type in (DATE, STRING) else time.type
         operands = (self._argument(number, BIGINT), self._as(time, type_))
-        compute = _refusing(name, lambda count, time: moved(time, count * unit))
+        is_clock = unit % timedelta(days=1) == timedelta(0)
+        move = moved if is_clock else passed  # though an interval's days are always the clock's
+        compute = _refusing(name, lambda count, time: move(time, count * unit))
         return Typed(spread(operands, compute), type_)
 
     def _function(self, tree: Call, name: str, parts: list[Typed]) -> Typed:
@@ -541,6 +570,8 @@ class _Maker:
         if not function.least <= count <= function.most:
             raise self._only_spark(tree, f"{name}() with {counted(count, 'argument')}")
         types = [part.type for part in parts]
+        if not function.reads and STRING in types:
+            raise self._only_spark(tree, f"{name}() of a text")
         type_ = function.type_of(types)
         if name in ("round", "bround"):
             type_ = rounded_type(types[0], tree.operands[1] if count > 1 else Literal(0))
@@ -558,7 +589,7 @@ class _Maker:
     def _argument(self, part: Typed, type_: SqlType | None) -> Function:
         """Return an argument as the type that a function takes; of an unknown type as it is."""
         if part.type is not None:
-            is_other = part.type == BINARY or (part.type.inner and type_ == STRING)
+            is_other = part.type.inner and type_ == STRING
             return part.function if is_other else self._as(part, type_)
         return (
             spread((part.function,), self._reading(TIMESTAMP))
@@ -581,9 +612,11 @@ class _Maker:
             return Typed(spread(functions, FUNCTIONS["rlike"].compute), BOOLEAN)
         if tree.function == "ilike":
             fits = like_regex(pattern.value.lower()).fullmatch
-            return Typed(spread(functions[:1], lambda s: fits(s.lower()) is not None), BOOLEAN)
+            holds = _refusing("ilike", lambda text: fits(text.lower()) is not None)
+            return Typed(spread(functions[:1], holds), BOOLEAN)
         search = matching(pattern.value).search
-        return Typed(spread(functions[:1], lambda text: search(text) is not None), BOOLEAN)
+        holds = _refusing(tree.function, lambda text: search(text) is not None)
+        return Typed(spread(functions[:1], holds), BOOLEAN)
 
     def _tried(self, tree: Call, operator: str, parts: list[Typed]) -> Typed:
         """Return a calculation that is NULL where it would fail."""
@@ -595,12 +628,18 @@ class _Maker:
             caught = (ArithmeticError, InputError)  # also the cast of the text
 
         def tried(events: Any) -> Any:
+            for constant in constants:  # which Spark computes before
+                constant(events)
             try:
                 return computed(events)
             except caught:
                 return None
 
+        pairs = zip(functions, tree.operands, strict=True)
+        constants = [function for function, operand in pairs if not any(leaves(operand))]
         computed = spread(functions, compute)
+        if computed is always_null:
+            return Typed(computed, type_)
         return Typed(tried if len(caught) > 1 else _tried_alone(functions, compute), type_)
 
     def _member(self, part: Typed, name: str) -> Typed:
@@ -635,8 +674,8 @@ class _Maker:
         refused, type_ = self._only_spark(tree, f"a cast to {written}"), cast_type(written)
         if type_ is None:
             raise refused
-        if of.type == type_:
-            return of
+        if of.type == type_ or (of.type == BINARY and type_ == STRING):
+            return Typed(self._as(of, type_), type_)
         if of.type is not None and of.type.kind is None and of.type != VOID:
             raise refused
 
@@ -699,6 +738,16 @@ def _refusing(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
             raise InputError(f"{name}() does not take {kinds}", "cast its arguments") from cause
 
     return refusing
+
+
+def _text_of(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError as cause:
+        raise NotSupportedError(
+            f"bytes that are not UTF-8 as a text, {value!r}, can only be evaluated by Spark",
+            "run it on a DataFrame, or leave such bytes out",
+        ) from cause
 
 
 def _as_double(value: Any) -> Any:
@@ -809,6 +858,16 @@ def _of_array(functions: tuple[Function, ...]) -> Function:
     return lambda e: [of(e) for of in functions]
 
 
+def _unless_nan(first: Function, other: Function) -> Function:
+    """Return NANVL, which does not ask the other value of a number."""
+
+    def value(events: Any) -> Any:
+        found = first(events)
+        return other(events) if found is not None and found != found else found
+
+    return value
+
+
 def _with_separator(functions: tuple[Function, ...]) -> Function:
     separator, *others = functions
     return lambda e: joined(separator(e), tuple(of(e) for of in others))
@@ -822,6 +881,7 @@ _CALLS_OF_ANY: dict[str, tuple[int, Callable[[tuple[Function, ...]], Function]]]
 
 _CALLS: dict[tuple[str, int], Callable[[tuple[Function, ...]], Function]] = {
     ("isnan", 1): lambda functions: lambda e: (x := functions[0](e)) is not None and x != x,
+    ("nanvl", 2): lambda functions: _unless_nan(*functions),
     ("nvl2", 3): lambda functions: lambda e: functions[2 if functions[0](e) is None else 1](e),
 }
 """Functions by name and number of arguments."""
