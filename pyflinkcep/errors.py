@@ -313,6 +313,31 @@ class MicroBatchWarning(UserWarning):
     """
 
 
+def check_choice(name: str, given: object, choices: Iterable[object], hint: str = "") -> None:
+    """
+    Refuse an argument that is none of some values; arrays and Series are not compared with them.
+
+    Examples
+    --------
+    >>> check_choice("output", "al", ("all", "onePerStart"))
+    Traceback (most recent call last):
+    ...
+    pyflinkcep.errors.InvalidArgumentError: output: expected 'all' or 'onePerStart', got 'al'
+    <BLANKLINE>
+    Hint: write output='all'
+    """
+    known = list(choices)
+    if any(isinstance(given, type(one)) and given == one for one in known):
+        return
+    is_short = given is None or isinstance(given, str | int | float)
+    *most, last = map(repr, known)
+    raise InvalidArgumentError(
+        f"{name}: expected {', '.join(most)} or {last}, got "
+        f"{f'{given!r:.80}' if is_short else type(given).__name__}",
+        hint or f"write {name}={known[0]!r}",
+    )
+
+
 @contextmanager
 def already_said(category: type[Warning]) -> Iterator[None]:
     """Leave out warnings of a category: a worker does again what the driver has warned of."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal
 
-from pyflinkcep.errors import InvalidArgumentError, NotSupportedError, suggesting
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError, check_choice, suggesting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,10 +72,8 @@ def session(
     >>> from pyflinkcep import local
     >>> spark = local.session("sail")  # doctest: +SKIP
     """
-    if engine not in ("auto", "spark", "sail"):
-        raise InvalidArgumentError(
-            f"engine={engine!r}", 'use "auto", "spark" for Spark with Java, or "sail"'
-        )
+    hint = 'use "auto", "spark" for Spark with Java, or "sail"'
+    check_choice("engine", engine, ("auto", "spark", "sail"), hint)
     if cores is not None and (isinstance(cores, bool) or not isinstance(cores, int) or cores < 1):
         raise InvalidArgumentError(
             f"expected a whole number of cores, at least 1, got cores={cores!r}",

@@ -7,7 +7,7 @@ import attrs
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.lists.chain import NotListedError, PatternChain, check_chain, refused
-from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import NotSupportedError, check_choice
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.expressions.tree import Operation, parts
 from pyflinkcep.pattern import Pattern
@@ -55,14 +55,8 @@ def chosen(
 
 
 def _evaluation(query: Query, evaluation: str, output: str) -> Evaluation:
-    if evaluation not in EVALUATIONS:
-        raise InvalidArgumentError(
-            f"expected an evaluation, got {evaluation!r}", f"use one of {', '.join(EVALUATIONS)}"
-        )
-    if output not in OUTPUTS:
-        raise InvalidArgumentError(
-            f"expected an output, got {output!r}", f"use one of {', '.join(OUTPUTS)}"
-        )
+    check_choice("evaluation", evaluation, EVALUATIONS)
+    check_choice("output", output, OUTPUTS)
     if evaluation == "auto":
         return _automatic(query, output)
     if query.form is Form.LIST and evaluation != EVENT_LISTS:
@@ -157,11 +151,7 @@ def _automatic(query: Query, output: str) -> Evaluation:
 
 def check_pattern_evaluation(evaluation: str) -> None:
     """Refuse an unknown evaluation."""
-    if evaluation not in _OF_PATTERNS:
-        raise InvalidArgumentError(
-            f"expected an evaluation of a pattern, got {evaluation!r}",
-            f"use one of {', '.join(_OF_PATTERNS)}",
-        )
+    check_choice("evaluation", evaluation, _OF_PATTERNS)
 
 
 def chosen_for_pattern(

@@ -484,9 +484,11 @@ class _Parser(Cursor):
         start = self._next().start
         first = self._now.start
         while True:
-            self._sign("-", "+")
-            if self._now.kind not in (TokenKind.STRING, TokenKind.NUMBER):
+            is_signed = self._now.is_sign("-", "+")
+            number = self._ahead() if is_signed else self._now
+            if number.kind not in (TokenKind.STRING, TokenKind.NUMBER):
                 break
+            self._sign("-", "+")
             self._next()
             if self._word(*_UNITS) and self._now.is_word("TO") and self._ahead().is_word(*_UNITS):
                 self._at += 2

@@ -214,6 +214,8 @@ def _rounded(value: Any, digits: int, rounding: str) -> Any:
         return rounded(value, digits, rounding)
     if isinstance(value, int) and digits >= 0:
         return value
+    if isinstance(value, Decimal) and digits > 38:
+        return value
     with localcontext() as context:
         context.prec = 80  # more than a decimal has
         exact = Decimal(value).quantize(Decimal(1).scaleb(-digits), rounding)

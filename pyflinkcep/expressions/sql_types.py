@@ -284,13 +284,15 @@ def rounded_type(of: SqlType | None, digits: Tree) -> SqlType | None:
     """Return the type of a rounded number."""
     if of is None or of.name != "decimal":
         return DOUBLE if of in (STRING, VOID) else of
-    if not of.digits or not isinstance(digits, Literal) or not isinstance(digits.value, int):
+    given = digits.value if isinstance(digits, Literal) else ""
+    places = 0 if given is None else given
+    if not of.digits or not isinstance(places, int):
         return SqlType("decimal")
     before = of.digits - of.scale + 1
-    if digits.value < 0:
-        return decimal_of(max(before, -digits.value + 1), 0)
-    scale = min(of.scale, digits.value)
-    return decimal_of(before + scale, scale)
+    if places < 0:
+        return decimal_of(max(before, -places + 1), 0)
+    scale = min(of.scale, places)
+    return SqlType("decimal", min(before + scale, _MOST_DIGITS), scale)
 
 
 def _arithmetic_type(
@@ -302,7 +304,11 @@ def _arithmetic_type(
     if operator == "div":
         return BIGINT
     if VOID in (a, b):
+        if a == b or (operator == "/" and a == VOID and b.name == "decimal"):
+            return DOUBLE
         a, b = (b, b) if a == VOID else (a, a)
+        if operator == "+" and a in (DATE, TIMESTAMP):
+            return TIMESTAMP
     if STRING in (a, b) and (a.is_number or b.is_number):
         common = common_type(a, b)
         return DOUBLE if operator == "/" else common

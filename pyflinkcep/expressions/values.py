@@ -28,6 +28,7 @@ from pyflinkcep.expressions.sql_types import (
     DATE,
     DOUBLE,
     FLOAT,
+    INTERVAL,
     MAP,
     STRING,
     STRUCT,
@@ -172,6 +173,16 @@ def spread(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Func
                 return None
             values.append(found)
         return compute(*values)
+
+    return value
+
+
+def _joining(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
+    """Return what is NULL if an operand is, after all have been computed."""
+
+    def value(events: Any) -> Any:
+        values = [of(events) for of in functions]
+        return None if None in values else compute(*values)
 
     return value
 
@@ -472,6 +483,8 @@ class _Maker:
             functions, compute = self._arithmetic(operator, parts, type_)
         else:
             compute = _fitted(self._operator(operator), type_)
+        if operator == "||":
+            return _joining(functions, compute)
         if rule.divides and self._zero_is_null:
             compute = _or_null(compute)
         return NULLS[rule.nulls](functions, compute)
@@ -500,6 +513,8 @@ class _Maker:
             return functions, _of_decimals(operator, BIGINT)
         if STRING in types and type_.is_number:
             functions = tuple(self._as(part, wider(types)) for part in parts)
+        elif STRING in types and type_ == INTERVAL and operator in ("*", "/"):
+            functions = tuple(self._as(p, DOUBLE if p.type == STRING else None) for p in parts)
         elif operator == "-" and all(t == STRING or (t and t.is_time) for t in types):
             functions = self._alike(parts)
         elif type_ == TIMESTAMP and DATE in types:
@@ -540,7 +555,8 @@ class _Maker:
             if name == "isnan":
                 functions = (self._argument(parts[0], DOUBLE),)
             if name == "nanvl":
-                common = FLOAT if {part.type for part in parts} == {FLOAT} else DOUBLE
+                is_short = parts[0].type == FLOAT and parts[1].type in (FLOAT, VOID)
+                common = FLOAT if is_short else DOUBLE
                 functions = tuple(self._argument(part, common) for part in parts)
             if name == "nvl2":
                 functions = (functions[0], *(self._as(part, common) for part in parts[1:]))

@@ -114,7 +114,9 @@ def matchRecognize(
         )
         options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
         return run_clause(df, clause, options)
-    if (keyGroups, onPatternChange, maxAhead, name, parallelTasks) != _OF_JOBS:
+    of_jobs = (keyGroups, onPatternChange, maxAhead, name, parallelTasks)
+    pairs = zip(of_jobs, _OF_JOBS, strict=True)
+    if not all(type(own) is type(usual) and own == usual for own, usual in pairs):
         raise InvalidArgumentError(
             f"a setting of jobs, and {type(df).__name__}, which is not a DataFrame of Spark",
             "leave out keyGroups, onPatternChange, maxAhead, name and parallelTasks; for a "

@@ -6,13 +6,20 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import (
+    CepError,
+    Dialect,
+    InputError,
+    InvalidArgumentError,
+    NotSupportedError,
+    check_choice,
+)
 from pyflinkcep.match_recognize.checks import check_clause, check_columns
 from pyflinkcep.match_recognize.names import Names, spelled_alike
 from pyflinkcep.match_recognize.parser import parse_clause
@@ -61,12 +68,6 @@ class SqlOptions:
     limit: PartialMatchLimit | None
     args: Mapping[str, Any] | Sequence[Any] | None = None
 
-    def __attrs_post_init__(self) -> None:
-        if self.dialect not in ("flink", "standard"):
-            raise InvalidArgumentError(
-                f"dialect={self.dialect!r}", 'use "flink", or "standard" for SQL:2016'
-            )
-
     @classmethod
     def of(
         cls,
@@ -77,6 +78,8 @@ class SqlOptions:
         args: Mapping[str, Any] | Sequence[Any] | None = None,
     ) -> SqlOptions:
         """Check the settings of a clause."""
+        hint = 'use "flink", or "standard" for SQL:2016'
+        check_choice("dialect", dialect, get_args(Dialect), hint)
         limit = PartialMatchLimit.of(most, policy)
         if limit is not None and dialect == "standard":
             raise InvalidArgumentError(

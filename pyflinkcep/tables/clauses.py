@@ -27,6 +27,7 @@ from pyflinkcep.engines.rows.values import fold_function
 from pyflinkcep.errors import CepError, CepRuntimeError, InputError, NotSupportedError
 from pyflinkcep.expressions.evaluator import RowTypes, part_value
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.sql_types import BIGINT
 from pyflinkcep.expressions.sql_values import zone_of
 from pyflinkcep.match_recognize.checks import check_time
 from pyflinkcep.match_recognize.expressions import Expression, condition_leaves
@@ -44,7 +45,7 @@ from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.tables.column_match import ColumnMatch
 from pyflinkcep.tables.found_rows import match_times
 from pyflinkcep.tables.order import PER_MS, Keys
-from pyflinkcep.tables.row_sql import OnlyByRow, RowSql, listed
+from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.typed_columns import NumberColumn, as_column, clock_zone, sql_type
 from pyflinkcep.tables.values import warn_of_unit
 
@@ -98,7 +99,7 @@ def measured(
     columns = {}
     for name, expression in measures.items():
         try:
-            column = _value(expression, _values(expression, taken, values), zone)
+            column = _value(expression, _values(expression, taken, values, zone), zone)
         except (OnlyByRow, CepError, ArithmeticError, pa.ArrowException) as cause:
             raise measure_error(names, name, expression)(cause) from cause
         if is_matched is not None:
@@ -131,12 +132,14 @@ def cause_of(raised: Exception) -> BaseException:
     return raised.__cause__ or raised if is_wrapped else raised
 
 
-def _values(expression: Expression, taken: pa.Table, values: Mapping[Leaf, str]) -> pa.Table:
+def _values(
+    expression: Expression, taken: pa.Table, values: Mapping[Leaf, str], zone: str
+) -> pa.Table:
     """Return the values of the leaves of an expression, in columns."""
     columns = []
     for leaf in expression.leaves:
         if leaf.fold is not None:
-            columns.append(_folded(leaf, taken, values))
+            columns.append(_folded(leaf, taken, values, zone))
         elif leaf.function == "avg":
             total, count = (taken.column(values[part]) for part in _parts(leaf))
             columns.append(_average(total, count))
@@ -178,12 +181,17 @@ def _average(total: pa.ChunkedArray, count: pa.ChunkedArray) -> pa.ChunkedArray:
     return pa.chunked_array([pa.array(found, pa.decimal128(precision, scale))])
 
 
-def _folded(leaf: Leaf, taken: pa.Table, values: Mapping[Leaf, str]) -> pa.ChunkedArray:
+def _folded(leaf: Leaf, taken: pa.Table, values: Mapping[Leaf, str], zone: str) -> pa.ChunkedArray:
     """Return a fold for each row, computed from the arrays of its fields."""
     fold = leaf.fold
     assert fold is not None
-    function = fold_function(fold)
-    arrays = [taken.column(values[part]).to_pylist() for part in _parts(leaf)]
+    columns = [taken.column(values[part]) for part in _parts(leaf)]
+    known = {
+        str(place): sql_type(column.type.value_type)
+        for place, column in enumerate(columns[: len(columns) - leaf.has_number])
+    }
+    function, type_ = fold_function(fold, RowTypes({**known, str(NUMBER): BIGINT}, zone_of(zone)))
+    arrays = [column.to_pylist() for column in columns]
     numbers = arrays.pop() if leaf.has_number else None
     reads_number = NUMBER in fold.inputs.values()
     found: list[Any] = []
@@ -192,7 +200,7 @@ def _folded(leaf: Leaf, taken: pa.Table, values: Mapping[Leaf, str]) -> pa.Chunk
         if reads_number and numbers is not None:
             rows = [(*row, numbers[place]) for row in rows]
         found.append(function(rows))
-    return listed(found)
+    return as_column(found, type_, zone)
 
 
 def all_parts(measures: Mapping[str, Expression]) -> dict[Leaf, str]:
@@ -228,11 +236,17 @@ def flink_output(
         )
     except OnlyByRow as raised:
         cause = cause_of(raised)
+        is_ours = isinstance(cause, NotSupportedError | OnlyByRow)
+        hint = "test for it in the condition, with CASE or nullif"
+        if is_ours:
+            hint = "start from a DataFrame of Spark, which computes it"
+        elif isinstance(cause, CepError) and cause.hint:
+            hint = cause.hint
         raise names.source.error(
             cause.message if isinstance(cause, CepError) else str(cause),
-            "start from a DataFrame of Spark, which computes it",
+            hint,
             *clause.pattern_span,
-            NotSupportedError,
+            NotSupportedError if is_ours else InputError,
         ) from raised
     except CepError as refused:
         raise read.placed(refused) from refused

@@ -206,7 +206,7 @@ class _Conditions:
 
         evaluated_by(pattern, noted)
         if not all(isinstance(condition.expression, str) for condition in found):
-            raise OnlyByRow
+            raise OnlyByRow("a Column can only be evaluated by Spark")
         self.columns = SqlColumns(table, [condition.text for condition in found])
         self.programs: dict[str, Program] = {}
 

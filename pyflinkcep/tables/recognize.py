@@ -5,10 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, get_args
 
 from pyflinkcep.engines.flink.operator.cep_operator import PartialMatchLimit
-from pyflinkcep.errors import Dialect, InvalidArgumentError, OnTooManyPartialMatches, suggesting
+from pyflinkcep.errors import (
+    Dialect,
+    InvalidArgumentError,
+    OnTooManyPartialMatches,
+    check_choice,
+    suggesting,
+)
 from pyflinkcep.match_recognize.checks import check_clause, check_columns
 from pyflinkcep.match_recognize.names import Names, spelled_alike
 from pyflinkcep.match_recognize.parser import parse_clause
@@ -67,10 +73,8 @@ def matchRecognize(
             f"expected the text of a clause, got {type(clause).__name__}",
             'write matchRecognize(events, "ORDER BY ts MEASURES … PATTERN … DEFINE …")',
         )
-    if dialect not in ("flink", "standard"):
-        raise InvalidArgumentError(
-            f"dialect={dialect!r}", 'use "flink", or "standard" for SQL:2016'
-        )
+    hint = 'use "flink", or "standard" for SQL:2016'
+    check_choice("dialect", dialect, get_args(Dialect), hint)
     limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
     if limit is not None and dialect == "standard":
         raise InvalidArgumentError(

@@ -27,11 +27,6 @@ from pyflinkcep.tables.typed_columns import (
 )
 
 
-def listed(values: Iterable[Any]) -> pa.ChunkedArray:
-    """Return values of Python as a column."""
-    return pa.chunked_array([pa.array(list(values), from_pandas=False)])
-
-
 class OnlyByRow(Exception):
     """Something can only be computed event by event, or by Spark."""
 

@@ -10,7 +10,14 @@ from typing import Any, Literal, overload
 
 import attrs
 
-from pyflinkcep.engines.choice import AUTO, Evaluation, alternatives, chosen, chosen_for_compressed
+from pyflinkcep.engines.choice import (
+    AUTO,
+    OUTPUTS,
+    Evaluation,
+    alternatives,
+    chosen,
+    chosen_for_compressed,
+)
 from pyflinkcep.engines.compressed.counting import Total
 from pyflinkcep.engines.compressed.matches import (
     WINDOW_END,
@@ -35,7 +42,13 @@ from pyflinkcep.engines.queries import (
 from pyflinkcep.engines.sequences.evaluation import MatchPositions
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
-from pyflinkcep.errors import EvaluationOfQuery, InvalidArgumentError, Output, suggesting
+from pyflinkcep.errors import (
+    EvaluationOfQuery,
+    InvalidArgumentError,
+    Output,
+    check_choice,
+    suggesting,
+)
 from pyflinkcep.expressions.evaluator import RowTypes
 from pyflinkcep.expressions.sql_types import of_kind
 from pyflinkcep.sase import parse
@@ -217,6 +230,8 @@ def matchSase(
         events = matchSase(asked.before, events, timestamp, type, evaluation, **limited)
         timestamp, type = EVENT_TIME, EVENT_TYPE
         asked = attrs.evolve(asked, before=None)
+    check_choice("compressed", compressed, (False, True))
+    check_choice("output", output, OUTPUTS)
     limit = PartialMatchLimit.of(maxPartialMatches, "fail")
     if asked.totals is not None and compressed:
         raise InvalidArgumentError(

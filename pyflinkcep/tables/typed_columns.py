@@ -122,12 +122,28 @@ def row_types(schema: pa.Schema, zone: str = "") -> RowTypes:
 def as_column(values: Iterable[Any], type_: SqlType | None, zone: str) -> pa.ChunkedArray:
     """Return values of Python as a column: of their type, if it is known."""
     listed = list(values)
-    if type_ is not None and type_.name == MAP:
-        listed = [value if value is None else list(value.items()) for value in listed]
+    if type_ is not None and _has_map(type_):
+        listed = [_with_pairs(value, type_) for value in listed]
     own = arrow_type(type_, zone)
     if own is not None and pa.types.is_floating(own):
         listed = [None if value is None else float(value) for value in listed]
     return pa.chunked_array([pa.array(listed, own, from_pandas=False)])
+
+
+def _has_map(type_: SqlType | None) -> bool:
+    return type_ is not None and (type_.name == MAP or any(map(_has_map, type_.inner)))
+
+
+def _with_pairs(value: Any, type_: SqlType | None) -> Any:
+    """Return a value with its maps as the lists of pairs that Arrow takes."""
+    if value is None or type_ is None or not _has_map(type_):
+        return value
+    if type_.name == ARRAY:
+        return [_with_pairs(one, type_.inner[0]) for one in value]
+    if type_.name == STRUCT:
+        fields = zip(type_.fields, type_.inner, strict=True)
+        return {name: _with_pairs(value[name], own) for name, own in fields}
+    return [(key, _with_pairs(one, type_.inner[1])) for key, one in value.items()]
 
 
 def kind_of(type_: pa.DataType) -> Kind | None:

@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pyflinkcep.adapters import check_arguments
-from pyflinkcep.errors import InputError, InvalidArgumentError, Place, TimeUnitWarning
+from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, Place, TimeUnitWarning
+from pyflinkcep.runtime import function_name
 from pyflinkcep.time import (
     MAX_WATERMARK,
     MIN_WATERMARK,
@@ -130,13 +131,31 @@ def field_getter(field: Any, what: str) -> Callable[[Any], Any]:
     """Return a function that returns a field of an event."""
     if callable(field):
         check_arguments(field, "(event)", f"{what}: ")
-        return field  # type: ignore[no-any-return]
+        return _guarded(field, what)
     if isinstance(field, str):
         return _named(field, what)
     raise InvalidArgumentError(
         f"{what}: expected the name of a field or a function of the event, got {field!r}",
         f"write {what}='name', or {what}=lambda event: event.name",
     )
+
+
+def _guarded(function: Callable[[Any], Any], what: str) -> Callable[[Any], Any]:
+    """Return a function of the user's, whose errors say for which event it raised."""
+
+    def get(event: Any) -> Any:
+        try:
+            return function(event)
+        except CepError:
+            raise
+        except Exception as cause:
+            raise InputError(
+                f"{what}: {function_name(function)} raised {type(cause).__name__}: {cause}, for "
+                f"the event {event!r:.300}",
+                f"write {what}='name', or {what}=lambda event: event.name",
+            ) from cause
+
+    return get
 
 
 def _named(field: str, what: str) -> Callable[[Any], Any]:

@@ -59,7 +59,7 @@ def test_an_old_java_is_none(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"engine": "flink"}, "engine='flink'"),
+        ({"engine": "flink"}, "engine: expected 'auto', 'spark' or 'sail'"),
         ({"cores": 0}, "expected a whole number of cores"),
         ({"cores": "2"}, "got cores='2'"),
     ],

@@ -8,20 +8,42 @@ from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import partial, reduce
 from operator import and_, or_, xor
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import attrs
 import numpy as np
 
-from pyflinkcep.errors import ConditionError, NotSupportedError, counted
-from pyflinkcep.expressions.evaluator import part_function
+from pyflinkcep.errors import ConditionError, InputError, NotSupportedError, counted
+from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes, part_value
 from pyflinkcep.expressions.grammar import Form, Syntax
 from pyflinkcep.expressions.number_functions import Moments
 from pyflinkcep.expressions.program import ALL, Code, Function, Instruction, Op, Type
 from pyflinkcep.expressions.rules import OVERFLOW, wrapped
-from pyflinkcep.expressions.sql_values import arithmetic, compared, greater, is_same, lesser, truth
+from pyflinkcep.expressions.sql_types import (
+    BIGINT,
+    BOOLEAN,
+    DAYS,
+    DOUBLE,
+    INT,
+    INTERVAL,
+    STRING,
+    VOID,
+    SqlType,
+    aggregate_type,
+    array_of,
+)
+from pyflinkcep.expressions.sql_values import (
+    arithmetic,
+    cast_value,
+    compared,
+    greater,
+    is_same,
+    lesser,
+    rounded_decimal,
+    truth,
+)
 from pyflinkcep.expressions.tokens import LEAST, MOST
-from pyflinkcep.expressions.values import aggregated
+from pyflinkcep.expressions.values import Typed, aggregated, spread
 from pyflinkcep.match_recognize.leaves import LABEL, Fold, Leaf, has_label, labelled
 
 FieldArray = tuple[np.ndarray[Any, Any] | list[str | None], np.ndarray[Any, Any] | None, bool]
@@ -58,12 +80,16 @@ def shifted(field: FieldArray, shift: int, ends: np.ndarray[Any, Any]) -> FieldA
     return values[rows], there, is_float
 
 
-Folded = Callable[[Sequence[Sequence[Any]]], Any]
+class TypedFold(NamedTuple):
+    """A fold as a function of its fields for each row, and the type of its values."""
+
+    function: Callable[[Sequence[Sequence[Any]]], Any]
+    type: SqlType | None
 
 
-def fold_function(fold: Fold) -> Folded:
+def fold_function(fold: Fold, types: RowTypes = UNTYPED) -> TypedFold:
     """
-    Return the function of a fold: given its fields for each row, its value.
+    Return the function of a fold, for fields of some types, and the type of its values.
 
     The number of the match is the last value of a row, if the fold reads it.
     """
@@ -76,8 +102,12 @@ def fold_function(fold: Fold) -> Folded:
             f"the aggregates of DEFINE are {', '.join(sorted(_FOLDS)).upper()}; all others are for "
             "MEASURES",
         )
-    inputs = [_input(fold, part) for part in arguments]
-    conditions = [_input(fold, part) for part in fold.conditions]
+    given = [_input(fold, part, types) for part in arguments]
+    inputs = [part.function for part in given]
+    conditions = [_input(fold, part, types).function for part in fold.conditions]
+    type_ = _fold_type(fold.name, [part.type for part in given])
+    if fold.name in _OF_NUMBERS and given[0].type == STRING:
+        inputs[0] = spread((inputs[0],), lambda text: cast_value(text, DOUBLE))
 
     def folded(rows: Sequence[Sequence[Any]]) -> Any:
         taken = [
@@ -85,9 +115,50 @@ def fold_function(fold: Fold) -> Folded:
             for row in rows
             if all(truth(condition(row)) for condition in conditions)
         ]
-        return function(_distinct(taken) if fold.is_distinct else taken)
+        found = function(_distinct(taken) if fold.is_distinct else taken)
+        if type_ is None or type_.name != "decimal" or not type_.digits or found is None:
+            return found
+        try:
+            return rounded_decimal(found, type_)
+        except ArithmeticError:
+            if fold.name.startswith("try_"):
+                return None
+            raise
 
-    return folded
+    return TypedFold(folded, type_)
+
+
+_OF_TRUTHS = ("count_if", "bool_and", "every", "bool_or", "any", "some")
+_AVERAGES = ("avg", "mean", "try_avg")
+_COLLECTED = ("array_agg", "collect_list", "collect_set")
+
+
+def _fold_type(name: str, types: Sequence[SqlType | None]) -> SqlType | None:
+    """Return the type of a fold of arguments, which refuses those that it never takes."""
+    first = types[0] if types else None
+    if name in _OF_NUMBERS and first is not None:
+        is_sum = name.endswith("sum") or name in _AVERAGES
+        is_length = is_sum and first in (INTERVAL, DAYS)
+        if not (first.is_number or is_length or first in (STRING, VOID)):
+            raise InputError(f"{name.upper()} of {first.name}", "use numbers")
+        if is_length:
+            return INTERVAL
+        if first.name == "decimal" and name in _AVERAGES:
+            most = 38
+            return SqlType("decimal", min(first.digits + 4, most), min(first.scale + 4, most))
+        return aggregate_type("sum", first) if name.endswith("sum") else DOUBLE
+    if first is not None and first not in (VOID, STRING):
+        if name in _OF_TRUTHS and first != BOOLEAN:
+            raise InputError(f"{name.upper()} of {first.name}", "compare it with a value")
+        if name.startswith("bit_") and not first.is_whole:
+            raise InputError(f"{name.upper()} of {first.name}", "use whole numbers")
+        if name in ("listagg", "string_agg"):
+            raise InputError(f"{name.upper()} of {first.name}", "cast it to string")
+    if name in _COLLECTED:
+        return array_of(first)
+    if name in _SAME:
+        return first
+    return _FOLD_TYPES.get(name, DOUBLE if first is not None else None)
 
 
 def gathered(rows: Sequence[Sequence[Any]]) -> list[Any] | None:
@@ -95,14 +166,14 @@ def gathered(rows: Sequence[Sequence[Any]]) -> list[Any] | None:
     return [row[0] for row in rows] or None
 
 
-def _input(fold: Fold, part: Syntax) -> Callable[[Any], Any]:
+def _input(fold: Fold, part: Syntax, types: RowTypes) -> Typed:
     """Return the function of an argument or condition, given the fields of a row."""
     if part.form is Form.STAR:
-        return lambda _: 1
+        return Typed(lambda _: 1, INT)
     is_field = part in fold.inputs
     is_filter = part in fold.conditions
     inner = part.operands[0] if is_filter and not is_field else part
-    return part_function(fold.text, inner, fold.inputs)
+    return part_value(fold.text, inner, fold.inputs, types)
 
 
 def _distinct(rows: list[list[Any]]) -> list[list[Any]]:
@@ -238,6 +309,21 @@ _FOLDS: dict[str, tuple[int, int, Callable[[list[list[Any]]], Any]]] = {
     "bit_xor": (1, 1, _bits(xor)),
 }
 """By name, the least and greatest number of arguments, and the function."""
+
+_OF_NUMBERS = frozenset({
+    "sum", "try_sum", *_AVERAGES, "stddev", "std", "stddev_samp", "stddev_pop", "variance",
+    "var_samp", "var_pop", "median",
+})  # fmt: skip
+_SAME = frozenset({
+    "min", "max", "max_by", "min_by", "any_value", "first_value", "last_value", "bit_and", "bit_or",
+    "bit_xor",
+})  # fmt: skip
+_FOLD_TYPES = {
+    **dict.fromkeys(("count", "approx_count_distinct", "count_if"), BIGINT),
+    **dict.fromkeys(_OF_TRUTHS[1:], BOOLEAN),
+    **dict.fromkeys(("listagg", "string_agg"), STRING),
+}
+"""The types of folds, whatever their arguments are."""
 
 
 Known = tuple[Any, ...]
@@ -414,7 +500,7 @@ class RowConditions:
 
     def _folded(self, leaf: Leaf) -> Callable[[int, Known], Any]:
         """Return the function of an aggregate that is computed from all its rows each time."""
-        fold = gathered if leaf.fold is None else fold_function(leaf.fold)
+        fold = gathered if leaf.fold is None else fold_function(leaf.fold).function
         slot = self._slot("last", leaf.variable, sys.maxsize)
         values = [self._value(field, True) for field in leaf.arguments]
         self.is_numbered |= leaf.has_number

@@ -13,7 +13,13 @@ from pyspark.sql import Row
 from pyspark.sql.types import StructType
 
 from pyflinkcep.engines.flink.operator import Comparator, PartialMatchLimit, comparator_key
-from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError, did_you_mean
+from pyflinkcep.errors import (
+    CepError,
+    InvalidArgumentError,
+    NotSupportedError,
+    check_choice,
+    did_you_mean,
+)
 from pyflinkcep.functions import (
     Collector,
     OutputTag,
@@ -260,16 +266,8 @@ class StreamSettings:
         return self.on_null_key == "drop"
 
     def __attrs_post_init__(self) -> None:
-        if self.on_pattern_change not in ("fail", "restart"):
-            raise InvalidArgumentError(
-                f"onPatternChange: expected 'fail' or 'restart', got {self.on_pattern_change!r}",
-                'write onPatternChange="fail" or "restart"',
-            )
-        if self.on_null_key not in ("fail", "drop"):
-            raise InvalidArgumentError(
-                f"onNullKey: expected 'fail' or 'drop', got {self.on_null_key!r}",
-                'write onNullKey="fail" or "drop"',
-            )
+        check_choice("onPatternChange", self.on_pattern_change, ("fail", "restart"))
+        check_choice("onNullKey", self.on_null_key, ("fail", "drop"))
         if self.name is not None and not (isinstance(self.name, str) and self.name.strip()):
             raise InvalidArgumentError(
                 f"name: expected a text, got {self.name!r}", 'write name="failed logins"'

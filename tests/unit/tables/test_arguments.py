@@ -112,3 +112,39 @@ def test_seconds_as_milliseconds(dialect: Any) -> None:
     with pytest.warns(TimeUnitWarning, match="look like epoch seconds") as caught:
         assert len(matchRecognize(rows, clause, dialect=dialect)) == 2
     assert caught[0].filename == __file__
+
+
+_EVENTS = pd.DataFrame({"id": [1, 2], "n": [0, 1], "type": ["a", "b"]})
+_CALLS: dict[str, Callable[..., Any]] = {
+    "match": lambda **given: match(Pattern.begin("a").where("n = 0"), _EVENTS, **given),
+    "matchSase": lambda **given: matchSase("PATTERN SEQ(a x, b y) WITHIN 9", _EVENTS, **given),
+    "matchRecognize": lambda **given: matchRecognize(
+        _EVENTS, "ORDER BY id MEASURES A.n AS n PATTERN (A) DEFINE A AS A.n = 0", **given
+    ),
+}
+
+
+@pytest.mark.parametrize("call", _CALLS)
+@pytest.mark.parametrize("wrong", [pd.Series([1, 2]), np.array([1, 2]), _EVENTS, {"x"}, object()])
+def test_values_that_cannot_be_compared(call: str, wrong: Any) -> None:
+    """A Series, an array or any other object as a setting is refused by the setting's name."""
+    for name, parameter in inspect.signature(getattr(pyflinkcep, call)).parameters.items():
+        if parameter.default is not inspect.Parameter.empty:
+            with pytest.raises(CepError, match=name):
+                _CALLS[call](**{name: wrong})
+
+
+@pytest.mark.parametrize("form", [_EVENTS, _EVENTS.to_dict("records")], ids=["table", "list"])
+@pytest.mark.parametrize("wrong", [int, lambda event: event["zz"], lambda event: 1 / 0])
+def test_functions_of_events_that_raise(form: Any, wrong: Any) -> None:
+    """A function of the key, time or type that raises says which event, and what to write."""
+    pattern = Pattern.begin("a").where("n = 0")
+    for name, call in {
+        "key": lambda: match(pattern, form, key=wrong),
+        "timestamp": lambda: match(pattern, form, timestamp=wrong),
+        "type": lambda: matchSase("PATTERN SEQ(a x, b y) WITHIN 9", form, type=wrong),
+    }.items():
+        with pytest.raises(
+            CepError, match=rf"{name}: .* raised .*'id': 1.*\n\nHint: write {name}="
+        ):
+            call()

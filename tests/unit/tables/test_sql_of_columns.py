@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, date, datetime
+import re
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -81,6 +82,104 @@ def test_null_in_collections(text: str, expected: Any) -> None:
 
     assert event_function(text)(event) == expected
     assert RowSql(table).column(text).to_pylist() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "type_", "expected"),
+    [
+        ("bin RLIKE '^a'", pa.bool_(), True), ("bin ILIKE 'A%'", pa.bool_(), True),
+        ("bin || 'x'", pa.string(), "abx"), ("bin || bin", pa.binary(), b"abab"),
+        ("s = bin", pa.bool_(), True), ("bin IN (s)", pa.bool_(), True), ("instr(bin, 'b')", pa.int32(), 2),
+        ("coalesce(bin, s)", pa.binary(), b"ab"), ("cast(bin AS STRING)", pa.string(), "ab"),
+        ("length(bin)", pa.int32(), 2), ("octet_length(bin)", pa.int32(), 2),
+        ("left(bin, 1)", pa.binary(), b"a"), ("upper(bin)", pa.string(), "AB"),
+        ("i << 33", pa.int32(), 14), ("i >>> -1", pa.int32(), 0), ("i << 64L", pa.int32(), 7),
+        ("bround(null)", pa.float64(), None), ("round(p, null)", pa.decimal128(9, 0), None),
+        ("round(p, 400)", pa.decimal128(11, 2), Decimal("1.50")),
+        ("null + null", pa.float64(), None), ("null / p", pa.float64(), None),
+        ("z + null", pa.timestamp("us", ZONE), None),
+        ("nanvl(x, i)", pa.float64(), 1.5), ("nanvl(x, cast(null AS INT))", pa.float64(), 1.5),
+        ("nanvl(f, null)", pa.float32(), 1.5), ("pmod(p, 1Y)", pa.decimal128(5, 2), Decimal("0.50")),
+        ("l / i", pa.duration("us"), timedelta(microseconds=1)), ("l * 1.5D", pa.duration("us"), timedelta(microseconds=15)),
+        ("interval 1 second + l", pa.duration("us"), timedelta(seconds=1, microseconds=10)),
+        ("datediff(null, d)", pa.int32(), None), ("dateadd(hour, 24, d)", pa.timestamp("us", ZONE), "2024-03-11T05:00:00+00:00"),
+        ("dateadd(day, 1, d)", pa.timestamp("us", ZONE), "2024-03-11T04:00:00+00:00"),
+        ("try_divide(s, i)", pa.float64(), None),
+    ],
+)  # fmt: skip
+def test_values_of_spark(text: str, type_: pa.DataType, expected: Any) -> None:
+    """What a random comparison with Spark found different has Spark's value and type."""
+    table = pa.table({
+        "bin": pa.array([b"ab"]), "s": ["ab"], "i": pa.array([7], pa.int32()),
+        "p": pa.array([Decimal("1.50")], pa.decimal128(10, 2)), "x": [1.5],
+        "f": pa.array([1.5], pa.float32()), "d": pa.array([date(2024, 3, 10)]),
+        "l": pa.array([timedelta(microseconds=10)]),
+        "z": pa.array([datetime(2024, 3, 10, 7, tzinfo=UTC)], pa.timestamp("us", ZONE)),
+    })  # fmt: skip
+    found = RowSql(table, zone=ZONE).column(text)
+    (value,) = found.to_pylist()
+    value = value.astimezone(UTC).isoformat() if isinstance(value, datetime) else value
+
+    assert (found.type, value) == (type_, expected)
+
+
+@pytest.mark.parametrize(
+    "text", ["ceil(x * x)", "floor(x)", "try_divide('a', i)", "unix_timestamp(s)", "bin || 'x'"]
+)
+def test_what_spark_refuses_or_has_alone(text: str) -> None:
+    """No value is made up where Spark fails, or has a format or bytes that are not known here."""
+    table = pa.table({"x": [float("inf")], "i": [1], "s": ["2024-01-01"], "bin": [b"\xff"]})
+
+    with pytest.raises(OnlyByRow):
+        RowSql(table).column(text)
+
+
+_MEASURED = """
+try_sum(A.n); avg(A.p); mean(A.p); sum(A.p); median(A.n); stddev(A.n); collect_list(A.h); max_by(A.s, A.n)
+array_agg(A.m); collect_set(A.st); count_if(A.n > 1); bool_and(A.n > 1); listagg(A.s, '-'); bit_or(A.h)
+any_value(A.z); min_by(A.z, A.n); first_value(A.f); array_agg(A.h)[0] + 1; sum(A.n) FILTER (WHERE A.n > 1)
+sum(DISTINCT A.h); array_agg(CLASSIFIER()); mean(A.n) * 2; FIRST(A.h); A.st.a; max(A.s || A.s)
+"""
+
+
+def _of_flink(text: str) -> bool:
+    return re.match(r"(sum|avg|max|first)\(A\.\w+\)$|A\.", text, re.IGNORECASE) is not None
+
+
+@pytest.mark.parametrize("dialect", ["flink", "standard"])
+def test_measures_depend_on_the_schema_only(dialect: Literal["flink", "standard"]) -> None:
+    """Two files with one schema have measures of one schema: values, NULL alone, one row, none."""
+    types = {
+        "id": pa.int64(), "n": pa.int64(), "h": pa.int16(), "p": pa.decimal128(12, 2), "s": pa.string(),
+        "f": pa.float32(), "z": pa.timestamp("us", "UTC"), "m": pa.map_(pa.string(), pa.int32()),
+        "st": pa.struct([("a", pa.int32())]),
+    }  # fmt: skip
+    schema = pa.schema(types.items())
+    when = datetime(2024, 1, 1, tzinfo=UTC)
+    row = {
+        "n": 2,
+        "h": 3,
+        "p": Decimal("1.25"),
+        "s": "7",
+        "f": 0.5,
+        "z": when,
+        "m": {"a": 1},
+        "st": {"a": 1},
+    }
+    files = [[row, {}, row], [{}, {}, {}], [row], [{}], []]
+    define = "DEFINE A AS A.id >= 0, B AS B.id >= 1" if dialect == "flink" else ""
+    pattern = "A B" if dialect == "flink" else "A+ B?"
+    for text in re.split(r"[;\n]\s*", _MEASURED.strip()):
+        if dialect == "flink" and not _of_flink(text):
+            continue
+        clause = f"ORDER BY id MEASURES {text} AS r PATTERN ({pattern}) {define}"
+        found = set()
+        for rows in files:
+            given = [{"id": place, **values} for place, values in enumerate(rows)]
+            table = pa.Table.from_pylist(given, schema)
+            found.add(matchRecognize(table, clause, dialect).toArrow().schema.field("r").type)
+        assert len(found) == 1, (text, found)
+        assert not any(map(pa.types.is_null, found)), text
 
 
 _EVERYDAY = """

@@ -22,6 +22,7 @@ from pyflinkcep.errors import (
     InvalidArgumentError,
     NotSupportedError,
     StateLimitError,
+    check_choice,
 )
 from pyflinkcep.time import MAX_WATERMARK
 
@@ -86,14 +87,12 @@ class PartialMatchLimit:
 
     @policy.validator
     def _check_policy(self, _: object, policy: str) -> None:
-        if policy not in _POLICIES:
-            raise InvalidArgumentError(
-                f"onTooManyPartialMatches={policy!r}", 'use "fail" or "dropOldest"'
-            )
+        check_choice("onTooManyPartialMatches", policy, _POLICIES)
 
     @classmethod
     def of(cls, most: int | None, policy: str) -> PartialMatchLimit | None:
         """Return the limit of two settings; None without one, for which a policy is refused."""
+        check_choice("onTooManyPartialMatches", policy, _POLICIES)
         if most is None and policy != "fail":
             raise InvalidArgumentError(
                 f"onTooManyPartialMatches={policy!r} without maxPartialMatches",
