@@ -18,7 +18,7 @@ _ROWS = [{"f0": 2, "f1": "b"}, {"f0": None, "f1": "c"}, {"f0": 4, "f1": "a"}, {"
 
 def _folded(text: str, rows: list[dict[str, Any]]) -> Any:
     call = parsed(text)
-    return fold_function(Fold(str(call.value), (), (text,), text, call, {}))(rows)
+    return fold_function(Fold(str(call.value), (), (text,), text, call, {})).function(rows)
 
 
 @pytest.mark.parametrize(
