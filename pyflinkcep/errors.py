@@ -298,7 +298,7 @@ class TimeUnitWarning(UserWarning):
 
 class LongDecimalWarning(UserWarning):
     """
-    Decimals of a type with more than 15 digits are compared as the nearest doubles.
+    A query compares decimals of a type with more than 15 digits, as the nearest doubles.
 
     Long numbers that differ in their last digits only, such as keys of a database, are then equal.
     """

@@ -82,6 +82,45 @@ CASES: dict[str, Any] = {
 }  # fmt: skip
 """Conditions and values that never fail, and what they are."""
 
+DECIMALS: dict[str, tuple[str, Decimal | None]] = {
+    "p": ("decimal(12,2)", Decimal("1234.56")), "q": ("decimal(5,3)", Decimal("-0.125")),
+    "up": ("decimal(12,2)", None), "zp": ("decimal(12,2)", Decimal("0.00")),
+    "w": ("decimal(28,10)", Decimal("123456789012345678.0000000001")),
+    "v": ("decimal(38,0)", Decimal("9" * 38)), "y": ("decimal(38,18)", Decimal("1.4")),
+    "c": ("decimal(18,18)", Decimal("0.000000000000000001")),
+}  # fmt: skip
+"""By name, the type and the value of the decimals that the cases below read."""
+
+DECIMAL_CASES: dict[str, Any] = {
+    "p = 1234.56": True, "p > q": True, "p < w": True, "w = 123456789012345678": False,
+    "w <> 123456789012345678.0000000002": True, "p = up": None, "p <=> up": False,
+    "n > 6.99": True, "n = 7.5": False, "n <= 7.5": True, "7.5 > n": True, "high > 1.5": True,
+    "0.30 = high": False, "0.30 = 9223372036854775807 or n > 0": True,
+    "9223372036854775807 >= 0.30": True, "coalesce(up, 9223372036854775807) > 0.5": True,
+    "high < 9223372036854775807.5": True, "y = v - v + 1": True,
+    "p = 1234.56D": True, "p > x": True, "p in (1, 1234.560)": True, "q between -1 and 0": True,
+    "p + q": Decimal("1234.435"), "p - w": Decimal("-123456789012344443.4400000001"),
+    "p * 1.05": Decimal("1296.2880"), "p * q": Decimal("-154.32000"), "w * w": None, "p * n": Decimal("8641.92"),
+    "p / 3": Decimal("411.520000"), "p / q": Decimal("-9876.48000000"), "q / p": Decimal(
+        "-0.0001012506480041"), "n / 2.0": Decimal("3.500000"), "1 / w": Decimal("0.000000000000000008100000073"), "c * c": Decimal("0.000000000000000000000000000000000001"),
+    "p / zp": None, "p / up": None, "p % zp": None, "p % 1": Decimal("0.56"), "q % 0.1": Decimal(
+        "-0.025"), "pmod(q, 0.1)": Decimal("0.075"), "pmod(q, w)": None, "pmod(q, 99)": Decimal("98.875"), "w % n": Decimal("1.0000000001"),
+    "p div q": -9876, "w div 0.1": 1234567890123456780, "v div 1": 687399551400673279, "p div up": None,
+    "v + 1": None, "v * 10": None, "v + v": None, "high * 0.5": Decimal("4611686018427387903.5"),
+    "high + 0.5": Decimal("9223372036854775807.5"), "-p": Decimal("-1234.56"),
+    "abs(q)": Decimal("0.125"), "abs(-w)": Decimal("123456789012345678.0000000001"),
+    "round(p, 1)": Decimal("1234.6"), "round(q, 2)": Decimal("-0.13"), "round(p, -2)": Decimal(
+        "1200"), "round(p, 5)": Decimal("1234.56"), "round(n / 2.0, 0)": Decimal("4"),
+    "floor(q)": Decimal("-1"), "ceil(q)": Decimal("0"), "ceil(w)": Decimal("123456789012345679"),
+    "floor(v)": Decimal("9" * 38), "coalesce(up, 7)": Decimal("7.00"),
+    "coalesce(up, q)": Decimal("-0.125"), "greatest(p, w, n)": Decimal(
+        "123456789012345678.0000000001"), "least(up, q)": Decimal("-0.125"),
+    "if(p > q, p, 1)": Decimal("1234.56"), "nullif(p, 1234.56)": None, "p + x": 1237.06,
+    "sqrt(p - 1210.56)": 4.898979485566356, "sign(q)": -1.0, "power(q, 2)": 0.015625,
+    "case when p > w then p when q < 0 then c end": Decimal("0.000000000000000001"),
+}  # fmt: skip
+"""Conditions and values of decimals, without ANSI; of results that are decimals, all digits."""
+
 OVERFLOWS: dict[str, int] = {
     "high + 1": LOW, "low - 1": HIGH, "high * 2": -2, "-low": LOW, "abs(low)": LOW,
     "low div m": LOW, "floor(inf)": HIGH, "ceil(-inf)": LOW,
@@ -101,7 +140,7 @@ CAST_VALUES: dict[str, tuple[Any, ...]] = {
         999.995, None,
     ),
     "boolean": (True, False, None),
-    "decimal(20,3)": (Decimal("-2.500"), Decimal("0.000"), Decimal("999.995"), Decimal("128.1")),
+    "decimal(20,3)": (Decimal("-2.500"), Decimal("0.000"), Decimal("999.995"), Decimal("128.100")),
     "date": (date(2026, 1, 2), date(1969, 12, 31), None),
     "timestamp_ntz": (datetime(2026, 1, 2, 3, 4, 5, 120000), datetime(1969, 12, 31, 23, 59), None),
 }  # fmt: skip

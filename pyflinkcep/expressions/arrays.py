@@ -9,6 +9,7 @@ Texts are numbers here, which compare as the texts do, and all branches are comp
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
+from pyflinkcep.expressions.codegen import decimal_function
 from pyflinkcep.expressions.number_functions import rounded
 from pyflinkcep.expressions.program import Code, Instruction, Op, Type
 from pyflinkcep.expressions.rules import BITS, RULES, TRUTHS, Nulls, floats_compared
@@ -117,6 +119,11 @@ def computed(code: Code, field: Callable[[int], Values], ranks: TextRanks) -> Va
                 stack.append(field(int(operand or 0)))
             elif op in (Op.INT, Op.FLOAT):
                 stack.append(Values(operand))
+            elif op is Op.DECIMAL:
+                stack.append(Values(np.asarray(Decimal(str(operand)), object)))
+            elif (function := decimal_function(op, operand, ansi=False)) is not None:
+                operands = [stack.pop() for _ in range(RULES[op].operands)][::-1]
+                stack.append(_by_value(op, function, *operands))
             elif op is Op.ROUND:
                 stack.append(_rounded(stack.pop(), int(operand or 0)))
             elif op is Op.PREFIX_END:
@@ -193,6 +200,35 @@ def ranked(code: Code, ranks: TextRanks) -> Code:
         else:
             found.append((op, operand))
     return tuple(found)
+
+
+# --- decimals
+
+
+def _by_value(op: Op, function: Callable[..., Any], *operands: Values) -> Values:
+    """Return the result of a function of decimals, which is computed value by value."""
+    data = np.broadcast_arrays(*(np.asarray(values.data) for values in operands))
+    masks = [np.broadcast_to(values.nulls, data[0].shape).ravel() for values in operands]
+    rows = zip(*(column.ravel().tolist() for column in data), strict=True)
+    known = zip(*(~mask for mask in masks), strict=True)
+    yields = RULES[op].nulls is Nulls.YIELDS
+    found: list[Any] = []
+    for row, valid in zip(rows, known, strict=True):
+        if all(valid):
+            found.append(function(*row))
+        else:
+            left = [value for value, is_valid in zip(row, valid, strict=True) if is_valid]
+            found.append(left[0] if yields and left else None)
+    nulls = np.asarray([value is None for value in found], bool).reshape(data[0].shape)
+    dtype = _DTYPES.get(op, object)
+    filled = np.empty(len(found), dtype)
+    filled[:] = [0 if value is None else value for value in found]
+    return Values(filled.reshape(data[0].shape), nulls)
+
+
+_DTYPES: dict[Op, Any] = {
+    Op.UNITS: np.int64, Op.DECIMAL_TO_INT: np.int64, Op.DECIMAL_TO_FLOAT: np.float64,
+}  # fmt: skip
 
 
 # --- NULL

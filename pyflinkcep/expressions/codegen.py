@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, NamedTuple
 
 import attrs
 
+from pyflinkcep.expressions.decimals import EXACT, FORMULAS, Digits, fitted, overflow_of
 from pyflinkcep.expressions.number_functions import (
     OF_ONE,
     float_mod,
@@ -60,7 +62,68 @@ def helpers(ansi: bool) -> dict[str, Any]:
         "int_mod": int_mod,
         "int_div": int_div,
         "fmod": float_mod,
+        "decimal_sum": EXACT.add,
     }
+
+
+def decimal_function(op: Op, operand: Any, ansi: bool) -> Callable[..., Any] | None:
+    """Return the function of an instruction about decimals, of values that are not NULL."""
+    if op is Op.FIT:
+        return _fit(operand, ansi)
+    if op in _CONVERSIONS:
+        return _CONVERSIONS[op](operand)
+    if operand != Type.DECIMAL or op not in _OF_DECIMALS:
+        return None
+    function = _OF_DECIMALS[op]
+    return _divided(function, ansi) if RULES[op].divides else function
+
+
+def _fit(operand: str, ansi: bool) -> Callable[[Decimal], Decimal | None]:
+    precision, scale, *more = operand.split(",")
+    digits = Digits(int(precision), int(scale))
+    rounding, places = more[0] if more else ROUND_HALF_UP, int(more[1]) if len(more) > 1 else 0
+
+    def fit(value: Decimal) -> Decimal | None:
+        found = fitted(value, digits, rounding, places)
+        if found is None and ansi:
+            raise OverflowError(overflow_of(digits))
+        return found
+
+    return fit
+
+
+def _divided(function: Callable[..., Any], ansi: bool) -> Callable[[Decimal, Decimal], Any]:
+    def divide(a: Decimal, b: Decimal) -> Any:
+        if b:
+            return function(a, b)
+        if ansi:
+            raise ZeroDivisionError(BY_ZERO)
+        return None
+
+    return divide
+
+
+def _units(scale: int) -> Callable[[float], int]:
+    factor = 10.0**scale
+    return lambda number: round(number * factor)
+
+
+def _of_units(scale: int) -> Callable[[int], Decimal]:
+    return (lambda number: EXACT.scaleb(Decimal(number), -scale)) if scale else Decimal
+
+
+_CONVERSIONS: dict[Op, Callable[[Any], Callable[..., Any]]] = {
+    Op.UNITS: _units,
+    Op.INT_TO_DECIMAL: _of_units,
+    Op.DECIMAL_TO_FLOAT: lambda _: float,
+    Op.DECIMAL_TO_INT: lambda _: lambda value: wrapped(int(value)),
+}
+_OF_DECIMALS: dict[Op, Callable[..., Any]] = {
+    Op.ADD: FORMULAS["+"], Op.ADD_PASSING: FORMULAS["+"], Op.SUB: FORMULAS["-"],
+    Op.MUL: FORMULAS["*"], Op.DIV: FORMULAS["/"], Op.INT_DIV: FORMULAS["div"],
+    Op.MOD: FORMULAS["%"], Op.PMOD: FORMULAS["pmod"],
+    Op.NEG: Decimal.copy_negate, Op.ABS: Decimal.copy_abs,
+}  # fmt: skip
 
 
 _SIGNS = {
@@ -225,7 +288,8 @@ def _slot(source: _Source, expressions: CompiledExpressions, slot: Slot, old: st
     if slot.function is Function.LAST:
         return new
     if slot.function is Function.SUM:
-        joined = f"{new} if {old} is None else {old} + {new}"
+        added = f"decimal_sum({old}, {new})" if slot.type is Type.DECIMAL else f"{old} + {new}"
+        joined = f"{new} if {old} is None else {added}"
         total = source.new(f"{old} if {new} is None else {joined}")
         if slot.type == Type.INT:
             source.in_range(total, nullable=True)
@@ -310,6 +374,8 @@ class _Program:
             return _Value(new(f"slots[{operand}]"), not counts)
         if op in (Op.INT, Op.FLOAT, Op.TEXT):
             return _Value(self._source.constant(operand), False)
+        if op is Op.DECIMAL:
+            return _Value(self._source.constant(Decimal(operand)), False)
         if op is Op.NULL:
             return _Value(new("None"), True)
         b = self._stack.pop()
@@ -321,6 +387,9 @@ class _Program:
         if RULES[op].nulls is Nulls.ASKED:
             return _Value(self._source.new(f"{a.name} is None"), False, True)
         form = _UNARY.get(op, "")
+        function = decimal_function(op, operand, self._expressions.ansi)
+        if function is not None:
+            form = f"{self._source.constant(function)}({{}})"
         if op is Op.LIKE:
             form = f"{self._source.constant(like_regex(operand).fullmatch)}({{}}) is not None"
         if op is Op.ROUND:
@@ -329,7 +398,7 @@ class _Program:
         name = self._source.new(guard + form.format(a.name))
         if RULES[op].has_range and operand == Type.INT:
             self._source.in_range(name, a.nullable)
-        return _Value(name, a.nullable, RULES[op].is_truth)
+        return _Value(name, a.nullable or op is Op.FIT, RULES[op].is_truth)
 
     def _binary(self, op: Op, left: _Value, right: _Value, type_: Any) -> _Value:
         rule = RULES[op]
@@ -337,6 +406,9 @@ class _Program:
             return self._decided(op, left, right)
         new, a, b = self._source.new, left.name, right.name
         value = computed(op, a, b, type_)
+        function = decimal_function(op, type_, self._expressions.ansi)
+        if function is not None:
+            value = f"{self._source.constant(function)}({a}, {b})"
         nullable = left.nullable or right.nullable
         if rule.nulls is Nulls.YIELDS:
             value = f"{a} if {b} is None else {value}" if right.nullable else value

@@ -4,30 +4,42 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP
 from typing import Protocol
 
 import attrs
 
-from pyflinkcep.errors import InputError, LongDecimalWarning, Place
+from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.decimals import (
+    BIGINT,
+    MOST_DIGITS,
+    Digits,
+    common,
+    of_operation,
+    rounded,
+    whole,
+)
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Instruction, Kind, Op, Type
 from pyflinkcep.expressions.program_layout import (
-    DECIMALS,
     NUMBERS,
+    SMALL,
     TIMES,
     Leaves,
     ProgramLayout,
     Typed,
+    alike,
+    as_decimal,
     as_double,
     constant,
-    converted,
+    fit,
     fitted,
     moment,
-    rescaled,
     said,
+    units,
 )
-from pyflinkcep.expressions.rules import COMMON, OPERATORS
+from pyflinkcep.expressions.rules import OPERATORS
 from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tokens import UNITS_US
+from pyflinkcep.expressions.tokens import LEAST, MOST, UNITS_US
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Call,
@@ -55,13 +67,16 @@ class Compiler(Protocol):
 
 
 def _rounded(compiler: Compiler, part: Operation) -> Typed:
-    value, digits = _number(compiler, part), 0
+    value, digits = compiler.part(part.operands[0]), 0
+    compiler.check(value, (*NUMBERS, Kind.DECIMAL), part)
     if len(part.operands) > 1:
         given = part.operands[1]
         if not isinstance(given, Literal) or type(given.value) is not int:
             hint = "write a number, such as 2"
             raise compiler.refused(part, "rounds to digits that are not known", hint)
         digits = given.value
+    if value.is_decimal:
+        return _fitted(value, rounded(value.digits, digits), ROUND_HALF_UP, digits)
     if value.kind is Kind.DOUBLE:
         return Typed([*value.code, (Op.ROUND, digits)], Kind.DOUBLE)
     if digits < 0:
@@ -69,28 +84,28 @@ def _rounded(compiler: Compiler, part: Operation) -> Typed:
     return value
 
 
-def _whole(compiler: Compiler, part: Operation) -> Typed:
-    value = _number(compiler, part)
+def _of_whole(compiler: Compiler, part: Operation) -> Typed:
+    value = compiler.part(part.operands[0])
+    compiler.check(value, (*NUMBERS, Kind.DECIMAL), part)
+    if value.is_decimal:
+        rounding = ROUND_FLOOR if part.operator == "floor" else ROUND_CEILING
+        return _fitted(value, whole(value.digits), rounding)
     if value.kind is not Kind.DOUBLE:
         return value
     return Typed([*value.code, (OPERATORS[part.operator], None)], Kind.BIGINT)
 
 
-def _number(compiler: Compiler, part: Operation) -> Typed:
-    """Return the first operand, a double or a whole number."""
-    value = compiler.part(part.operands[0])
-    compiler.check(value, NUMBERS, part)
-    if value.scale:
-        hint = "cast them to double, inside the aggregate, or write 0.5D"
-        raise compiler.refused(part, "calculates with decimals", hint)
-    return value
+def _fitted(value: Typed, digits: Digits, rounding: str, count: int = 0) -> Typed:
+    """Return a decimal that is rounded."""
+    code = [*as_decimal(value), fit(digits, rounding, count)]
+    return Typed(code, Kind.decimal(digits), Type.DECIMAL)
 
 
 def _of_doubles(compiler: Compiler, part: Operation) -> Typed:
     code: list[Instruction] = []
     for operand in part.operands:
         value = compiler.part(operand)
-        compiler.check(value, (*NUMBERS, *DECIMALS), part)
+        compiler.check(value, (*NUMBERS, Kind.DECIMAL), part)
         code += as_double(value)
     return Typed([*code, (OPERATORS[part.operator], None)], Kind.DOUBLE)
 
@@ -108,8 +123,8 @@ def _of_texts(compiler: Compiler, part: Operation) -> Typed:
 
 FUNCTION_CODES: dict[str, Callable[[Compiler, Operation], Typed]] = {
     "round": _rounded,
-    "floor": _whole,
-    "ceil": _whole,
+    "floor": _of_whole,
+    "ceil": _of_whole,
     "sqrt": _of_doubles,
     "sign": _of_doubles,
     "power": _of_doubles,
@@ -183,8 +198,9 @@ class _Compiler:
                 return self.part(Literal(0 if part.function == "count" else None, part.text))
             if part.function in ("sum", "avg", "stddev"):
                 kind = self._leaves.kind(part.argument or "")
-                allowed = (*NUMBERS, Kind.INTERVAL) if part.function == "sum" else NUMBERS
-                self.check(Typed([], kind), allowed, part)
+                if not kind.is_decimal:
+                    allowed = (*NUMBERS, Kind.INTERVAL) if part.function == "sum" else NUMBERS
+                    self.check(Typed([], kind), allowed, part)
             return self._leaves.aggregate(part)
         if isinstance(part, Call):
             raise self.refused(part, "is computed from one event", "compute it before matching")
@@ -202,11 +218,7 @@ class _Compiler:
         if operator in _JUMPS:
             return self._logic(part, list(map(self.part, operands)))
         if operator in _COMPARISONS:
-            (left, right), kind = self._alike(part, operands)
-            if kind.kind is Kind.WIDE_DECIMAL:
-                _warn_of_digits(f"{self._where}: {shown(part)!r}")
-            code = [*left.code, *right.code, (OPERATORS[operator], kind.type)]
-            return Typed(code, Kind.BOOLEAN)
+            return self._comparison(part, fitted(operands, list(map(self.part, operands))))
         if operator == "in":
             return self.part(_any_equal(part.text, operands[0], operands[1:]))
         if operator == "case":
@@ -241,9 +253,9 @@ class _Compiler:
         if part.operator == "not":
             self.check(value, (Kind.BOOLEAN,), part)
             return Typed([*value.code, (Op.NOT, None)], Kind.BOOLEAN)
-        self.check(value, (*NUMBERS, *DECIMALS, Kind.INTERVAL), part)
+        self.check(value, (*NUMBERS, Kind.DECIMAL, Kind.INTERVAL), part)
         op = OPERATORS[part.operator]
-        return Typed([*value.code, (op, value.type)], value.kind, value.scale)
+        return Typed([*value.code, (op, value.type)], value.kind, value.form)
 
     def _text(self, part: Operation, values: list[Typed]) -> Typed:
         for value in values:
@@ -254,6 +266,13 @@ class _Compiler:
         assert isinstance(pattern, Literal)
         return Typed([*values[0].code, (Op.LIKE, str(pattern.value))], Kind.BOOLEAN)
 
+    # --- comparisons
+
+    def _comparison(self, part: Operation, values: list[Typed]) -> Typed:
+        (left, right), kind = self._matched(part, _whole(part.operator, values))
+        code = [*left.code, *right.code, (OPERATORS[part.operator], kind.type)]
+        return Typed(code, Kind.BOOLEAN)
+
     # --- arithmetic
 
     def _arithmetic(self, part: Operation, left: Typed, right: Typed) -> Typed:
@@ -261,24 +280,17 @@ class _Compiler:
         if kinds & {*TIMES, Kind.INTERVAL}:
             return self._time_arithmetic(part, left, right)
         for value in (left, right):
-            self.check(value, (*NUMBERS, *DECIMALS), part)
+            self.check(value, (*NUMBERS, Kind.DECIMAL), part)
         op, operator = OPERATORS[part.operator], part.operator
-        if operator == "div":
+        if operator == "div" and Kind.DOUBLE in kinds:
             self.check(left, (Kind.BIGINT,), part)
             self.check(right, (Kind.BIGINT,), part)
-        is_double = Kind.DOUBLE in kinds
-        if not is_double and (kinds & {*DECIMALS} or (operator == "/" and _scaled(left, right))):
-            hint = "cast them to double, inside the aggregate, or write 0.5D"
-            raise self.refused(part, "calculates with decimals", hint)
-        if is_double or operator == "/":
+        if Kind.DOUBLE not in kinds and (left.is_decimal or right.is_decimal):
+            return _of_decimals(operator, left, right)
+        if Kind.DOUBLE in kinds or operator == "/":
             code = [*as_double(left), *as_double(right), (op, Type.FLOAT)]
             return Typed(code, Kind.DOUBLE)
-        if operator == "*":
-            code = [*left.code, *right.code, (op, Type.INT)]
-            return Typed(code, Kind.BIGINT, left.scale + right.scale)
-        scale = max(left.scale, right.scale)
-        code = [*rescaled(left, scale), *rescaled(right, scale), (op, Type.INT)]
-        return Typed(code, Kind.BIGINT, 0 if operator == "div" else scale)  # a quotient has none
+        return Typed([*left.code, *right.code, (op, Type.INT)], Kind.BIGINT)
 
     def _time_arithmetic(self, part: Operation, left: Typed, right: Typed) -> Typed:
         """Compile differences of times, and operations on intervals."""
@@ -288,8 +300,7 @@ class _Compiler:
             return self._between(part.operands[0], part.operands[1])
         if operator in ("+", "-") and both == (Kind.INTERVAL, Kind.INTERVAL):
             return Typed(code, Kind.INTERVAL)
-        multiplies = operator == "*" and set(both) == {Kind.INTERVAL, Kind.BIGINT}
-        if multiplies and not _scaled(left, right):
+        if operator == "*" and set(both) == {Kind.INTERVAL, Kind.BIGINT}:
             return Typed(code, Kind.INTERVAL)
         shifts = both[1] is Kind.INTERVAL or (operator == "+" and both[0] is Kind.INTERVAL)
         time = left.kind if both[1] is Kind.INTERVAL else right.kind
@@ -342,7 +353,7 @@ class _Compiler:
         *before, code = [value.code for value in values]
         for earlier in reversed(before):
             code = [*earlier, (Op.JUMP_IF_NOT_NULL, len(code)), *code]
-        return Typed(code, kind.kind, kind.scale)
+        return Typed(code, kind.kind, kind.form)
 
     def _case(self, part: Operation) -> Typed:
         operands = part.operands
@@ -359,35 +370,44 @@ class _Compiler:
         for condition, value in zip(reversed(conditions), reversed(values[:-1]), strict=True):
             then = [*value.code, (Op.JUMP, len(code))]
             code = [*condition.code, (Op.JUMP_UNLESS, len(then)), *then, *code]
-        return Typed(code, kind.kind, kind.scale)
+        return Typed(code, kind.kind, kind.form)
 
     def _passing(self, part: Operation) -> Typed:
         values, kind = self._alike(part, part.operands)
         code = values[0].code
         for value in values[1:]:
             code = [*code, *value.code, (OPERATORS[part.operator], kind.type)]
-        return Typed(code, kind.kind, kind.scale)
+        return Typed(code, kind.kind, kind.form)
 
     # --- kinds
 
     def _alike(self, part: Tree, operands: Sequence[Tree]) -> tuple[list[Typed], Typed]:
-        """Convert values to one kind and scale; also return a value of it without instructions."""
+        """Convert the values of a choice to one kind; also return one without instructions."""
         values = fitted(operands, list(map(self.part, operands)))
-        kinds = {value.kind for value in values if value.kind is not None}
-        scale = max(value.scale for value in values)
-        if len(kinds) <= 1:
-            like = Typed([], next(iter(kinds), None), scale)
-        elif frozenset(kinds) in COMMON:
-            like = Typed([], COMMON[frozenset(kinds)])
-        else:
-            names = list(dict.fromkeys(said(v) for v in values if v.kind is not None))
-            raise self.refused(part, f"puts {' and '.join(names)} together", _CAST)
-        return [Typed(converted(v, like), like.kind, like.scale) for v in values], like
+        digits = None
+        if any(value.is_decimal for value in values):
+            digits = common([_digits_of_choice(value) for value in values if value.kind])
+        return self._matched(part, values, digits)
+
+    def _matched(
+        self, part: Operation | Tree, values: Sequence[Typed], digits: Digits | None = None
+    ) -> tuple[list[Typed], Typed]:
+        """Convert values to one kind; also return one without instructions."""
+        known = [value for value in values if value.kind is not None]
+        kinds = {value.kind for value in known}
+        are_numbers = all(value.kind in NUMBERS or value.is_decimal for value in known)
+        if len(kinds) <= 1 and not any(value.is_decimal for value in known):
+            return list(values), Typed([], next(iter(kinds), None))
+        if are_numbers:
+            return alike(values, digits)
+        names = list(dict.fromkeys(map(said, known)))
+        raise self.refused(part, f"puts {' and '.join(names)} together", _CAST)
 
     def check(self, value: Typed, wanted: tuple[Kind, ...], part: Tree) -> None:
         """Refuse a value of another kind than wanted."""
-        if value.kind is not None and value.kind not in wanted:
-            hidden = (*DECIMALS, Kind.INTERVAL) if Kind.BIGINT in wanted else ()
+        kind = Kind.DECIMAL if value.is_decimal else value.kind
+        if kind is not None and kind not in wanted:
+            hidden = (Kind.DECIMAL, Kind.INTERVAL) if Kind.BIGINT in wanted else ()
             names = " or ".join(kind.value for kind in wanted if kind not in hidden)
             raise self.refused(
                 part,
@@ -396,17 +416,56 @@ class _Compiler:
             )
 
 
-def _warn_of_digits(what: str) -> None:
-    text = (
-        f"{what} compares decimals of more than 15 digits as doubles: those that differ in later "
-        "digits only are equal. Cast both to string, or to bigint if they have no fraction, inside "
-        "the aggregate if there is one; cast both to double if that is what you want"
-    )
-    Place.here().warn(text, LongDecimalWarning)
+def _digits_of_choice(value: Typed) -> Digits:
+    """Return the digits of an alternative, whose literal whole numbers are of 32 bits."""
+    if value.is_decimal or value.number is None:
+        return value.digits
+    return Digits(10, 0) if -(1 << 31) <= value.number < 1 << 31 else BIGINT
 
 
-def _scaled(left: Typed, right: Typed) -> bool:
-    return bool(left.scale or right.scale)
+def _of_decimals(operator: str, left: Typed, right: Typed) -> Typed:
+    """Return the arithmetic of decimals: of units if 64 bits suffice, else of DECIMALs."""
+    op, (a, b) = OPERATORS[operator], (left.digits, right.digits)
+    if None in (left.kind, right.kind):
+        return Typed([(Op.NULL, None)], None)
+    digits, scale = of_operation(operator, a, b), max(a.scale, b.scale)
+    kind = Kind.BIGINT if operator == "div" else Kind.decimal(digits)
+    is_small = left.is_small and right.is_small and operator != "/"
+    may_grow = operator == "pmod" and a.whole < b.whole  # what is negative becomes nearly b
+    room = digits.precision if operator == "*" else max(a.whole, b.whole) + scale
+    if is_small and not may_grow and max(room, digits.precision) <= SMALL:
+        scales = (a.scale, b.scale) if operator == "*" else (scale, scale)
+        code = [*units(left, scales[0]), *units(right, scales[1]), (op, Type.INT)]
+        return Typed(code, kind, Type.INT)
+    code = [*as_decimal(left), *as_decimal(right), (op, Type.DECIMAL)]
+    if operator in ("/", "div") or may_grow or digits.precision == MOST_DIGITS:
+        code.append(fit(digits))
+    if operator == "div":
+        return Typed([*code, (Op.DECIMAL_TO_INT, None)], kind)
+    return Typed(code, kind, Type.DECIMAL)
+
+
+_UP = {"<": True, ">=": True, ">": False, "<=": False}
+"""Where a whole number is compared with a decimal: whether the next one above says the same."""
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+
+
+def _whole(operator: str, values: Sequence[Typed]) -> Sequence[Typed]:
+    """Return what is compared; beside a whole number, a decimal constant as a whole number too."""
+    left, right = values
+    if right.kind is Kind.BIGINT:
+        if left.kind is Kind.BIGINT:
+            return values
+        right, left = _whole(_MIRRORED.get(operator, operator), (right, left))
+        return left, right
+    number, scale = right.number, right.digits.scale
+    if left.kind is not Kind.BIGINT or not right.is_decimal or number is None:
+        return values
+    below, rest = divmod(number, 10**scale)
+    if rest and operator not in _UP:
+        return values
+    bound = below + 1 if rest and _UP[operator] else below
+    return (left, Typed([(Op.INT, bound)], Kind.BIGINT)) if LEAST <= bound <= MOST else values
 
 
 def _is_short(part: Tree) -> bool:

@@ -6,15 +6,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import attrs
 
-from pyflinkcep.errors import ConditionError, InputError
+from pyflinkcep.errors import CepError, ConditionError, InputError
 from pyflinkcep.expressions.compiler import compiled
+from pyflinkcep.expressions.decimals import BIGINT, common, digits_of_value
 from pyflinkcep.expressions.grammar import Syntax, parsed
 from pyflinkcep.expressions.parser import EventReader
-from pyflinkcep.expressions.program import EXACT_DIGITS, CompiledExpressions, Kind
+from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
 from pyflinkcep.expressions.sql_types import (
     ARRAY,
     INTERVAL,
@@ -23,9 +25,10 @@ from pyflinkcep.expressions.sql_types import (
     TIMESTAMP,
     TIMESTAMP_NTZ,
     SqlType,
+    of_kind,
 )
 from pyflinkcep.expressions.sql_values import truth
-from pyflinkcep.expressions.tree import Column, Leaf, MatchExpression
+from pyflinkcep.expressions.tree import Column, Leaf, MatchExpression, leaves
 from pyflinkcep.expressions.values import Function, Typed, column, given, typed_function
 
 
@@ -148,6 +151,12 @@ def event_value(text: str, types: RowTypes = UNTYPED) -> Typed:
     )
 
 
+def columns_of(text: str) -> list[str]:
+    """Return the names of the columns that an expression over an event reads."""
+    found = leaves(EventReader(text).part(parsed(text)))
+    return [str(leaf.attribute) for leaf in found if isinstance(leaf, Column)]
+
+
 def part_function(text: str, part: Syntax, values: Mapping[Syntax, int] | None = None) -> Function:
     """Return a function that computes a part of an expression; see :func:`part_value`."""
     return part_value(text, part, values).function
@@ -159,13 +168,9 @@ def part_value(
     values: Mapping[Syntax, int] | None = None,
     types: RowTypes = UNTYPED,
 ) -> Typed:
-    """
-    Return a function that computes a part of an expression, and the type of its values.
-
-    Decimals of unknown types are divided to 38 digits.
-    """
+    """Return a function that computes a part of an expression, and the type of its values."""
     tree = EventReader(text, values).part(part)
-    return typed_function(tree, types.leaf, types=types.of, zone=types.zone, divides_decimals=True)
+    return typed_function(tree, types.leaf, types=types.of, zone=types.zone)
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -177,11 +182,12 @@ def local_expressions(
     """Compile match expressions for events that are Python objects."""
     named = list(expressions)
     samples = list(events)
-    parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
-    found = {sql: kind_of_values(sql, _values(sql, samples)) for sql in parts}
+    texts = [sql for _, expression in named for sql in expression.event_parts()]
+    types = _decimals(texts, samples)
+    found = {sql: kind_of_values(sql, _values(sql, samples, types)) for sql in dict.fromkeys(texts)}
     kinds = {sql: kind for sql, kind in found.items() if kind is not None}
     compiled_ = compiled(named, kinds, ansi)
-    fields = [(event_function(field.sql), field.kind) for field in compiled_.fields]
+    fields = [(event_function(field.sql, types), field.kind) for field in compiled_.fields]
 
     def of_event(event: Any) -> tuple[Any, ...]:
         return tuple(machine_value(function(event), kind) for function, kind in fields)
@@ -189,9 +195,22 @@ def local_expressions(
     return compiled_, of_event
 
 
-def _values(sql: str, samples: Iterable[Any]) -> list[Any]:
+def _decimals(texts: Iterable[str], samples: Sequence[Any]) -> RowTypes:
+    """Return the types of the columns that hold decimals, as the digits of a result need them."""
+    types: dict[str, SqlType | None] = {}
+    for name in dict.fromkeys(chain.from_iterable(map(columns_of, texts))):
+        try:
+            values = [column(name)(sample) for sample in samples]
+            if any(isinstance(value, Decimal) for value in values):
+                types[name] = of_kind(kind_of_values(name, values))
+        except CepError:
+            continue  # raised where it is computed
+    return RowTypes(types)
+
+
+def _values(sql: str, samples: Iterable[Any], types: RowTypes) -> list[Any]:
     """Return the values of a part about one event; what has none fails when it is asked for."""
-    function, values = event_function(sql), []
+    function, values = event_function(sql, types), []
     failure: ArithmeticError | None = None
     for sample in samples:
         try:
@@ -211,7 +230,6 @@ _KINDS: dict[type, Kind] = {
     str: Kind.STRING,
     date: Kind.DATE,
     timedelta: Kind.INTERVAL,
-    Decimal: Kind.DECIMAL,
 }
 
 
@@ -220,8 +238,9 @@ def kind_of_values(sql: str, values: Iterable[Any]) -> Kind | None:
     found = dict.fromkeys(_kind_of(sql, value) for value in values if value is not None)
     if set(found) == {Kind.BIGINT, Kind.DOUBLE}:
         return Kind.DOUBLE
-    if set(found) == {Kind.DECIMAL, Kind.WIDE_DECIMAL}:
-        return Kind.WIDE_DECIMAL
+    digits = [kind.digits or BIGINT for kind in found]
+    if any(kind.is_decimal for kind in found) and all(map(_is_exact, found)):
+        return Kind.decimal(common(digits))
     if len(found) > 1:
         names = " and ".join(kind.value for kind in found)
         raise InputError(f"{sql!r}: expected values of one type, got {names}", "cast it")
@@ -231,8 +250,8 @@ def kind_of_values(sql: str, values: Iterable[Any]) -> Kind | None:
 def _kind_of(sql: str, value: Any) -> Kind:
     if isinstance(value, datetime):
         return Kind.TIMESTAMP_NTZ if value.tzinfo is None else Kind.TIMESTAMP
-    if isinstance(value, Decimal) and len(value.as_tuple().digits) > EXACT_DIGITS:
-        return Kind.WIDE_DECIMAL
+    if isinstance(value, Decimal):
+        return Kind.decimal(digits_of_value(value))
     for type_ in type(value).__mro__:
         if type_ in _KINDS:
             return _KINDS[type_]
@@ -240,6 +259,10 @@ def _kind_of(sql: str, value: Any) -> Kind:
         f"{sql!r}: expected a number, boolean, string or time, got {type(value).__name__}",
         "use a value of such a type",
     )
+
+
+def _is_exact(kind: Kind) -> bool:
+    return kind is Kind.BIGINT or kind.is_decimal
 
 
 def machine_value(value: Any, kind: Kind) -> Any:
@@ -253,6 +276,8 @@ def machine_value(value: Any, kind: Kind) -> Any:
         return value.toordinal() - _EPOCH.toordinal()
     if isinstance(value, timedelta):
         return value // timedelta(microseconds=1)
-    if kind in (Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL):
+    if kind.type is Type.DECIMAL:
+        return Decimal(value)
+    if kind.type is Type.FLOAT:
         return float(value)
     return int(value) if kind is Kind.BOOLEAN else value

@@ -92,7 +92,7 @@ class EventTree:
         except CepError:
             return None
         allowed = (Kind.BOOLEAN, None) if is_condition else (*Kind, None)
-        if value.scale or value.kind not in allowed or fields.casts:
+        if value.is_decimal or value.kind not in allowed or fields.casts:
             return None
         code = columnar(tuple(value.code), ranks, is_condition=is_condition)
         if not {op for op, _ in code} <= _SUPPORTED:

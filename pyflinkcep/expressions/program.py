@@ -6,8 +6,8 @@ A pattern's match expressions (:class:`~pyflinkcep.expressions.tree.MatchExpress
 :class:`CompiledExpressions`. It has three parts.
 
 **Fields** are the values of one event: field ``i`` is a SQL expression over the event's columns,
-computed by the engine. In the matching core a value is an INT (64 bits, signed), a FLOAT (64 bits)
-or a TEXT, or NULL; the type is known beforehand:
+computed by the engine. In the matching core a value is an INT (64 bits, signed), a FLOAT (64 bits),
+a TEXT or a DECIMAL, or NULL; the type is known beforehand:
 
 ===================================  =======  ==========================================
 kind of the field, as Spark has it   type     value
@@ -18,7 +18,8 @@ timestamp, timestamp_ntz             INT      microseconds since the epoch
 date                                 INT      days since the epoch
 interval day to second               INT      microseconds
 double (float too)                   FLOAT    the number
-decimal                              FLOAT    the nearest double; never calculated with
+decimal of up to 15 digits           FLOAT    the nearest double; never calculated with
+other decimals, those summed         DECIMAL  a decimal.Decimal
 string                               TEXT     a str; compared code point by code point
 ===================================  =======  ==========================================
 
@@ -54,13 +55,22 @@ operands, which never differ. NULL has no type and stands where any type does.
 FIELD i, SLOT i             push field `i` of the event, slot `i` of the match
 INT n, FLOAT x, TEXT s      push a constant
 NULL                        push NULL
+DECIMAL d                   push a constant, of which `d` is the text
 INT_TO_FLOAT                convert the top; NULL stays NULL
+UNITS s                     pop a FLOAT, a decimal of `s` digits after the point; push the INT that
+                            counts units of the last one
+INT_TO_DECIMAL s            pop an INT, push the DECIMAL of which it counts units
+DECIMAL_TO_FLOAT, _INT      convert the top; an INT out of range wraps around, with `ansi` too
+FIT t                       pop a DECIMAL, push it with the digits of a type, as `t` says:
+                            "12,2", "12,0,ROUND_FLOOR", "12,0,ROUND_HALF_UP,-2"; too many before
+                            the point are an overflow with `ansi`, NULL without it
 NEG, ABS type               pop a, push -a, the magnitude of a (INT, FLOAT)
 ADD, SUB, MUL type          pop b, pop a, push a + b, a - b, a * b (INT, FLOAT)
 DIV FLOAT                   pop b, pop a, push a / b (FLOAT only)
 INT_DIV INT                 pop b, pop a, push a / b without its fraction (INT only)
 MOD type                    pop b, pop a, push the remainder with the sign of a (INT, FLOAT: fmod)
 PMOD type                   as MOD, but of a remainder r below zero push (r + b) MOD b (INT, FLOAT)
+                            ADD to PMOD, NEG, ABS of DECIMALs are exact, DIV has 77 digits
 FLOOR, CEIL                 pop a FLOAT, push the INT below, above it; 0 for NaN
 ROUND n                     pop a FLOAT, push it with `n` digits after the point, halves away from 0
 SQRT                        pop a FLOAT, push its root; NaN if it is negative
@@ -107,8 +117,9 @@ AND; ``a OR b`` is *a*, JUMP_IF_TRUE, *b*, OR; ``coalesce(a, b)`` is *a*, JUMP_I
 ``CASE WHEN c THEN a ELSE b END`` is *c*, JUMP_UNLESS over *a* and JUMP, *a*, JUMP over *b*, *b*.
 ``avg(x)`` is a FLOAT SUM, a COUNT, INT_TO_FLOAT, DIV, and NULL if the count is 0, because the
 sum is NULL then. ``stddev(x)`` is the SQRT of MOMENT DIV (COUNT - 1), or NULL unless COUNT > 1.
-Decimal literals are INTs that stand for tenths, hundredths and so on: ``0.25 * n`` is *n*, INT 25,
-MUL.
+Decimals of up to 18 digits are calculated with as INTs that count units of the last digit:
+``0.25 * p`` of a price is INT 25, *p*, UNITS 2, MUL; those of more as DECIMALs. Which digits a
+result has is said in :mod:`pyflinkcep.expressions.decimals`.
 
 This module is the specification; :mod:`pyflinkcep.expressions.rules` has its rules for NULL, NaN
 and zero as a table. :mod:`pyflinkcep.expressions.codegen` runs programs in Python,
@@ -117,9 +128,12 @@ and zero as a table. :mod:`pyflinkcep.expressions.codegen` runs programs in Pyth
 
 from __future__ import annotations
 
+import re
 from enum import Enum, IntEnum
 
 import attrs
+
+from pyflinkcep.expressions.decimals import Digits
 
 ALL = -1
 """Instead of a field: count events, whatever they hold."""
@@ -131,10 +145,11 @@ class Type(IntEnum):
     INT = 0
     FLOAT = 1
     TEXT = 2
+    DECIMAL = 3
 
 
 EXACT_DIGITS = 15
-"""Decimals of up to this many digits have distinct nearest doubles."""
+"""Decimals of up to this many digits have distinct nearest doubles, which compare as they do."""
 
 
 class Kind(Enum):
@@ -149,14 +164,55 @@ class Kind(Enum):
     DATE = "date"
     INTERVAL = "interval day to second"
     DECIMAL = "decimal"
-    """Of at most `EXACT_DIGITS` digits, so that comparing the nearest doubles is exact."""
-    WIDE_DECIMAL = "decimal of more than 15 digits"
+    """Of digits that are not known; :meth:`decimal` makes the others."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Kind | None:
+        """Make the kind of decimals of some digits, each once, also when it is unpickled."""
+        found = re.fullmatch(r"decimal\((\d+),(\d+)\)(?: exact)?", str(value))
+        if found is None:
+            return None
+        made = object.__new__(cls)
+        made._name_, made._value_ = f"DECIMAL_{found[1]}_{found[2]}", str(value)
+        kind = cls._value2member_map_.setdefault(str(value), made)
+        assert isinstance(kind, Kind)
+        return kind
+
+    @classmethod
+    def decimal(cls, digits: Digits, *, exact: bool = False) -> Kind:
+        """
+        Return the kind of decimals of some digits.
+
+        Examples
+        --------
+        >>> kind = Kind.decimal(Digits(12, 2))
+        >>> kind.value, kind.digits.scale, kind.type.name
+        ('decimal(12,2)', 2, 'FLOAT')
+        """
+        return cls(digits.sql + " exact" * exact)
+
+    @property
+    def digits(self) -> Digits | None:
+        """The digits of a decimal; None for other kinds, and if they are not known."""
+        if not self._value_.startswith("decimal("):
+            return None
+        precision, scale = re.findall(r"\d+", self._value_)
+        return Digits(int(precision), int(scale))
+
+    @property
+    def is_decimal(self) -> bool:
+        """Whether it is a decimal, of any digits."""
+        return self._value_.startswith("decimal")
 
     @property
     def type(self) -> Type:
         """The type that represents it."""
-        if self in (Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL):
+        if self is Kind.DOUBLE:
             return Type.FLOAT
+        if self.is_decimal:
+            digits = self.digits
+            is_short = digits is not None and digits.precision <= EXACT_DIGITS
+            return Type.FLOAT if is_short and not self._value_.endswith("exact") else Type.DECIMAL
         return Type.TEXT if self is Kind.STRING else Type.INT
 
 
@@ -184,6 +240,7 @@ class Op(IntEnum):
     NULL = 5
     INT_TO_FLOAT = 6
     TRUTH_TO_INT = 7
+    DECIMAL = 8
     NEG = 10
     ADD = 11
     SUB = 12
@@ -224,6 +281,11 @@ class Op(IntEnum):
     SQRT = 63
     POWER = 64
     SIGN = 65
+    UNITS = 66
+    INT_TO_DECIMAL = 67
+    DECIMAL_TO_FLOAT = 68
+    DECIMAL_TO_INT = 69
+    FIT = 70
 
 
 Instruction = tuple[Op, int | float | str | None]
@@ -236,6 +298,11 @@ class Field:
 
     sql: str  # The expression over the event's columns
     kind: Kind  # Its type
+
+    @property
+    def stored(self) -> str:
+        """What stored state calls it: its SQL, and the type if values are stored as decimals."""
+        return self.sql + (f" as {self.kind.value}" if self.kind.type is Type.DECIMAL else "")
 
 
 @attrs.frozen

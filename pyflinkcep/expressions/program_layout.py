@@ -4,13 +4,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import NamedTuple, Protocol
 
 import attrs
 
+from pyflinkcep.expressions.decimals import (
+    BIGINT,
+    MOST_DIGITS,
+    Digits,
+    averaged,
+    common,
+    digits_of_value,
+    summed,
+)
 from pyflinkcep.expressions.program import (
     ALL,
+    EXACT_DIGITS,
     Code,
     CompiledExpressions,
     Field,
@@ -21,7 +31,7 @@ from pyflinkcep.expressions.program import (
     Slot,
     Type,
 )
-from pyflinkcep.expressions.tokens import MOST, UNITS_US
+from pyflinkcep.expressions.tokens import UNITS_US
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Column,
@@ -34,7 +44,8 @@ from pyflinkcep.expressions.tree import (
 )
 
 NUMBERS = (Kind.BIGINT, Kind.DOUBLE)
-DECIMALS = (Kind.DECIMAL, Kind.WIDE_DECIMAL)
+SMALL = 18
+"""Of so many digits, all decimals fit 64 bits."""
 TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE)
 
 
@@ -43,21 +54,50 @@ class Typed(NamedTuple):
 
     code: list[Instruction]  # The instructions
     kind: Kind | None  # The value's kind; None for one that is always NULL
-    # For a BIGINT the number of its decimal digits after the point; if not 0, it is a decimal, as
-    # from a literal like 0.25.
-    scale: int = 0
+    # What represents it, if that is not the type of its kind: a decimal may be an INT, which counts
+    # units of its last digit, or a DECIMAL.
+    form: Type | None = None
 
     @property
     def type(self) -> Type:
         """The type of the value."""
+        if self.form is not None:
+            return self.form
         return Type.INT if self.kind is None else self.kind.type
+
+    @property
+    def is_decimal(self) -> bool:
+        """Whether it is a decimal."""
+        return self.kind is not None and self.kind.is_decimal
+
+    @property
+    def number(self) -> int | None:
+        """The constant INT that it is; None for any other value."""
+        (op, operand), *more = self.code
+        return operand if op is Op.INT and not more and isinstance(operand, int) else None
+
+    @property
+    def digits(self) -> Digits:
+        """The digits that it has beside decimals."""
+        digits = None if self.kind is None else self.kind.digits
+        if digits is not None:
+            return digits
+        return BIGINT if self.number is None else digits_of_value(self.number)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether an INT can count its units."""
+        is_whole = self.kind is Kind.BIGINT and self.number is not None
+        return self.digits.precision <= SMALL and (
+            is_whole or (self.is_decimal and self.type is not Type.DECIMAL)
+        )
 
 
 def said(value: Typed) -> str:
     """Return the name of a value's kind for messages."""
     if value.kind is None:
         return "null"
-    return "decimal" if value.scale else value.kind.value
+    return "decimal" if value.is_decimal else value.kind.value
 
 
 def constant(
@@ -78,11 +118,13 @@ def constant(
         return Typed([(Op.INT, value.microseconds)], Kind.INTERVAL)
     if isinstance(value, Moment):
         return moment(value, Kind.DATE if value.is_date else Kind.TIMESTAMP)
-    scale = max(0, -int(value.as_tuple().exponent))
-    digits = int(value.scaleb(scale))
-    if abs(digits) > MOST:
+    digits = digits_of_value(value)
+    if digits.precision > MOST_DIGITS:
         return None
-    return Typed([(Op.INT, digits)], Kind.BIGINT, scale)
+    kind = Kind.decimal(digits)
+    if digits.precision > SMALL:
+        return Typed([(Op.DECIMAL, str(value))], kind, Type.DECIMAL)
+    return Typed([(Op.INT, int(value.scaleb(digits.scale)))], kind, Type.INT)
 
 
 def moment(value: Moment, kind: Kind) -> Typed:
@@ -113,35 +155,73 @@ def fitted(operands: Sequence[Tree], values: Sequence[Typed]) -> list[Typed]:
     ]
 
 
-def rescaled(value: Typed, scale: int) -> list[Instruction]:
-    """Return a whole number or decimal with more digits after the point."""
-    if value.scale == scale or value.kind is None:
+def units(value: Typed, scale: int) -> list[Instruction]:
+    """Return a small decimal or whole number as an INT that counts units after the point."""
+    factor = 10 ** (scale - value.digits.scale)
+    if value.number is not None:
+        return [(Op.INT, value.number * factor)]
+    code = value.code
+    if value.type is Type.FLOAT:
+        code = [*code, (Op.UNITS, value.digits.scale)]
+    return code if factor == 1 else [*code, (Op.INT, factor), (Op.MUL, Type.INT)]
+
+
+def as_decimal(value: Typed) -> list[Instruction]:
+    """Return a decimal or whole number as a DECIMAL."""
+    if value.kind is None or value.type is Type.DECIMAL:
         return value.code
-    factor = 10 ** (scale - value.scale)
-    (op, operand), *more = value.code
-    if op is Op.INT and not more and isinstance(operand, int):
-        return [(Op.INT, operand * factor)]
-    return [*value.code, (Op.INT, factor), (Op.MUL, Type.INT)]
+    scale = value.digits.scale
+    if value.number is not None:
+        return [(Op.DECIMAL, str(Decimal(value.number).scaleb(-scale)))]
+    code = [*value.code, (Op.UNITS, scale)] if value.type is Type.FLOAT else value.code
+    return [*code, (Op.INT_TO_DECIMAL, scale)]
 
 
 def as_double(value: Typed) -> list[Instruction]:
     """Return a number as a double."""
-    if value.kind is not Kind.BIGINT:
+    if value.kind is None or value.type is Type.FLOAT:
         return value.code
-    (op, operand), *more = value.code
-    if op is Op.INT and not more and isinstance(operand, int):
-        return [(Op.FLOAT, float(Decimal(operand).scaleb(-value.scale)))]
-    whole: list[Instruction] = [*value.code, (Op.INT_TO_FLOAT, None)]
-    if not value.scale:
-        return whole
-    return [*whole, (Op.FLOAT, float(10**value.scale)), (Op.DIV, Type.FLOAT)]
+    if value.type is Type.DECIMAL:
+        return [*value.code, (Op.DECIMAL_TO_FLOAT, None)]
+    if value.number is not None:
+        return [(Op.FLOAT, float(Decimal(value.number).scaleb(-value.digits.scale)))]
+    if value.kind is Kind.BIGINT:
+        return [*value.code, (Op.INT_TO_FLOAT, None)]
+    return [*as_decimal(value), (Op.DECIMAL_TO_FLOAT, None)]
 
 
-def converted(value: Typed, like: Typed) -> list[Instruction]:
-    """Convert a value to the kind and scale of another."""
-    if like.kind in (Kind.DOUBLE, *DECIMALS):
-        return as_double(value)
-    return rescaled(value, like.scale) if like.scale else value.code
+def fit(digits: Digits, rounding: str = "", count: int = 0) -> Instruction:
+    """Return the instruction that gives a DECIMAL the digits of a type."""
+    text = f"{digits.precision},{digits.scale}"
+    if count < 0:
+        return Op.FIT, f"{text},{rounding or ROUND_HALF_UP},{count}"
+    return Op.FIT, f"{text},{rounding}" if rounding else text
+
+
+def alike(values: Sequence[Typed], digits: Digits | None = None) -> tuple[list[Typed], Typed]:
+    """
+    Return numbers of one kind and form, decimals exactly; also a value of it without
+    instructions.
+    """
+    known = [value for value in values if value.kind is not None]
+    if any(value.kind is Kind.DOUBLE for value in known):
+        like = Typed([], Kind.DOUBLE)
+        return [Typed(as_double(value), like.kind) for value in values], like
+    every = common([value.digits for value in known])
+    kind, scale = Kind.decimal(digits or every), max(value.digits.scale for value in known)
+    most = (digits or Digits(max(v.digits.precision for v in known), 0)).precision
+    if most <= EXACT_DIGITS and all(v.type is Type.FLOAT or v.number is not None for v in known):
+        like = Typed([], kind, Type.FLOAT)
+        return [Typed(as_double(value), kind, like.form) for value in values], like
+    if all(value.is_small for value in known) and every.precision <= SMALL and digits is None:
+        like = Typed([], kind, Type.INT)
+        return [
+            v if v.kind is None else Typed(units(v, scale), kind, like.form) for v in values
+        ], like
+    like, last = Typed([], kind, Type.DECIMAL), [fit(digits or every)]
+    exact = every.scale == scale
+    made = [as_decimal(v) if exact or v.kind is None else [*as_decimal(v), *last] for v in values]
+    return [Typed(code, kind, like.form) for code in made], like
 
 
 class Leaves(Protocol):
@@ -206,15 +286,23 @@ class LeafFields(Kinds):
 
     def aggregate(self, part: Aggregate) -> Typed:
         """Return the instruction that pushes an aggregate."""
-        if part.function == "count":
-            kind = Kind.BIGINT
-        else:
-            is_float = part.function in ("avg", "stddev")
-            kind = Kind.DOUBLE if is_float else self.kind(part.argument or "")
+        own = Kind.BIGINT if part.function == "count" else self.kind(part.argument or "")
+        kind = kind_of_aggregate(part.function, own)
         return Typed([(Op.FIELD, self._field(part))], kind)
 
     def _field(self, leaf: Leaf) -> int:
         return self.leaves.setdefault(leaf, len(self.leaves))
+
+
+def kind_of_aggregate(function: str, kind: Kind) -> Kind:
+    """Return the kind of an aggregate of values of a kind."""
+    if function == "count":
+        return Kind.BIGINT
+    if function not in ("sum", "avg", "stddev"):
+        return kind
+    if kind.digits is not None and function != "stddev":
+        return Kind.decimal((summed if function == "sum" else averaged)(kind.digits))
+    return kind if function == "sum" else Kind.DOUBLE
 
 
 class ProgramLayout(Kinds):
@@ -264,7 +352,10 @@ class ProgramLayout(Kinds):
     def field(self, sql: str) -> tuple[int, Kind]:
         """Return the index of a field and its kind."""
         kind = self.kind(sql)
-        return self.fields.setdefault(Field(sql, kind), len(self.fields)), kind
+        return self._field(Field(sql, kind)), kind
+
+    def _field(self, field: Field) -> int:
+        return self.fields.setdefault(field, len(self.fields))
 
     def _slot(self, slot: Slot) -> int:
         return self.slots.setdefault(slot, len(self.slots))
@@ -277,6 +368,8 @@ class ProgramLayout(Kinds):
         match part.function:
             case "count":
                 return Typed(self._count(part, field), Kind.BIGINT)
+            case "sum" | "avg" if kind.is_decimal:
+                return self._of_decimals(part, kind)
             case "sum":
                 return Typed(self._sum(part, field, kind, kind.type), kind)
             case "avg":
@@ -284,6 +377,9 @@ class ProgramLayout(Kinds):
                 code = [*total, *self._count(part, field), (Op.INT_TO_FLOAT, None)]
                 return Typed([*code, (Op.DIV, Type.FLOAT)], Kind.DOUBLE)
             case "stddev":
+                if kind.is_decimal:
+                    kind = Kind.DOUBLE
+                    field = self._field(Field(part.argument, kind))
                 return Typed(self._deviation(part, field, kind), Kind.DOUBLE)
             case "min" | "max":
                 return Typed(self._extreme(part, field, kind.type), kind)
@@ -311,6 +407,19 @@ class ProgramLayout(Kinds):
         if kind.type is not type_:
             own.append((Op.INT_TO_FLOAT, None))
         return [(Op.SLOT, slot), *own, (Op.ADD_PASSING, type_)]
+
+    def _of_decimals(self, part: Aggregate, kind: Kind) -> Typed:
+        """Return the exact sum of decimals, or their average, each with Spark's digits."""
+        digits = kind.digits
+        assert digits is not None
+        exact = Kind.decimal(digits, exact=kind.type is not Type.DECIMAL)
+        field = self._field(Field(part.argument or "", exact))
+        code = [*self._sum(part, field, exact, Type.DECIMAL), fit(summed(digits))]
+        if part.function == "sum":
+            return Typed(code, Kind.decimal(summed(digits)), Type.DECIMAL)
+        code += [*self._count(part, field), (Op.INT_TO_DECIMAL, 0)]
+        code += [(Op.DIV, Type.DECIMAL), fit(averaged(digits))]
+        return Typed(code, Kind.decimal(averaged(digits)), Type.DECIMAL)
 
     def _deviation(self, part: Aggregate, field: int, kind: Kind) -> list[Instruction]:
         counter = self._counter(part.stage, field)

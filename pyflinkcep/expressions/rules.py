@@ -11,7 +11,6 @@ One table for every target: generated Python (:mod:`~pyflinkcep.expressions.code
 from __future__ import annotations
 
 from enum import IntEnum
-from itertools import combinations
 
 import attrs
 
@@ -96,6 +95,11 @@ RULES: dict[Op, Rule] = {
     Op.LIKE: Rule(1, is_truth=True),
     Op.STARTS_WITH: Rule(2, is_truth=True),
     Op.PREFIX_END: Rule(1),
+    Op.UNITS: Rule(1),
+    Op.INT_TO_DECIMAL: Rule(1),
+    Op.DECIMAL_TO_FLOAT: Rule(1),
+    Op.DECIMAL_TO_INT: Rule(1),
+    Op.FIT: Rule(1),
 }
 """The rules of every operation that computes a value from values."""
 
@@ -185,9 +189,8 @@ CASTS: dict[tuple[Kind, Kind], Cast] = {
     **{(Kind.STRING, to): Cast.READ
        for to in (*_NUMERIC, Kind.BOOLEAN, Kind.DATE, *_INSTANTS)},
     **{(source, Kind.STRING): Cast.WRITTEN
-       for source in (Kind.BIGINT, Kind.BOOLEAN, Kind.DATE, *_INSTANTS)},
-    **{(source, Kind.STRING): Cast.BY_SPARK
-       for source in (Kind.DOUBLE, Kind.DECIMAL, Kind.INTERVAL)},
+       for source in (Kind.BIGINT, Kind.DECIMAL, Kind.BOOLEAN, Kind.DATE, *_INSTANTS)},
+    **{(source, Kind.STRING): Cast.BY_SPARK for source in (Kind.DOUBLE, Kind.INTERVAL)},
     **{(source, to): Cast.CLOCK for source in (Kind.DATE, *_INSTANTS)
        for to in (Kind.DATE, *_INSTANTS)},
     **{(source, to): Cast.BY_SPARK for source in (*_INSTANTS, Kind.INTERVAL) for to in _NUMERIC},
@@ -195,15 +198,6 @@ CASTS: dict[tuple[Kind, Kind], Cast] = {
     (Kind.BOOLEAN, Kind.BOOLEAN): Cast.KEPT,
 }  # fmt: skip
 """By the kinds of value and result; Spark refuses all others."""
-
-COMMON: dict[frozenset[Kind], Kind] = {
-    frozenset({Kind.BIGINT, Kind.DECIMAL}): Kind.DECIMAL,
-    **{frozenset({Kind.DOUBLE, *others}): Kind.DOUBLE
-       for count in (1, 2, 3)
-       for others in combinations((Kind.BIGINT, Kind.DECIMAL, Kind.WIDE_DECIMAL), count)},
-}  # fmt: skip
-"""What numbers of different kinds are cast to beside each other; other kinds do not mix."""
-
 
 # --- aggregates
 

@@ -14,7 +14,6 @@ from decimal import (
     ROUND_HALF_EVEN,
     ROUND_HALF_UP,
     Decimal,
-    localcontext,
 )
 from functools import lru_cache, reduce
 from typing import Any
@@ -22,10 +21,10 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import InputError, NotSupportedError
+from pyflinkcep.expressions.decimals import digits_of_value, fitted, overflow_of
+from pyflinkcep.expressions.decimals import rounded as rounded_digits
 from pyflinkcep.expressions.number_functions import (
     exponential,
-    float_pmod,
-    int_pmod,
     power,
     root,
     rounded,
@@ -198,7 +197,7 @@ def _made_date(year: int, month: int, day: int) -> date:
 
 def _whole(value: Any, rounding: str) -> int | Decimal:
     if isinstance(value, Decimal):
-        return value.to_integral_value(rounding)
+        return _rounded_exactly(value, 0, rounding)
     if isinstance(value, float) and not math.isfinite(value):
         found = whole(value)
     else:
@@ -216,21 +215,16 @@ def _rounded(value: Any, digits: int, rounding: str) -> Any:
         return value
     if isinstance(value, Decimal) and digits > 38:
         return value
-    with localcontext() as context:
-        context.prec = 80  # more than a decimal has
-        exact = Decimal(value).quantize(Decimal(1).scaleb(-digits), rounding)
-    return in_bigint(int(exact)) if isinstance(value, int) else exact
+    found = _rounded_exactly(Decimal(value), digits, rounding)
+    return in_bigint(int(found)) if isinstance(value, int) else found
 
 
-def _pmod(a: Any, b: Any) -> Any:
-    if b == 0:
-        raise ArithmeticError("division by zero")
-    if isinstance(a, int) and isinstance(b, int):
-        return int_pmod(a, b)
-    if isinstance(a, float) or isinstance(b, float):
-        return float_pmod(float(a), float(b))
-    rest = arithmetic("%", Decimal(a), Decimal(b))
-    return rest if rest >= 0 else arithmetic("%", rest + b, Decimal(b))
+def _rounded_exactly(value: Decimal, digits: int, rounding: str) -> Decimal:
+    type_ = rounded_digits(digits_of_value(value), digits)
+    found = fitted(value, type_, rounding, digits)
+    if found is None:
+        raise ArithmeticError(overflow_of(type_))
+    return found
 
 
 def _logarithm(of: Callable[[float], float]) -> Callable[[Any], float | None]:
@@ -592,7 +586,7 @@ _POSITION = _of(_located, INT, 2, 3, takes="ssi")
 FUNCTIONS: dict[str, SqlFunction] = {
     "abs": _of(magnitude, _first),
     "mod": _of(lambda a, b: arithmetic("%", a, b), _like("%"), 2),
-    "pmod": _of(_pmod, _like("%"), 2, same=True),
+    "pmod": _of(lambda a, b: arithmetic("pmod", a, b), _like("pmod"), 2),
     "floor": _of(lambda x: _whole(x, ROUND_FLOOR), _like("floor")),
     "ceil": _CEIL,
     "ceiling": _CEIL,

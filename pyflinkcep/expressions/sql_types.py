@@ -10,6 +10,16 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.expressions.decimals import (
+    Digits,
+    averaged,
+    digits_of_value,
+    of_operation,
+    rounded,
+    summed,
+    whole,
+)
+from pyflinkcep.expressions.decimals import wider as wider_digits
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import Call, Interval, Literal, Moment, Operation, Tree
 
@@ -27,7 +37,6 @@ _KINDS = {
     "boolean": Kind.BOOLEAN, "string": Kind.STRING,
     "interval day": Kind.INTERVAL, "interval": Kind.INTERVAL,
 }  # fmt: skip
-_MOST_DIGITS = 38
 
 
 @attrs.frozen
@@ -47,6 +56,11 @@ class SqlType:
     def kind(self) -> Kind | None:
         """What programs call it; None for a type that they lack."""
         return _KINDS.get(self.name)
+
+    @property
+    def of_decimal(self) -> Digits | None:
+        """The digits of a decimal; None of other types, and if they are not known."""
+        return Digits(self.digits, self.scale) if self.digits else None
 
     @property
     def bits(self) -> int:
@@ -119,9 +133,9 @@ def cast_type(written: str) -> SqlType | None:
 
 
 def of_kind(kind: Kind | None) -> SqlType | None:
-    """Return the widest type of a kind; of decimals it does not say the digits."""
-    if kind in (Kind.DECIMAL, Kind.WIDE_DECIMAL):
-        return SqlType("decimal")
+    """Return the widest type of a kind."""
+    if kind is not None and kind.is_decimal:
+        return decimal_of(kind.digits)
     names = (
         "bigint", "double", "timestamp", "timestamp_ntz", "date", "boolean", "string", "interval",
     )  # fmt: skip
@@ -131,21 +145,19 @@ def of_kind(kind: Kind | None) -> SqlType | None:
 def aggregate_type(function: str, of: SqlType | None) -> SqlType | None:
     """Return the type of an aggregate of values."""
     if function in ("count", "avg", "stddev"):
-        is_decimal = function == "avg" and of is not None and of.name == "decimal"
-        return BIGINT if function == "count" else None if is_decimal else DOUBLE
+        if function == "avg" and of is not None and of.name == "decimal":
+            return decimal_of(of.of_decimal and averaged(of.of_decimal))
+        return BIGINT if function == "count" else DOUBLE
     if function != "sum" or of is None:
         return of
     if of.name == "decimal":
-        return decimal_of(of.digits + 10, of.scale) if of.digits else of
+        return decimal_of(of.of_decimal and summed(of.of_decimal))
     return BIGINT if of.is_whole else DOUBLE
 
 
-def decimal_of(digits: int, scale: int) -> SqlType:
-    """Return the type of decimals, with as much of a scale as 38 digits allow."""
-    if digits <= _MOST_DIGITS:
-        return SqlType("decimal", digits, scale)
-    whole = digits - scale
-    return SqlType("decimal", _MOST_DIGITS, max(_MOST_DIGITS - whole, min(scale, 6)))
+def decimal_of(digits: Digits | None) -> SqlType:
+    """Return the type of decimals of some digits; None if these are not known."""
+    return SqlType("decimal") if digits is None else SqlType("decimal", *digits)
 
 
 def literal_type(literal: Literal) -> SqlType | None:
@@ -160,18 +172,11 @@ def literal_type(literal: Literal) -> SqlType | None:
     if isinstance(value, float):
         return FLOAT if suffix == "F" and "x" not in literal.text.lower() else DOUBLE
     if isinstance(value, Decimal):
-        return _of_decimal(value)
+        return decimal_of(digits_of_value(value))
     if isinstance(value, Interval):
         parts = re.search(r"hour|minute|second|:", literal.text, re.IGNORECASE)
         return INTERVAL if parts or not literal.text else DAYS
     return DATE if isinstance(value, Moment) and value.is_date else None
-
-
-def _of_decimal(value: Decimal) -> SqlType:
-    _, digits, exponent = value.as_tuple()
-    assert isinstance(exponent, int)
-    scale = max(0, -exponent)
-    return SqlType("decimal", max(len(digits) + max(0, exponent), scale), scale)
 
 
 # --- what values have in common
@@ -212,14 +217,11 @@ def _common_number(a: SqlType, b: SqlType) -> SqlType | None:
         return max(a, b, key=lambda type_: type_.bits)
     if a.name in ("float", "double") or b.name in ("float", "double"):
         return DOUBLE
-    a, b = as_decimal(a), as_decimal(b)
-    if not a.digits or not b.digits:
-        return SqlType("decimal")
-    scale = max(a.scale, b.scale)
-    return decimal_of(max(a.digits - a.scale, b.digits - b.scale) + scale, scale)
+    digits, others = _as_decimal(a).of_decimal, _as_decimal(b).of_decimal
+    return decimal_of(digits and others and wider_digits(digits, others))
 
 
-def as_decimal(type_: SqlType) -> SqlType:
+def _as_decimal(type_: SqlType) -> SqlType:
     """Return the type of decimals that whole numbers become."""
     return SqlType("decimal", _DIGITS[type_.name], 0) if type_.is_whole else type_
 
@@ -277,7 +279,7 @@ def operation_type(part: Operation, types: Sequence[SqlType | None]) -> SqlType 
 def _whole_type(of: SqlType | None) -> SqlType | None:
     if of is None or of.name != "decimal":
         return None if of is None else BIGINT
-    return SqlType("decimal", of.digits - of.scale + min(of.scale, 1), 0) if of.digits else of
+    return decimal_of(of.of_decimal and whole(of.of_decimal))
 
 
 def rounded_type(of: SqlType | None, digits: Tree) -> SqlType | None:
@@ -285,14 +287,9 @@ def rounded_type(of: SqlType | None, digits: Tree) -> SqlType | None:
     if of is None or of.name != "decimal":
         return DOUBLE if of in (STRING, VOID) else of
     given = digits.value if isinstance(digits, Literal) else ""
-    places = 0 if given is None else given
-    if not of.digits or not isinstance(places, int):
-        return SqlType("decimal")
-    before = of.digits - of.scale + 1
-    if places < 0:
-        return decimal_of(max(before, -places + 1), 0)
-    scale = min(of.scale, places)
-    return SqlType("decimal", min(before + scale, _MOST_DIGITS), scale)
+    count = 0 if given is None else given
+    known = of.of_decimal if isinstance(count, int) else None
+    return decimal_of(known and rounded(known, int(str(count))))
 
 
 def _arithmetic_type(
@@ -316,31 +313,28 @@ def _arithmetic_type(
         return _type_of_times(operator, a, b)
     common = common_type(a, b)
     if common is not None and common.name == "decimal":
-        pairs = zip(operands, (a, b), strict=True)
-        return _decimal_type(operator, *(_beside_decimal(*pair) for pair in pairs))
+        digits = list(map(digits_beside, operands, (a, b)))
+        known = [one for one in digits if one is not None]
+        return decimal_of(of_operation(operator, *known) if len(known) == len(digits) else None)
     return DOUBLE if operator == "/" else common
 
 
-def _beside_decimal(part: Tree, type_: SqlType) -> SqlType:
-    """Return the decimal that an operand is; a literal has the digits that it needs."""
-    is_whole = type_.is_whole and type_.name != "tinyint"  # which Spark forgets
-    if is_whole and isinstance(part, Literal) and isinstance(part.value, int):
-        return _of_decimal(Decimal(part.value))
-    return as_decimal(type_)
+def beside(operands: Sequence[Tree], types: Sequence[SqlType | None]) -> tuple[SqlType | None, ...]:
+    """Return types; beside a decimal, a literal whole number is one of the digits that it needs."""
+    if not any(type_ is not None and type_.name == "decimal" for type_ in types):
+        return tuple(types)
+    return tuple(
+        decimal_of(digits_beside(part, type_)) if type_ is not None and type_.is_whole else type_
+        for part, type_ in zip(operands, types, strict=True)
+    )
 
 
-def _decimal_type(operator: str, a: SqlType, b: SqlType) -> SqlType:
-    if not a.digits or not b.digits:
-        return SqlType("decimal")
-    scale, before = max(a.scale, b.scale), max(a.digits - a.scale, b.digits - b.scale)
-    if operator in ("+", "-"):
-        return decimal_of(before + scale + 1, scale)
-    if operator == "*":
-        return decimal_of(a.digits + b.digits + 1, a.scale + b.scale)
-    if operator == "/":
-        scale = max(6, a.scale + b.digits + 1)
-        return decimal_of(a.digits - a.scale + b.scale + scale, scale)
-    return decimal_of(min(a.digits - a.scale, b.digits - b.scale) + scale, scale)
+def digits_beside(part: Tree, type_: SqlType | None) -> Digits | None:
+    """Return the digits that an operand has beside a decimal; None if they are not known."""
+    is_tiny = type_ is not None and type_.name == "tinyint"  # whose literals Spark takes for any
+    if isinstance(part, Literal) and isinstance(part.value, int) and not is_tiny:
+        return digits_of_value(part.value)
+    return None if type_ is None else _as_decimal(type_).of_decimal
 
 
 def _type_of_times(operator: str, a: SqlType, b: SqlType) -> SqlType | None:

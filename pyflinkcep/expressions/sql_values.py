@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from operator import neg
@@ -13,7 +13,23 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.number_functions import float_mod, int_div, int_mod
+from pyflinkcep.expressions.decimals import (
+    BIGINT,
+    MOST_DIGITS,
+    Digits,
+    computed,
+    digits_of_value,
+    fitted,
+    of_operation,
+    overflow_of,
+)
+from pyflinkcep.expressions.number_functions import (
+    float_mod,
+    float_pmod,
+    int_div,
+    int_mod,
+    int_pmod,
+)
 from pyflinkcep.expressions.program import Kind, Op
 from pyflinkcep.expressions.rules import (
     BY_ZERO,
@@ -23,6 +39,7 @@ from pyflinkcep.expressions.rules import (
     RULES,
     Cast,
     floats_compared,
+    wrapped,
 )
 from pyflinkcep.expressions.sql_types import SqlType
 from pyflinkcep.expressions.tokens import LEAST, MOST
@@ -112,9 +129,6 @@ def zone_of(name: str) -> tzinfo:
         return ZoneInfo("UTC" if name in ("Z", "UT", "GMT") else name)
     length = timedelta(hours=int(found[2]), minutes=int(found[3] or 0))
     return timezone(-length if found[1] == "-" else length)
-
-
-_MOST_DIGITS = 38  # Spark's widest decimal
 
 
 def kind_name(value: Any) -> str:
@@ -316,7 +330,9 @@ def _of_number(value: Any, function: Callable[[Any], Any]) -> Any:
     raise InputError(f"expected a number, got {kind_name(value)}", "cast it")
 
 
-def arithmetic(operator: str, a: Any, b: Any) -> Any:
+def arithmetic(
+    operator: str, a: Any, b: Any, digits: Sequence[Digits | None] = (None, None)
+) -> Any:
     """Return ``a + b`` and so on, of non-NULL values."""
     if operator == "||":
         if isinstance(a, str) and isinstance(b, str):
@@ -332,11 +348,11 @@ def arithmetic(operator: str, a: Any, b: Any) -> Any:
     if isinstance(a, float) or isinstance(b, float):
         return _with_floats(operator, float(a), float(b))
     if isinstance(a, Decimal) or isinstance(b, Decimal):
-        return _with_decimals(operator, Decimal(a), Decimal(b))
+        return _with_decimals(operator, a, b, digits)
     if operator == "/":
         return float(a) / float(b)
-    if operator == "%":
-        return int_mod(a, b)
+    if operator in ("%", "pmod"):
+        return int_mod(a, b) if operator == "%" else int_pmod(a, b)
     if operator == "div":
         return in_bigint(int_div(a, b))
     return in_bigint(_FORMULAS[operator](a, b))
@@ -349,39 +365,28 @@ _FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def divided(operator: str, a: Any, b: Any) -> Any:
-    """Return what :func:`arithmetic` does, and quotients of decimals to 38 digits."""
-    numbers = (a, b)
-    is_decimal = any(isinstance(x, Decimal) for x in numbers) and all(map(_is_number, numbers))
-    if operator != "/" or not is_decimal or any(isinstance(x, float) for x in numbers) or b == 0:
-        return arithmetic(operator, a, b)
-    with localcontext() as context:
-        context.prec = _MOST_DIGITS
-        return Decimal(a) / Decimal(b)
-
-
 def _with_floats(operator: str, a: float, b: float) -> Any:
     if operator == "/":
         return a / b
-    if operator == "%":
-        return float_mod(a, b)
+    if operator in ("%", "pmod"):
+        return float_mod(a, b) if operator == "%" else float_pmod(a, b)
     if operator == "div":
         raise InputError("expected whole numbers around DIV, got double", "write /")
     return _FORMULAS[operator](a, b)
 
 
-def _with_decimals(operator: str, a: Decimal, b: Decimal) -> int | Decimal:
-    if operator == "/":
-        raise InputError("divides decimals, which only Spark does", "cast to double, or write 0.5D")
-    with localcontext() as context:
-        context.prec = 2 * _MOST_DIGITS
-        if operator == "div":
-            return in_bigint(int(a // b))
-        context.prec = _MOST_DIGITS
-        if operator == "%":
-            return a % b
-        result: Decimal = _FORMULAS[operator](a, b)
-        return result
+def _with_decimals(operator: str, a: Any, b: Any, digits: Sequence[Digits | None]) -> Any:
+    own = [
+        known or (BIGINT if isinstance(value, int) else digits_of_value(value))
+        for value, known in zip((a, b), digits, strict=True)
+    ]
+    type_ = of_operation(operator, *own)
+    if operator in ("%", "pmod") and None in digits:
+        type_ = Digits(MOST_DIGITS, type_.scale)  # it is as exact as the numbers
+    found = computed(operator, Decimal(a), Decimal(b), type_)
+    if found is None:
+        raise ArithmeticError(overflow_of(type_))
+    return wrapped(int(found)) if operator == "div" else found  # as Spark does, with ANSI too
 
 
 def _with_times(operator: str, a: Any, b: Any) -> Any:
@@ -526,12 +531,11 @@ def _float(value: Any, type_: SqlType) -> float:
 def rounded_decimal(value: Any, type_: SqlType) -> Decimal:
     """Return a number as a decimal of a type; raise ArithmeticError if it has too many digits."""
     exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    with localcontext() as context:
-        context.prec = 400
-        rounded = exact.quantize(Decimal(1).scaleb(-type_.scale), ROUND_HALF_UP)
-    if abs(rounded) >= Decimal(10) ** (type_.digits - type_.scale):
-        raise ArithmeticError(f"overflow: the result does not fit {written_type(type_)}")
-    return rounded
+    digits = Digits(type_.digits, type_.scale)
+    found = fitted(exact, digits) if exact.is_finite() else None
+    if found is None:
+        raise ArithmeticError(overflow_of(digits))
+    return found
 
 
 def _read(text: str, type_: SqlType) -> Any:
@@ -552,9 +556,11 @@ def _read(text: str, type_: SqlType) -> Any:
 
 
 def _written(value: Any, _: SqlType) -> str:
-    """Write a whole number, a boolean or a time, without zeros at the end of its fraction."""
+    """Write a number, a boolean, or a time without zeros at the end of its fraction."""
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, Decimal):
+        return format(value, "f")
     if not isinstance(value, datetime):
         return str(value)
     text = value.replace(tzinfo=None).isoformat(" ")

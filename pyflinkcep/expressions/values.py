@@ -10,15 +10,25 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from decimal import ROUND_DOWN, Decimal, localcontext
+from decimal import Decimal
 from functools import partial, reduce
-from operator import add, mod, mul, sub
 from typing import Any, NamedTuple
 
 from pyflinkcep.errors import InputError, NotSupportedError, counted, did_you_mean
+from pyflinkcep.expressions.decimals import (
+    EXACT,
+    Digits,
+    averaged,
+    common,
+    digits_of_value,
+    fitted,
+    overflow_of,
+    summed,
+)
+from pyflinkcep.expressions.decimals import computed as computed_decimal
 from pyflinkcep.expressions.number_functions import Moments
 from pyflinkcep.expressions.program import Op
-from pyflinkcep.expressions.rules import BY_ZERO, CASTS, LEAST_VALUES, OPERATORS, RULES, Cast, Nulls
+from pyflinkcep.expressions.rules import CASTS, LEAST_VALUES, OPERATORS, RULES, Cast, Nulls
 from pyflinkcep.expressions.sql_functions import FUNCTIONS, joined, matching, time_between
 from pyflinkcep.expressions.sql_types import (
     ARRAY,
@@ -37,7 +47,9 @@ from pyflinkcep.expressions.sql_types import (
     SqlType,
     alternatives,
     array_of,
+    beside,
     cast_type,
+    digits_beside,
     literal_type,
     operation_type,
     rounded_type,
@@ -48,7 +60,6 @@ from pyflinkcep.expressions.sql_values import (
     arithmetic,
     cast_value,
     compared,
-    divided,
     greater,
     is_equal,
     is_same,
@@ -57,7 +68,6 @@ from pyflinkcep.expressions.sql_values import (
     moved,
     negated,
     passed,
-    rounded_decimal,
     truth,
     truth_and,
 )
@@ -297,7 +307,7 @@ _COMPARISONS: dict[str, Callable[[int], bool]] = {
 }
 """What an order says, negative if the left value comes first."""
 
-_ARITHMETIC = ("+", "-", "*", "/", "%", "div", "||")
+_ARITHMETIC = ("+", "-", "*", "/", "%", "div", "pmod", "||")
 
 
 class Typed(NamedTuple):
@@ -320,7 +330,6 @@ def typed_function(
     leaf: Callable[[Leaf], Function],
     *,
     zero_is_null: bool = False,
-    divides_decimals: bool = False,
     where: str = "",
     types: LeafTypes = lambda _: None,
     zone: tzinfo | None = None,
@@ -338,8 +347,7 @@ def typed_function(
     >>> function_of(Operation("+", (Literal(1), Literal(2))), lambda leaf: lambda _: None)(None)
     3
     """
-    compute = divided if divides_decimals else arithmetic
-    return _Maker(leaf, zero_is_null, compute, where, types, zone).typed(tree)
+    return _Maker(leaf, zero_is_null, where, types, zone).typed(tree)
 
 
 class _Maker:
@@ -349,14 +357,12 @@ class _Maker:
         self,
         leaf: Callable[[Leaf], Function],
         zero_is_null: bool,
-        compute: Callable[[str, Any, Any], Any],
         where: str,
         types: LeafTypes,
         zone: tzinfo | None,
     ) -> None:
         self._leaf = leaf
         self._zero_is_null = zero_is_null
-        self._compute = compute
         self._where = where
         self._types = types
         self._zone = zone
@@ -436,7 +442,10 @@ class _Maker:
                 self._as(part, type_) if id(operand) in choices else part.function
                 for operand, part in pairs
             )
-        elif operator in _COMPARISONS or operator == "in":
+        elif operator in _COMPARISONS:
+            types = beside(tree.operands, [part.type for part in parts])
+            functions = self._alike(list(map(Typed, [part.function for part in parts], types)))
+        elif operator == "in":
             functions = self._alike(parts)
         elif operator == "||" and type_ != STRING:
             return Typed(spread(self._alike(parts), FUNCTIONS["concat"].compute), type_)
@@ -480,7 +489,7 @@ class _Maker:
         if rule.nulls is Nulls.ASKED:
             return lambda events: functions[0](events) is None
         if operator in _ARITHMETIC and operator != "||":
-            functions, compute = self._arithmetic(operator, parts, type_)
+            functions, compute = self._arithmetic(operator, tree.operands, parts, type_)
         else:
             compute = _fitted(self._operator(operator), type_)
         if operator == "||":
@@ -499,18 +508,18 @@ class _Maker:
         return _STRICT.get(operator) or _refusing(operator, FUNCTIONS[operator].compute)
 
     def _arithmetic(
-        self, operator: str, parts: list[Typed], type_: SqlType | None
+        self,
+        operator: str,
+        operands: Sequence[Tree],
+        parts: list[Typed],
+        type_: SqlType | None,
     ) -> tuple[tuple[Function, ...], Callable[..., Any]]:
         """Return the operands of a calculation and its function, by the type of the result."""
-        compute = self._compute
         functions = tuple(part.function for part in parts)
         types = [part.type for part in parts]
-        if type_ is None:
-            return functions, lambda a, b: compute(operator, a, b)
-        if type_.name == "decimal" and type_.digits:
-            return functions, _of_decimals(operator, type_)
-        if operator == "div" and any(t is not None and t.name == "decimal" for t in types):
-            return functions, _of_decimals(operator, BIGINT)
+        if type_ is None or type_.name == "decimal" or (operator == "div" and STRING not in types):
+            digits = [*map(digits_beside, operands, types)]
+            return functions, lambda a, b: arithmetic(operator, a, b, digits)
         if STRING in types and type_.is_number:
             functions = tuple(self._as(part, wider(types)) for part in parts)
         elif STRING in types and type_ == INTERVAL and operator in ("*", "/"):
@@ -521,7 +530,7 @@ class _Maker:
             functions = tuple(
                 self._as(part, TIMESTAMP if part.type == DATE else None) for part in parts
             )
-        return functions, _fitted(lambda a, b: compute(operator, a, b), type_)
+        return functions, _fitted(lambda a, b: arithmetic(operator, a, b), type_)
 
     # --- functions of one event
 
@@ -638,7 +647,7 @@ class _Maker:
         """Return a calculation that is NULL where it would fail."""
         operation = Operation(operator, tree.operands, tree.text)
         type_ = operation_type(operation, [part.type for part in parts])
-        functions, compute = self._arithmetic(operator, parts, type_)
+        functions, compute = self._arithmetic(operator, tree.operands, parts, type_)
         caught: tuple[type[Exception], ...] = (ArithmeticError,)
         if STRING in (part.type for part in parts):
             caught = (ArithmeticError, InputError)  # also the cast of the text
@@ -795,33 +804,6 @@ def _fitted_float(value: Any) -> Any:
         return value * float("inf")
 
 
-_EXACT: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
-    "+": add, "-": sub, "*": mul, "%": mod,
-}  # fmt: skip
-_DIGITS = 38
-
-
-def _of_decimals(operator: str, type_: SqlType) -> Callable[[Any, Any], Any]:
-    """Return a calculation with decimals, rounded to the type of the result."""
-
-    def compute(a: Any, b: Any) -> Any:
-        if RULES[OPERATORS[operator]].divides and b == 0:
-            raise ArithmeticError(BY_ZERO)
-        a, b = Decimal(a), Decimal(b)
-        if operator == "div":
-            with localcontext(prec=100):
-                return BIGINT.fitted(int(a // b))
-        if operator == "/":
-            with localcontext(prec=_DIGITS + 1, rounding=ROUND_DOWN):
-                found = a / b
-        else:
-            with localcontext(prec=200):
-                found = _EXACT[operator](a, b)
-        return rounded_decimal(found, type_)
-
-    return compute
-
-
 class TimeText(str):
     """A literal date or timestamp as text, which fits every kind of time it is compared with."""
 
@@ -903,8 +885,8 @@ _CALLS: dict[tuple[str, int], Callable[[tuple[Function, ...]], Function]] = {
 """Functions by name and number of arguments."""
 
 
-def aggregated(function: str, values: Sequence[Any]) -> Any:
-    """Return an aggregate of the values of events; NULL of too few."""
+def aggregated(function: str, values: Sequence[Any], type_: SqlType | None = None) -> Any:
+    """Return an aggregate of values of a type, as far as it is known; NULL of too few."""
     if function in ("first", "last"):
         return values[0 if function == "first" else -1] if values else None
     known = [value for value in values if value is not None]
@@ -916,9 +898,25 @@ def aggregated(function: str, values: Sequence[Any]) -> Any:
         return Moments([float(value) for value in known]).deviation()
     if function in ("min", "max"):
         return reduce(greater if function == "max" else lesser, known)
+    if isinstance(known[0], Decimal):
+        digits = None if type_ is None else type_.of_decimal
+        return _of_decimals(function, known, digits or common(list(map(digits_of_value, known))))
     total = known[0] + 0.0 if isinstance(known[0], float) else known[0]  # not -0.0, as in Spark
     if function == "avg":
         total = arithmetic("/", total, 1)  # whole numbers are added as doubles
     for value in known[1:]:
         total = arithmetic("+", total, value)
     return total if function == "sum" else arithmetic("/", total, len(known))
+
+
+def _of_decimals(function: str, values: Sequence[Any], digits: Digits) -> Decimal:
+    """Return a SUM or AVG of decimals."""
+    total = fitted(reduce(EXACT.add, map(Decimal, values)), summed(digits))
+    if total is None:
+        raise ArithmeticError(overflow_of(summed(digits)))
+    if function == "sum":
+        return total
+    mean = computed_decimal("/", total, Decimal(len(values)), averaged(digits))
+    if mean is None:
+        raise ArithmeticError(overflow_of(averaged(digits)))
+    return mean

@@ -7,10 +7,12 @@ import importlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from decimal import Decimal
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pyflinkcep.errors import OutOfMemoryError, Place
+from pyflinkcep.expressions.codegen import decimal_function
 from pyflinkcep.expressions.program import Op, Slot, Type
 from pyflinkcep.expressions.tokens import like_regex
 from pyflinkcep.expressions.tree import WHOLE
@@ -97,9 +99,14 @@ def _is_other(module: CompiledModule) -> bool:
     return is_other or getattr(module, "operations", None) != _operations()
 
 
-def instruction(op: Op, operand: Any) -> tuple[int, Any]:
-    """Return an instruction for the kernel: a LIKE pattern becomes the function that tests it."""
-    return int(op), like_regex(operand).fullmatch if op is Op.LIKE else operand
+def instruction(op: Op, operand: Any, ansi: bool) -> tuple[int, Any]:
+    """Return an instruction for the kernel: LIKE and what decimals do become functions."""
+    if op is Op.LIKE:
+        return int(op), like_regex(operand).fullmatch
+    if op is Op.DECIMAL:
+        return int(op), Decimal(operand)
+    function = decimal_function(op, operand, ansi)
+    return int(op), operand if function is None else function
 
 
 def slot_spec(slot: Slot, stages: dict[str, int]) -> tuple[Any, ...]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 
 import attrs
@@ -55,18 +55,13 @@ class FlinkClause:
         return refused
 
 
-def read_flink_clause(
-    clause: Clause,
-    names: Names,
-    within_ms: int,
-    is_decimal: Callable[[str], bool] = lambda _: False,
-) -> FlinkClause:
+def read_flink_clause(clause: Clause, names: Names, within_ms: int) -> FlinkClause:
     """Translate a clause."""
     _check_rows(clause, names)
     steps = list(_steps(clause.pattern, names))
     _check_names(clause, names, steps)
     conditions = {
-        definition.variable: _condition(definition, names, is_decimal)
+        definition.variable: _condition(definition, names)
         for definition in clause.definitions
         if definition.variable in names.variables
     }
@@ -173,13 +168,11 @@ def _check_skip(skip: Skip | None, clause: Clause, names: Names) -> None:
 # --- the pattern
 
 
-def _condition(
-    definition: Definition, names: Names, is_decimal: Callable[[str], bool]
-) -> IterativeCondition:
+def _condition(definition: Definition, names: Names) -> IterativeCondition:
     variable = definition.variable
     expression = read_expression(definition.condition, names, variable)
     try:
-        return flink_condition(expression, Scope(frozenset(names.variables), variable), is_decimal)
+        return flink_condition(expression, Scope(frozenset(names.variables), variable))
     except CepError as refused:
         what = refused.problem
         raise names.source.error(

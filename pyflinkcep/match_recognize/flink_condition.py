@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-
-import attrs
+from collections.abc import Iterator
 
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.expressions.grammar import Form, Syntax
@@ -17,39 +15,28 @@ _MOVES = ("prev", "next")
 _ENDS = ("first", "last")
 
 
-def flink_condition(
-    expression: Expression, scope: Scope, is_decimal: Callable[[str], bool]
-) -> IterativeCondition:
+def flink_condition(expression: Expression, scope: Scope) -> IterativeCondition:
     """
     Return a condition over stages.
 
-    PREV and NEXT, at offset 0, are their argument. Decimals are summed as doubles.
+    PREV and NEXT, at offset 0, are their argument.
     """
-    return condition_of(expression.syntax, _Names(expression, scope, is_decimal))
+    return condition_of(expression.syntax, _Names(expression, scope))
 
 
 class _Names(Names):
-    """Reads PREV, NEXT and sums of decimals as what they are over stages."""
+    """Reads PREV and NEXT as what they are over stages."""
 
-    def __init__(
-        self, expression: Expression, scope: Scope, is_decimal: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, expression: Expression, scope: Scope) -> None:
         super().__init__(expression.read, scope.own, scope)
-        self._decimals = {
-            node
-            for node, number in expression.placed
-            if node.value in ("sum", "avg") and is_decimal(str(expression.leaves[number].argument))
-        }
         calls = [node for node, _ in expression.placed if node.form is Form.CALL]
-        moves = (node for node in calls if node.value in _MOVES or node in self._decimals)
+        moves = (node for node in calls if node.value in _MOVES)
         self._other = {(node.start, node.end): self._in_place_of(node) for node in moves}
 
     def _in_place_of(self, node: Syntax) -> str:
         """Return what a function is called over stages."""
         inner = node.operands[0].bare()
         shown = self._text[inner.start : inner.end]
-        if node in self._decimals:
-            return f"{node.value}(cast({shown} as double))"
         return shown if _is_end(inner) else f"LAST({shown})"
 
     def between(self, start: int, end: int) -> str:
@@ -80,10 +67,7 @@ class _Names(Names):
             if _is_end(inner):
                 return super().aggregate(inner)
             return self.last(inner, self.written(part))
-        found = super().aggregate(part)
-        if part in self._decimals:
-            return attrs.evolve(found, argument=f"cast({found.argument} as double)")
-        return found
+        return super().aggregate(part)
 
 
 def _is_end(node: Syntax) -> bool:

@@ -205,10 +205,10 @@ def spark_atoms(nfa: NFA) -> list[Atom]:
     return [atom for atom in nfa.atoms if isinstance(atom.condition, ExpressionCondition)]
 
 
-FieldArray = tuple[np.ndarray[Any, Any] | list[str | None], np.ndarray[Any, Any] | None, bool]
+FieldArray = tuple[np.ndarray[Any, Any] | list[Any], np.ndarray[Any, Any] | None, bool]
 """
 A field's values, as int64 or float64; which of them are not NULL; whether they are floats. Texts
-are a list.
+and decimals are a list.
 """
 
 
@@ -226,7 +226,7 @@ def field_columns(table: pa.Table) -> dict[str, list[Any]]:
 
 def field_array(column: pa.ChunkedArray) -> FieldArray:
     """Return a column as an array or list, its validity mask, and its type."""
-    if pa.types.is_string(column.type):
+    if _is_object(column.type):
         return column.to_pylist(), None, False
     is_float = pa.types.is_floating(column.type)
     plain = column if is_float else column.cast(_integers(column.type)).cast(pa.int64())
@@ -241,12 +241,17 @@ def _integers(type_: pa.DataType) -> pa.DataType:
     return pa.int32() if pa.types.is_date(type_) else pa.int64()
 
 
+def _is_object(type_: pa.DataType) -> bool:
+    """Whether values are objects of Python: texts, and decimals that no double is enough for."""
+    return bool(pa.types.is_string(type_) or pa.types.is_decimal(type_))
+
+
 def _plain(column: pa.ChunkedArray) -> list[Any]:
     """Return a column's values, times as integers."""
     if pa.types.is_temporal(column.type):
         column = column.cast(_integers(column.type))
     values: list[Any]
-    if column.null_count or pa.types.is_string(column.type):
+    if column.null_count or _is_object(column.type):
         values = column.to_pylist()
     else:
         values = column.to_numpy().tolist()

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import ROUND_HALF_UP, Decimal, localcontext
+from decimal import Decimal
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -25,6 +25,7 @@ from pyflinkcep.engines.rows.plan import (
 )
 from pyflinkcep.engines.rows.values import fold_function
 from pyflinkcep.errors import CepError, CepRuntimeError, InputError, NotSupportedError
+from pyflinkcep.expressions.decimals import Digits, averaged_sum, computed, summed
 from pyflinkcep.expressions.evaluator import RowTypes, part_value
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.sql_types import BIGINT
@@ -50,7 +51,6 @@ from pyflinkcep.tables.typed_columns import NumberColumn, as_column, clock_zone,
 from pyflinkcep.tables.values import warn_of_unit
 
 _MATCH_NUMBER = Leaf.of("match_number")
-_MOST_DIGITS = 38
 
 
 def _parts(leaf: Leaf) -> tuple[Leaf, ...]:
@@ -79,7 +79,7 @@ def type_of(leaf: Leaf, argument: pa.DataType | None, time: pa.DataType | None) 
     if leaf.function not in ("sum", "total") or pa.types.is_null(given):
         return given
     if pa.types.is_decimal(given):
-        return pa.decimal128(min(given.precision + 10, _MOST_DIGITS), given.scale)
+        return pa.decimal128(*summed(Digits(given.precision, given.scale)))
     if not pa.types.is_integer(given) and not pa.types.is_floating(given):
         function = "SUM" if leaf.function == "sum" else "AVG"
         raise InputError(f"{function} of {leaf.argument}, which is {given}", "sum numbers")
@@ -170,15 +170,12 @@ def _average(total: pa.ChunkedArray, count: pa.ChunkedArray) -> pa.ChunkedArray:
     if not pa.types.is_decimal(total.type):
         known = pc.if_else(pc.equal(count, 0), None, count)
         return pc.divide(total.cast(pa.float64()), known.cast(pa.float64()))
-    digits = total.type.precision
-    precision = digits - 6 if digits < _MOST_DIGITS else _MOST_DIGITS
-    scale = min(total.type.scale + 4, precision)
-    unit, found = Decimal(1).scaleb(-scale), []
-    pairs = zip(total.to_pylist(), count.to_pylist(), strict=True)
-    with localcontext(prec=2 * _MOST_DIGITS, rounding=ROUND_HALF_UP):
-        for value, number in pairs:
-            found.append(None if value is None else (value / number).quantize(unit))
-    return pa.chunked_array([pa.array(found, pa.decimal128(precision, scale))])
+    digits = averaged_sum(Digits(total.type.precision, total.type.scale))
+    found = [
+        None if value is None else computed("/", value, Decimal(number), digits)
+        for value, number in zip(total.to_pylist(), count.to_pylist(), strict=True)
+    ]
+    return pa.chunked_array([pa.array(found, pa.decimal128(*digits))])
 
 
 def _folded(leaf: Leaf, taken: pa.Table, values: Mapping[Leaf, str], zone: str) -> pa.ChunkedArray:
@@ -223,7 +220,7 @@ def flink_output(
 
     check_time(clause, names, column_type, is_stream=False)
     within = window_ms(clause, names.source)
-    read = read_flink_clause(clause, names, within, lambda sql: _is_decimal(table, sql))
+    read = read_flink_clause(clause, names, within)
     keys = [names.own_column(key.text) for key in clause.partition]
     order = [
         (names.own_column(one.name.text), one.descending, one.nulls_first)
@@ -252,14 +249,6 @@ def flink_output(
         raise read.placed(refused) from refused
     found, _, dropped = matched.run(limit)
     return _Output(table, read, matched, found).table(keys), dropped
-
-
-def _is_decimal(table: pa.Table, sql: str) -> bool:
-    """Whether an expression over one row is a decimal."""
-    try:
-        return bool(pa.types.is_decimal(RowSql(table.slice(0, 1), [sql]).column(sql).type))
-    except (OnlyByRow, CepError, pa.ArrowException):
-        return False  # refused later, when its position is known
 
 
 @attrs.frozen(eq=False)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.arrays import Values
 from pyflinkcep.expressions.evaluator import event_value, kind_of_values, machine_value
-from pyflinkcep.expressions.program import EXACT_DIGITS, Kind
+from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.sql_types import VOID
 from pyflinkcep.expressions.values import Typed
 from pyflinkcep.tables.order import lazily
@@ -65,7 +65,10 @@ class RowSql:
         type_ = self._function(sql).type
         if type_ is None or (type_.kind is None and type_ != VOID):
             return kind_of_values(sql, self._values(sql))
-        return Kind.WIDE_DECIMAL if type_.digits > EXACT_DIGITS else type_.kind
+        digits = type_.of_decimal
+        if type_.name == "decimal" and digits is None:
+            return kind_of_values(sql, self._values(sql))
+        return type_.kind if digits is None else Kind.decimal(digits)
 
     def field(self, sql: str, kind: Kind) -> FieldSource:
         """Return the values of a part."""
@@ -82,7 +85,10 @@ class RowSql:
         listed = [machine_value(value, kind) for value in self._values(sql)]
         if kind is Kind.STRING:
             return pa.chunked_array([pa.array(listed, pa.string())])
-        is_float = kind in (Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL)
+        if kind.type is Type.DECIMAL:
+            assert kind.digits is not None
+            return pa.chunked_array([pa.array(listed, pa.decimal128(*kind.digits))])
+        is_float = kind.type is Type.FLOAT
         type_ = pa.float64() if is_float else pa.int64()
         try:
             return NumberColumn(pa.chunked_array([pa.array(listed, type_)]), is_float)

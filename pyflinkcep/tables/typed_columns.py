@@ -14,9 +14,10 @@ import pyarrow.compute as pc
 
 from pyflinkcep.errors import ConditionError, did_you_mean
 from pyflinkcep.expressions.arrays import Array, TextRanks, Values, computed, holding
+from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits
 from pyflinkcep.expressions.evaluator import RowTypes
 from pyflinkcep.expressions.event_arrays import EventTree, Program, Range, never_fails
-from pyflinkcep.expressions.program import EXACT_DIGITS, Kind, Type
+from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.sql_types import (
     ARRAY,
     BINARY,
@@ -52,7 +53,6 @@ _ARROW = {
     "timestamp_ntz": pa.timestamp("us"), "interval": pa.duration("us"),
     "interval day": pa.duration("us"),
 }  # fmt: skip
-_MOST_DIGITS = 38
 
 
 def sql_type(type_: pa.DataType) -> SqlType | None:
@@ -62,7 +62,7 @@ def sql_type(type_: pa.DataType) -> SqlType | None:
     if pa.types.is_timestamp(type_):
         return TIMESTAMP if type_.tz else TIMESTAMP_NTZ
     if pa.types.is_decimal(type_):
-        is_short = 0 <= type_.scale <= type_.precision <= _MOST_DIGITS
+        is_short = 0 <= type_.scale <= type_.precision <= MOST_DIGITS
         return SqlType("decimal", type_.precision, type_.scale) if is_short else None
     if pa.types.is_map(type_):
         return SqlType(MAP, inner=(sql_type(type_.key_type), sql_type(type_.item_type)))
@@ -94,7 +94,7 @@ def arrow_type(type_: SqlType | None, zone: str) -> pa.DataType | None:
     if type_ == TIMESTAMP:
         return pa.timestamp("us", zone)
     if type_.name == "decimal":
-        return pa.decimal128(type_.digits, type_.scale) if type_.digits else None
+        return pa.decimal128(*type_.of_decimal) if type_.of_decimal else None
     inner = [arrow_type(part, zone) for part in type_.inner]
     if None in inner:
         return None
@@ -163,7 +163,7 @@ def kind_of(type_: pa.DataType) -> Kind | None:
     if pa.types.is_duration(type_) and type_.unit in _US:
         return Kind.INTERVAL
     if pa.types.is_decimal(type_):
-        return Kind.DECIMAL if type_.precision <= EXACT_DIGITS else Kind.WIDE_DECIMAL
+        return Kind.decimal(Digits(max(type_.precision, type_.scale), max(type_.scale, 0)))
     return None
 
 
@@ -332,10 +332,13 @@ class SqlColumns:
     def plain(self, text: str, kind: Kind) -> NumberColumn | pa.ChunkedArray | None:
         """Return the values of an expression that is only a column: numbers, or texts."""
         name = self._column(text)
-        if name is None or kind_of(self._table.column(name).type) is not kind:
+        if name is None:
             return None
         column = self._table.column(name)
-        if kind is Kind.STRING:
+        own = kind_of(column.type)
+        if own is not kind and (own is None or own.digits is None or own.digits != kind.digits):
+            return None
+        if kind is Kind.STRING or kind.type is Type.DECIMAL:
             return column
         return numbers(column, kind)
 

@@ -21,7 +21,16 @@ from pyflinkcep.sase import parse
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.testing import matchSase
-from tests.expression_rules import CASES, CAST_TYPES, CAST_VALUES, ERROR, OVERFLOWS, VALUES
+from tests.expression_rules import (
+    CASES,
+    CAST_TYPES,
+    CAST_VALUES,
+    DECIMAL_CASES,
+    DECIMALS,
+    ERROR,
+    OVERFLOWS,
+    VALUES,
+)
 from tests.spark.streams import settings
 from tests.spark.support import QUICK_FOR_MANY_PLANS
 from tests.unit.expressions.test_rules import cast_in_memory, same, tree_of
@@ -121,6 +130,18 @@ def check_casts(answers: list[Any]) -> None:
             answer, found = row[f"{kind} as {type_}"], cast_in_memory(value, type_)
             expected = ERROR if answer is None and value is not None else answer
             assert same(found, expected), (kind, value, type_, found, expected)
+
+
+def test_decimals_have_sparks_values_and_digits(spark: SparkSession) -> None:
+    """The table of decimals, which each target follows: Spark's answers without ANSI, to the digit."""
+    columns = {name: (kind.value, value) for name, (kind, value) in VALUES.items()} | DECIMALS
+    schema = ", ".join(f"{name} {type_}" for name, (type_, _) in columns.items())
+    with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
+        frame = spark.createDataFrame([tuple(value for _, value in columns.values())], schema)
+        asked = [F.expr(text).alias(f"c{number}") for number, text in enumerate(DECIMAL_CASES)]
+        (answers,) = frame.select(*asked).collect()
+    for (text, expected), answer in zip(DECIMAL_CASES.items(), answers, strict=True):
+        assert (text, repr(answer)) == (text, repr(expected))
 
 
 def test_every_operator_has_sparks_value_in_every_target(

@@ -211,7 +211,8 @@ def make_kernel(
 def _atom(atom: Atom, expressions: CompiledExpressions | None) -> tuple[Any, ...]:
     if atom.expression is not None and expressions is not None:
         code = tuple(
-            instruction(op, operand) for op, operand in expressions.programs[atom.expression]
+            instruction(op, operand, expressions.ansi)
+            for op, operand in expressions.programs[atom.expression]
         )
         return _EXPRESSION, 0, 0, None, code
     return (_OF_EVENT if atom.bit else _OF_MATCH), *in_word(atom.bit), atom.function, ()

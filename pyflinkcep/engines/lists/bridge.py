@@ -15,7 +15,7 @@ from pyflinkcep.engines.lists.frame import ElementList, Frame
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.ranges import Ints, Split, Stretches
 from pyflinkcep.expressions.arrays import Values, computed, ranked
-from pyflinkcep.expressions.program import Op
+from pyflinkcep.expressions.program import Op, Type
 from pyflinkcep.expressions.tokens import LEAST, MOST
 from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.kernel.module import CompiledModule, compiled_module, naming_memory_errors
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 _MOST_ROWS = 1 << 14
 _NO_WINDOW = -1
 _JOINING = "event lists are joined"
-_PLAIN = (Op.LIKE, Op.PREFIX_END)
+_PLAIN = (
+    Op.LIKE, Op.PREFIX_END, Op.DECIMAL, Op.UNITS, Op.INT_TO_DECIMAL, Op.DECIMAL_TO_FLOAT,
+    Op.DECIMAL_TO_INT, Op.FIT,
+)  # fmt: skip
 """The operations of several elements that only the plain path has."""
 
 
@@ -41,6 +44,8 @@ def joined_frames(
         return None
     plan = _Plan(lists, module)
     joining = _Joining(lists)
+    if any(value.typed.type is Type.DECIMAL for value in joining.programs.values):
+        return None
     with naming_memory_errors(_JOINING):
         steps = tuple(plan.steps(joining))
     if any(op in _PLAIN for *_, codes in steps for code in codes for op, _ in code):

@@ -215,7 +215,7 @@ class _Compiler(LeafFields):
         """Return the instruction that pushes a column."""
         number = int(part.sql or 0)
         value = self.values[number].typed
-        return Typed([(Op.FIELD, number)], value.kind, value.scale)
+        return Typed([(Op.FIELD, number)], value.kind, value.form)
 
 
 _TIMES = (Kind.TIMESTAMP, Kind.TIMESTAMP_NTZ, Kind.DATE, Kind.INTERVAL)

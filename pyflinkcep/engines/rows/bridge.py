@@ -77,7 +77,7 @@ def make_search(
         return None
     labels, hidden = bytearray(rows), bytearray(rows)
     written = tuple(
-        () if program is None else tuple(instruction(op, operand) for op, operand in program)
+        () if program is None else tuple(instruction(op, operand, ansi) for op, operand in program)
         for program in programs
     )
     search = module.RowSearch(

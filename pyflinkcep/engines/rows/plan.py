@@ -52,7 +52,7 @@ class _Holds:
             raise ArithmeticError(cause.message) from cause
 
 
-_NUMBERS = (Kind.BIGINT, Kind.DOUBLE, Kind.DECIMAL, Kind.WIDE_DECIMAL)
+_NUMBERS = (Kind.BIGINT, Kind.DOUBLE)
 _MOST_VARIABLES = 256
 
 
@@ -137,6 +137,8 @@ class StandardPlan:
     def compiled(self) -> Compiled:
         """Compile the conditions."""
         conditions = {variable: self.condition(variable) for variable in self.conditions}
+        if any(kind.type is Type.DECIMAL for kind in self.kinds.values()):
+            return Compiled(conditions, None)
         tables = search_tables(
             self.program.variables,
             conditions,

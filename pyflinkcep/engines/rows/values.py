@@ -46,10 +46,10 @@ from pyflinkcep.expressions.tokens import LEAST, MOST
 from pyflinkcep.expressions.values import Typed, aggregated, spread
 from pyflinkcep.match_recognize.leaves import LABEL, Fold, Leaf, has_label, labelled
 
-FieldArray = tuple[np.ndarray[Any, Any] | list[str | None], np.ndarray[Any, Any] | None, bool]
+FieldArray = tuple[np.ndarray[Any, Any] | list[Any], np.ndarray[Any, Any] | None, bool]
 """
 Values as int64 or float64; the mask of those that are not NULL, None for all; whether they are
-floats. Texts are a list.
+floats. Texts and decimals are a list.
 """
 
 

@@ -153,7 +153,7 @@ def _codes(conditions: EdgeConditions) -> tuple[Any, Any]:
 
 
 def _code(code: Code) -> tuple[Any, ...]:
-    return tuple(instruction(op, operand) for op, operand in code)
+    return tuple(instruction(op, operand, ansi=False) for op, operand in code)
 
 
 def _negatives(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:

@@ -22,20 +22,14 @@ from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom, guarded, guarded_parts, words
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.compiler import compiled
+from pyflinkcep.expressions.decimals import Digits
 from pyflinkcep.expressions.parser import column_owners
-from pyflinkcep.expressions.program import CompiledExpressions, Kind
+from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
 from pyflinkcep.expressions.tokens import slip
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.matching.columns import field_names, spark_atoms
 from pyflinkcep.matching.layout import bit_names
-from pyflinkcep.spark.plan.analysis import (
-    common_kind,
-    first_line,
-    is_ansi,
-    is_long_decimal,
-    joined,
-    where,
-)
+from pyflinkcep.spark.plan.analysis import common_kind, first_line, is_ansi, joined, where
 from pyflinkcep.spark.plan.portable.sql import sql_column, sql_columns
 
 
@@ -183,13 +177,17 @@ _CASTS = {
     Kind.BIGINT: "bigint",
     Kind.DOUBLE: "double",
     Kind.BOOLEAN: "bigint",
-    Kind.DECIMAL: "double",
-    Kind.WIDE_DECIMAL: "double",
 }
 
 
-def compiled_expressions(nfa: NFA, dataframe: DataFrame) -> CompiledExpressions | None:
-    """Compile the match expressions of a pattern for the types of its events."""
+def compiled_expressions(
+    nfa: NFA, dataframe: DataFrame, *, of_query: bool = False
+) -> CompiledExpressions | None:
+    """
+    Compile the match expressions of a pattern for the types of its events.
+
+    Decimals of a pattern that is a query are doubles, as in every evaluation of queries.
+    """
     expressions: list[tuple[Atom, MatchExpression]] = [
         (atom, atom.condition) for atom in nfa.atoms if isinstance(atom.condition, MatchExpression)
     ]
@@ -200,7 +198,11 @@ def compiled_expressions(nfa: NFA, dataframe: DataFrame) -> CompiledExpressions 
     asked = list(zip(parts.values(), columns, strict=True))
     types = analysed(nfa, asked, dataframe)
     kinds = {
-        sql: _kind(nfa, atom, sql, type_)
+        sql: (
+            Kind.DOUBLE
+            if of_query and isinstance(type_, DecimalType)
+            else _kind(nfa, atom, sql, type_)
+        )
         for (sql, atom), type_ in zip(parts.items(), types, strict=True)
     }
     named = [(where(nfa, atom), expression) for atom, expression in expressions]
@@ -230,7 +232,7 @@ def _kind(nfa: NFA, atom: Atom, sql: str, type_: DataType) -> Kind:
 def kind_of(type_: DataType) -> Kind | None:
     """Return the kind of a type in match expressions; None if they cannot use it."""
     if isinstance(type_, DecimalType):
-        return Kind.WIDE_DECIMAL if is_long_decimal(type_) else Kind.DECIMAL
+        return Kind.decimal(Digits(type_.precision, max(type_.scale, 0)))
     return Kind.INTERVAL if isinstance(type_, DayTimeIntervalType) else common_kind(type_)
 
 
@@ -249,4 +251,6 @@ def field_columns(
 def machine_column(sql: str, kind: Kind, dataframe: DataFrame) -> Column:
     """Return the column of an expression in the form that match expressions read."""
     column, cast = sql_column(sql, dataframe), _CASTS.get(kind)
+    if kind.digits is not None:
+        cast = kind.digits.sql if kind.type is Type.DECIMAL else "double"
     return column if cast is None else column.cast(cast)

@@ -55,7 +55,7 @@ def fingerprint(
             facts[f"match expression {number} (stage {atom.stage})"] = atom.expression
     expressions = layout.expressions
     for number, field in enumerate(expressions.fields if expressions is not None else ()):
-        facts[f"value {number}"] = field.sql
+        facts[f"value {number}"] = field.stored
     return facts
 
 
@@ -76,7 +76,7 @@ def answers(stored: Mapping[str, str]) -> dict[str, int]:
 
 
 def field_numbers(stored: Mapping[str, str]) -> dict[str, int]:
-    """Return the number of each field of match expressions in a fingerprint, by its SQL."""
+    """Return the number of each field of match expressions in a fingerprint, by its name."""
     words = ((what.split(), text) for what, text in stored.items())
     return {text: int(what[1]) for what, text in words if what[0] == "value"}
 
@@ -113,9 +113,9 @@ def requeued(
         new = new.append_column(name, pa.array(bits))
     known = field_numbers(fingerprint)
     for number, field in enumerate(expressions.fields if expressions is not None else ()):
-        if field.sql not in known:
-            raise _not_asked(table, f"{field.sql!r}, which a condition needs")
-        column = table.column(f"{VALUE}{known[field.sql]}")
+        if field.stored not in known:
+            raise _not_asked(table, f"{field.stored!r}, which a condition needs")
+        column = table.column(f"{VALUE}{known[field.stored]}")
         new = new.append_column(f"{VALUE}{number}", column)
     return new.select(schema.names)
 

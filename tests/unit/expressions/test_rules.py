@@ -12,18 +12,21 @@ from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.expressions import codegen
 from pyflinkcep.expressions.arrays import TextRanks, Values, by_ranks, columnar, holding
 from pyflinkcep.expressions.compiler import condition_code
-from pyflinkcep.expressions.evaluator import event_function
+from pyflinkcep.expressions.evaluator import event_function, machine_value
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import EventReader
-from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Op
+from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Kind, Op, Type
 from pyflinkcep.expressions.program_layout import LeafFields
+from pyflinkcep.expressions.sql_types import of_kind
 from pyflinkcep.expressions.tree import Literal, Operation, Tree
 from pyflinkcep.expressions.values import function_of
 from pyflinkcep.kernel.module import compiled_module
-from tests.expression_rules import CASES, CASTS, ERROR, OVERFLOWS, VALUES
+from tests.expression_rules import CASES, CASTS, DECIMAL_CASES, DECIMALS, ERROR, OVERFLOWS
+from tests.expression_rules import VALUES as EVERY
 from tests.unit.kernel.random_programs import NAME
 from tests.unit.kernel.test_expressions import kernel_answer
 
+VALUES = EVERY | {name: (Kind(type_), value) for name, (type_, value) in DECIMALS.items()}
 KINDS = {f"`{name}`": kind for name, (kind, _) in VALUES.items()}
 RANKS = TextRanks({text: number for number, text in enumerate(["", "aa", "ab"])})
 
@@ -47,20 +50,28 @@ def compiled(tree: Tree, *, ansi: bool = False) -> tuple[CompiledExpressions, li
     fields = LeafFields(KINDS)
     code = condition_code(tree, fields, "here")
     named = tuple(Field(str(leaf.over.sql), KINDS[str(leaf.over.sql)]) for leaf in fields.leaves)
-    return CompiledExpressions(named, (), {NAME: code}, ansi), [value_of(f) for f in fields.leaves]
+    values = [machine_value(value_of(f), KINDS[str(f.over.sql)]) for f in fields.leaves]
+    return CompiledExpressions(named, (), {NAME: code}, ansi), values
 
 
 def columns_of(tree: Tree) -> tuple[Code, list[Values]]:
     """Return a condition as a program of columns of one row."""
     fields = LeafFields(KINDS)
     code = columnar(condition_code(by_ranks(tree), fields, "here"), RANKS, is_condition=True)
-    values = [value_of(leaf) for leaf in fields.leaves]
+    kinds = [KINDS[str(leaf.over.sql)] for leaf in fields.leaves]
+    values = [machine_value(value_of(f), k) for f, k in zip(fields.leaves, kinds, strict=True)]
     numbers = [RANKS.numbers[v] if isinstance(v, str) else v for v in values]
-    floats = [KINDS[str(leaf.over.sql)].value == "double" for leaf in fields.leaves]
+    dtypes = {Type.FLOAT: float, Type.DECIMAL: object}
     return code, [
-        Values(np.asarray([v or 0], float if is_float else np.int64), np.asarray([v is None]))
-        for v, is_float in zip(numbers, floats, strict=True)
+        Values(np.asarray([v or 0], dtypes.get(kind.type, np.int64)), np.asarray([v is None]))
+        for v, kind in zip(numbers, kinds, strict=True)
     ]
+
+
+_PLAIN = {
+    Op.LIKE, Op.DECIMAL, Op.UNITS, Op.INT_TO_DECIMAL, Op.DECIMAL_TO_FLOAT, Op.DECIMAL_TO_INT,
+    Op.FIT,
+}  # fmt: skip
 
 
 def join_holds(code: Code, columns: list[Values]) -> bool:
@@ -86,12 +97,37 @@ def test_a_rule_is_the_same_in_every_target(text: str, expected: Any) -> None:
     if "||" not in text:
         code, columns = columns_of(found)
         assert holding(code, 1, columns.__getitem__, RANKS).tolist() == [True]
-        if compiled_module() is not None and Op.LIKE not in {op for op, _ in code}:
+        if compiled_module() is not None and _PLAIN.isdisjoint(op for op, _ in code):
             code = tuple((op, v) for op, v in code if op is not Op.PREFIX_END)
             assert "startswith" in text or join_holds(code, columns)
     in_memory = function_of(tree, lambda leaf: lambda _: value_of(leaf), zero_is_null=True)
     if text not in OVERFLOWS:
         assert same(in_memory(None), expected)
+
+
+@pytest.mark.parametrize(("text", "expected"), DECIMAL_CASES.items())
+def test_decimals_are_exact_in_every_target(text: str, expected: Any) -> None:
+    """Up to 38 digits, and with Spark's digits where a decimal is the result."""
+    tree = tree_of(text)
+    found = Operation("<=>", (tree, Literal(expected, "expected")), text)
+    program, row = compiled(found)
+    assert codegen.generated(program).conditions[NAME](row, ())
+    if compiled_module() is not None:
+        assert kernel_answer(program, [], [row])
+    code, columns = columns_of(found)
+    assert holding(code, 1, columns.__getitem__, RANKS).tolist() == [True]
+    types = lambda leaf: of_kind(KINDS[str(leaf.over.sql)])  # noqa: E731
+    in_memory = function_of(tree, lambda f: lambda _: value_of(f), zero_is_null=True, types=types)
+    value = outcome(in_memory)
+    assert value.startswith("overflow") or value == repr(expected)
+
+
+def outcome(function: Any) -> str:
+    """Return a value or an error as text."""
+    try:
+        return repr(function(None))
+    except ArithmeticError as error:
+        return str(error)
 
 
 @pytest.mark.parametrize("text", OVERFLOWS)

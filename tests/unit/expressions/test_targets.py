@@ -142,14 +142,15 @@ def test_lists_know_or_refuse_every_operation() -> None:
     }  # fmt: skip
     special = {
         Op.FIELD, Op.INT, Op.FLOAT, Op.NULL, Op.ROUND, Op.PREFIX_END, Op.LIKE, Op.CHOOSE,
-        Op.IS_NULL, Op.AND, Op.OR,
+        Op.IS_NULL, Op.AND, Op.OR, Op.DECIMAL, Op.UNITS, Op.INT_TO_DECIMAL,
+        Op.DECIMAL_TO_FLOAT, Op.DECIMAL_TO_INT, Op.FIT,
     }  # fmt: skip
     assert set(Op) == refused | replaced | special | set(OPERATIONS)
 
 
 def test_every_operation_has_rules() -> None:
     """What computes a value from values is in the one table; the rest pushes values or jumps."""
-    pushes = {Op.FIELD, Op.SLOT, Op.INT, Op.FLOAT, Op.TEXT, Op.NULL}
+    pushes = {Op.FIELD, Op.SLOT, Op.INT, Op.FLOAT, Op.TEXT, Op.DECIMAL, Op.NULL}
     branches = {Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.JUMP_IF_NOT_NULL, Op.JUMP_UNLESS, Op.JUMP}
     assert set(Op) == {*RULES, *pushes, *branches, Op.CHOOSE}
     assert set(OPERATORS.values()) <= set(RULES)

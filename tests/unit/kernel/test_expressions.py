@@ -18,7 +18,7 @@ from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.errors import ConditionError
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.parser import sql_condition
-from pyflinkcep.expressions.program import CompiledExpressions, Kind
+from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
 from pyflinkcep.expressions.tree import MatchExpression
 from tests.kernel_harness import MANY, needs_kernel
 from tests.unit.expressions.interpreter import accumulated, run
@@ -61,9 +61,9 @@ def chain(taken: Taken, last: IterativeCondition) -> Pattern:
 
 def field_array(kind: Kind, column: list[Any]) -> tuple[Any, ...]:
     """Return a field of all events as the kernel takes it."""
-    if kind is Kind.STRING:
+    if kind.type in (Type.TEXT, Type.DECIMAL):
         return column, None, False
-    is_float = kind is Kind.DOUBLE
+    is_float = kind.type is Type.FLOAT
     array = np.asarray([v or 0 for v in column], float if is_float else np.int64)
     known = np.asarray([value is not None for value in column], bool)
     return array, None if known.all() else known, is_float

@@ -41,9 +41,8 @@ def answer(_spark: Any, case: dict[str, Any]) -> tuple[list[str], list[tuple[Any
     clause = use.clause
     names = Names.of(clause, statement.source, [n for n, _ in case["columns"]], use.alias, False)
     check_clause(clause, names, case_sensitive=False)
-    decimals = [name for name, type_ in case["columns"] if type_.startswith("DECIMAL")]
     within = window_ms(clause, statement.source)
-    read = read_flink_clause(clause, names, within, lambda sql: sql in decimals)
+    read = read_flink_clause(clause, names, within)
     rows = [_row(case, item) if isinstance(item, list) else item for item in case["items"]]
     time = clause.order[0].name.text
     order = [(c.name.text, c.descending, c.nulls_first) for c in clause.order[1:]]

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from pyflinkcep import LongDecimalWarning, Pattern, match, matchSase
+from pyflinkcep import Pattern, match, matchSase
 from pyflinkcep.testing import funnel, trace
 
 
@@ -90,15 +90,23 @@ def test_order_to_the_microsecond() -> None:
         assert [(m["a"][0]["n"], m["b"][0]["n"]) for m in found] == [(1, 3), (3, 0), (0, 4), (4, 2)]
 
 
-def test_long_decimals_are_compared_with_a_warning() -> None:
-    """Decimals of more than 15 digits are compared as doubles, which a warning says."""
+def test_long_decimals_are_compared_exactly() -> None:
+    """Decimals of more than 15 digits too, in every form of events; no warning is needed."""
     pattern = Pattern.begin("a").next("b").where("d > last(a.d)")
-    for whole, is_long in (("1234567890123456789", True), ("12345", False)):
+    for whole in ("1234567890123456789", "12345"):
         values = [Decimal(f"{whole}.{n}") for n in range(2)]
         columns = {"n": [0, 1], "d": values}
         for events in (pa.table(columns).to_pylist(), columns, pa.table(columns)):
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                found = match(pattern, events)
-            assert len(found) == (0 if is_long else 1)
-            assert [w.category for w in caught] == [LongDecimalWarning] * is_long
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert len(match(pattern, events)) == 1
+
+
+def test_decimals_of_an_event_have_the_digits_of_those_of_stages() -> None:
+    """Equal numbers are equal after the same calculation, on lists and on tables."""
+    rows = [{"p": Decimal(text)} for text in ("4.0000000001", "14.0000000000", "4.0000000001")]
+    for made in ("p / 3", "p * p / 7", "p % 3 - 1", "round(p / 3, 1)", "p div 2"):
+        pattern = Pattern.begin("a").followedByAny("b")
+        pattern = pattern.where(f"{made} = {made.replace('p', 'last(a.p)')}")
+        for events in (rows, pa.Table.from_pylist(rows)):
+            assert len(match(pattern, events)) == 1

@@ -112,8 +112,55 @@ static Value extreme(int32_t opcode, Value a, Value b) {
     return value_keep((opcode == OP_LEAST ? order < 0 : order > 0) ? b : a);
 }
 
+/* --- functions of Python: what decimals do */
+
+static PyObject *object_of(Value value) {
+    if (value.kind == VALUE_INT) return PyLong_FromLongLong(value.as.i);
+    if (value.kind == VALUE_FLOAT) return PyFloat_FromDouble(value.as.f);
+    return Py_NewRef(value.as.text);
+}
+
+/* Return what a function returned as a value, and drop it. */
+static Value value_of(Machine *machine, PyObject *found) {
+    Value value = {{.text = found}, VALUE_TEXT};
+    if (found == Py_None)
+        value = value_null();
+    else if (PyLong_Check(found))
+        value = value_int(PyLong_AsLongLong(found));
+    else if (PyFloat_Check(found))
+        value = value_float(PyFloat_AsDouble(found));
+    else
+        return value;
+    Py_DECREF(found);
+    return PyErr_Occurred() ? fail(machine, PROGRAM_RAISED) : value;
+}
+
+static Value not_computed(Machine *machine) {
+    ProgramAnswer error = PROGRAM_RAISED;
+    if (PyErr_ExceptionMatches(PyExc_OverflowError)) error = PROGRAM_OVERFLOW;
+    if (PyErr_ExceptionMatches(PyExc_ZeroDivisionError)) error = PROGRAM_DIVIDED_BY_ZERO;
+    if (error != PROGRAM_RAISED) PyErr_Clear();
+    return fail(machine, error);
+}
+
+/* Call the function of an instruction with one value, or two if `b` is not NULL. */
+static Value called(Machine *machine, const Instruction *now, Value a, const Value *b) {
+    PyObject *first = object_of(a), *second = b == NULL ? NULL : object_of(*b), *found = NULL;
+    if (first != NULL && (b == NULL || second != NULL))
+        found = PyObject_CallFunctionObjArgs(now->operand.as.text, first, second, NULL);
+    Py_XDECREF(first);
+    Py_XDECREF(second);
+    return found == NULL ? not_computed(machine) : value_of(machine, found);
+}
+
+static bool is_called(const Instruction *now) {
+    return now->operand.kind == VALUE_TEXT && now->opcode != OP_LIKE;
+}
+
 /* Return the result of an operator on two values that are not NULL, with a reference of its own. */
-static Value of_known(Machine *machine, int32_t opcode, Value a, Value b) {
+static Value of_known(Machine *machine, const Instruction *now, Value a, Value b) {
+    int32_t opcode = now->opcode;
+    if (is_called(now)) return called(machine, now, a, &b);
     bool of_texts = opcode == OP_CONCAT || opcode == OP_STARTS_WITH;
     if (a.kind != b.kind || (of_texts && a.kind != VALUE_TEXT)) return wrong_type(machine);
     switch (opcode) {
@@ -129,10 +176,11 @@ static Value of_known(Machine *machine, int32_t opcode, Value a, Value b) {
 }
 
 /* Return the same of any two values. */
-static Value binary(Machine *machine, int32_t opcode, Value a, Value b) {
+static Value binary(Machine *machine, const Instruction *now, Value a, Value b) {
+    int32_t opcode = now->opcode;
     bool a_null = a.kind == VALUE_NULL, b_null = b.kind == VALUE_NULL;
     if (NULLS_OF[opcode] == NULLS_DECIDES) return logic(opcode == OP_OR, a, b);
-    if (!a_null && !b_null) return of_known(machine, opcode, a, b);
+    if (!a_null && !b_null) return of_known(machine, now, a, b);
     switch (NULLS_OF[opcode]) {
     case NULLS_EQUALS: return value_int(a_null == b_null);
     case NULLS_YIELDS: return value_keep(a_null ? b : a);
@@ -162,6 +210,7 @@ static Value whole(Machine *machine, double number) {
 
 /* Return the result of an operator on one value that is not NULL. */
 static Value unary(Machine *machine, const Instruction *now, Value a) {
+    if (is_called(now)) return called(machine, now, a, NULL);
     if ((a.kind == VALUE_TEXT) != (now->opcode == OP_LIKE)) return wrong_type(machine);
     switch (now->opcode) {
     case OP_INT_TO_FLOAT: return a.kind == VALUE_INT ? value_float((double)a.as.i) : a;
@@ -213,6 +262,7 @@ static void compute(Machine *machine, const Instruction *now) {
     case OP_SLOT: push(machine, slot_of(machine, now->operand.as.i)); return;
     case OP_INT:
     case OP_FLOAT:
+    case OP_DECIMAL:
     case OP_TEXT: push(machine, value_keep(now->operand)); return;
     case OP_NULL: push(machine, value_null()); return;
     case OP_IS_NULL: replace_top(machine, value_int(top(machine)->kind == VALUE_NULL)); return;
@@ -223,7 +273,7 @@ static void compute(Machine *machine, const Instruction *now) {
             return;
         }
         Value b = *top(machine), a = machine->stack[machine->size - 2];
-        Value result = binary(machine, now->opcode, a, b);
+        Value result = binary(machine, now, a, b);
         drop_top(machine);
         replace_top(machine, result);
     }

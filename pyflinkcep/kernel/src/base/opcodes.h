@@ -4,7 +4,7 @@
 #define PYFLINKCEP_OPCODES_H
 
 /* The compiled module tells it, so that one of other numbers is refused. */
-#define OPERATIONS 2042984609
+#define OPERATIONS 2007866119
 
 /* The opcodes of programs. */
 enum {
@@ -16,6 +16,7 @@ enum {
     OP_NULL = 5,
     OP_INT_TO_FLOAT = 6,
     OP_TRUTH_TO_INT = 7,
+    OP_DECIMAL = 8,
     OP_NEG = 10,
     OP_ADD = 11,
     OP_SUB = 12,
@@ -56,6 +57,11 @@ enum {
     OP_SQRT = 63,
     OP_POWER = 64,
     OP_SIGN = 65,
+    OP_UNITS = 66,
+    OP_INT_TO_DECIMAL = 67,
+    OP_DECIMAL_TO_FLOAT = 68,
+    OP_DECIMAL_TO_INT = 69,
+    OP_FIT = 70,
 };
 
 /* The types of values. */
@@ -63,6 +69,7 @@ enum {
     TYPE_INT = 0,
     TYPE_FLOAT = 1,
     TYPE_TEXT = 2,
+    TYPE_DECIMAL = 3,
 };
 
 /* What a slot accumulates. */

@@ -64,7 +64,7 @@ static bool is_balanced(const Program *program, int32_t *depths) {
     for (Py_ssize_t i = 0; i < program->size; i++) {
         int32_t opcode = program->code[i].opcode, depth = depths[i];
         bool jumps = opcode >= OP_JUMP_IF_FALSE && opcode <= OP_JUMP;
-        bool is_known = jumps || opcode <= OP_NULL || operands_of(opcode) > 0;
+        bool is_known = jumps || opcode <= OP_NULL || opcode == OP_DECIMAL || operands_of(opcode) > 0;
         if (!is_known || depth < operands_of(opcode)) return false;
         Py_ssize_t next[2] = {
             i + 1, jumps ? i + 1 + (Py_ssize_t)program->code[i].operand.as.i : -1};
@@ -92,6 +92,12 @@ static bool has_constants(const Program *program) {
             if (operand.kind != VALUE_TEXT || !PyUnicode_Check(operand.as.text)) return false;
             break;
         case OP_LIKE:
+        case OP_DECIMAL:
+        case OP_UNITS:
+        case OP_INT_TO_DECIMAL:
+        case OP_DECIMAL_TO_FLOAT:
+        case OP_DECIMAL_TO_INT:
+        case OP_FIT: /* functions of Python, apart from the constant */
             if (operand.kind != VALUE_TEXT) return false;
             break;
         default: break;

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { OPCODES = OP_SIGN + 1 };
+enum { OPCODES = OP_FIT + 1 };
 
 /* What NULL does to the result of an operation. */
 enum {
@@ -56,6 +56,11 @@ static const uint8_t NULLS_OF[OPCODES] = {
     [OP_LIKE] = NULLS_SPREADS,
     [OP_STARTS_WITH] = NULLS_SPREADS,
     [OP_PREFIX_END] = NULLS_SPREADS,
+    [OP_UNITS] = NULLS_SPREADS,
+    [OP_INT_TO_DECIMAL] = NULLS_SPREADS,
+    [OP_DECIMAL_TO_FLOAT] = NULLS_SPREADS,
+    [OP_DECIMAL_TO_INT] = NULLS_SPREADS,
+    [OP_FIT] = NULLS_SPREADS,
 };
 
 /* How many values an operation computes one of; 0 for other instructions. */
@@ -96,6 +101,11 @@ static const uint8_t OPERANDS_OF[OPCODES] = {
     [OP_LIKE] = 1,
     [OP_STARTS_WITH] = 2,
     [OP_PREFIX_END] = 1,
+    [OP_UNITS] = 1,
+    [OP_INT_TO_DECIMAL] = 1,
+    [OP_DECIMAL_TO_FLOAT] = 1,
+    [OP_DECIMAL_TO_INT] = 1,
+    [OP_FIT] = 1,
 };
 
 /* A second operand of zero is an error or NULL. */

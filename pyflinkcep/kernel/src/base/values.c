@@ -9,18 +9,25 @@
 
 #include <string.h>
 
+static int objects_compare(PyObject *a, PyObject *b) {
+    if (PyUnicode_Check(a) && PyUnicode_Check(b)) return PyUnicode_Compare(a, b);
+    int less = PyObject_RichCompareBool(a, b, Py_LT), greater = PyObject_RichCompareBool(b, a, Py_LT);
+    if (less < 0 || greater < 0) PyErr_Clear(); /* of no type that programs have */
+    return (greater > 0) - (less > 0);
+}
+
 /* Order two values of one type: texts by code point. */
 int value_compare(Value a, Value b) {
     if (a.kind != b.kind) return (a.kind > b.kind) - (a.kind < b.kind); /* no program has this */
     if (a.kind == VALUE_INT) return (a.as.i > b.as.i) - (a.as.i < b.as.i);
-    if (a.kind == VALUE_TEXT) return PyUnicode_Compare(a.as.text, b.as.text);
+    if (a.kind == VALUE_TEXT) return objects_compare(a.as.text, b.as.text);
     return float_less(b.as.f, a.as.f) - float_less(a.as.f, b.as.f);
 }
 
 static Value text_of(PyObject *texts, int64_t row) {
     PyObject *text = PyList_GetItem(texts, (Py_ssize_t)row);
     if (text == NULL) PyErr_Clear(); /* a list that was cut since */
-    if (text == NULL || !PyUnicode_Check(text)) return value_null();
+    if (text == NULL || text == Py_None) return value_null();
     return value_keep((Value){{.text = text}, VALUE_TEXT});
 }
 
@@ -39,6 +46,26 @@ Value values_field(const Values *values, int64_t field, int64_t handle) {
 /* Return a slot of a partial match without events. */
 Value values_initial(const Values *values, Py_ssize_t slot) {
     return values->slots[slot].function == SLOT_COUNT ? value_int(0) : value_null();
+}
+
+/* Return the sum of two decimals, with a reference for the caller. */
+static Value decimals_summed(Value before, Value value) {
+    static PyObject *add = NULL; /* kept while the process runs */
+    if (add == NULL) {
+        PyObject *module = PyImport_ImportModule("pyflinkcep.expressions.decimals");
+        PyObject *exact = module == NULL ? NULL : PyObject_GetAttrString(module, "EXACT");
+        add = exact == NULL ? NULL : PyObject_GetAttrString(exact, "add");
+        Py_XDECREF(exact);
+        Py_XDECREF(module);
+    }
+    PyObject *sum = NULL;
+    if (add != NULL)
+        sum = PyObject_CallFunctionObjArgs(add, before.as.text, value.as.text, NULL);
+    if (sum == NULL) {
+        PyErr_Clear();
+        return (Value){{.i = 0}, VALUE_OVERFLOWED};
+    }
+    return (Value){{.text = sum}, VALUE_TEXT};
 }
 
 static Value summed(const Values *values, Value before, Value value, bool is_float) {
@@ -95,7 +122,11 @@ Value slot_after(
         after = mean(old, value, slot_before(values, before, slot->source).as.i);
     else if (slot->function == SLOT_MOMENT)
         after = moment(values, slot, old, before, value.as.f);
-    else if (slot->function == SLOT_SUM)
+    else if (slot->function == SLOT_SUM && old.kind == VALUE_TEXT && value.kind == VALUE_TEXT) {
+        after = decimals_summed(old, value);
+        value_drop(value);
+        return after;
+    } else if (slot->function == SLOT_SUM)
         after = summed(values, old, value, slot->is_float);
     else
         after = extreme(slot->function, old, value);

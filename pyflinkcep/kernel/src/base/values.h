@@ -12,7 +12,7 @@ typedef struct {
     union {
         int64_t i;
         double f;
-        PyObject *text; /* a str; the holder of the value holds a reference */
+        PyObject *text; /* a str or a Decimal; the holder of the value holds a reference */
     } as;
     uint8_t kind; /* one of VALUE_* */
 } Value;
@@ -31,7 +31,7 @@ typedef struct {
 typedef struct {
     const void *data; /* int64_t or double */
     const uint8_t *valid; /* a byte for each row, NULL when no value is null */
-    PyObject *texts; /* instead of both: a list of str and None */
+    PyObject *texts; /* instead of both: a list of str or Decimal, and None */
     bool is_float;
 } Field;
 

@@ -352,7 +352,13 @@ bool batch_knows(int32_t opcode) {
     case OP_CONCAT:
     case OP_LIKE:
     case OP_STARTS_WITH:
-    case OP_PREFIX_END: return false;
+    case OP_PREFIX_END:
+    case OP_DECIMAL:
+    case OP_UNITS:
+    case OP_INT_TO_DECIMAL:
+    case OP_DECIMAL_TO_FLOAT:
+    case OP_DECIMAL_TO_INT:
+    case OP_FIT: return false;
     default: return opcode < OP_JUMP_IF_FALSE || opcode > OP_JUMP;
     }
 }

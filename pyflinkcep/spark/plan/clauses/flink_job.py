@@ -3,14 +3,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     DataType,
-    DecimalType,
     LongType,
     StructField,
     StructType,
@@ -77,7 +74,7 @@ class FlinkJob:
         """Check a clause against its input."""
         time = _time_column(dataframe, clause, names)
         within = window_ms(clause, names.source)
-        read = read_flink_clause(clause, names, within, partial(_is_decimal, dataframe))
+        read = read_flink_clause(clause, names, within)
         read = attrs.evolve(read, measures=computed_late(read.measures, dataframe))
         keys = tuple(own_name(dataframe, key.text) for key in clause.partition)
         order = order_after_time(dataframe, clause)
@@ -171,14 +168,6 @@ def _argument(arguments: Arguments, leaf: Leaf, value: Value) -> str | None:
 
 
 # --- the input
-
-
-def _is_decimal(dataframe: DataFrame, sql: str) -> bool:
-    """Whether an expression over one event is a decimal."""
-    try:
-        return isinstance(dataframe.select(F.expr(sql)).schema.fields[0].dataType, DecimalType)
-    except Exception:
-        return False  # refused later, when its position is known
 
 
 def _time_column(dataframe: DataFrame, clause: Clause, names: Names) -> str:

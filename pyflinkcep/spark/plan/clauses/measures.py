@@ -29,6 +29,7 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
+from pyflinkcep.expressions.decimals import Digits, averaged_sum
 from pyflinkcep.expressions.tokens import TokenKind, tokenized
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import NUMBER, Leaf, item, parts_of
@@ -415,10 +416,8 @@ def _quotient(total: str, count: str, type_: DataType) -> str:
     quotient = f"({total} / nullif({count}, 0L))"  # some divide NULL by 0
     if not isinstance(type_, DecimalType):
         return quotient
-    # Spark sums decimals of p digits with p + 10, at most 38, and averages them with p + 4.
-    precision = type_.precision - 6 if type_.precision < 38 else 38
-    scale = min(type_.scale + 4, precision)
-    return f"cast({quotient} as decimal({precision},{scale}))"
+    digits = averaged_sum(Digits(type_.precision, type_.scale))
+    return f"cast({quotient} as {digits.sql})"
 
 
 def _error_of(

@@ -29,7 +29,7 @@ from pyflinkcep.engines.rows.plan import (
 )
 from pyflinkcep.engines.rows.program import Op
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
-from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.program import Field, Kind
 from pyflinkcep.match_recognize.expressions import Expression, condition_leaves
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
@@ -273,7 +273,9 @@ class StandardJob:
             "counts rows": str(plan.counts_rows),
             "order": "" if self.order is None else str(self.order),
             **layout_facts(layout, self.job.settings.groups),
-            "computed columns": json.dumps([self.arguments.sql, list(self.kinds)]),
+            "computed columns": json.dumps(
+                [self.arguments.sql, [Field(*value).stored for value in self.kinds.items()]]
+            ),
         }
 
     def _condition_columns(self) -> dict[str, Column]:

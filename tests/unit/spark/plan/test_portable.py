@@ -44,7 +44,8 @@ def sql(text: str, setting: Setting = ANSI) -> str:
         ("w / p", "cast(cast(`w` AS decimal(38, 16)) / cast(`p` AS decimal(10, 2)) "
                   "AS decimal(38, 16))"),
         ("n / i", "(cast(`n` AS double) / cast(`i` AS double))"),
-        ("d - date'2026-01-01'", "(datediff(`d`, cast('2026-01-01' AS date)) * INTERVAL '1' DAY)"),
+        ("d - date'2026-01-01'", "(datediff(`d`, cast('2026-01-01' AS date)) * "
+                  "INTERVAL '1' DAY)"),
         ("d = t", "(cast(`d` AS timestamp) = `t`)"),
         ("d + interval 2 days", "date_add(`d`, 2)"),
         ("t > '2026-03-01'", "(`t` > cast('2026-03-01' AS timestamp))"),
