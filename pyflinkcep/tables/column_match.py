@@ -239,4 +239,5 @@ def _expressions(
     known = {sql: computed.kind(asked[sql]) for sql in parts}
     kinds = {sql: kind for sql, kind in known.items() if kind is not None}
     found = compiled(named, kinds, ansi=True)
-    return found, [computed.field(asked[field.sql], field.kind) for field in found.fields]
+    fields = ((asked.get(field.sql, field.sql), field.kind) for field in found.fields)
+    return found, [computed.field(sql, kind) for sql, kind in fields]

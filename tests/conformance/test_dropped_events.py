@@ -19,7 +19,7 @@ def rows_to_keep(case: Case) -> list[tuple[int, Any]] | None:
     except CepError:
         return None
     known = sum(atom.bit for atom in nfa.atoms)
-    droppable = Relevance.of(nfa, known, shows_time=True).droppable
+    droppable = Relevance.of(nfa, known, shows_next=True).droppable
 
     def is_needed(row: dict[str, Any]) -> bool:
         if "id" not in row:

@@ -261,7 +261,7 @@ def _drops_nothing(pattern: Pattern, events: str) -> bool:
     """Whether the matches are the same without the events that are said to change nothing."""
     nfa = NFACompiler.compile(pattern)
     known = sum(atom.bit for atom in nfa.atoms)
-    droppable = Relevance.of(nfa, known, shows_time=True).droppable
+    droppable = Relevance.of(nfa, known, shows_next=True).droppable
     answers = []
     for left_out in (frozenset[int](), droppable):
         harness = OperatorTestHarness(pattern, False)

@@ -307,3 +307,12 @@ GUARDED = [
 def test_conditions_of_a_stage_guard_each_other(pattern: Pattern, expected: list[int]) -> None:
     """The second condition is not asked of events for which the first decides."""
     assert [found["a"][0]["t"] for found in match(pattern, SOME_ZEROS, timestamp="t")] == expected
+
+
+def test_what_an_aggregate_reads_is_not_guarded_by_another_stage() -> None:
+    """A cast inside last() is of the events of its stage, whatever the asking stage tests first."""
+    table = pa.table({"kind": ["a", "b"], "s": ["1", "2"]})
+    pattern = Pattern.begin("a").where("kind = 'a'").followedBy("b").where("kind = 'b'")
+    pattern = pattern.where("cast(s AS int) > last(cast(a.s AS int))")
+
+    assert len(match(pattern, table)) == 1

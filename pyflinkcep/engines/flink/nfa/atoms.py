@@ -20,7 +20,7 @@ from pyflinkcep.conditions import (
 )
 from pyflinkcep.expressions.grammar import may_fail, parsed
 from pyflinkcep.expressions.tokens import SqlSyntaxError
-from pyflinkcep.expressions.tree import MatchExpression, joined
+from pyflinkcep.expressions.tree import Column, MatchExpression, joined, leaves
 
 WORD = 63
 """The number of bits in a word of bounded integers."""
@@ -138,13 +138,20 @@ def guarded(sql: str, guards: Iterable[tuple[str, bool]]) -> str:
 
 
 def guarded_parts(atoms: Iterable[Atom]) -> dict[str, str]:
-    """Return what SQL over stages reads of events, and how it is computed for all of them."""
+    """
+    Return what SQL over stages reads of events, and how it is computed for all of them.
+
+    What an aggregate reads is of events that other conditions have let pass: it has no guards.
+    """
     guards: dict[str, list[tuple[str, bool]]] = {}
     for atom in atoms:
         if isinstance(atom.condition, MatchExpression):
-            for sql in atom.condition.event_parts():
-                old = guards.get(sql, list(atom.guards))
-                guards[sql] = [guard for guard in old if guard in atom.guards]
+            for leaf in leaves(atom.condition.tree):
+                is_own = isinstance(leaf, Column) and not leaf.variable
+                sql = leaf.sql if isinstance(leaf, Column) else leaf.argument
+                if sql is not None:
+                    known = atom.guards if is_own else ()
+                    guards[sql] = [guard for guard in guards.get(sql, known) if guard in known]
     return {sql: guarded(sql, known) for sql, known in guards.items()}
 
 
