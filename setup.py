@@ -35,9 +35,13 @@ class BuildKernel(build_ext):
         built = Path(self.get_ext_fullpath(ext.name))
         self.force = self.force or not (built.exists() and SOURCES.encode() in built.read_bytes())
         kind = self.compiler.compiler_type
-        wanted = [] if "-fno-lto" in os.environ.get("CFLAGS", "") else WHOLE_PROGRAM.get(kind, [])
+        asked = os.environ.get("CFLAGS", "")
+        wanted = [] if "-fno-lto" in asked else WHOLE_PROGRAM.get(kind, [])
         whole = [flag for flag in wanted if self._takes(flag)][:1]
-        ext.extra_compile_args = [*FLAGS.get(kind, []), *whole, *ext.extra_compile_args]
+        # Python's own flags ask for debug symbols, which make the kernel six times as large.
+        wants_symbols = any(flag.startswith("-g") for flag in asked.split())
+        symbols = ["-g0"] if kind == "unix" and not wants_symbols else []
+        ext.extra_compile_args = [*FLAGS.get(kind, []), *whole, *symbols, *ext.extra_compile_args]
         ext.extra_link_args = [*whole, *ext.extra_link_args]
         super().build_extension(ext)
 
