@@ -60,10 +60,10 @@ def matched(pattern: Pattern, rows: list[dict[str, Any]]) -> list[dict[str, list
     )
     state, accessor, found = nfa.create_initial_state(), SharedBuffer().get_accessor(), []
     for row in rows:
-        found += nfa.advance_time(accessor, state, row["ts"])[0]
+        found += [match for match, _ in nfa.advance_time(accessor, state, row["ts"])[0]]
         evaluation.begin(row, row["ts"], sum(bit for bit, holds in known if holds(row) is True))
         found += nfa.process(accessor, state, row["ts"], evaluation, row)
-    return found + nfa.advance_time(accessor, state, END)[0]
+    return found + [match for match, _ in nfa.advance_time(accessor, state, END)[0]]
 
 
 def ids(matches: Any) -> Counter[str]:
