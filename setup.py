@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The part of the build that setup.cfg cannot say: the compiled kernel."""
 
+import configparser
 import os
+import re
 import runpy
 import sysconfig
 import tempfile
@@ -69,7 +71,19 @@ class BuildKernel(build_ext):
         return True
 
 
+def description():
+    """Return the README with links that lead somewhere from an index's page too."""
+    config = configparser.ConfigParser()
+    config.read("setup.cfg", encoding="utf-8")
+    version = runpy.run_path("pyflinkcep/_version.py")["__version__"]
+    files = f"{config['metadata']['url']}/blob/v{version}/"
+    text = Path("README.md").read_text(encoding="utf-8")
+    text = re.sub(r"(!\[[^]]*\]\()(?!https?:|#)([^)]*)", rf"\1{files}\2?raw=true", text)
+    return re.sub(r"(\]\()(?!https?:|#)", rf"\1{files}", text)
+
+
 setup(
+    long_description=description(),
     cmdclass={"build_ext": BuildKernel},
     options={"bdist_wheel": {"py_limited_api": "cp311"}} if STABLE_ABI else {},
     ext_modules=[
