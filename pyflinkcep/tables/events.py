@@ -61,7 +61,7 @@ class _Arrow(Protocol):
 
 Table = _Pandas | _Polars | _Arrow | _Reader | Mapping[str, Iterable[Any]] | str | PathLike[str]
 """A pandas or polars DataFrame, an Arrow table, batch or dataset, columns by name, or the path of a
-file or folder of Parquet."""
+file or folder of Parquet, CSV or JSON lines."""
 
 
 def library(value: Any) -> str:

@@ -7,16 +7,16 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
-from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.matching.columns import has_part, values_of
 from pyflinkcep.tables.events import library
+from pyflinkcep.tables.files import attempted, read_files
 from pyflinkcep.time import MISSING
 
 _PLAIN = (bool, int, float, str, bytes, datetime, date, Decimal, timedelta)
@@ -33,7 +33,7 @@ def columns_of(source: Any) -> pa.Table | dict[Any, list[Any]] | None:
     if hasattr(source, "to_table") and kind == "pyarrow":  # a dataset
         return _checked(source.to_table())
     if isinstance(source, str | os.PathLike):
-        return _checked(_of_path(os.fspath(source)))
+        return _checked(read_files(os.fspath(source)))
     if kind == "pandas" and hasattr(source, "itertuples"):
         names = list(map(str, source.columns))
         return _of_columns(names, [source.iloc[:, place] for place in range(len(names))])
@@ -46,80 +46,6 @@ def columns_of(source: Any) -> pa.Table | dict[Any, list[Any]] | None:
     if hasattr(source, "__arrow_c_stream__"):
         return _checked(pa.RecordBatchReader.from_stream(source).read_all())
     return None
-
-
-# --- files
-
-
-def _of_path(path: str) -> pa.Table:
-    import pyarrow.dataset as ds  # which takes as long to load as the rest of Arrow
-
-    if not os.path.exists(path):
-        raise InvalidArgumentError(
-            f"expected events, got the path {path!r}, where there is nothing",
-            "pass the path of a file or folder of Parquet",
-        )
-    try:
-        files = ds.dataset(path, format="parquet")
-        _refuse_tables(path, files.files)
-        inside = [os.path.relpath(file, path).split(os.sep)[:-1] for file in files.files]
-        named = (folder.partition("=") for folders in inside for folder in folders)
-        names = dict.fromkeys(name for name, sign, _ in named if sign)
-        keys = pa.schema([(name, pa.string()) for name in names])
-        own = [fragment.physical_schema for fragment in files.get_fragments()]
-        own = [pa.schema(field for field in one if field.name not in keys.names) for one in own]
-        schema = pa.unify_schemas([*own, keys], promote_options="permissive")
-        by_name = ds.partitioning(keys, flavor="hive")
-        found = ds.dataset(path, schema, format="parquet", partitioning=by_name).to_table()
-    except (pa.ArrowException, OSError) as cause:
-        raise InputError(
-            f"{path!r} cannot be read as Parquet: {cause}", "read it yourself, and pass the table"
-        ) from cause
-    if not own:
-        raise InputError(f"{path!r} has no file of Parquet", "pass a folder that has one")
-    for name in keys.names:
-        place = found.column_names.index(name)
-        found = found.set_column(place, name, _inferred(found.column(place)))
-    return found
-
-
-def _inferred(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return values of folders' names in the first type that Spark tries and all of them have."""
-    for type_ in (pa.int32(), pa.int64(), pa.float64(), pa.date32(), pa.timestamp("us")):
-        found = _attempted(partial(column.cast, type_))
-        if found is not None:
-            return found
-    return column
-
-
-_TABLES = {
-    "_delta_log": ("Delta", "deltalake: DeltaTable(path).to_pyarrow_table()"),
-    ".hoodie": ("Hudi", "Spark: spark.read.format('hudi').load(path).toArrow()"),
-    "metadata": ("Iceberg", "pyiceberg: table.scan().to_arrow()"),
-}
-"""What marks the folder of a table whose files are not all of it, or not all of them its own."""
-
-
-def _refuse_tables(path: str, files: Iterable[str]) -> None:
-    """Refuse files of a table whose log says which of their rows there are."""
-    folders = {os.path.abspath(path), *(os.path.dirname(os.path.abspath(file)) for file in files)}
-    seen: set[str] = set()
-    for folder in folders:
-        while folder not in seen:
-            seen.add(folder)
-            for name, (kind, how) in _TABLES.items():
-                log = os.path.join(folder, name)
-                if os.path.isdir(log) and (name != "metadata" or _has_metadata(log)):
-                    raise NotSupportedError(
-                        f"{path!r}: expected files of Parquet, got the {kind} table {folder!r}, "
-                        "whose log says which rows of its files there are",
-                        f"read its rows with {how}, and pass them",
-                    )
-            folder = os.path.dirname(folder)
-
-
-def _has_metadata(folder: str) -> bool:
-    return any(name.endswith(".metadata.json") for name in os.listdir(folder))
 
 
 # --- columns of Arrow
@@ -243,7 +169,7 @@ def _of_pandas(column: Any) -> Any:
     is_object = isinstance(column.dtype, np.dtype) and column.dtype.kind == "O"
     # Of dates beside times Arrow makes dates.
     if not is_object or not {date, datetime} <= set(map(type, column)):
-        found = _attempted(lambda: pa.array(column, from_pandas=True))
+        found = attempted(lambda: pa.array(column, from_pandas=True))
         is_own = isinstance(getattr(found, "type", None), pa.ExtensionType)  # periods, intervals
         if found is not None and not is_own:
             return found
@@ -253,7 +179,7 @@ def _of_pandas(column: Any) -> Any:
 
 def _of_polars(column: Any) -> Any:
     """Return a column as Arrow; that of Python objects by their values, not their addresses."""
-    found = _attempted(column.to_arrow)
+    found = attempted(column.to_arrow)
     if found is None or has_part(found.type, pa.types.is_fixed_size_binary):
         return _of_values(column.to_list())
     return found
@@ -262,7 +188,7 @@ def _of_polars(column: Any) -> Any:
 def _of_numpy(column: Any) -> Any:
     if column.dtype.kind in "mM" and np.datetime_data(column.dtype)[0] not in _UNITS:
         column = column.astype(f"{column.dtype.kind}8[s]")
-    found = None if column.dtype == object else _attempted(lambda: pa.array(column))
+    found = None if column.dtype == object else attempted(lambda: pa.array(column))
     return _of_values(column.tolist()) if found is None else found
 
 
@@ -276,17 +202,5 @@ def _of_values(values: list[Any]) -> Any:
         return values
     if kinds == {datetime} and len({value.tzinfo for value in values if value is not None}) > 1:
         return values
-    found = _attempted(lambda: pa.array(values, from_pandas=False))
+    found = attempted(lambda: pa.array(values, from_pandas=False))
     return values if found is None else found
-
-
-def _attempted(convert: Callable[[], Any]) -> Any:
-    """Return what a conversion gives; None if it fails, in Rust too."""
-    try:
-        return convert()
-    except (pa.ArrowException, OverflowError, TypeError, ValueError, AttributeError):
-        return None
-    except BaseException as cause:
-        if type(cause).__name__ == "PanicException":
-            return None
-        raise

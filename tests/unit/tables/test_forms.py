@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -206,6 +208,54 @@ def test_files_of_several_schemas(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(InputError, match="has no file of Parquet"):
         match(LOW_HIGH, tmp_path / "none")
+
+
+_ROWS = [
+    {"id": 1, "at": datetime(2024, 1, 1, 10), "who": "NA", "x": 1.5, "note": 'a, "b"\nc'},
+    {"id": 2, "at": datetime(2024, 1, 1, 10, 1), "who": None, "x": None, "note": ""},
+    {"id": 3, "at": datetime(2024, 1, 1, 10, 2), "who": "bob", "x": 2.0, "note": "x"},
+]
+_CSV = """id,at,who,x,note
+1,2024-01-01 10:00:00,NA,1.5,"a, ""b""
+c"
+2,2024-01-01T10:01:00,,,""
+3,2024-01-01 10:02:00,bob,2,x
+"""
+_JSON = "".join(
+    json.dumps({k: v for k, v in row.items() if v is not None}, default=str) + "\n" for row in _ROWS
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.csv", _CSV), ("A.CSV", _CSV), ("a.tsv", _CSV.replace("a, ", "a; ").replace(",", "\t").replace("a; ", "a, "))]
+    + [(f"a.{end}", _JSON) for end in ("json", "jsonl", "ndjson")],
+)  # fmt: skip
+@pytest.mark.parametrize("end", ["", ".gz"])
+def test_files_of_text(name: str, text: str, end: str, tmp_path: Path) -> None:
+    """CSV and JSON lines have typed columns, alone, compressed, and in folders of partitions."""
+    folder = tmp_path / "day=2024-01-01"
+    folder.mkdir()
+    data = text.encode()
+    (folder / f"{name}{end}").write_bytes(gzip.compress(data) if end else data)
+    day = {"day": date(2024, 1, 1)}
+
+    alone = match(Pattern.begin("a"), folder / f"{name}{end}", timestamp="at")
+    assert [m["a"][0] for m in alone] == _ROWS
+    assert [m["a"][0] for m in match(Pattern.begin("a"), tmp_path)] == [row | day for row in _ROWS]
+
+
+def test_a_folder_of_several_formats_is_refused(tmp_path: Path) -> None:
+    """A file of another format is not read as if it were of the first."""
+    _written(tmp_path, n=[1])
+    (tmp_path / "a.csv").write_text("n\n1\n")
+
+    with pytest.raises(InputError, match="has files of CSV and Parquet, such as"):
+        match(LOW_HIGH, tmp_path)
+    (tmp_path / "0.parquet").unlink(missing_ok=True)
+    (tmp_path / "b.csv").write_text("n\nx\n")
+    with pytest.raises(InputError, match=r"cannot be read as CSV: .*int64 vs string"):
+        match(LOW_HIGH, tmp_path)
 
 
 @pytest.mark.parametrize(
