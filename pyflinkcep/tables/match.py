@@ -228,9 +228,9 @@ def match(
         Python cannot evaluate, by Spark if a session is running.
     events : iterable or table
         Objects, dicts, columns by name, a pandas or polars DataFrame, an Arrow table, or the path
-        of a file or folder of Parquet, CSV or JSON lines. Tables are matched column by column. Rows and dicts have
-        their fields as attributes too, as on Spark. Without `timestamp` they are in order, a
-        millisecond apart.
+        of a file or folder of Parquet, CSV or JSON lines. Tables are matched column by column.
+        Rows and dicts have their fields as attributes too, as on Spark. Without `timestamp` they
+        are in order, a millisecond apart.
     timestamp : str or callable, optional
         The field or function of an event's time: epoch milliseconds, or a datetime
         (UTC if it has no zone), of pandas or NumPy too.
