@@ -77,7 +77,12 @@ CASES: dict[str, Any] = {
     "sign(-inf)": -1.0, "sign(un)": None, "sign(m)": -1.0, "sign(low)": -1.0, "sign(1.25)": 1.0,
     "signum(x)": 1.0, "x / coalesce(zx, 2)": None,
     "x / if(n > x, zx, 2D)": None,
-    "n div 0.1": 70, "n div 2.5": 2, "7 div 2.5": 2, "m div 0.4": -2, "0.9 div n": 0,
+    "exp(zx)": 1.0, "exp(inf)": math.inf, "exp(-inf)": 0.0, "exp(nan)": NAN, "exp(n * 200)": math.inf, "exp(un)": None,
+    **{form.format(name): value for name in ("ln", "log10", "log2") for form, value in {
+        "{}(zx)": None, "{}(mx)": None, "{}(m)": None, "{}(-inf)": None, "{}(nan)": NAN,
+        "{}(inf)": math.inf, "{}(1)": 0.0, "{}(ux)": None, "{}(x - x)": None}.items()},
+    "log10(n + 993)": 3.0, "log2(8)": 3.0, "round(ln(x), 9)": 0.916290732, "round(exp(x), 6)": 12.182494, "ln(low) is null": True,
+    "coalesce(ln(zx), x)": 2.5, "n div 0.1": 70, "n div 2.5": 2, "7 div 2.5": 2, "m div 0.4": -2, "0.9 div n": 0,
     "n div 0.0": None, "un div 0.5": None, "(n div 2.5) * 0.5 = 1.0": True, "n div 0.5 = 14": True,
 }  # fmt: skip
 """Conditions and values that never fail, and what they are."""

@@ -160,6 +160,14 @@ QUESTIONS = (
 """What people ask of engines like this one, as they would search for it."""
 
 
+def test_the_manual_names_every_function_and_aggregate():
+    """What parsers read around values of several events is on the page of SQL over stages."""
+    from pyflinkcep.expressions.tree import AGGREGATES, FUNCTIONS
+
+    page = (ROOT / "docs" / "sql-conditions.md").read_text(encoding="utf-8")
+    assert [name for name in (*AGGREGATES, *FUNCTIONS) if f"`{name}`" not in page] == []
+
+
 def test_every_question_has_its_title():
     """What people ask is answered under a title that they would search for."""
     titles = re.findall(r"^## (.*)$", text(ROOT / "docs" / "why.md"), re.MULTILINE)

@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from pyflinkcep.expressions.codegen import decimal_function
-from pyflinkcep.expressions.number_functions import rounded
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, NumberFunction, rounded
 from pyflinkcep.expressions.program import Code, Instruction, Op, Type
 from pyflinkcep.expressions.rules import BITS, RULES, TRUTHS, Nulls, floats_compared
 from pyflinkcep.expressions.tokens import LEAST, MOST, like_regex
@@ -260,6 +260,10 @@ def _operation(op: Op, is_float: bool, *operands: Values) -> Values:
         zero = np.equal(data[1], 0)
         nulls = np.logical_or(nulls, zero)
         data[1] = np.where(zero, 1, data[1])
+    if rule.of_positive:
+        outside = np.less_equal(data[0], 0)
+        nulls = np.logical_or(nulls, outside)
+        data[0] = np.where(outside, 1, data[0])
     found = OPERATIONS[op](is_float, *data)
     if rule.nulls is Nulls.EQUALS:
         both = np.logical_and(operands[0].nulls, operands[1].nulls)
@@ -338,10 +342,18 @@ def _whole(function: Callable[[Any], Any]) -> _Function:
     return integers
 
 
-def _power(_is_float: bool, a: Any, b: Any) -> Any:
-    """Return a power by Java's rules, which differ from C's for NaN and infinite exponents."""
-    undefined = np.isnan(b) | ((np.abs(a) == 1) & np.isinf(b))
-    return np.where(undefined, np.nan, np.power(a, b))
+def _of_numbers(function: NumberFunction) -> _Function:
+    """Return a function of doubles; where NumPy's are others, value by value."""
+    if function.column:
+        computed: _Function = eval(f"lambda _, a, b=None: {function.column}", {"np": np})
+        return computed
+
+    def compute(_is_float: bool, *data: Any) -> Any:
+        columns = np.broadcast_arrays(*(np.asarray(part, np.float64) for part in data))
+        found = list(map(function.compute, *(column.ravel().tolist() for column in columns)))
+        return np.asarray(found, np.float64).reshape(columns[0].shape)
+
+    return compute
 
 
 def _int_div(_is_float: bool, a: Any, b: Any) -> Any:
@@ -378,9 +390,7 @@ OPERATIONS: dict[Op, _Function] = {
     Op.PMOD: _pmod,
     Op.FLOOR: _whole(np.floor),
     Op.CEIL: _whole(np.ceil),
-    Op.SQRT: lambda _, a: np.sqrt(a),
-    Op.SIGN: lambda _, a: np.where(a == 0, a, np.sign(a)),
-    Op.POWER: _power,
+    **{Op[name.upper()]: _of_numbers(function) for name, function in NUMBER_FUNCTIONS.items()},
     **_COMPARED,
     Op.EQ_NULLSAFE: _COMPARED[Op.EQ],
     Op.LEAST: _extreme(Op.LEAST),

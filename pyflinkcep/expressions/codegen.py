@@ -12,19 +12,18 @@ import attrs
 
 from pyflinkcep.expressions.decimals import EXACT, FORMULAS, Digits, fitted, overflow_of
 from pyflinkcep.expressions.number_functions import (
-    OF_ONE,
+    NUMBER_FUNCTIONS,
     float_mod,
     float_pmod,
     int_div,
     int_mod,
     int_pmod,
-    power,
     rounded,
     whole,
 )
 from pyflinkcep.expressions.program import ALL, Code, CompiledExpressions, Function, Op, Slot, Type
-from pyflinkcep.expressions.rules import BY_ZERO, OVERFLOW, RULES, Nulls, floats_compared, wrapped
-from pyflinkcep.expressions.tokens import LEAST, MOST, like_regex
+from pyflinkcep.expressions.rules import BY_ZERO, OVERFLOW, RULES, Nulls, floats_compared
+from pyflinkcep.expressions.tokens import LEAST, MOST, like_regex, wrapped
 from pyflinkcep.expressions.tree import WHOLE
 
 
@@ -54,8 +53,7 @@ def helpers(ansi: bool) -> dict[str, Any]:
         "floor": rounded_to(math.floor),
         "ceil": rounded_to(math.ceil),
         "rounded": rounded,
-        **{op.name: function for op, function in OF_ONE.items()},
-        "power": power,
+        **{name: function.compute for name, function in NUMBER_FUNCTIONS.items()},
         "int_pmod": int_pmod,
         "float_pmod": float_pmod,
         "by_zero": by_zero,
@@ -135,14 +133,18 @@ _COMPARED = {
 }  # fmt: skip
 
 
-_CALLED = {
+_CALLED: dict[tuple[Op, Type | None], str] = {
     (Op.INT_DIV, Type.INT): "int_div({a}, {b})",
     (Op.MOD, Type.INT): "int_mod({a}, {b})",
     (Op.MOD, Type.FLOAT): "fmod({a}, {b})",
     (Op.PMOD, Type.INT): "int_pmod({a}, {b})",
     (Op.PMOD, Type.FLOAT): "float_pmod({a}, {b})",
-    (Op.POWER, None): "power({a}, {b})",
     (Op.STARTS_WITH, None): "{a}.startswith({b})",
+    **{
+        (Op[name.upper()], None): f"{name}({{a}}, {{b}})"
+        for name, of in NUMBER_FUNCTIONS.items()
+        if of.arity == 2
+    },
 }
 
 
@@ -333,7 +335,7 @@ def _condition(expressions: CompiledExpressions, code: Code) -> Any:
 _UNARY = {
     Op.INT_TO_FLOAT: "float({})", Op.NEG: "-{}", Op.ABS: "abs({})", Op.NOT: "not {}",
     Op.FLOOR: "floor({})", Op.CEIL: "ceil({})",
-    **{op: f"{op.name}({{}})" for op in OF_ONE},
+    **{Op[name.upper()]: f"{name}({{}})" for name, of in NUMBER_FUNCTIONS.items() if of.arity == 1},
 }  # fmt: skip
 
 
@@ -395,10 +397,13 @@ class _Program:
         if op is Op.ROUND:
             form = f"rounded({{}}, {int(operand)})"
         guard = f"None if {a.name} is None else " if a.nullable else ""
+        if RULES[op].of_positive:
+            guard += f"None if {a.name} <= 0 else "
         name = self._source.new(guard + form.format(a.name))
         if RULES[op].has_range and operand == Type.INT:
             self._source.in_range(name, a.nullable)
-        return _Value(name, a.nullable or op is Op.FIT, RULES[op].is_truth)
+        is_nullable = a.nullable or op is Op.FIT or RULES[op].of_positive
+        return _Value(name, is_nullable, RULES[op].is_truth)
 
     def _binary(self, op: Op, left: _Value, right: _Value, type_: Any) -> _Value:
         rule = RULES[op]

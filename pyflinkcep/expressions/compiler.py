@@ -19,6 +19,7 @@ from pyflinkcep.expressions.decimals import (
     rounded,
     whole,
 )
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Instruction, Kind, Op, Type
 from pyflinkcep.expressions.program_layout import (
     NUMBERS,
@@ -125,9 +126,7 @@ FUNCTION_CODES: dict[str, Callable[[Compiler, Operation], Typed]] = {
     "round": _rounded,
     "floor": _of_whole,
     "ceil": _of_whole,
-    "sqrt": _of_doubles,
-    "sign": _of_doubles,
-    "power": _of_doubles,
+    **dict.fromkeys(NUMBER_FUNCTIONS, _of_doubles),
     "startswith": _of_texts,
     "prefix end": _of_texts,
 }

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark's functions of numbers, on Python's. Mirror: ``kernel/src/base/functions.c``."""
+"""
+Spark's functions of numbers, on Python's. Mirror: ``kernel/src/base/functions.c``.
+
+One of doubles is a row of :data:`NUMBER_FUNCTIONS`, from which every target is made.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from typing import Any
 
-from pyflinkcep.expressions.program import Op
-from pyflinkcep.expressions.rules import wrapped
-from pyflinkcep.expressions.tokens import LEAST, MOST
+import attrs
+
+from pyflinkcep.expressions.tokens import LEAST, MOST, wrapped
 
 _DIGITS = 800
 """More than any double has, before and after the point."""
@@ -64,8 +69,38 @@ def sign(number: float) -> float:
     return float((number > 0) - (number < 0)) or number
 
 
-OF_ONE: dict[Op, Callable[[float], float]] = {Op.SQRT: root, Op.SIGN: sign}
-"""The operations on one number that make another, for generated code."""
+@attrs.frozen(kw_only=True)
+class NumberFunction:
+    """A function of doubles; text in SQL has its name, where Spark computes it."""
+
+    compute: Callable[..., float]  # In Python, from which columns are computed
+    c: str  # In C, of the doubles ``a`` and ``b``
+    column: str = ""  # In NumPy, of the arrays ``a`` and ``b``, if its numbers are the same ones
+    arity: int = 1
+    of_positive: bool = False  # Whether it is NULL for zero and negative numbers
+    aliases: tuple[str, ...] = ()
+
+    def value(self, *numbers: Any) -> float | None:
+        """Return the value for any numbers."""
+        doubles = list(map(float, numbers))
+        return None if self.of_positive and doubles[0] <= 0 else self.compute(*doubles)
+
+
+NUMBER_FUNCTIONS = {
+    "sqrt": NumberFunction(compute=root, c="sqrt(a)", column="np.sqrt(a)"),
+    "sign": NumberFunction(
+        compute=sign,
+        c="a > 0 ? 1.0 : a < 0 ? -1.0 : a",
+        column="np.where(a == 0, a, np.sign(a))",
+        aliases=("signum",),
+    ),
+    "power": NumberFunction(compute=power, c="power(a, b)", arity=2, aliases=("pow",)),
+    "exp": NumberFunction(compute=exponential, c="exp(a)"),
+    "ln": NumberFunction(compute=math.log, c="log(a)", of_positive=True),
+    "log10": NumberFunction(compute=math.log10, c="log10(a)", of_positive=True),
+    "log2": NumberFunction(compute=math.log2, c="log2(a)", of_positive=True),
+}
+"""By name. NULL makes each NULL."""
 
 
 def int_pmod(a: int, b: int) -> int:

@@ -11,6 +11,7 @@ import attrs
 from pyflinkcep.conditions import ExpressionCondition, IterativeCondition, RichAndCondition
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.grammar import Form, Guard, Syntax, divides, guards_of, may_fail, parsed
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.text import quoted_name
 from pyflinkcep.expressions.tokens import (
     UNITS_US,
@@ -323,12 +324,13 @@ _ARGUMENTS = {
 _INSIDE = frozenset({
     "cast", "[]", ".", ":", "lower", "lcase", "upper", "ucase", "trim", "ltrim", "rtrim", "btrim",
     "length", "char_length", "substring", "substr", "left", "right", "replace", "round", "bround",
-    "floor", "ceil", "ceiling", "sqrt", "exp", "ln", "log10", "log2", "sign", "signum", "year",
-    "quarter", "month", "day", "dayofmonth", "dayofweek", "dayofyear", "weekday", "weekofyear",
-    "hour", "minute", "second", "extract", "date_part", "date", "to_date", "to_timestamp",
-    "timestamp", "date_trunc", "trunc", "unix_timestamp", "unix_seconds", "unix_millis",
-    "unix_micros", "unix_date", "date_add", "date_sub", "dateadd", "timestampadd", "add_months",
-    "element_at", "get_json_object", "int", "bigint", "double", "string", "md5",
+    "floor", "ceil", "ceiling", "year", "quarter", "month", "day", "dayofmonth", "dayofweek",
+    "dayofyear", "weekday", "weekofyear", "hour", "minute", "second", "extract", "date_part",
+    "date", "to_date", "to_timestamp", "timestamp", "date_trunc", "trunc", "unix_timestamp",
+    "unix_seconds", "unix_millis", "unix_micros", "unix_date", "date_add", "date_sub", "dateadd",
+    "timestampadd", "add_months", "element_at", "get_json_object", "int", "bigint", "double",
+    "string", "md5",
+    *NUMBER_FUNCTIONS, *ALIASES,
 })  # fmt: skip
 """Functions that return NULL for NULL, so that f(last(a.x)) is last(f(a.x))."""
 

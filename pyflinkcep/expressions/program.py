@@ -73,9 +73,8 @@ PMOD type                   as MOD, but of a remainder r below zero push (r + b)
                             ADD to PMOD, NEG, ABS of DECIMALs are exact, DIV has 77 digits
 FLOOR, CEIL                 pop a FLOAT, push the INT below, above it; 0 for NaN
 ROUND n                     pop a FLOAT, push it with `n` digits after the point, halves away from 0
-SQRT                        pop a FLOAT, push its root; NaN if it is negative
-SIGN                        pop a FLOAT, push 1.0 or -1.0; zeros and NaN as they are
-POWER                       pop b, pop a, push a to the power of b (FLOAT), by Java's rules for NaN
+SQRT, SIGN, POWER, …        pop as many FLOATs as the function of :data:`NUMBER_FUNCTIONS` with this
+                            name takes, push its FLOAT, or NULL
 ADD_PASSING type            as ADD, but if one is NULL push the other (INT, FLOAT)
 LEAST, GREATEST type        pop b, pop a, push b if it is less (greater) than a, by the order of LT
                             and GT, else a; if one is NULL push the other (INT, FLOAT, TEXT)
@@ -134,6 +133,7 @@ from enum import Enum, IntEnum
 import attrs
 
 from pyflinkcep.expressions.decimals import Digits
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 
 ALL = -1
 """Instead of a field: count events, whatever they hold."""
@@ -230,7 +230,9 @@ class Function(IntEnum):
 
 
 class Op(IntEnum):
-    """The opcodes of programs."""
+    """The opcodes of programs; after those below come functions of numbers, by their names."""
+
+    _ignore_ = "codes name code"
 
     FIELD = 0
     SLOT = 1
@@ -278,14 +280,14 @@ class Op(IntEnum):
     FLOOR = 60
     CEIL = 61
     ROUND = 62
-    SQRT = 63
-    POWER = 64
-    SIGN = 65
     UNITS = 66
     INT_TO_DECIMAL = 67
     DECIMAL_TO_FLOAT = 68
     DECIMAL_TO_INT = 69
     FIT = 70
+    codes = vars()
+    for code, name in enumerate(NUMBER_FUNCTIONS, 80):
+        codes[name.upper()] = code
 
 
 Instruction = tuple[Op, int | float | str | None]

@@ -431,7 +431,7 @@ class ProgramLayout(Kinds):
         count = self._count(part, field)
         deviation: list[Instruction] = [
             *squares, *count, (Op.INT, 1), (Op.SUB, Type.INT), (Op.INT_TO_FLOAT, None),
-            (Op.DIV, Type.FLOAT), (Op.SQRT, None),
+            (Op.DIV, Type.FLOAT), (Op["SQRT"], None),
         ]  # fmt: skip
         several: list[Instruction] = [*count, (Op.INT, 1), (Op.GT, Type.INT)]
         return [

@@ -14,16 +14,11 @@ from enum import IntEnum
 
 import attrs
 
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.program import Kind, Op
-from pyflinkcep.expressions.tokens import LEAST
 
 OVERFLOW = "overflow: the result does not fit bigint"
 BY_ZERO = "division by zero"
-
-
-def wrapped(number: int) -> int:
-    """Return a whole number as 64 bits have it."""
-    return (number - LEAST) % (1 << 64) + LEAST
 
 
 class Nulls(IntEnum):
@@ -48,6 +43,7 @@ class Rule:
     operands: int  # The number of its operands
     nulls: Nulls = Nulls.SPREADS  # What NULL does
     divides: bool = False  # Whether a second operand of zero is an error with ANSI, otherwise NULL
+    of_positive: bool = False  # Whether the result is NULL for zero and negative numbers
     is_truth: bool = False  # Whether the result is a truth value
     # Whether a whole result may be out of range: an error with ANSI, otherwise it wraps around.
     has_range: bool = False
@@ -74,9 +70,10 @@ RULES: dict[Op, Rule] = {
     Op.FLOOR: Rule(1),
     Op.CEIL: Rule(1),
     Op.ROUND: Rule(1),
-    Op.SQRT: Rule(1),
-    Op.SIGN: Rule(1),
-    Op.POWER: Rule(2),
+    **{
+        Op[name.upper()]: Rule(of.arity, of_positive=of.of_positive)
+        for name, of in NUMBER_FUNCTIONS.items()
+    },
     Op.LT: _COMPARISON,
     Op.LE: _COMPARISON,
     Op.GT: _COMPARISON,
@@ -106,10 +103,11 @@ RULES: dict[Op, Rule] = {
 OPERATORS: dict[str, Op] = {
     "=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE,
     "<=>": Op.EQ_NULLSAFE, "+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD,
-    "div": Op.INT_DIV, "pmod": Op.PMOD, "power": Op.POWER, "neg": Op.NEG, "abs": Op.ABS,
-    "floor": Op.FLOOR, "ceil": Op.CEIL, "round": Op.ROUND, "sqrt": Op.SQRT, "sign": Op.SIGN,
+    "div": Op.INT_DIV, "pmod": Op.PMOD, "neg": Op.NEG, "abs": Op.ABS,
+    "floor": Op.FLOOR, "ceil": Op.CEIL, "round": Op.ROUND,
     "not": Op.NOT, "and": Op.AND, "or": Op.OR, "is null": Op.IS_NULL, "least": Op.LEAST,
     "greatest": Op.GREATEST, "||": Op.CONCAT, "like": Op.LIKE, "startswith": Op.STARTS_WITH,
+    **{name: Op[name.upper()] for name in NUMBER_FUNCTIONS},
 }  # fmt: skip
 """The operations of SQL's operators and functions that have one."""
 

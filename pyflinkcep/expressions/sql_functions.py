@@ -24,11 +24,8 @@ from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.expressions.decimals import digits_of_value, fitted, overflow_of
 from pyflinkcep.expressions.decimals import rounded as rounded_digits
 from pyflinkcep.expressions.number_functions import (
-    exponential,
-    power,
-    root,
+    NUMBER_FUNCTIONS,
     rounded,
-    sign,
     whole,
 )
 from pyflinkcep.expressions.sql_types import (
@@ -225,10 +222,6 @@ def _rounded_exactly(value: Decimal, digits: int, rounding: str) -> Decimal:
     if found is None:
         raise ArithmeticError(overflow_of(type_))
     return found
-
-
-def _logarithm(of: Callable[[float], float]) -> Callable[[Any], float | None]:
-    return lambda x: None if x <= 0 else of(float(x))
 
 
 # --- texts
@@ -574,8 +567,6 @@ _LOWER = _of(lambda s: _text(s).lower(), STRING, takes="s")
 _UPPER = _of(lambda s: _text(s).upper(), STRING, takes="s")
 _LENGTH = _of(_length, INT, takes="s", of_bytes=True)
 _CEIL = _of(lambda x: _whole(x, ROUND_CEILING), _like("ceil"))
-_POWER = _of(lambda a, b: power(float(a), float(b)), DOUBLE, 2, takes="x")
-_SIGN = _of(lambda x: sign(float(x)), DOUBLE, takes="x")
 _DAY = _of(lambda t: _day(t).day, INT, takes="d")
 _DIFFERENCE = _of(lambda a, b: (_day(a) - _day(b)).days, INT, 2, takes="d")
 _RLIKE = _of(lambda s, p: matching(_text(p)).search(_text(s)) is not None, BOOLEAN, 2, takes="s")
@@ -592,15 +583,11 @@ FUNCTIONS: dict[str, SqlFunction] = {
     "ceiling": _CEIL,
     "round": _of(lambda x, digits=0: _rounded(x, digits, ROUND_HALF_UP), _first, 1, 2),
     "bround": _of(lambda x, digits=0: _rounded(x, digits, ROUND_HALF_EVEN), _first, 1, 2),
-    "exp": _of(lambda x: exponential(float(x)), DOUBLE, takes="x"),
-    "ln": _of(_logarithm(math.log), DOUBLE, takes="x"),
-    "log10": _of(_logarithm(math.log10), DOUBLE, takes="x"),
-    "log2": _of(_logarithm(math.log2), DOUBLE, takes="x"),
-    "power": _POWER,
-    "pow": _POWER,
-    "sqrt": _of(lambda x: root(float(x)), DOUBLE, takes="x"),
-    "sign": _SIGN,
-    "signum": _SIGN,
+    **{
+        alias: _of(function.value, DOUBLE, function.arity, takes="x")
+        for name, function in NUMBER_FUNCTIONS.items()
+        for alias in (name, *function.aliases)
+    },
     "rint": _of(lambda x: rounded(float(x), 0, ROUND_HALF_EVEN), DOUBLE, takes="x"),
     "&": _of(lambda a, b: a & b, wider, 2, same=True),
     "|": _of(lambda a, b: a | b, wider, 2, same=True),

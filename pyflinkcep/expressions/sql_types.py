@@ -20,6 +20,7 @@ from pyflinkcep.expressions.decimals import (
     whole,
 )
 from pyflinkcep.expressions.decimals import wider as wider_digits
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import Call, Interval, Literal, Moment, Operation, Tree
 
@@ -246,7 +247,6 @@ _TRUTHS = {
     "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "is null", "is not null", "like",
     "in", "startswith",
 }  # fmt: skip
-_DOUBLES = ("sqrt", "power", "sign")
 
 
 def operation_type(part: Operation, types: Sequence[SqlType | None]) -> SqlType | None:
@@ -254,7 +254,7 @@ def operation_type(part: Operation, types: Sequence[SqlType | None]) -> SqlType 
     operator = part.operator
     if operator in _TRUTHS:
         return BOOLEAN
-    if operator in _DOUBLES:
+    if operator in NUMBER_FUNCTIONS:
         return DOUBLE
     if operator == "||":
         is_array = any(type_ is not None and type_.name == ARRAY for type_ in types)

@@ -39,10 +39,9 @@ from pyflinkcep.expressions.rules import (
     RULES,
     Cast,
     floats_compared,
-    wrapped,
 )
 from pyflinkcep.expressions.sql_types import SqlType
-from pyflinkcep.expressions.tokens import LEAST, MOST
+from pyflinkcep.expressions.tokens import LEAST, MOST, wrapped
 
 _BLANK = "".join(map(chr, [*range(0x21), 0x7F]))
 """What is trimmed: the blank and all control characters, not other white space."""

@@ -261,6 +261,12 @@ class Cursor:
 LEAST, MOST = -(1 << 63), (1 << 63) - 1
 """The range of whole numbers."""
 
+
+def wrapped(number: int) -> int:
+    """Return a whole number as 64 bits have it."""
+    return (number - LEAST) % (1 << 64) + LEAST
+
+
 _US = 1_000_000
 UNITS_US = {
     "MICROSECOND": 1,

@@ -17,6 +17,7 @@ import attrs
 
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 
 WHOLE = "match"
 """Instead of a stage: all events that the partial match has taken, in order."""
@@ -31,12 +32,15 @@ CONDITIONS = (
 """The operators whose results are conditions."""
 
 FUNCTIONS = {
-    "round": (1, 2), "floor": (1, 1), "ceil": (1, 1), "sqrt": (1, 1), "power": (2, 2),
-    "pmod": (2, 2), "sign": (1, 1), "startswith": (2, 2),
+    "round": (1, 2), "floor": (1, 1), "ceil": (1, 1), "pmod": (2, 2), "startswith": (2, 2),
+    **{name: (of.arity, of.arity) for name, of in NUMBER_FUNCTIONS.items()},
 }  # fmt: skip
 """The functions of values of several events, with the least and most arguments of each."""
 
-ALIASES = {"ceiling": "ceil", "pow": "power", "signum": "sign"}
+ALIASES = {
+    "ceiling": "ceil",
+    **{alias: name for name, of in NUMBER_FUNCTIONS.items() for alias in of.aliases},
+}
 """Other names of functions."""
 
 ALL = ""

@@ -13,6 +13,7 @@ import zlib
 from enum import IntEnum
 from pathlib import Path
 
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.program import Function, Op, Type
 from pyflinkcep.expressions.rules import BITS, RULES, Nulls, floats_compared
 
@@ -34,7 +35,7 @@ def header() -> str:
 
 
 def rules_header() -> str:
-    """Return the text of the header with the rules of operations."""
+    """Return the text of the header with the rules of operations, and functions."""
     return (
         "/* SPDX-License-Identifier: Apache-2.0 */\n"
         "/* Made by kernel/opcodes.py from expressions/rules.py, which says what they mean. */\n"
@@ -53,20 +54,31 @@ def _rules() -> str:
         f"    [OP_{op.name}] = NULLS_{rule.nulls.name},\n" for op, rule in RULES.items()
     )
     operands = "".join(f"    [OP_{op.name}] = {rule.operands},\n" for op, rule in RULES.items())
-    divides = "".join(f"    [OP_{op.name}] = true,\n" for op, rule in RULES.items() if rule.divides)
+    first = next(iter(NUMBER_FUNCTIONS)).upper()
+    functions = " \\\n".join(
+        f"    CASE(OP_{name.upper()}, {of.c})" for name, of in NUMBER_FUNCTIONS.items()
+    )
     return "\n\n".join(
         (
-            f"enum {{ OPCODES = OP_{max(Op).name} + 1 }};",
+            f"enum {{ OPCODES = OP_{max(Op).name} + 1, FIRST_FUNCTION = OP_{first} }};",
             _enum(Nulls, "NULLS", "What NULL does to the result of an operation."),
             f"static const uint8_t NULLS_OF[OPCODES] = {{\n{nulls}}};",
             f"/* How many values an operation computes one of; 0 for other instructions. */\n"
             f"static const uint8_t OPERANDS_OF[OPCODES] = {{\n{operands}}};",
             f"/* A second operand of zero is an error or NULL. */\n"
-            f"static const bool DIVIDES[OPCODES] = {{\n{divides}}};",
+            f"static const bool DIVIDES[OPCODES] = {{\n{_flags('divides')}}};",
+            f"/* The result is NULL for zero and negative numbers. */\n"
+            f"static const bool OF_POSITIVE[OPCODES] = {{\n{_flags('of_positive')}}};",
+            "/* The functions of the doubles a and b. */\n"
+            f"#define NUMBER_FUNCTIONS(CASE) \\\n{functions}",
             "/* NaN equals itself and is greater than all other numbers. */\n"
             f"{_comparison('float_less', Op.LT)}\n\n{_comparison('float_equal', Op.EQ)}",
         )
     )
+
+
+def _flags(name: str) -> str:
+    return "".join(f"    [OP_{op.name}] = true,\n" for op, of in RULES.items() if getattr(of, name))
 
 
 def _comparison(name: str, op: Op) -> str:

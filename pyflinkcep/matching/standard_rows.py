@@ -15,8 +15,7 @@ from pyflinkcep.engines.rows.matching import Matching, OutputRows, Partitions, P
 from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.engines.rows.values import FieldArray
 from pyflinkcep.errors import CepError, CepRuntimeError, InputError
-from pyflinkcep.expressions.rules import wrapped
-from pyflinkcep.expressions.tokens import LEAST, MOST
+from pyflinkcep.expressions.tokens import LEAST, MOST, wrapped
 from pyflinkcep.matching.columns import MATCHED, Ints, field_array, field_columns
 
 

@@ -8,10 +8,14 @@ import random
 from itertools import zip_longest
 from typing import Any
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from pyflinkcep.expressions.arrays import TextRanks, Values, computed
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
+from pyflinkcep.expressions.program import Op
 from pyflinkcep.expressions.rules import CASTS, Cast
 from pyflinkcep.expressions.rules import OPERATORS as RULE_OPERATORS
 from pyflinkcep.expressions.sql_types import cast_type
@@ -52,7 +56,7 @@ RULES = (
     "round(b.n + a.n) > 0", "floor(b.v * a.v) >= 6", "ceil(b.v + a.v) > a.n", "floor(b.v + a.v) < 0",
     "floor(b.n + a.n) > 4", "sqrt(b.v + a.v) > 1", "sqrt(b.n * a.n) >= 1", "power(b.v, a.v) > 1",
     "power(b.v, a.n) <= 1", "power(b.n, a.n) < 1", "pmod(b.v, a.v) >= 0", "pmod(b.n, a.n) > 0",
-    "pmod(b.n, a.v) > 1", "sign(b.v - a.v) = sign(b.n - a.n)", "sign(b.n * a.v) > 0", "startswith(b.s, a.s)", "NOT startswith(b.s, a.s)",
+    "pmod(b.n, a.v) > 1", "sign(b.v - a.v) = sign(b.n - a.n)", "sign(b.n * a.v) > 0", "exp(b.v - a.v) > 1", "ln(b.v * a.v) > 0", "log10(b.n + a.n) >= 0", "log2(b.v - a.v) < 3", "startswith(b.s, a.s)", "NOT startswith(b.s, a.s)",
     "(startswith(b.s, a.s) OR b.v > a.v)", "abs(b.v - a.v) > 1", "abs(b.n + a.n) > 0",
     "coalesce(b.v, a.v, 1) > 0", "coalesce(b.s, a.s) <= 'ab'", "greatest(b.v, a.v) > 2",
     "greatest(b.n, a.v) >= 3", "greatest(b.s, a.s) = 'ab'", "least(b.n, a.n, 3) > 0",
@@ -142,6 +146,33 @@ def test_decimals_have_sparks_values_and_digits(spark: SparkSession) -> None:
         (answers,) = frame.select(*asked).collect()
     for (text, expected), answer in zip(DECIMAL_CASES.items(), answers, strict=True):
         assert (text, repr(answer)) == (text, repr(expected))
+
+
+def test_every_function_of_numbers_has_sparks_value(spark: SparkSession) -> None:
+    """Each declared one, for all kinds of numbers, in Python and on columns; C is held to these."""
+    numbers = [(a, b) for a in (*FLOATS, 0.7, 710.0) for b in (1.0, -0.5, NAN, None, math.inf)]
+    names = {name: ", ".join("ab"[: of.arity]) for name, of in NUMBER_FUNCTIONS.items()}
+    frame = spark.createDataFrame(numbers, "a double, b double")
+    answers = frame.selectExpr(*(f"{name}({names[name]}) AS {name}" for name in names)).collect()
+    for name, function in NUMBER_FUNCTIONS.items():
+        given = [pair[: function.arity] for pair in numbers]
+        columns = [
+            Values(np.asarray([x or 0.0 for x in column]), np.asarray([x is None for x in column]))
+            for column in zip(*given, strict=True)
+        ]
+        code = [(Op.FIELD, place) for place in range(function.arity)]
+        ranks = TextRanks({})
+        found = computed((*code, (Op[name.upper()], None)), columns.__getitem__, ranks)
+        rows = zip(found.data.tolist(), np.broadcast_to(found.nulls, len(given)), strict=True)
+        for values_, answer, (number, is_null) in zip(given, answers, rows, strict=True):
+            in_python = None if None in values_ else function.value(*values_)
+            in_column = None if is_null else number
+            for value in (in_python, in_column):
+                expected = answer[name]
+                is_same = same(value, expected) or (
+                    None not in (value, expected) and math.isclose(value, expected, rel_tol=4e-16)
+                )
+                assert is_same, (name, values_, value, expected)
 
 
 def test_every_operator_has_sparks_value_in_every_target(

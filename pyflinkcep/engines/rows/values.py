@@ -18,7 +18,7 @@ from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes, part_value
 from pyflinkcep.expressions.grammar import Form, Syntax
 from pyflinkcep.expressions.number_functions import Moments
 from pyflinkcep.expressions.program import ALL, Code, Function, Instruction, Op, Type
-from pyflinkcep.expressions.rules import OVERFLOW, wrapped
+from pyflinkcep.expressions.rules import OVERFLOW
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
     BOOLEAN,
@@ -42,7 +42,7 @@ from pyflinkcep.expressions.sql_values import (
     rounded_decimal,
     truth,
 )
-from pyflinkcep.expressions.tokens import LEAST, MOST
+from pyflinkcep.expressions.tokens import LEAST, MOST, wrapped
 from pyflinkcep.expressions.values import Typed, aggregated, spread
 from pyflinkcep.match_recognize.leaves import LABEL, Fold, Leaf, has_label, labelled
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.program import ALL, Code, CompiledExpressions, Function, Op, Slot, Type
 from pyflinkcep.expressions.tree import WHOLE
 
@@ -42,8 +43,8 @@ def fitted(number: int, ansi: bool) -> int:
 
 def computed(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
     """Do arithmetic on two values that are not NULL."""
-    if op is Op.POWER:
-        return power(a, b)
+    if op.name in FUNCTIONS:
+        return FUNCTIONS[op.name](a, b)
     if op in (Op.DIV, Op.MOD, Op.PMOD, Op.INT_DIV):
         if b == 0:
             if ansi:
@@ -73,6 +74,18 @@ def power(a: float, b: float) -> float:
     if math.isnan(b) or (abs(a) == 1 and math.isinf(b)):
         return math.nan
     return float(np.power(np.float64(a), np.float64(b)))
+
+
+def logarithm(of: Any) -> Any:
+    return lambda a: None if a <= 0 else of(a)
+
+
+FUNCTIONS: dict[str, Any] = {
+    "POWER": power, "SQRT": lambda a: math.sqrt(a) if a >= 0 else math.nan,
+    "SIGN": lambda a: math.copysign(1.0, a) if abs(a) > 0 else a,
+    "EXP": lambda a: math.inf if a > 1000 else float(np.float64(math.e) ** a) if a < 0 else math.exp(a),
+    "LN": logarithm(math.log), "LOG10": logarithm(math.log10), "LOG2": logarithm(math.log2),
+}  # fmt: skip
 
 
 def run(code: Code, fields: Any, slots: Any, ansi: bool) -> bool:
@@ -112,7 +125,8 @@ def run(code: Code, fields: Any, slots: Any, ansi: bool) -> bool:
 
 
 UNARY = (
-    Op.INT_TO_FLOAT, Op.NEG, Op.ABS, Op.NOT, Op.LIKE, Op.FLOOR, Op.CEIL, Op.ROUND, Op.SQRT, Op.SIGN,
+    Op.INT_TO_FLOAT, Op.NEG, Op.ABS, Op.NOT, Op.LIKE, Op.FLOOR, Op.CEIL, Op.ROUND,
+    *(Op[name.upper()] for name, of in NUMBER_FUNCTIONS.items() if of.arity == 1),
 )  # fmt: skip
 
 
@@ -145,10 +159,8 @@ def unary(op: Op, a: Any, type_: Any, ansi: bool) -> Any:
         return int(is_like(a, type_))
     if op is Op.ROUND:
         return rounded(a, type_)
-    if op is Op.SQRT:
-        return math.sqrt(a) if a >= 0 else math.nan
-    if op is Op.SIGN:
-        return math.copysign(1.0, a) if abs(a) > 0 else a
+    if op.name in FUNCTIONS:
+        return FUNCTIONS[op.name](a)
     if op in (Op.FLOOR, Op.CEIL):
         step = math.floor if op is Op.FLOOR else math.ceil
         return whole(float(step(a)) if math.isfinite(a) else a, ansi)

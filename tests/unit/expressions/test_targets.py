@@ -47,6 +47,7 @@ VALUES: dict[str, tuple[tuple[Tree, ...], Any]] = {
     "or": ((TRUTH, TRUTH), True), "not": ((TRUTH,), False), "is null": ((X,), False),
     "is not null": ((X,), True), "round": ((X, Literal(1)), 6.3), "floor": ((X,), 6),
     "ceil": ((X,), 7), "sqrt": ((X,), 2.5), "sign": ((X,), 1.0), "power": ((X, Literal(2)), 39.0625),
+    "exp": ((Literal(0),), 1.0), "ln": ((Literal(1),), 0.0), "log10": ((Literal(1000),), 3.0), "log2": ((Literal(8),), 3.0),
     "startswith": ((S, Literal("ab")), True), "abs": ((Operation("neg", (Y,)),), 3),
     "div": ((Operation("neg", (Literal(7),)), Literal(2)), -3), "<=>": ((X, NOTHING), False),
     "greatest": ((X, NOTHING, Y), 6.25), "least": ((X, Y, NOTHING), 3),

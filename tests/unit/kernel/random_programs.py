@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.program import (
     ALL,
     Code,
@@ -74,7 +75,7 @@ _BINARY = {
         Op.DIV,
         Op.MOD,
         Op.PMOD,
-        Op.POWER,
+        *(Op[name.upper()] for name, of in NUMBER_FUNCTIONS.items() if of.arity == 2),
         Op.ADD_PASSING,
         Op.LEAST,
         Op.GREATEST,
@@ -142,7 +143,11 @@ def code(draw: Any, type_: Type, depth: int) -> Code:
     left, right = draw(code(type_, depth - 1)), draw(code(type_, depth - 1))
     if form == "binary":
         op = draw(st.sampled_from(_BINARY[type_]))
-        return (*left, *right, (op, None if op in (Op.CONCAT, Op.POWER) else type_))
+        return (
+            *left,
+            *right,
+            (op, None if op is Op.CONCAT or op.name.lower() in NUMBER_FUNCTIONS else type_),
+        )
     if form == "coalesce":
         return (*left, (Op.JUMP_IF_NOT_NULL, len(right)), *right)
     if form == "choice":
@@ -153,7 +158,8 @@ def code(draw: Any, type_: Type, depth: int) -> Code:
     if type_ is INT and draw(st.booleans()):
         return (*draw(code(FLOAT, depth - 1)), (draw(st.sampled_from([Op.FLOOR, Op.CEIL])), None))
     if type_ is FLOAT and draw(st.booleans()):
-        forms = [(Op.ROUND, 0), (Op.ROUND, 2), (Op.ROUND, -1), (Op.SQRT, None), (Op.SIGN, None)]
+        functions = [Op[name.upper()] for name, of in NUMBER_FUNCTIONS.items() if of.arity == 1]
+        forms = [(Op.ROUND, 0), (Op.ROUND, 2), (Op.ROUND, -1), *((op, None) for op in functions)]
         return (*left, draw(st.sampled_from(forms)))
     if type_ is FLOAT and draw(st.booleans()):
         return (*draw(code(INT, depth - 1)), (Op.INT_TO_FLOAT, None))

@@ -2,7 +2,7 @@
 /* Spark's functions of numbers. Mirror: expressions/number_functions.py. */
 #include "base/functions.h"
 
-#include "base/opcodes.h"
+#include "base/rules.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -57,7 +57,7 @@ static void cut(Shortest *shortest, long kept) {
 }
 
 /* Return a number with some digits after the point; halves are rounded away from zero. */
-static double rounded(double number, int64_t digits) {
+double number_rounded(double number, int64_t digits) {
     if (!isfinite(number)) return number;
     if (digits > DIGITS || digits < -DIGITS) return digits > 0 ? number : 0.0;
     Shortest shortest;
@@ -73,12 +73,20 @@ static double rounded(double number, int64_t digits) {
     return found + 0.0;
 }
 
-/* Return an operation on one number that makes another; `operand` is that of the instruction. */
-double number_computed(int32_t opcode, double number, int64_t operand) {
+/* Return a power by Java's rules, which differ from C's for NaN and infinite exponents. */
+static double power(double base, double exponent) {
+    if (isnan(exponent) || (fabs(base) == 1 && isinf(exponent))) return NAN;
+    return pow(base, exponent);
+}
+
+#define CASE(opcode, value) \
+    case opcode: return value;
+
+/* Return a function of one number, or two, that makes another. */
+double number_computed(int32_t opcode, double a, double b) {
     switch (opcode) {
-    case OP_SQRT: return sqrt(number);
-    case OP_SIGN: return number > 0 ? 1.0 : number < 0 ? -1.0 : number;
-    default: return rounded(number, operand);
+        NUMBER_FUNCTIONS(CASE)
+    default: return NAN;
     }
 }
 
@@ -93,12 +101,6 @@ bool number_whole(double number, int64_t *whole) {
     else
         *whole = number < -end ? INT64_MIN : (int64_t)number;
     return !(number > end || number < -end);
-}
-
-/* Return a power by Java's rules, which differ from C's for NaN and infinite exponents. */
-double number_power(double base, double exponent) {
-    if (isnan(exponent) || (fabs(base) == 1 && isinf(exponent))) return NAN;
-    return pow(base, exponent);
 }
 
 static int64_t remainder_of(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }

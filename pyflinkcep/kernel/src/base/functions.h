@@ -5,9 +5,9 @@
 
 #include "base/memory.h"
 
-double number_computed(int32_t opcode, double number, int64_t operand);
+double number_rounded(double number, int64_t digits);
+double number_computed(int32_t opcode, double a, double b);
 bool number_whole(double number, int64_t *whole);
-double number_power(double base, double exponent);
 int64_t int_pmod(int64_t a, int64_t b);
 double float_pmod(double a, double b);
 

@@ -168,8 +168,8 @@ static Value of_known(Machine *machine, const Instruction *now, Value a, Value b
     case OP_GREATEST: return extreme(opcode, a, b);
     case OP_CONCAT: return joined(machine, a, b);
     case OP_STARTS_WITH: return begins(machine, a, b);
-    case OP_POWER: return value_float(number_power(a.as.f, b.as.f));
     default:
+        if (opcode >= FIRST_FUNCTION) return value_float(number_computed(opcode, a.as.f, b.as.f));
         return opcode >= OP_LT && opcode <= OP_EQ_NULLSAFE ? comparison(opcode, a, b)
                                                            : arithmetic(machine, opcode, a, b);
     }
@@ -220,7 +220,10 @@ static Value unary(Machine *machine, const Instruction *now, Value a) {
     case OP_CEIL: return whole(machine, ceil(a.as.f));
     case OP_NEG:
     case OP_ABS: return magnitude(machine, now->opcode, a);
-    default: return value_float(number_computed(now->opcode, a.as.f, now->operand.as.i));
+    case OP_ROUND: return value_float(number_rounded(a.as.f, now->operand.as.i));
+    default:
+        if (OF_POSITIVE[now->opcode] && a.as.f <= 0) return value_null();
+        return value_float(number_computed(now->opcode, a.as.f, 0));
     }
 }
 

@@ -4,7 +4,7 @@
 #define PYFLINKCEP_OPCODES_H
 
 /* The compiled module tells it, so that one of other numbers is refused. */
-#define OPERATIONS 2007866119
+#define OPERATIONS 1665263666
 
 /* The opcodes of programs. */
 enum {
@@ -54,14 +54,18 @@ enum {
     OP_FLOOR = 60,
     OP_CEIL = 61,
     OP_ROUND = 62,
-    OP_SQRT = 63,
-    OP_POWER = 64,
-    OP_SIGN = 65,
     OP_UNITS = 66,
     OP_INT_TO_DECIMAL = 67,
     OP_DECIMAL_TO_FLOAT = 68,
     OP_DECIMAL_TO_INT = 69,
     OP_FIT = 70,
+    OP_SQRT = 80,
+    OP_SIGN = 81,
+    OP_POWER = 82,
+    OP_EXP = 83,
+    OP_LN = 84,
+    OP_LOG10 = 85,
+    OP_LOG2 = 86,
 };
 
 /* The types of values. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { OPCODES = OP_FIT + 1 };
+enum { OPCODES = OP_LOG2 + 1, FIRST_FUNCTION = OP_SQRT };
 
 /* What NULL does to the result of an operation. */
 enum {
@@ -38,6 +38,10 @@ static const uint8_t NULLS_OF[OPCODES] = {
     [OP_SQRT] = NULLS_SPREADS,
     [OP_SIGN] = NULLS_SPREADS,
     [OP_POWER] = NULLS_SPREADS,
+    [OP_EXP] = NULLS_SPREADS,
+    [OP_LN] = NULLS_SPREADS,
+    [OP_LOG10] = NULLS_SPREADS,
+    [OP_LOG2] = NULLS_SPREADS,
     [OP_LT] = NULLS_SPREADS,
     [OP_LE] = NULLS_SPREADS,
     [OP_GT] = NULLS_SPREADS,
@@ -83,6 +87,10 @@ static const uint8_t OPERANDS_OF[OPCODES] = {
     [OP_SQRT] = 1,
     [OP_SIGN] = 1,
     [OP_POWER] = 2,
+    [OP_EXP] = 1,
+    [OP_LN] = 1,
+    [OP_LOG10] = 1,
+    [OP_LOG2] = 1,
     [OP_LT] = 2,
     [OP_LE] = 2,
     [OP_GT] = 2,
@@ -115,6 +123,23 @@ static const bool DIVIDES[OPCODES] = {
     [OP_MOD] = true,
     [OP_PMOD] = true,
 };
+
+/* The result is NULL for zero and negative numbers. */
+static const bool OF_POSITIVE[OPCODES] = {
+    [OP_LN] = true,
+    [OP_LOG10] = true,
+    [OP_LOG2] = true,
+};
+
+/* The functions of the doubles a and b. */
+#define NUMBER_FUNCTIONS(CASE) \
+    CASE(OP_SQRT, sqrt(a)) \
+    CASE(OP_SIGN, a > 0 ? 1.0 : a < 0 ? -1.0 : a) \
+    CASE(OP_POWER, power(a, b)) \
+    CASE(OP_EXP, exp(a)) \
+    CASE(OP_LN, log(a)) \
+    CASE(OP_LOG10, log10(a)) \
+    CASE(OP_LOG2, log2(a))
 
 /* NaN equals itself and is greater than all other numbers. */
 static inline bool float_less(double a, double b) { return ((a < b) | ((b != b) & (a == a))); }

@@ -137,9 +137,9 @@ static double float_result(int32_t opcode, double a, double b) {
     case OP_SUB: return a - b;
     case OP_MUL: return a * b;
     case OP_DIV: return a / b;
-    case OP_POWER: return number_power(a, b);
     case OP_PMOD: return float_pmod(a, b);
-    default: return fmod(a, b);
+    case OP_MOD: return fmod(a, b);
+    default: return number_computed(opcode, a, b);
     }
 }
 
@@ -154,7 +154,7 @@ static uint64_t without_zeros(const Operand *b, bool is_float, int count) {
 }
 
 static void compute(Operand *a, const Operand *b, const Instruction *now, int count) {
-    bool is_float = now->operand.as.i == TYPE_FLOAT || now->opcode == OP_POWER;
+    bool is_float = now->operand.as.i == TYPE_FLOAT || now->opcode >= FIRST_FUNCTION;
     Py_ssize_t dx = a->stride, dy = b->stride;
     int results = dx || dy ? count : 1;
     if (DIVIDES[now->opcode]) a->known &= without_zeros(b, is_float, count);
@@ -191,14 +191,25 @@ static void to_floats(Operand *a, int count) {
     a->items = a->own;
 }
 
+/* Zero and negative numbers yield null. */
+static uint64_t positives(const Operand *a, int count) {
+    uint64_t outside = 0;
+    for (int i = 0; i < count; i++)
+        outside |= (uint64_t)(a->items[i * a->stride].f <= 0) << i;
+    return ~outside;
+}
+
 static void apply(Operand *a, const Instruction *now, int count) {
     int results = a->stride ? count : 1;
+    if (OF_POSITIVE[now->opcode]) a->known &= positives(a, count);
     for (int i = 0; i < results; i++) {
         double number = a->items[i * a->stride].f;
         if (now->opcode == OP_FLOOR || now->opcode == OP_CEIL)
             number_whole(now->opcode == OP_FLOOR ? floor(number) : ceil(number), &a->own[i].i);
+        else if (now->opcode == OP_ROUND)
+            a->own[i].f = number_rounded(number, now->operand.as.i);
         else
-            a->own[i].f = number_computed(now->opcode, number, now->operand.as.i);
+            a->own[i].f = number_computed(now->opcode, number, 0);
     }
     a->items = a->own;
 }

@@ -86,7 +86,6 @@ _FUNCTIONS: Mapping[str, _Known] = {
     **_of("split_part", "substring_index", of=(_TEXT, _TEXT, _WHOLE)),
     **_of("lpad", "rpad", of=(_TEXT, _AT_LEAST_0, _TEXT)),
     "concat_ws": _Known((_TEXT, _TEXT), STRING, 2),
-    **_of("exp", "ln", "log10", "log2", of=(_DOUBLE,), to=DOUBLE),
     "nanvl": _Known((_DOUBLE, _DOUBLE), DOUBLE, 2),
     "isnan": _Known((_DOUBLE,), BOOLEAN, 1, "coalesce(isnan({0}), false)"),
     **_of("year", "quarter", "month", "day", "dayofmonth", "dayofweek", "dayofyear",

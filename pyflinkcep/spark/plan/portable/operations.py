@@ -21,6 +21,7 @@ from pyspark.sql.types import (
     StructType,
 )
 
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.tree import Operation
 from pyflinkcep.spark.plan.portable.casts import narrowed, text_of
 from pyflinkcep.spark.plan.portable.times import days_between, distance, is_clock, moved
@@ -354,8 +355,8 @@ _RULES: dict[str, Callable[[Sequence[Value], Setting, str], Value]] = {
     "case": _case, "+": _sum("+"), "-": _sum("-"), "*": _sum("*"), "/": _quotient,
     "%": _remainder("%"), "pmod": _remainder("pmod"), "div": _whole_quotient,
     "neg": _signed(_MINUS), "abs": _signed("abs({0})"), "floor": _to_whole("floor"),
-    "ceil": _to_whole("ceil"), "round": _rounded, "sqrt": _of_double("sqrt({0})"),
-    "sign": _of_double("sign({0})"),
+    "ceil": _to_whole("ceil"), "round": _rounded,
+    **{name: _of_double(f"{name}({{0}})") for name in NUMBER_FUNCTIONS},
     "power": _of_double(
         "(CASE WHEN isnan({1}) OR (abs({0}) = 1D AND abs({1}) = double('Infinity')) "
         "THEN double('NaN') "
