@@ -162,7 +162,8 @@ QUESTIONS = (
 
 def test_the_manual_names_every_function_and_aggregate():
     """What parsers read around values of several events is on the page of SQL over stages."""
-    from pyflinkcep.expressions.tree import AGGREGATES, FUNCTIONS
+    from pyflinkcep.expressions.aggregates import AGGREGATES
+    from pyflinkcep.expressions.tree import FUNCTIONS
 
     page = (ROOT / "docs" / "sql-conditions.md").read_text(encoding="utf-8")
     assert [name for name in (*AGGREGATES, *FUNCTIONS) if f"`{name}`" not in page] == []

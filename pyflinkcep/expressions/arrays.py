@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import attrs
 import numpy as np
 
-from pyflinkcep.expressions.codegen import decimal_function
+from pyflinkcep.expressions.codegen import called_function
 from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, NumberFunction, rounded
 from pyflinkcep.expressions.program import Code, Instruction, Op, Type
 from pyflinkcep.expressions.rules import BITS, RULES, TRUTHS, Nulls, floats_compared
@@ -121,7 +121,7 @@ def computed(code: Code, field: Callable[[int], Values], ranks: TextRanks) -> Va
                 stack.append(Values(operand))
             elif op is Op.DECIMAL:
                 stack.append(Values(np.asarray(Decimal(str(operand)), object)))
-            elif (function := decimal_function(op, operand, ansi=False)) is not None:
+            elif (function := called_function(op, operand, ansi=False)) is not None:
                 operands = [stack.pop() for _ in range(RULES[op].operands)][::-1]
                 stack.append(_by_value(op, function, *operands))
             elif op is Op.ROUND:

@@ -6,10 +6,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from decimal import ROUND_HALF_UP, Decimal
+from operator import add
 from typing import Any, NamedTuple
 
 import attrs
 
+from pyflinkcep.expressions.aggregates import AGGREGATES, added, appended
 from pyflinkcep.expressions.decimals import EXACT, FORMULAS, Digits, fitted, overflow_of
 from pyflinkcep.expressions.number_functions import (
     NUMBER_FUNCTIONS,
@@ -60,12 +62,19 @@ def helpers(ansi: bool) -> dict[str, Any]:
         "int_mod": int_mod,
         "int_div": int_div,
         "fmod": float_mod,
-        "decimal_sum": EXACT.add,
+        "decimal_sum": added,
+        "appended": appended,
     }
 
 
-def decimal_function(op: Op, operand: Any, ansi: bool) -> Callable[..., Any] | None:
-    """Return the function of an instruction about decimals, of values that are not NULL."""
+def called_function(op: Op, operand: Any, ansi: bool) -> Callable[..., Any] | None:
+    """Return the function of an instruction about decimals or lists, of what is not NULL."""
+    if op is Op.AGGREGATE:
+        return AGGREGATES[operand].of_list
+    if op is Op.LISTED:
+        return lambda number: (number,)
+    if op is Op.ADD_PASSING and operand == Type.LIST:
+        return add
     if op is Op.FIT:
         return _fit(operand, ansi)
     if op in _CONVERSIONS:
@@ -289,6 +298,8 @@ def _slot(source: _Source, expressions: CompiledExpressions, slot: Slot, old: st
         return source.new(f"{new} if s{slot.source} == {slot.offset} else {old}")
     if slot.function is Function.LAST:
         return new
+    if slot.function is Function.LIST:
+        return source.new(f"{old} if {new} is None else appended({old}, {new})")
     if slot.function is Function.SUM:
         added = f"decimal_sum({old}, {new})" if slot.type is Type.DECIMAL else f"{old} + {new}"
         joined = f"{new} if {old} is None else {added}"
@@ -389,7 +400,7 @@ class _Program:
         if RULES[op].nulls is Nulls.ASKED:
             return _Value(self._source.new(f"{a.name} is None"), False, True)
         form = _UNARY.get(op, "")
-        function = decimal_function(op, operand, self._expressions.ansi)
+        function = called_function(op, operand, self._expressions.ansi)
         if function is not None:
             form = f"{self._source.constant(function)}({{}})"
         if op is Op.LIKE:
@@ -402,7 +413,7 @@ class _Program:
         name = self._source.new(guard + form.format(a.name))
         if RULES[op].has_range and operand == Type.INT:
             self._source.in_range(name, a.nullable)
-        is_nullable = a.nullable or op is Op.FIT or RULES[op].of_positive
+        is_nullable = a.nullable or op in (Op.FIT, Op.AGGREGATE) or RULES[op].of_positive
         return _Value(name, is_nullable, RULES[op].is_truth)
 
     def _binary(self, op: Op, left: _Value, right: _Value, type_: Any) -> _Value:
@@ -411,7 +422,7 @@ class _Program:
             return self._decided(op, left, right)
         new, a, b = self._source.new, left.name, right.name
         value = computed(op, a, b, type_)
-        function = decimal_function(op, type_, self._expressions.ansi)
+        function = called_function(op, type_, self._expressions.ansi)
         if function is not None:
             value = f"{self._source.constant(function)}({a}, {b})"
         nullable = left.nullable or right.nullable

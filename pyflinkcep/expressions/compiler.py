@@ -10,6 +10,7 @@ from typing import Protocol
 import attrs
 
 from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.decimals import (
     BIGINT,
     MOST_DIGITS,
@@ -195,7 +196,8 @@ class _Compiler:
         if isinstance(part, Aggregate):
             if part.argument is not None and not self._leaves.knows(part.argument):
                 return self.part(Literal(0 if part.function == "count" else None, part.text))
-            if part.function in ("sum", "avg", "stddev"):
+            function = AGGREGATES.get(part.function)
+            if function is not None and function.of_numbers:
                 kind = self._leaves.kind(part.argument or "")
                 if not kind.is_decimal:
                     allowed = (*NUMBERS, Kind.INTERVAL) if part.function == "sum" else NUMBERS

@@ -8,7 +8,7 @@ One of doubles is a row of :data:`NUMBER_FUNCTIONS`, from which every target is 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from decimal import ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
@@ -137,29 +137,3 @@ def float_pmod(a: float, b: float) -> float:
         return remainder
     total = remainder + b
     return math.nan if math.isinf(total) else math.fmod(total, b)
-
-
-class Moments:
-    """Variance and standard deviation, number by number as Spark computes them."""
-
-    def __init__(self, numbers: Sequence[float] = ()) -> None:
-        self.count, self.mean, self.moment = 0, 0.0, 0.0
-        for number in numbers:
-            self.add(number)
-
-    def add(self, number: float) -> None:
-        """Add a number."""
-        self.count += 1
-        distance = number - self.mean
-        step = distance / self.count
-        self.mean += step
-        self.moment += distance * (distance - step)
-
-    def variance(self, less: int = 1) -> float | None:
-        """Return the moment by the count `less` 1, or 0 for all there are; None of too few."""
-        return self.moment / (self.count - less) if self.count > less else None
-
-    def deviation(self, less: int = 1) -> float | None:
-        """Return the root of :meth:`variance`, by default that of a sample."""
-        variance = self.variance(less)
-        return None if variance is None else root(variance)

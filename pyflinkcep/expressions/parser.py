@@ -10,6 +10,7 @@ import attrs
 
 from pyflinkcep.conditions import ExpressionCondition, IterativeCondition, RichAndCondition
 from pyflinkcep.errors import InvalidArgumentError, counted
+from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.grammar import Form, Guard, Syntax, divides, guards_of, may_fail, parsed
 from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.text import quoted_name
@@ -22,7 +23,6 @@ from pyflinkcep.expressions.tokens import (
     string_value,
 )
 from pyflinkcep.expressions.tree import (
-    AGGREGATES,
     ALIASES,
     FUNCTIONS,
     WHOLE,
@@ -277,6 +277,9 @@ class Names:
         sql = self._without_stages(
             argument, [c for c, s in zip(columns, found, strict=True) if s is not None]
         )
+        condition = AGGREGATES[function].condition
+        if condition:
+            function, sql = "count", condition.format(f"({sql})")
         return Aggregate(function, stage, sql, text, offset, self._counts_event(stage))
 
     def _counts_event(self, stage: str) -> bool:

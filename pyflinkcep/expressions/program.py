@@ -7,7 +7,7 @@ A pattern's match expressions (:class:`~pyflinkcep.expressions.tree.MatchExpress
 
 **Fields** are the values of one event: field ``i`` is a SQL expression over the event's columns,
 computed by the engine. In the matching core a value is an INT (64 bits, signed), a FLOAT (64 bits),
-a TEXT or a DECIMAL, or NULL; the type is known beforehand:
+a TEXT, a DECIMAL or a LIST, or NULL; the type is known beforehand:
 
 ===================================  =======  ==========================================
 kind of the field, as Spark has it   type     value
@@ -38,6 +38,8 @@ MOMENT         itself plus d * (d - d / (n + 1)), d being x - m: the squared dis
                mean of slot `source`, a MEAN of the same field; at first x * (x - x)
 SUM            the field's value if it was NULL, else their sum; as it was if the value is NULL.
                An INT field of a FLOAT slot is converted first. INT sums overflow as ADD does.
+LIST           a tuple of the field's values, of the type of the slot, in order; as it was if the
+               value is NULL
 MIN, MAX       the field's value if it was NULL or the value is less (greater), by the order that
                LT and GT have; as it was if the value is NULL
 =============  ===============================================================================
@@ -64,6 +66,8 @@ DECIMAL_TO_FLOAT, _INT      convert the top; an INT out of range wraps around, w
 FIT t                       pop a DECIMAL, push it with the digits of a type, as `t` says:
                             "12,2", "12,0,ROUND_FLOOR", "12,0,ROUND_HALF_UP,-2"; too many before
                             the point are an overflow with `ansi`, NULL without it
+LISTED                      pop a FLOAT, push a LIST of it; ADD_PASSING joins two
+AGGREGATE s                 pop a LIST, push the FLOAT that the aggregate `s` makes of it, or NULL
 NEG, ABS type               pop a, push -a, the magnitude of a (INT, FLOAT)
 ADD, SUB, MUL type          pop b, pop a, push a + b, a - b, a * b (INT, FLOAT)
 DIV FLOAT                   pop b, pop a, push a / b (FLOAT only)
@@ -146,6 +150,7 @@ class Type(IntEnum):
     FLOAT = 1
     TEXT = 2
     DECIMAL = 3
+    LIST = 4
 
 
 EXACT_DIGITS = 15
@@ -227,6 +232,7 @@ class Function(IntEnum):
     MAX = 5
     MEAN = 6
     MOMENT = 7
+    LIST = 8
 
 
 class Op(IntEnum):
@@ -285,6 +291,8 @@ class Op(IntEnum):
     DECIMAL_TO_FLOAT = 68
     DECIMAL_TO_INT = 69
     FIT = 70
+    LISTED = 71
+    AGGREGATE = 72
     codes = vars()
     for code, name in enumerate(NUMBER_FUNCTIONS, 80):
         codes[name.upper()] = code

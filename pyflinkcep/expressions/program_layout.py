@@ -31,6 +31,7 @@ from pyflinkcep.expressions.program import (
     Slot,
     Type,
 )
+from pyflinkcep.expressions.sql_types import aggregate_type, of_kind
 from pyflinkcep.expressions.tokens import UNITS_US
 from pyflinkcep.expressions.tree import (
     Aggregate,
@@ -296,13 +297,10 @@ class LeafFields(Kinds):
 
 def kind_of_aggregate(function: str, kind: Kind) -> Kind:
     """Return the kind of an aggregate of values of a kind."""
-    if function == "count":
-        return Kind.BIGINT
-    if function not in ("sum", "avg", "stddev"):
+    found = aggregate_type(function, of_kind(kind))
+    if found is None or found.kind is None:
         return kind
-    if kind.digits is not None and function != "stddev":
-        return Kind.decimal((summed if function == "sum" else averaged)(kind.digits))
-    return kind if function == "sum" else Kind.DOUBLE
+    return found.kind if found.of_decimal is None else Kind.decimal(found.of_decimal)
 
 
 class ProgramLayout(Kinds):
@@ -376,16 +374,26 @@ class ProgramLayout(Kinds):
                 total = self._sum(part, field, kind, Type.FLOAT)
                 code = [*total, *self._count(part, field), (Op.INT_TO_FLOAT, None)]
                 return Typed([*code, (Op.DIV, Type.FLOAT)], Kind.DOUBLE)
-            case "stddev":
-                if kind.is_decimal:
-                    kind = Kind.DOUBLE
-                    field = self._field(Field(part.argument, kind))
-                return Typed(self._deviation(part, field, kind), Kind.DOUBLE)
             case "min" | "max":
                 return Typed(self._extreme(part, field, kind.type), kind)
             case "first":
                 return Typed(self._first(part, field, kind.type), kind)
-        return Typed(self._last(part, field, kind.type), kind)
+            case "last":
+                return Typed(self._last(part, field, kind.type), kind)
+        if kind.is_decimal:
+            kind = Kind.DOUBLE
+            field = self._field(Field(part.argument, kind))
+        is_slot = part.function == "stddev"
+        code = (self._deviation if is_slot else self._of_list)(part, field, kind)
+        return Typed(code, Kind.DOUBLE)
+
+    def _of_list(self, part: Aggregate, field: int, kind: Kind) -> list[Instruction]:
+        slot = self._slot(Slot(Function.LIST, part.stage, field, Type.FLOAT))
+        own: list[Instruction] = []
+        if part.with_event:
+            to_float = [] if kind.type is Type.FLOAT else [(Op.INT_TO_FLOAT, None)]
+            own = [(Op.FIELD, field), *to_float, (Op.LISTED, None), (Op.ADD_PASSING, Type.LIST)]
+        return [(Op.SLOT, slot), *own, (Op.AGGREGATE, part.function)]
 
     def _count(self, part: Aggregate, field: int) -> list[Instruction]:
         code: list[Instruction] = [(Op.SLOT, self._counter(part.stage, field))]

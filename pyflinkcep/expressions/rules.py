@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The rules for NULL, NaN, division by zero, the range of whole numbers, casts and empty aggregates.
+The rules for NULL, NaN, division by zero, the range of whole numbers, and casts.
 
 One table for every target: generated Python (:mod:`~pyflinkcep.expressions.codegen`), arrays
 (:mod:`~pyflinkcep.expressions.arrays`), values without a schema
@@ -97,6 +97,8 @@ RULES: dict[Op, Rule] = {
     Op.DECIMAL_TO_FLOAT: Rule(1),
     Op.DECIMAL_TO_INT: Rule(1),
     Op.FIT: Rule(1),
+    Op.LISTED: Rule(1),
+    Op.AGGREGATE: Rule(1),
 }
 """The rules of every operation that computes a value from values."""
 
@@ -196,10 +198,3 @@ CASTS: dict[tuple[Kind, Kind], Cast] = {
     (Kind.BOOLEAN, Kind.BOOLEAN): Cast.KEPT,
 }  # fmt: skip
 """By the kinds of value and result; Spark refuses all others."""
-
-# --- aggregates
-
-LEAST_VALUES = {
-    "count": 0, "first": 1, "last": 1, "sum": 1, "min": 1, "max": 1, "avg": 1, "stddev": 2,
-}  # fmt: skip
-"""The least number of values that are not NULL; an aggregate of fewer is NULL."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.decimals import (
     Digits,
     averaged,
@@ -145,15 +146,14 @@ def of_kind(kind: Kind | None) -> SqlType | None:
 
 def aggregate_type(function: str, of: SqlType | None) -> SqlType | None:
     """Return the type of an aggregate of values."""
-    if function in ("count", "avg", "stddev"):
-        if function == "avg" and of is not None and of.name == "decimal":
-            return decimal_of(of.of_decimal and averaged(of.of_decimal))
-        return BIGINT if function == "count" else DOUBLE
-    if function != "sum" or of is None:
-        return of
-    if of.name == "decimal":
-        return decimal_of(of.of_decimal and summed(of.of_decimal))
-    return BIGINT if of.is_whole else DOUBLE
+    if function in ("sum", "avg") and of is not None and of.name == "decimal":
+        digits = summed if function == "sum" else averaged
+        return decimal_of(of.of_decimal and digits(of.of_decimal))
+    known = AGGREGATES.get(function)  # others are leaves of MATCH_RECOGNIZE
+    result = None if known is None else known.result
+    if result is not None or function != "sum" or of is None:
+        return of if result is None else of_kind(result)
+    return INTERVAL if of in (DAYS, INTERVAL) else BIGINT if of.is_whole else DOUBLE
 
 
 def decimal_of(digits: Digits | None) -> SqlType:

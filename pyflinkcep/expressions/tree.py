@@ -22,9 +22,6 @@ from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 WHOLE = "match"
 """Instead of a stage: all events that the partial match has taken, in order."""
 
-AGGREGATES = ("first", "last", "count", "sum", "min", "max", "avg", "stddev")
-"""The functions over the events that a partial match has taken for a stage."""
-
 CONDITIONS = (
     "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "is null", "is not null", "like",
     "in", "startswith",
@@ -116,7 +113,7 @@ class Column:
 class Aggregate:
     """A function over the events of a stage or variable."""
 
-    function: str  # One of :data:`AGGREGATES`
+    function: str  # Its name in :data:`~pyflinkcep.expressions.aggregates.AGGREGATES`
     stage: str  # The stage as written, or :data:`WHOLE`
     # SQL over the columns of those events; None to count the events themselves.
     argument: str | None

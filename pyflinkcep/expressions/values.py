@@ -15,6 +15,7 @@ from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from pyflinkcep.errors import InputError, NotSupportedError, counted, did_you_mean
+from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.decimals import (
     EXACT,
     Digits,
@@ -26,9 +27,8 @@ from pyflinkcep.expressions.decimals import (
     summed,
 )
 from pyflinkcep.expressions.decimals import computed as computed_decimal
-from pyflinkcep.expressions.number_functions import Moments
 from pyflinkcep.expressions.program import Op
-from pyflinkcep.expressions.rules import CASTS, LEAST_VALUES, OPERATORS, RULES, Cast, Nulls
+from pyflinkcep.expressions.rules import CASTS, OPERATORS, RULES, Cast, Nulls
 from pyflinkcep.expressions.sql_functions import FUNCTIONS, joined, matching, time_between
 from pyflinkcep.expressions.sql_types import (
     ARRAY,
@@ -890,12 +890,13 @@ def aggregated(function: str, values: Sequence[Any], type_: SqlType | None = Non
     if function in ("first", "last"):
         return values[0 if function == "first" else -1] if values else None
     known = [value for value in values if value is not None]
-    if len(known) < LEAST_VALUES[function]:
+    aggregate = AGGREGATES[function]
+    if len(known) < aggregate.least:
         return None
     if function == "count":
         return len(known)
-    if function == "stddev":
-        return Moments([float(value) for value in known]).deviation()
+    if aggregate.of_list is not None:
+        return aggregate.of_list(list(map(float, known)))
     if function in ("min", "max"):
         return reduce(greater if function == "max" else lesser, known)
     if isinstance(known[0], Decimal):

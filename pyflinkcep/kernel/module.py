@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pyflinkcep.errors import OutOfMemoryError, Place
-from pyflinkcep.expressions.codegen import decimal_function
+from pyflinkcep.expressions.codegen import called_function
 from pyflinkcep.expressions.program import Op, Slot, Type
 from pyflinkcep.expressions.tokens import like_regex
 from pyflinkcep.expressions.tree import WHOLE
@@ -100,12 +100,12 @@ def _is_other(module: CompiledModule) -> bool:
 
 
 def instruction(op: Op, operand: Any, ansi: bool) -> tuple[int, Any]:
-    """Return an instruction for the kernel: LIKE and what decimals do become functions."""
+    """Return an instruction for the kernel: LIKE, and what decimals and lists do, as functions."""
     if op is Op.LIKE:
         return int(op), like_regex(operand).fullmatch
     if op is Op.DECIMAL:
         return int(op), Decimal(operand)
-    function = decimal_function(op, operand, ansi)
+    function = called_function(op, operand, ansi)
     return int(op), operand if function is None else function
 
 

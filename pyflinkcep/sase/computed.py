@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.text import quoted_name, shown, spark_sql, text_sql
 from pyflinkcep.expressions.tree import (
     Aggregate,
@@ -102,8 +103,7 @@ def read_call(
         raise cursor.failure(
             name.at,
             f"{name.text}(…) reads no event",
-            f"write {name.text}(variable.attribute); aggregates are count, sum, avg, min, max, "
-            "first, last",
+            f"write {name.text}(variable.attribute); aggregates are {', '.join(AGGREGATES)}",
         )
     text = cursor.text[name.at : token.at + 1]
     call = Call("", tuple(found), text=text, between=tuple(between))

@@ -14,10 +14,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import attrs
 
 from pyflinkcep.errors import InvalidArgumentError, counted
+from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.text import quoted_name, shown, written_name
 from pyflinkcep.expressions.tokens import MOST, UNITS_US, interval_us
 from pyflinkcep.expressions.tree import (
-    AGGREGATES,
     ALIASES,
     ALL,
     CONDITIONS,
@@ -353,7 +353,8 @@ class ValueReader(ReferenceReader):
         name = cursor.name("a value", "a value is a number, a 'text', NULL or variable.attribute")
         if cursor.here.text == "(" and name.word in AGGREGATES:
             cursor.next()
-            over = self._aggregated()
+            condition = AGGREGATES[name.word].condition
+            over = self._counted(name) if condition else self._aggregated()
             if cursor.here.text == "(":
                 raise cursor.unexpected("')'", "an aggregate is over one variable: avg(a[].x)")
             cursor.need(")", "an aggregate is over one variable: avg(a[].x)")
@@ -378,6 +379,20 @@ class ValueReader(ReferenceReader):
             self._cursor.next()
             return self._call(name)
         return self._reference("a variable")
+
+    def _counted(self, name: Token) -> Column:
+        """Read a condition on each event of a variable; return what is NULL unless it is true."""
+        condition = self.condition()
+        found = list(leaves(condition))
+        events = {(leaf.over.variable, leaf.over.index) for leaf in found}
+        if len(events) != 1 or not all(isinstance(leaf, Column) and leaf.sql for leaf in found):
+            raise self._cursor.failure(
+                name.at,
+                f"{name.text}(…) needs a condition on the attributes of one variable",
+                f"write {name.text}(b[].x > 1)",
+            )
+        one = Operation("case", (condition, Literal(1, "1")), span=condition.span)
+        return computed(one, found[0].over, shown(condition), condition.span)
 
     def _case(self, begin: Token) -> Operation:
         """Read the rest of CASE."""
@@ -484,6 +499,7 @@ class ValueReader(ReferenceReader):
                 f"write {name}({over.variable}[].attribute); only count goes without",
             )
         text = f"{name}({over.text})" if over.sql and over.text else ""
+        name = "count" if AGGREGATES[name].condition else name
         span = self._cursor.span(over.at)
         return Aggregate(
             name, over.variable, over.sql, text, index=over.index or ALL, span=span,

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.arrays import TextRanks, Values, computed
 from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.program import Op
@@ -20,7 +21,7 @@ from pyflinkcep.expressions.rules import CASTS, Cast
 from pyflinkcep.expressions.rules import OPERATORS as RULE_OPERATORS
 from pyflinkcep.expressions.sql_types import cast_type
 from pyflinkcep.expressions.text import spark_sql
-from pyflinkcep.expressions.tree import AGGREGATES, FUNCTIONS, Operation, parts
+from pyflinkcep.expressions.tree import FUNCTIONS, Operation, parts
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.spark.plan.queries.returns import returned
@@ -223,6 +224,7 @@ GROUPS: tuple[list[tuple[float | None, int | None]], ...] = (
     [(None, None)], [(2.5, 3)], [(2.5, 3), (None, None), (-1.0, 4)], [(NAN, 1), (1.0, None)],
     [(1.0, 4), (NAN, 1)], [(math.inf, 2), (1.0, 2)], [(0.1, 5), (0.2, 7), (0.3, 5)],
     [(-0.0, -7), (0.0, 7)], [(1e300, 1), (-1e300, 2)], [(NAN, 0), (NAN, 0)], [(-0.0, None)],
+    [(0.0, 3), (-0.0, 9), (-1.0, 2)], [(-1e308, -1), (1.7e308, 0)], [(-math.inf, 1), (math.inf, 2)],
     [(1e15, 2**53), (1e15 + 1, 2**53 + 2), (1e15 + 3, 2**53 + 1)], [(0.1, -1)] * 3,
 )  # fmt: skip
 
@@ -231,10 +233,15 @@ def test_every_aggregate_has_sparks_value_in_every_target(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Aggregates of nothing, of NULL, of NaN and of one value: as Spark's own aggregates."""
-    functions = [function for function in AGGREGATES if function not in ("first", "last")]
+    functions = [
+        name for name, of in AGGREGATES.items()
+        if name not in ("first", "last") and not of.condition
+    ]  # fmt: skip
     asked = {
         f"{function}_{name}": f"{function}(b[].{name})" for function in functions for name in "vn"
     }
+    asked["if_v"] = "count_if(b[].v > 1)"
+    asked["if_both"] = "count_if(b[].n > 2 AND NOT b[].v = 2.5)"
     events = []
     for number, group in enumerate(GROUPS):
         rows = [("A", None, None), *(("B", v, n) for v, n in group), ("C", None, None)]

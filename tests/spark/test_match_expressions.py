@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import pytest
@@ -83,16 +84,18 @@ CONDITIONS: Mapping[str, Callable[[Event, Stages], bool]] = {
     "count(b) = 0 or price > last(b.price)": lambda e, of: (
         not of("b") or above(e.price, of("b")[-1].price)
     ),
-    "sum(a.qty) > 4 or kind = 'c'": lambda e, of: (
-        bool(amounts(of("a"))) and sum(amounts(of("a"))) > 4
-    ) or e.kind == "c",
+    "sum(a.qty) > 4 or count_if(a.qty <= 1 and a.price > 1) > 1 or kind = 'c'": lambda e, of: (
+        sum(amounts(of("a"))) > 4
+        or sum(x.qty is not None and x.qty <= 1 and above(x.price, 1) for x in of("a")) > 1
+        or e.kind == "c"
+    ),
     "price > first(a.price) and count(b.*) = 2": lambda e, of: (
         above(e.price, of("a")[0].price) and len(of("b")) == 2
     ),
     "price > last(a.price)": lambda e, of: above(e.price, of("a")[-1].price),
-    "not price > avg(a.price * a.qty)": lambda e, of: (
+    "not price > median(a.price * a.qty)": lambda e, of: (
         (seen := [x.price * x.qty for x in of("a") if None not in (x.price, x.qty)]) != []
-        and e.price is not None and not e.price > sum(seen) / len(seen)
+        and e.price is not None and not e.price > median(seen)
     ),
     "last(`n 1`.qty) is null": lambda e, of: (
         not of("n 1") or of("n 1")[-1].qty is None
@@ -114,6 +117,7 @@ PLAIN: Mapping[str, Callable[[Event], bool]] = {
     "qty = 1": lambda e: e.qty == 1,
 }
 RISE, DROP = list(CONDITIONS)[1:3]
+ENOUGH = list(CONDITIONS)[7]
 
 Written = Callable[[str], Any]
 Skip = AfterMatchSkipStrategy
@@ -144,14 +148,14 @@ def optional(c: Written) -> Pattern:
 def loops(c: Written) -> Pattern:
     """Return a loop that looks at itself and combines, with an end that looks at it too."""
     a = Pattern.begin("a").where(c("kind = 'a' and price > coalesce(avg(a.price), 0)"))
-    a = a.oneOrMore().allowCombinations().until(c("sum(a.qty) > 4 or kind = 'c'"))
+    a = a.oneOrMore().allowCombinations().until(c(ENOUGH))
     return a.followedBy("b").where(c(B)).within(ms(15))
 
 
 def alternatives(c: Written) -> Pattern:
     """Return a pattern with or_, and one of the stages after a NOT stage that looks back."""
     a = Pattern.begin("a").where(c(A)).oneOrMore().consecutive()
-    n = a.notFollowedBy("n").where(c("not price > avg(a.price * a.qty)"))
+    n = a.notFollowedBy("n").where(c("not price > median(a.price * a.qty)"))
     return n.followedBy("b").where(c("qty = 1")).or_(c("price > last(a.price)")).within(ms(20))
 
 

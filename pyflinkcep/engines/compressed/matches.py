@@ -20,8 +20,8 @@ from pyflinkcep.engines.compressed.counting import (
     combined,
 )
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.rules import LEAST_VALUES
 from pyflinkcep.expressions.tree import attribute_of
 from pyflinkcep.sase.model import OUTSIDE, Query
 from pyflinkcep.sase.windows import MOST_WINDOWS, TOTALS
@@ -153,7 +153,7 @@ class Measured:
         if self.variable is None:
             return count
         number, sum_, low, high = total
-        if number < LEAST_VALUES[self.function]:
+        if number < AGGREGATES[self.function].least:
             return None
         if self.function == "count":
             return number

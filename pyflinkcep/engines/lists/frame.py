@@ -13,8 +13,8 @@ import numpy as np
 from pyflinkcep.engines.lists.clauses import Clauses, Columns, each_of
 from pyflinkcep.engines.lists.ranges import Ints, earlier, expanded, later
 from pyflinkcep.engines.table import EventTable
+from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.arrays import Values, holding
-from pyflinkcep.expressions.rules import LEAST_VALUES
 from pyflinkcep.expressions.tree import ALL, Aggregate, Column, Leaf, Tree
 from pyflinkcep.sase.computed import LAST
 from pyflinkcep.sase.model import Component, Form, Query
@@ -259,12 +259,21 @@ def _reduced(name: str, data: Any, rows: Ints, size: int) -> Values:
     counts = np.bincount(rows, minlength=size)
     if name == "count":
         return Values(counts)
-    nulls = counts < LEAST_VALUES[name]
+    nulls = counts < AGGREGATES[name].least
     if name == "avg":
         data = np.asarray(data, np.float64)  # whole numbers are added as doubles
     with np.errstate(all="ignore"):  # infinities, NaN and numbers that wrap around are values
         if name == "stddev":
             return Values(_deviations(data, counts), nulls)
+        of_list = AGGREGATES[name].of_list
+        if of_list is not None:
+            parts = np.split(np.asarray(data, np.float64), np.cumsum(counts)[:-1])
+            known = [
+                of_list(part.tolist()) for part in parts if len(part) >= AGGREGATES[name].least
+            ]
+            found = np.zeros(size)
+            found[~nulls] = known
+            return Values(found, nulls)
         if name in ("min", "max") or data.dtype.kind != "f":
             reduce = {"min": np.fmin, "max": np.maximum}.get(name, np.add)
             found = np.zeros(size, data.dtype)

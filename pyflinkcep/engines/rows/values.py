@@ -14,9 +14,9 @@ import attrs
 import numpy as np
 
 from pyflinkcep.errors import ConditionError, InputError, NotSupportedError, counted
+from pyflinkcep.expressions.aggregates import Moments, median
 from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes, part_value
 from pyflinkcep.expressions.grammar import Form, Syntax
-from pyflinkcep.expressions.number_functions import Moments
 from pyflinkcep.expressions.program import ALL, Code, Function, Instruction, Op, Type
 from pyflinkcep.expressions.rules import OVERFLOW
 from pyflinkcep.expressions.sql_types import (
@@ -245,12 +245,6 @@ def _joined(rows: list[list[Any]]) -> str | None:
     return between.join(values) if values else None
 
 
-def _median(values: list[Any]) -> float:
-    numbers = sorted(map(float, values), key=lambda x: (x != x, x))  # NaN is the greatest
-    low, high = numbers[(len(numbers) - 1) // 2], numbers[len(numbers) // 2]
-    return low + 0.0 if low == high else low + 0.5 * (high - low)  # not -0.0, as in Spark
-
-
 def _distinct_values(rows: list[list[Any]]) -> list[Any]:
     values = (v + 0.0 if isinstance(v, float) else v for v in _values(rows))  # not -0.0
     return [row[0] for row in _distinct([[value] for value in values])]
@@ -301,7 +295,7 @@ _FOLDS: dict[str, tuple[int, int, Callable[[list[list[Any]]], Any]]] = {
     "variance": (1, 1, _VARIANCE),
     "var_samp": (1, 1, _VARIANCE),
     "var_pop": (1, 1, _of_some(lambda values: _moments(values).variance(0))),
-    "median": (1, 1, _of_some(_median)),
+    "median": (1, 1, _of_some(lambda values: median(list(map(float, values))))),
     "listagg": (1, 2, _joined),
     "string_agg": (1, 2, _joined),
     "bit_and": (1, 1, _bits(and_)),

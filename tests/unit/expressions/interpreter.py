@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from fractions import Fraction
@@ -116,6 +117,10 @@ def run(code: Code, fields: Any, slots: Any, ansi: bool) -> bool:
             b = stack.pop()
             if op is Op.IS_NULL:
                 stack.append(int(b is None))
+            elif op is Op.AGGREGATE:
+                stack.append(None if b is None else middle(b))
+            elif op is Op.LISTED:
+                stack.append(None if b is None else (b,))
             elif op in UNARY:
                 stack.append(None if b is None else unary(op, b, arg, ansi))
             else:
@@ -201,6 +206,14 @@ def binary(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
     return computed(op, a, b, type_, ansi)
 
 
+def middle(numbers: Any) -> float:
+    """Return the median."""
+    ordered = sorted(numbers, key=functools.cmp_to_key(order))
+    half = (len(numbers) - 1) / 2
+    low, high = ordered[math.floor(half)], ordered[math.ceil(half)]
+    return low if order(low, high) == 0 else low + (high - low) / 2
+
+
 def passing(op: Op, a: Any, b: Any, type_: Any, ansi: bool) -> Any:
     """Return the other value where one is NULL."""
     if a is None or b is None:
@@ -230,6 +243,8 @@ def _slot(expressions: CompiledExpressions, slot: Slot, events: Any) -> Any:
         return len(known)
     if not known:
         return None
+    if slot.function is Function.LIST:
+        return tuple(known)
     if slot.function in (Function.MEAN, Function.MOMENT):
         mean, moment = known[0], known[0] * (known[0] - known[0])
         for count, value in enumerate(known[1:], 2):

@@ -136,7 +136,7 @@ def test_every_function_is_known_everywhere() -> None:
 
 def test_lists_know_or_refuse_every_operation() -> None:
     """What lists compute is in their table; of the others only these are left to partial matches."""
-    refused = {Op.SLOT, Op.ADD_PASSING, Op.CONCAT}
+    refused = {Op.SLOT, Op.ADD_PASSING, Op.CONCAT, Op.LISTED, Op.AGGREGATE}
     replaced = {  # by columnar() and by_ranks()
         Op.TEXT, Op.STARTS_WITH, Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.JUMP_IF_NOT_NULL,
         Op.JUMP_UNLESS, Op.JUMP,

@@ -4,7 +4,7 @@
 #define PYFLINKCEP_OPCODES_H
 
 /* The compiled module tells it, so that one of other numbers is refused. */
-#define OPERATIONS 1665263666
+#define OPERATIONS 1604444219
 
 /* The opcodes of programs. */
 enum {
@@ -59,6 +59,8 @@ enum {
     OP_DECIMAL_TO_FLOAT = 68,
     OP_DECIMAL_TO_INT = 69,
     OP_FIT = 70,
+    OP_LISTED = 71,
+    OP_AGGREGATE = 72,
     OP_SQRT = 80,
     OP_SIGN = 81,
     OP_POWER = 82,
@@ -74,6 +76,7 @@ enum {
     TYPE_FLOAT = 1,
     TYPE_TEXT = 2,
     TYPE_DECIMAL = 3,
+    TYPE_LIST = 4,
 };
 
 /* What a slot accumulates. */
@@ -86,6 +89,7 @@ enum {
     SLOT_MAX = 5,
     SLOT_MEAN = 6,
     SLOT_MOMENT = 7,
+    SLOT_LIST = 8,
 };
 
 #endif

@@ -97,6 +97,8 @@ static bool has_constants(const Program *program) {
         case OP_INT_TO_DECIMAL:
         case OP_DECIMAL_TO_FLOAT:
         case OP_DECIMAL_TO_INT:
+        case OP_LISTED:
+        case OP_AGGREGATE:
         case OP_FIT: /* functions of Python, apart from the constant */
             if (operand.kind != VALUE_TEXT) return false;
             break;
@@ -141,6 +143,7 @@ static bool has_sources(const Values *values, const Slot *slot) {
     case SLOT_FIRST:
     case SLOT_MEAN: return slot->source >= 0;
     case SLOT_MOMENT: return slot->source >= 0 && values->slots[slot->source].source >= 0;
+    case SLOT_LIST: return slot->is_float && slot->field >= 0;
     default: return slot->function >= SLOT_COUNT && slot->function <= SLOT_MAX;
     }
 }

@@ -65,6 +65,8 @@ static const uint8_t NULLS_OF[OPCODES] = {
     [OP_DECIMAL_TO_FLOAT] = NULLS_SPREADS,
     [OP_DECIMAL_TO_INT] = NULLS_SPREADS,
     [OP_FIT] = NULLS_SPREADS,
+    [OP_LISTED] = NULLS_SPREADS,
+    [OP_AGGREGATE] = NULLS_SPREADS,
 };
 
 /* How many values an operation computes one of; 0 for other instructions. */
@@ -114,6 +116,8 @@ static const uint8_t OPERANDS_OF[OPCODES] = {
     [OP_DECIMAL_TO_FLOAT] = 1,
     [OP_DECIMAL_TO_INT] = 1,
     [OP_FIT] = 1,
+    [OP_LISTED] = 1,
+    [OP_AGGREGATE] = 1,
 };
 
 /* A second operand of zero is an error or NULL. */

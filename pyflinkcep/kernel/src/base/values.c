@@ -48,24 +48,35 @@ Value values_initial(const Values *values, Py_ssize_t slot) {
     return values->slots[slot].function == SLOT_COUNT ? value_int(0) : value_null();
 }
 
-/* Return the sum of two decimals, with a reference for the caller. */
-static Value decimals_summed(Value before, Value value) {
-    static PyObject *add = NULL; /* kept while the process runs */
-    if (add == NULL) {
-        PyObject *module = PyImport_ImportModule("pyflinkcep.expressions.decimals");
-        PyObject *exact = module == NULL ? NULL : PyObject_GetAttrString(module, "EXACT");
-        add = exact == NULL ? NULL : PyObject_GetAttrString(exact, "add");
-        Py_XDECREF(exact);
+/* Return what a function of expressions/aggregates.py makes of two objects, which it drops, with a
+   reference for the caller; the function is kept in `kept` while the process runs. */
+static Value accumulated(PyObject **kept, const char *name, PyObject *before, PyObject *value) {
+    if (*kept == NULL) {
+        PyObject *module = PyImport_ImportModule("pyflinkcep.expressions.aggregates");
+        *kept = module == NULL ? NULL : PyObject_GetAttrString(module, name);
         Py_XDECREF(module);
     }
-    PyObject *sum = NULL;
-    if (add != NULL)
-        sum = PyObject_CallFunctionObjArgs(add, before.as.text, value.as.text, NULL);
-    if (sum == NULL) {
+    PyObject *found = NULL;
+    if (*kept != NULL && before != NULL && value != NULL)
+        found = PyObject_CallFunctionObjArgs(*kept, before, value, NULL);
+    Py_XDECREF(before);
+    Py_XDECREF(value);
+    if (found == NULL) {
         PyErr_Clear();
         return (Value){{.i = 0}, VALUE_OVERFLOWED};
     }
-    return (Value){{.text = sum}, VALUE_TEXT};
+    return (Value){{.text = found}, VALUE_TEXT};
+}
+
+static Value decimals_summed(Value before, Value value) {
+    static PyObject *add = NULL;
+    return accumulated(&add, "added", Py_NewRef(before.as.text), Py_NewRef(value.as.text));
+}
+
+static Value listed(Value before, double number) {
+    static PyObject *append = NULL;
+    PyObject *list = Py_NewRef(before.kind == VALUE_NULL ? Py_None : before.as.text);
+    return accumulated(&append, "appended", list, PyFloat_FromDouble(number));
 }
 
 static Value summed(const Values *values, Value before, Value value, bool is_float) {
@@ -122,6 +133,8 @@ Value slot_after(
         after = mean(old, value, slot_before(values, before, slot->source).as.i);
     else if (slot->function == SLOT_MOMENT)
         after = moment(values, slot, old, before, value.as.f);
+    else if (slot->function == SLOT_LIST)
+        return listed(old, value.as.f);
     else if (slot->function == SLOT_SUM && old.kind == VALUE_TEXT && value.kind == VALUE_TEXT) {
         after = decimals_summed(old, value);
         value_drop(value);

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DataType, IntegralType, StructType
 
+from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.text import spark_sql
@@ -21,17 +22,6 @@ from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.portable.casts import narrowed
 from pyflinkcep.spark.plan.portable.sql import portable, setting_of
 from pyflinkcep.spark.plan.portable.values import BIGINT, DOUBLE, INT, Setting, Value, is_float
-
-
-def deviation(numbers: str) -> str:
-    """Return the standard deviation of a sample, number by number as Spark's own aggregate."""
-    far = "(cast(v AS double) - s.mean)"
-    step = f"{far} / (s.n + 1D)"
-    more = f"s.n + 1D AS n, s.mean + {step} AS mean, s.moment + {far} * ({far} - {step}) AS moment"
-    none = "struct(0D AS n, 0D AS mean, 0D AS moment)"
-    result = "s -> IF(s.n > 1D, sqrt(s.moment / (s.n - 1D)), NULL)"
-    return f"aggregate({numbers}, {none}, (s, v) -> struct({more}), {result})"
-
 
 _NAN = "cast('NaN' AS double)"
 
@@ -112,8 +102,9 @@ class PortableMatches:
             return Value(_if_any(known, _total(known, type_.simpleString())), type_)
         if function == "avg":
             return Value(f"({_total(known, 'double')} / nullif(size({known}), 0))", DOUBLE)
-        if function == "stddev":
-            return Value(deviation(known), DOUBLE)
+        form = AGGREGATES[function].sql
+        if form:
+            return Value(form.format(known), DOUBLE)
         raise self.setting.refused(
             f"{function}({tree.argument})", "it adds decimals", "cast them to double"
         )
@@ -183,8 +174,9 @@ def _aggregate(tree: Aggregate) -> str:
     known = f"filter({events}, v -> v IS NOT NULL)"
     if function == "count":
         return f"size({known})"
-    if function == "stddev":
-        return deviation(known)
+    form = AGGREGATES[function].sql
+    if form:
+        return form.format(known)
     if function in ("min", "max"):
         return f"array_{function}({events})"
     # Whole numbers have whole sums; every other number is summed as double, and for an average all.
