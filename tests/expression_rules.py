@@ -70,7 +70,7 @@ CASES: dict[str, Any] = {
     "n = 7.00": True, "n > 6.99": True, "n < 7.001": True, "x = 2.50": True, "x > 2.499": True,
     "n * 0.1 = 0.7": True, "0.1 + 0.2 = 0.3": True, "n between 6.5 and 7": True,
     "un <=> zn": False, "ux <=> nan": False, "mx <=> zx": True, "greatest(mx, zx)": 0.0,
-    "round(x, -1)": 0.0, "round(-x, -1)": 0.0, "round(inf, 2)": math.inf, "round(nan)": NAN,
+    "round(x, -1)": 0.0, "round(-x, -1)": 0.0, "trunc(x - n, 0)": -4.0, "truncate(x - 4.96D, 1)": -2.4, "trunc(-x)": -2.0, "trunc(nan, 1)": NAN, "trunc(inf)": math.inf, "trunc(n, 1)": 7, "trunc(ux)": None, "round(inf, 2)": math.inf, "round(nan)": NAN,
     "pmod(-x, x)": 0.0, "pmod(x, -inf)": 2.5, "n % low": 7,
     "power(-x, 0.5D)": NAN, "power(m, inf)": NAN, "power(zx, zx)": 1.0, "power(n, un)": None,
     "sign(x - n)": -1.0, "sign(n - x)": 1.0, "sign(zx)": 0.0, "sign(mx)": -0.0, "sign(nan)": NAN,
@@ -115,7 +115,7 @@ DECIMAL_CASES: dict[str, Any] = {
     "high + 0.5": Decimal("9223372036854775807.5"), "-p": Decimal("-1234.56"),
     "abs(q)": Decimal("0.125"), "abs(-w)": Decimal("123456789012345678.0000000001"),
     "round(p, 1)": Decimal("1234.6"), "round(q, 2)": Decimal("-0.13"), "round(p, -2)": Decimal(
-        "1200"), "round(p, 5)": Decimal("1234.56"), "round(n / 2.0, 0)": Decimal("4"),
+        "1200"), "round(p, 5)": Decimal("1234.56"), "trunc(p, 1)": Decimal("1234.5"), "trunc(q, 2)": Decimal("-0.12"), "trunc(p, -2)": Decimal("1200"), "trunc(-p, 5)": Decimal("-1234.56"), "trunc(up, 1)": None, "round(n / 2.0, 0)": Decimal("4"),
     "floor(q)": Decimal("-1"), "ceil(q)": Decimal("0"), "ceil(w)": Decimal("123456789012345679"),
     "floor(v)": Decimal("9" * 38), "coalesce(up, 7)": Decimal("7.00"),
     "coalesce(up, q)": Decimal("-0.125"), "greatest(p, w, n)": Decimal(

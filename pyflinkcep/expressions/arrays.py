@@ -18,7 +18,12 @@ import attrs
 import numpy as np
 
 from pyflinkcep.expressions.codegen import called_function
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, NumberFunction, rounded
+from pyflinkcep.expressions.number_functions import (
+    NUMBER_FUNCTIONS,
+    ROUNDINGS,
+    NumberFunction,
+    rounded,
+)
 from pyflinkcep.expressions.program import Code, Instruction, Op, Type
 from pyflinkcep.expressions.rules import BITS, RULES, TRUTHS, Nulls, floats_compared
 from pyflinkcep.expressions.tokens import LEAST, MOST, like_regex
@@ -124,8 +129,8 @@ def computed(code: Code, field: Callable[[int], Values], ranks: TextRanks) -> Va
             elif (function := called_function(op, operand, ansi=False)) is not None:
                 operands = [stack.pop() for _ in range(RULES[op].operands)][::-1]
                 stack.append(_by_value(op, function, *operands))
-            elif op is Op.ROUND:
-                stack.append(_rounded(stack.pop(), int(operand or 0)))
+            elif op in (Op.ROUND, Op.TRUNCATE):
+                stack.append(_rounded(op, stack.pop(), int(operand or 0)))
             elif op is Op.PREFIX_END:
                 stack.append(_prefix_ends(stack.pop(), ranks.ends))
             elif op is Op.LIKE:
@@ -316,9 +321,10 @@ _COMPARED: dict[Op, _Function] = {
 }  # fmt: skip
 
 
-def _rounded(a: Values, digits: int) -> Values:
+def _rounded(op: Op, a: Values, digits: int) -> Values:
     data = np.asarray(a.data, np.float64)
-    numbers = [rounded(number, digits) for number in data.ravel().tolist()]
+    rounding = ROUNDINGS[op.name.lower()]
+    numbers = [rounded(number, digits, rounding) for number in data.ravel().tolist()]
     return Values(np.asarray(numbers, np.float64).reshape(data.shape), a.nulls)
 
 

@@ -15,6 +15,7 @@ from pyflinkcep.expressions.aggregates import AGGREGATES, added, appended
 from pyflinkcep.expressions.decimals import EXACT, FORMULAS, Digits, fitted, overflow_of
 from pyflinkcep.expressions.number_functions import (
     NUMBER_FUNCTIONS,
+    ROUNDINGS,
     float_mod,
     float_pmod,
     int_div,
@@ -405,8 +406,8 @@ class _Program:
             form = f"{self._source.constant(function)}({{}})"
         if op is Op.LIKE:
             form = f"{self._source.constant(like_regex(operand).fullmatch)}({{}}) is not None"
-        if op is Op.ROUND:
-            form = f"rounded({{}}, {int(operand)})"
+        if op.name.lower() in ROUNDINGS:
+            form = f"rounded({{}}, {int(operand)}, {ROUNDINGS[op.name.lower()]!r})"
         guard = f"None if {a.name} is None else " if a.nullable else ""
         if RULES[op].of_positive:
             guard += f"None if {a.name} <= 0 else "

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP
+from decimal import ROUND_CEILING, ROUND_FLOOR
 from typing import Protocol
 
 import attrs
@@ -20,7 +20,7 @@ from pyflinkcep.expressions.decimals import (
     rounded,
     whole,
 )
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Instruction, Kind, Op, Type
 from pyflinkcep.expressions.program_layout import (
     NUMBERS,
@@ -78,9 +78,9 @@ def _rounded(compiler: Compiler, part: Operation) -> Typed:
             raise compiler.refused(part, "rounds to digits that are not known", hint)
         digits = given.value
     if value.is_decimal:
-        return _fitted(value, rounded(value.digits, digits), ROUND_HALF_UP, digits)
+        return _fitted(value, rounded(value.digits, digits), ROUNDINGS[part.operator], digits)
     if value.kind is Kind.DOUBLE:
-        return Typed([*value.code, (Op.ROUND, digits)], Kind.DOUBLE)
+        return Typed([*value.code, (OPERATORS[part.operator], digits)], Kind.DOUBLE)
     if digits < 0:
         raise compiler.refused(part, "rounds a whole number", "cast it to double")
     return value
@@ -124,7 +124,7 @@ def _of_texts(compiler: Compiler, part: Operation) -> Typed:
 
 
 FUNCTION_CODES: dict[str, Callable[[Compiler, Operation], Typed]] = {
-    "round": _rounded,
+    **dict.fromkeys(ROUNDINGS, _rounded),
     "floor": _of_whole,
     "ceil": _of_whole,
     **dict.fromkeys(NUMBER_FUNCTIONS, _of_doubles),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import ROUND_HALF_UP, Decimal, localcontext
+from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, localcontext
 from typing import Any
 
 import attrs
@@ -67,6 +67,10 @@ def root(number: float) -> float:
 def sign(number: float) -> float:
     """Return 1 or -1; zeros and NaN are their own signs."""
     return float((number > 0) - (number < 0)) or number
+
+
+ROUNDINGS = {"round": ROUND_HALF_UP, "truncate": ROUND_DOWN}
+"""The functions that keep some digits of a number, as whole numbers and decimals have them too."""
 
 
 @attrs.frozen(kw_only=True)

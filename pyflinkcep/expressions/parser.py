@@ -12,7 +12,7 @@ from pyflinkcep.conditions import ExpressionCondition, IterativeCondition, RichA
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.grammar import Form, Guard, Syntax, divides, guards_of, may_fail, parsed
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
 from pyflinkcep.expressions.text import quoted_name
 from pyflinkcep.expressions.tokens import (
     UNITS_US,
@@ -514,15 +514,15 @@ class Operators:
         least, most = FUNCTIONS[name]
         if not least <= len(node.operands) <= most:
             return self._other(node, f" has {counted(len(node.operands), 'argument')}", _SEE)
-        inside = self._inside_one(node)
+        inside = None if name == "truncate" else self._inside_one(node)
         if inside is not None:
             return inside
         parts = [self.part(node.operands[0])]
         for operand in node.operands[1:]:
             digits = self._written(operand).replace(" ", "")
-            if name == "round" and not digits.removeprefix("-").isdecimal():
-                return self._other(node)
-            parts.append(Literal(int(digits), digits) if name == "round" else self.part(operand))
+            if name in ROUNDINGS and not digits.removeprefix("-").isdecimal():
+                return self._inside_call(node)  # such as trunc(last(a.day), 'MM')
+            parts.append(Literal(int(digits), digits) if name in ROUNDINGS else self.part(operand))
         return self._made(name, node, *parts)
 
     def _joined(self, operator: str, node: Syntax) -> Tree:

@@ -76,7 +76,8 @@ MOD type                    pop b, pop a, push the remainder with the sign of a 
 PMOD type                   as MOD, but of a remainder r below zero push (r + b) MOD b (INT, FLOAT)
                             ADD to PMOD, NEG, ABS of DECIMALs are exact, DIV has 77 digits
 FLOOR, CEIL                 pop a FLOAT, push the INT below, above it; 0 for NaN
-ROUND n                     pop a FLOAT, push it with `n` digits after the point, halves away from 0
+ROUND n, TRUNCATE n         pop a FLOAT, push it with `n` digits after the point: the nearest, of
+                            two the one away from 0, or the next one towards 0
 SQRT, SIGN, POWER, …        pop as many FLOATs as the function of :data:`NUMBER_FUNCTIONS` with this
                             name takes, push its FLOAT, or NULL
 ADD_PASSING type            as ADD, but if one is NULL push the other (INT, FLOAT)
@@ -286,6 +287,7 @@ class Op(IntEnum):
     FLOOR = 60
     CEIL = 61
     ROUND = 62
+    TRUNCATE = 63
     UNITS = 66
     INT_TO_DECIMAL = 67
     DECIMAL_TO_FLOAT = 68

@@ -70,6 +70,7 @@ RULES: dict[Op, Rule] = {
     Op.FLOOR: Rule(1),
     Op.CEIL: Rule(1),
     Op.ROUND: Rule(1),
+    Op.TRUNCATE: Rule(1),
     **{
         Op[name.upper()]: Rule(of.arity, of_positive=of.of_positive)
         for name, of in NUMBER_FUNCTIONS.items()
@@ -106,7 +107,7 @@ OPERATORS: dict[str, Op] = {
     "=": Op.EQ, "<>": Op.NE, "<": Op.LT, "<=": Op.LE, ">": Op.GT, ">=": Op.GE,
     "<=>": Op.EQ_NULLSAFE, "+": Op.ADD, "-": Op.SUB, "*": Op.MUL, "/": Op.DIV, "%": Op.MOD,
     "div": Op.INT_DIV, "pmod": Op.PMOD, "neg": Op.NEG, "abs": Op.ABS,
-    "floor": Op.FLOOR, "ceil": Op.CEIL, "round": Op.ROUND,
+    "floor": Op.FLOOR, "ceil": Op.CEIL, "round": Op.ROUND, "truncate": Op.TRUNCATE,
     "not": Op.NOT, "and": Op.AND, "or": Op.OR, "is null": Op.IS_NULL, "least": Op.LEAST,
     "greatest": Op.GREATEST, "||": Op.CONCAT, "like": Op.LIKE, "startswith": Op.STARTS_WITH,
     **{name: Op[name.upper()] for name in NUMBER_FUNCTIONS},

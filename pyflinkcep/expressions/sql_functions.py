@@ -205,7 +205,8 @@ def _whole(value: Any, rounding: str) -> int | Decimal:
     return in_bigint(found)
 
 
-def _rounded(value: Any, digits: int, rounding: str) -> Any:
+def to_digits(value: Any, digits: int, rounding: str) -> Any:
+    """Return a number with some digits after the point."""
     if isinstance(value, float):
         return rounded(value, digits, rounding)
     if isinstance(value, int) and digits >= 0:
@@ -581,8 +582,8 @@ FUNCTIONS: dict[str, SqlFunction] = {
     "floor": _of(lambda x: _whole(x, ROUND_FLOOR), _like("floor")),
     "ceil": _CEIL,
     "ceiling": _CEIL,
-    "round": _of(lambda x, digits=0: _rounded(x, digits, ROUND_HALF_UP), _first, 1, 2),
-    "bround": _of(lambda x, digits=0: _rounded(x, digits, ROUND_HALF_EVEN), _first, 1, 2),
+    "round": _of(lambda x, digits=0: to_digits(x, digits, ROUND_HALF_UP), _first, 1, 2),
+    "bround": _of(lambda x, digits=0: to_digits(x, digits, ROUND_HALF_EVEN), _first, 1, 2),
     **{
         alias: _of(function.value, DOUBLE, function.arity, takes="x")
         for name, function in NUMBER_FUNCTIONS.items()

@@ -21,7 +21,7 @@ from pyflinkcep.expressions.decimals import (
     whole,
 )
 from pyflinkcep.expressions.decimals import wider as wider_digits
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import Call, Interval, Literal, Moment, Operation, Tree
 
@@ -270,7 +270,7 @@ def operation_type(part: Operation, types: Sequence[SqlType | None]) -> SqlType 
         return DOUBLE if first in (STRING, VOID) else first
     if operator in ("floor", "ceil"):
         return _whole_type(first)
-    if operator == "round":
+    if operator in ROUNDINGS:
         digits = part.operands[1] if len(part.operands) > 1 else Literal(0)
         return rounded_type(first, digits)
     return _arithmetic_type(operator, part.operands, types)

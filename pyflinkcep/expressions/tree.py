@@ -17,7 +17,7 @@ import attrs
 
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
 
 WHOLE = "match"
 """Instead of a stage: all events that the partial match has taken, in order."""
@@ -29,13 +29,15 @@ CONDITIONS = (
 """The operators whose results are conditions."""
 
 FUNCTIONS = {
-    "round": (1, 2), "floor": (1, 1), "ceil": (1, 1), "pmod": (2, 2), "startswith": (2, 2),
+    "floor": (1, 1), "ceil": (1, 1), "pmod": (2, 2), "startswith": (2, 2),
+    **dict.fromkeys(ROUNDINGS, (1, 2)),
     **{name: (of.arity, of.arity) for name, of in NUMBER_FUNCTIONS.items()},
 }  # fmt: skip
 """The functions of values of several events, with the least and most arguments of each."""
 
 ALIASES = {
     "ceiling": "ceil",
+    "trunc": "truncate",
     **{alias: name for name, of in NUMBER_FUNCTIONS.items() for alias in of.aliases},
 }
 """Other names of functions."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 from functools import partial, reduce
 from typing import Any, NamedTuple
 
@@ -29,7 +29,13 @@ from pyflinkcep.expressions.decimals import (
 from pyflinkcep.expressions.decimals import computed as computed_decimal
 from pyflinkcep.expressions.program import Op
 from pyflinkcep.expressions.rules import CASTS, OPERATORS, RULES, Cast, Nulls
-from pyflinkcep.expressions.sql_functions import FUNCTIONS, joined, matching, time_between
+from pyflinkcep.expressions.sql_functions import (
+    FUNCTIONS,
+    joined,
+    matching,
+    time_between,
+    to_digits,
+)
 from pyflinkcep.expressions.sql_types import (
     ARRAY,
     BIGINT,
@@ -844,6 +850,7 @@ def _of_times(operator: str, unit: str) -> Callable[..., Any]:
 _STRICT: dict[str, Callable[..., Any]] = {
     "not": lambda a: not truth(a),
     "neg": negated,
+    "truncate": lambda x, digits=0: to_digits(x, digits, ROUND_DOWN),
     "greatest": lambda a, b: greater(*alike(a, b)),
     "least": lambda a, b: lesser(*alike(a, b)),
 }

@@ -439,6 +439,9 @@ class ValueReader(ReferenceReader):
         except InvalidArgumentError:
             cursor.turn_to(start)
             return None
+        if name.word == "trunc" and any(type(_constant(one)) is not int for one in operands[1:]):
+            cursor.turn_to(start)  # of a date
+            return None
         found = [leaf for operand in operands for leaf in leaves(operand)]
         events = {(leaf.over.variable, leaf.over.index) for leaf in found}
         is_one = len(events) == 1 and all(isinstance(leaf, Column) for leaf in found)
@@ -505,6 +508,13 @@ class ValueReader(ReferenceReader):
             name, over.variable, over.sql, text, index=over.index or ALL, span=span,
             computed=over.computed,
         )  # fmt: skip
+
+
+def _constant(tree: Tree) -> object:
+    """Return the value of a literal, with or without a sign; None of others."""
+    if isinstance(tree, Operation) and tree.operator == "neg":
+        return _constant(tree.operands[0])
+    return tree.value if isinstance(tree, Literal) else None
 
 
 def _begins_operand(cursor: Cursor) -> bool:

@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import math
 import random
+import re
+from decimal import Decimal
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -67,8 +70,8 @@ RULES = (
     "CASE WHEN b.s = a.s THEN a.s WHEN b.n > 0 THEN b.s END > 'a'",
     "coalesce(b.v, a.v) / coalesce(b.n, a.n) > 1",
 )  # fmt: skip
-OPERATORS = {*RULE_OPERATORS, *FUNCTIONS, "case", "coalesce"} - {"<=>", "div", "like"}
-"""Those that queries have."""
+OPERATORS = {*RULE_OPERATORS, *FUNCTIONS, "case", "coalesce"} - {"<=>", "div", "like", "truncate"}
+"""Those that queries have and Spark has."""
 
 
 def pairs() -> list[dict[str, Any]]:
@@ -143,10 +146,65 @@ def test_decimals_have_sparks_values_and_digits(spark: SparkSession) -> None:
     schema = ", ".join(f"{name} {type_}" for name, (type_, _) in columns.items())
     with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
         frame = spark.createDataFrame([tuple(value for _, value in columns.values())], schema)
-        asked = [F.expr(text).alias(f"c{number}") for number, text in enumerate(DECIMAL_CASES)]
+        form = r"if(\1 < 0, ceil(\1, \2), floor(\1, \2))"
+        texts = [re.sub(r"trunc\((\S+), (\S+)\)", form, text) for text in DECIMAL_CASES]
+        asked = [F.expr(text).alias(f"c{number}") for number, text in enumerate(texts)]
         (answers,) = frame.select(*asked).collect()
     for (text, expected), answer in zip(DECIMAL_CASES.items(), answers, strict=True):
         assert (text, repr(answer)) == (text, repr(expected))
+
+
+def test_numbers_are_truncated_as_sparks_floor_and_ceil_do(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nearest number of some digits towards zero, of the type that round() has."""
+    numbers = (None, 0.0, 2.55, -2.55, 0.06, -0.04, 1e10 + 0.987654, -99.999, 0.3, 5.0, 1234.5)
+    events = [
+        {"k": k, "type": kind, "v": v, "n": None if v is None else int(v), "p": p}
+        for k, v in enumerate(numbers)
+        for p in [None if v is None else Decimal(repr(v)).quantize(Decimal("0.001"))]
+        for kind in "AB"
+    ]
+    asked = {
+        f"{name}_{digits % 9}": (f"trunc(a.{name}, {digits})", name, digits)
+        for name in "vnp" for digits in (0, 1, 2, -1) if name == "v" or digits >= 0
+    }  # fmt: skip
+    given = ", ".join(f"{text} AS {name}" for name, (text, *_) in asked.items())
+    query = f"PATTERN SEQ(A a, B b) WHERE [k] RETURN a.k AS k, {given}"
+    with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
+        schema = "k bigint, type string, v double, n bigint, p decimal(14,3)"
+        frame = spark.createDataFrame([tuple(event.values()) for event in events], schema)
+        matches = frame.where("type = 'A'").groupBy("k")
+        matches = matches.agg(F.collect_list(F.struct("k", "v", "n", "p")).alias("a"))
+        on_spark = returned(parse(query), matches).orderBy("k")
+        types = dict(on_spark.dtypes)
+        form = "cast(IF({0} < 0, ceil({0}, {1}), floor({0}, {1})) AS {2})"
+        own = [
+            F.expr(form.format(name, digits, types[key])).alias(key)
+            for key, (_, name, digits) in asked.items()
+        ]
+        expected = frame.where("type = 'A'").select("k", *own).orderBy("k").collect()
+        rounded = frame.selectExpr(*(f"round({x}, {d}) AS {k}" for k, (_, x, d) in asked.items()))
+        assert rounded.dtypes == on_spark.dtypes[1:]
+    wanted = repr([row.asDict() for row in expected])
+    assert repr([row.asDict() for row in on_spark.collect()]) == wanted
+    table = pa.Table.from_pylist(events, pa.schema({
+        "k": pa.int64(), "type": pa.string(), "v": pa.float64(), "n": pa.int64(),
+        "p": pa.decimal128(14, 3),
+    }))  # fmt: skip
+    assert repr(matchSase(query, table)) == wanted
+    for row in expected[1:]:  # the types of a list of NULL alone are not known
+        for key, (text, *_) in asked.items():
+            if key.startswith("p"):  # lists have no decimals
+                continue
+            held = [{**e, "w": row[key], "p": 0} for e in events if e["k"] == row["k"]]
+            more = text.replace("trunc(", "trunc(b.n * 0 + ")
+            test = f"({more} = b.w OR ({text} IS NULL AND b.w IS NULL))"
+            for switch in ("1", "0"):
+                monkeypatch.setenv("PYFLINKCEP_KERNEL", switch)
+                for evaluation in ("nfa", "eventLists"):
+                    asks = f"PATTERN SEQ(A a, B b) WHERE [k] AND {test}"
+                    assert len(matchSase(asks, held, evaluation=evaluation)) == 1, (text, held)
 
 
 def test_every_function_of_numbers_has_sparks_value(spark: SparkSession) -> None:
@@ -189,6 +247,7 @@ def test_every_operator_has_sparks_value_in_every_target(
         for a, b in zip(events[::2], events[1::2], strict=True)
     ]
     kind = "struct<v: double, n: bigint, s: string>"
+    rules = {text: of for text, of in {**CASES, **OVERFLOWS}.items() if "trunc" not in text}
     with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
         values_to_cast = ", ".join(f"`{type_}` {type_}" for type_ in CAST_VALUES)
         padded = zip_longest(*CAST_VALUES.values(), [None] * len(rows))
@@ -202,11 +261,11 @@ def test_every_operator_has_sparks_value_in_every_target(
         ]
         asked += [
             F.expr(spark_sql(tree_of(text), literal, zero_is_null=True)).alias(f"rule {text}")
-            for text in (*CASES, *OVERFLOWS)
+            for text in rules
         ]
         answers = frame.select("k", *asked, *casts().values()).orderBy("k").collect()
     check_casts(answers)
-    for text, wanted in (*CASES.items(), *OVERFLOWS.items()):
+    for text, wanted in rules.items():
         assert same(answers[0][f"rule {text}"], wanted), (text, answers[0][f"rule {text}"], wanted)
     for text in RULES:
         expected = {row["k"] for row in answers if row[text]}

@@ -130,7 +130,7 @@ def run(code: Code, fields: Any, slots: Any, ansi: bool) -> bool:
 
 
 UNARY = (
-    Op.INT_TO_FLOAT, Op.NEG, Op.ABS, Op.NOT, Op.LIKE, Op.FLOOR, Op.CEIL, Op.ROUND,
+    Op.INT_TO_FLOAT, Op.NEG, Op.ABS, Op.NOT, Op.LIKE, Op.FLOOR, Op.CEIL, Op.ROUND, Op.TRUNCATE,
     *(Op[name.upper()] for name, of in NUMBER_FUNCTIONS.items() if of.arity == 1),
 )  # fmt: skip
 
@@ -155,6 +155,15 @@ def rounded(number: float, digits: int) -> float:
     return float(nearest / Fraction(10) ** digits)
 
 
+def truncated(number: float, digits: int) -> float:
+    """Cut what follows some of the digits that are shown."""
+    if not math.isfinite(number):
+        return number
+    return float(
+        math.trunc(Fraction(repr(number)) * Fraction(10) ** digits) / Fraction(10) ** digits
+    )
+
+
 def unary(op: Op, a: Any, type_: Any, ansi: bool) -> Any:
     if op is Op.INT_TO_FLOAT:
         return float(a)
@@ -164,6 +173,8 @@ def unary(op: Op, a: Any, type_: Any, ansi: bool) -> Any:
         return int(is_like(a, type_))
     if op is Op.ROUND:
         return rounded(a, type_)
+    if op is Op.TRUNCATE:
+        return truncated(a, type_)
     if op.name in FUNCTIONS:
         return FUNCTIONS[op.name](a)
     if op in (Op.FLOOR, Op.CEIL):

@@ -159,7 +159,15 @@ def code(draw: Any, type_: Type, depth: int) -> Code:
         return (*draw(code(FLOAT, depth - 1)), (draw(st.sampled_from([Op.FLOOR, Op.CEIL])), None))
     if type_ is FLOAT and draw(st.booleans()):
         functions = [Op[name.upper()] for name, of in NUMBER_FUNCTIONS.items() if of.arity == 1]
-        forms = [(Op.ROUND, 0), (Op.ROUND, 2), (Op.ROUND, -1), *((op, None) for op in functions)]
+        forms = [
+            (Op.ROUND, 0),
+            (Op.ROUND, 2),
+            (Op.ROUND, -1),
+            (Op.TRUNCATE, 0),
+            (Op.TRUNCATE, 2),
+            (Op.TRUNCATE, -1),
+            *((op, None) for op in functions),
+        ]
         return (*left, draw(st.sampled_from(forms)))
     if type_ is FLOAT and draw(st.booleans()):
         return (*draw(code(INT, depth - 1)), (Op.INT_TO_FLOAT, None))

@@ -40,10 +40,10 @@ static bool shortest_of(double number, Shortest *shortest) {
     return true;
 }
 
-/* Keep some digits, the last one rounded up if what follows is a half or more. */
-static void cut(Shortest *shortest, long kept) {
+/* Keep some digits, the last one rounded up if what follows is a half or more and it may be. */
+static void cut(Shortest *shortest, long kept, bool up) {
     if (kept >= shortest->size) return;
-    bool up = kept >= 0 && shortest->digits[kept] >= '5';
+    up = up && kept >= 0 && shortest->digits[kept] >= '5';
     shortest->size = kept < 0 ? 0 : (int)kept;
     for (int at = shortest->size - 1; up && at >= 0; at--) {
         up = shortest->digits[at] == '9';
@@ -56,13 +56,13 @@ static void cut(Shortest *shortest, long kept) {
     shortest->exponent++;
 }
 
-/* Return a number with some digits after the point; halves are rounded away from zero. */
-double number_rounded(double number, int64_t digits) {
+/* Return a number with some digits after the point; halves are rounded away from zero by OP_ROUND. */
+double number_rounded(int32_t opcode, double number, int64_t digits) {
     if (!isfinite(number)) return number;
     if (digits > DIGITS || digits < -DIGITS) return digits > 0 ? number : 0.0;
     Shortest shortest;
     if (!shortest_of(number, &shortest)) return number;
-    cut(&shortest, shortest.exponent + (long)digits);
+    cut(&shortest, shortest.exponent + (long)digits, opcode == OP_ROUND);
     if (shortest.size == 0) return 0.0;
     char text[64];
     PyOS_snprintf(

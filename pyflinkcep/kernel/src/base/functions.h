@@ -5,7 +5,7 @@
 
 #include "base/memory.h"
 
-double number_rounded(double number, int64_t digits);
+double number_rounded(int32_t opcode, double number, int64_t digits);
 double number_computed(int32_t opcode, double a, double b);
 bool number_whole(double number, int64_t *whole);
 int64_t int_pmod(int64_t a, int64_t b);

@@ -220,7 +220,9 @@ static Value unary(Machine *machine, const Instruction *now, Value a) {
     case OP_CEIL: return whole(machine, ceil(a.as.f));
     case OP_NEG:
     case OP_ABS: return magnitude(machine, now->opcode, a);
-    case OP_ROUND: return value_float(number_rounded(a.as.f, now->operand.as.i));
+    case OP_ROUND:
+    case OP_TRUNCATE:
+        return value_float(number_rounded(now->opcode, a.as.f, now->operand.as.i));
     default:
         if (OF_POSITIVE[now->opcode] && a.as.f <= 0) return value_null();
         return value_float(number_computed(now->opcode, a.as.f, 0));

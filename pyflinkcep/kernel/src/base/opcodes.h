@@ -4,7 +4,7 @@
 #define PYFLINKCEP_OPCODES_H
 
 /* The compiled module tells it, so that one of other numbers is refused. */
-#define OPERATIONS 1604444219
+#define OPERATIONS 358088680
 
 /* The opcodes of programs. */
 enum {
@@ -54,6 +54,7 @@ enum {
     OP_FLOOR = 60,
     OP_CEIL = 61,
     OP_ROUND = 62,
+    OP_TRUNCATE = 63,
     OP_UNITS = 66,
     OP_INT_TO_DECIMAL = 67,
     OP_DECIMAL_TO_FLOAT = 68,

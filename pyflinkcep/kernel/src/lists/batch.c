@@ -206,8 +206,8 @@ static void apply(Operand *a, const Instruction *now, int count) {
         double number = a->items[i * a->stride].f;
         if (now->opcode == OP_FLOOR || now->opcode == OP_CEIL)
             number_whole(now->opcode == OP_FLOOR ? floor(number) : ceil(number), &a->own[i].i);
-        else if (now->opcode == OP_ROUND)
-            a->own[i].f = number_rounded(number, now->operand.as.i);
+        else if (now->opcode == OP_ROUND || now->opcode == OP_TRUNCATE)
+            a->own[i].f = number_rounded(now->opcode, number, now->operand.as.i);
         else
             a->own[i].f = number_computed(now->opcode, number, 0);
     }

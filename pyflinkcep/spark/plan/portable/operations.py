@@ -321,6 +321,19 @@ def _rounded(operands: Sequence[Value], setting: Setting, what: str) -> Value:
     raise setting.refused(what, "it rounds the number's binary value", _ROUNDED_TO_DOUBLE)
 
 
+def _cut(operands: Sequence[Value], setting: Setting, what: str) -> Value:
+    """Return a number without what follows some digits, as a difference of its remainder."""
+    value, digits = operands[0], operands[1].literal if len(operands) > 1 else 0
+    if isinstance(value.type, DecimalType) and digits >= 0:
+        whole, scale = value.type.precision - value.type.scale, min(value.type.scale, digits)
+        sql = f"({value.sql} - {value.sql} % cast('1e-{scale}' AS decimal(38, {scale})))"
+        return _decimal(sql, min(whole + 1 + scale, 38), scale, setting, what)
+    if isinstance(value.type, DoubleType) and digits == 0:
+        sql = f"IF(abs({value.sql}) < {2.0**53!r}D, {value.sql} - {value.sql} % 1D, {value.sql})"
+        return Value(f"({sql} + 0D)", DOUBLE)
+    return _rounded(operands, setting, what)
+
+
 def _of_double(form: str) -> Callable[[Sequence[Value], Setting, str], Value]:
     def result(operands: Sequence[Value], setting: Setting, what: str) -> Value:
         _number_type(operands, setting, what)
@@ -355,7 +368,7 @@ _RULES: dict[str, Callable[[Sequence[Value], Setting, str], Value]] = {
     "case": _case, "+": _sum("+"), "-": _sum("-"), "*": _sum("*"), "/": _quotient,
     "%": _remainder("%"), "pmod": _remainder("pmod"), "div": _whole_quotient,
     "neg": _signed(_MINUS), "abs": _signed("abs({0})"), "floor": _to_whole("floor"),
-    "ceil": _to_whole("ceil"), "round": _rounded,
+    "ceil": _to_whole("ceil"), "round": _rounded, "truncate": _cut,
     **{name: _of_double(f"{name}({{0}})") for name in NUMBER_FUNCTIONS},
     "power": _of_double(
         "(CASE WHEN isnan({1}) OR (abs({0}) = 1D AND abs({1}) = double('Infinity')) "

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from decimal import Decimal
 
 import attrs
 from pyspark.sql import DataFrame
@@ -14,7 +15,7 @@ from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.text import spark_sql
-from pyflinkcep.expressions.tree import Aggregate, Column, Leaf, Tree
+from pyflinkcep.expressions.tree import Aggregate, Call, Column, Leaf, Operation, Tree
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.sase.computed import FIRST, LAST, owned_sql
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
@@ -120,7 +121,8 @@ def _total(known: str, type_: str) -> str:
 
 def returned(query: Query, matches: DataFrame) -> DataFrame:
     """Return the rows of a query: matches that satisfy HAVING, with the columns of RETURN."""
-    sql, events = _sql, _events
+    sql: Callable[[Tree], str] = _Sql(matches)
+    events = _events
     if engine_of(matches.sparkSession) is not SPARK:
         types = {field.name: field.dataType for field in matches.schema}
         values = PortableMatches(types, setting_of(matches.sparkSession))
@@ -154,8 +156,30 @@ def _events(over: Column) -> str:
     return f"transform({events}, e -> {owned_sql(over, 'e')})"
 
 
-def _sql(tree: Tree) -> str:
-    return spark_sql(tree, _leaf, zero_is_null=True)
+@attrs.frozen
+class _Sql:
+    """Writes values of matches as SQL."""
+
+    matches: DataFrame
+
+    def __call__(self, tree: Tree) -> str:
+        return spark_sql(self._known(tree), _leaf, zero_is_null=True)
+
+    def _known(self, tree: Tree) -> Tree:
+        """Return a value without the functions that Spark lacks."""
+        if not isinstance(tree, Operation | Call):
+            return tree
+        made = attrs.evolve(tree, operands=tuple(map(self._known, tree.operands)))
+        if not isinstance(made, Operation) or made.operator != "truncate":
+            return made
+        digits = int(spark_sql(made.operands[1], _leaf)) if len(made.operands) > 1 else 0
+        nearest, unit = f"round(v, {digits})", f"{Decimal(1).scaleb(-digits):f}BD"
+        less = f"round(IF(v < 0, {nearest} + {unit}, {nearest} - {unit}), {digits})"
+        cut = f"v -> IF(abs({nearest}) > abs(v), {less}, {nearest})"
+        rounded = spark_sql(attrs.evolve(made, operator="round"), _leaf, zero_is_null=True)
+        type_ = self.matches.select(F.expr(rounded)).schema[0].dataType.simpleString()
+        between = "cast(element_at(transform(array(", f"), {cut}), 1) AS {type_})"
+        return Call("", made.operands[:1], between=between)
 
 
 def _leaf(leaf: Leaf) -> str:
