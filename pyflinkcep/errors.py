@@ -8,8 +8,7 @@ import functools
 import inspect
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, Literal, ParamSpec, TypeVar
 
@@ -296,14 +295,6 @@ class TimeUnitWarning(UserWarning):
     """
 
 
-class LongDecimalWarning(UserWarning):
-    """
-    A query compares decimals of a type with more than 15 digits, as the nearest doubles.
-
-    Long numbers that differ in their last digits only, such as keys of a database, are then equal.
-    """
-
-
 class MicroBatchWarning(UserWarning):
     """
     A pattern is applied to a micro-batch, in a function for ``foreachBatch``.
@@ -336,14 +327,6 @@ def check_choice(name: str, given: object, choices: Iterable[object], hint: str 
         f"{f'{given!r:.80}' if is_short else type(given).__name__}",
         hint or f"write {name}={known[0]!r}",
     )
-
-
-@contextmanager
-def already_said(category: type[Warning]) -> Iterator[None]:
-    """Leave out warnings of a category: a worker does again what the driver has warned of."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", category)
-        yield
 
 
 @attrs.frozen

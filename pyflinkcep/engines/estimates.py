@@ -276,7 +276,7 @@ class Sample:
         """Return the fields of some events of a variable."""
         if variable not in self._every:
             at = self.facts.places.some(variable)
-            columns = [values_at(self.table.columns[field], at) for field in self.automaton.fields]
+            columns = [values_at(own, at) for own in self.automaton.columns(self.table)]
             self._every[variable] = list(zip(*columns, strict=True)) or [()] * len(at)
         return self._every[variable]
 

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from itertools import groupby
 from typing import Any
 
 import attrs
 
-from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.sase.computed import arithmetic, functions, references
 from pyflinkcep.sase.model import Query
 
@@ -76,6 +77,14 @@ class EventTable:
     starts: Sequence[bool] | None = None  # Which events may be a match's first; None for all
     # Which events may be the last that a match takes; None for all.
     ends: Sequence[bool] | None = None
+
+    def field(self, name: str, kind: Kind) -> Sequence[Any]:
+        """Return an attribute as programs read it: a decimal as that, or as a double."""
+        values, own = self.columns[name], self.kinds[name]
+        if own.type is kind.type or not own.is_decimal:
+            return values
+        change = (lambda value: Decimal(repr(value))) if own.type is Type.FLOAT else float
+        return [None if value is None else change(value) for value in listed(values)]
 
     def partitions(self, query: Query) -> Iterator[tuple[Sequence[int], bool]]:
         """Yield the partitions of a query."""

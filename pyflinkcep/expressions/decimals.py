@@ -163,6 +163,21 @@ FORMULAS: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
 """By operator, what is exact, or has 77 digits; a divisor is not zero."""
 
 
+def aggregate(function: str, total: Decimal, count: int, digits: Digits) -> Decimal | None:
+    """
+    Return the SUM or AVG of decimals of some digits, given their sum; None if it does not fit.
+
+    Examples
+    --------
+    >>> aggregate("avg", Decimal("1.00"), 3, Digits(10, 2))
+    Decimal('0.333333')
+    """
+    found = fitted(total, summed(digits))
+    if found is None or function == "sum":
+        return found
+    return computed("/", found, Decimal(count), averaged(digits))
+
+
 def overflow_of(digits: Digits) -> str:
     """Return the words for a number that has too many digits."""
     return f"overflow: the result does not fit {digits.sql}"

@@ -251,6 +251,8 @@ def _kind_of(sql: str, value: Any) -> Kind:
     if isinstance(value, datetime):
         return Kind.TIMESTAMP_NTZ if value.tzinfo is None else Kind.TIMESTAMP
     if isinstance(value, Decimal):
+        if not value.is_finite():
+            raise InputError(f"{sql!r}: {value} is no decimal of SQL", "use None, or floats")
         return Kind.decimal(digits_of_value(value))
     for type_ in type(value).__mro__:
         if type_ in _KINDS:

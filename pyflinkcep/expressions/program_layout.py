@@ -420,7 +420,7 @@ class ProgramLayout(Kinds):
         """Return the exact sum of decimals, or their average, each with Spark's digits."""
         digits = kind.digits
         assert digits is not None
-        exact = Kind.decimal(digits, exact=kind.type is not Type.DECIMAL)
+        exact = kind if kind.type is Type.DECIMAL else Kind.decimal(digits, exact=True)
         field = self._field(Field(part.argument or "", exact))
         code = [*self._sum(part, field, exact, Type.DECIMAL), fit(summed(digits))]
         if part.function == "sum":

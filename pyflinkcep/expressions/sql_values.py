@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.decimals import (
     BIGINT,
+    EXACT,
     MOST_DIGITS,
     Digits,
     computed,
@@ -324,7 +325,10 @@ def magnitude(value: Any) -> Any:
 def _of_number(value: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return in_bigint(function(value))
-    if isinstance(value, float | Decimal | timedelta):
+    if isinstance(value, Decimal):
+        with localcontext(EXACT):
+            return function(value)
+    if isinstance(value, float | timedelta):
         return function(value)
     raise InputError(f"expected a number, got {kind_name(value)}", "cast it")
 

@@ -22,11 +22,10 @@ from pyflinkcep.expressions.decimals import (
     averaged,
     common,
     digits_of_value,
-    fitted,
     overflow_of,
     summed,
 )
-from pyflinkcep.expressions.decimals import computed as computed_decimal
+from pyflinkcep.expressions.decimals import aggregate as decimal_aggregate
 from pyflinkcep.expressions.program import Op
 from pyflinkcep.expressions.rules import CASTS, OPERATORS, RULES, Cast, Nulls
 from pyflinkcep.expressions.sql_functions import (
@@ -919,12 +918,8 @@ def aggregated(function: str, values: Sequence[Any], type_: SqlType | None = Non
 
 def _of_decimals(function: str, values: Sequence[Any], digits: Digits) -> Decimal:
     """Return a SUM or AVG of decimals."""
-    total = fitted(reduce(EXACT.add, map(Decimal, values)), summed(digits))
-    if total is None:
-        raise ArithmeticError(overflow_of(summed(digits)))
-    if function == "sum":
-        return total
-    mean = computed_decimal("/", total, Decimal(len(values)), averaged(digits))
-    if mean is None:
-        raise ArithmeticError(overflow_of(averaged(digits)))
-    return mean
+    total = reduce(EXACT.add, map(Decimal, values))
+    found = decimal_aggregate(function, total, len(values), digits)
+    if found is None:
+        raise ArithmeticError(overflow_of((summed if function == "sum" else averaged)(digits)))
+    return found

@@ -13,7 +13,7 @@ from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.expressions.program import EXACT_DIGITS, CompiledExpressions
 
 
 def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
@@ -70,6 +70,27 @@ def plain_numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
         if len(chunk)
     ]
     return parts[0] if len(parts) == 1 else np.concatenate([np.zeros(0, dtype), *parts])
+
+
+def doubles(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return decimals as the nearest doubles, which those of Arrow's cast are not."""
+    scale = column.type.scale
+    if column.type.precision > EXACT_DIGITS or scale < 0:
+        listed = [None if value is None else float(value) for value in column.to_pylist()]
+        return pa.chunked_array([pa.array(listed, pa.float64())])
+    return pa.chunked_array(
+        [_quotients(chunk, scale) for chunk in column.cast(pa.decimal128(38, scale)).chunks],
+        pa.float64(),
+    )
+
+
+def _quotients(decimals: pa.Array, scale: int) -> pa.Array:
+    """Return decimals, whose units of the last digit a double holds, as doubles."""
+    data = decimals.buffers()[1]
+    words = np.frombuffer(b"" if data is None else data, np.int64)
+    lower = words[2 * decimals.offset :: 2][: len(decimals)]
+    nulls = decimals.is_null().to_numpy(zero_copy_only=False) if decimals.null_count else None
+    return pa.array(lower / 10.0**scale, mask=nulls)
 
 
 def has_part(type_: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:

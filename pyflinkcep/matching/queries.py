@@ -18,7 +18,7 @@ from pyflinkcep.engines.queries import last_event, list_frames, match_arrays, qu
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import Coded, EventTable, Numbers
 from pyflinkcep.expressions.program import Kind, Type
-from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.columns import Ints, doubles
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.results import Found, Results
@@ -69,12 +69,14 @@ def coded(types: pa.ChunkedArray) -> Coded:
 
 
 def _column(column: pa.ChunkedArray, kind: Kind) -> Any:
-    """Return a column as an array, masked where it is null; texts as a list."""
-    if kind.type == Type.TEXT:
+    """Return a column as an array, masked where it is null; texts and long decimals as a list."""
+    if kind.type in (Type.TEXT, Type.DECIMAL):
         return column.to_pylist()
     wanted = pa.float64() if kind.type == Type.FLOAT else pa.int64()
     if pa.types.is_date32(column.type):
         column = column.cast(pa.int32())
+    elif pa.types.is_decimal(column.type):
+        column = doubles(column)
     column = column.cast(wanted, safe=False)
     nulls = column.is_null().to_numpy(zero_copy_only=False)
     data = column.fill_null(0).to_numpy(zero_copy_only=False)

@@ -66,17 +66,28 @@ class Returns:
         function = self._functions.get(tree)
         if function is None:
             function = function_of(
-                tree, _leaf, zero_is_null=True, types=self._type, zone=self.types.zone
+                tree, self._leaf, zero_is_null=True, types=self._type, zone=self.types.zone
             )
             self._functions[tree] = function
         return function(events)
 
+    def _leaf(self, leaf: Leaf) -> Function:
+        """Return the function of a value of a match's events."""
+        if isinstance(leaf, Aggregate):
+            own = self._own_type(leaf)
+            return lambda events: events.aggregate(leaf, own)
+        return lambda events: events.one(leaf)
+
     def _type(self, leaf: Leaf) -> SqlType | None:
-        name = leaf.over.attribute
-        own = None
-        if name is not None:
-            own = self._of_sql(name).type if is_computed(name) else self.types.types.get(name)
+        own = self._own_type(leaf)
         return aggregate_type(leaf.function, own) if isinstance(leaf, Aggregate) else own
+
+    def _own_type(self, leaf: Leaf) -> SqlType | None:
+        """Return the type of the attribute of a value, or over which an aggregate is."""
+        name = leaf.over.attribute
+        if name is None:
+            return None
+        return self._of_sql(name).type if is_computed(name) else self.types.types.get(name)
 
 
 @attrs.frozen
@@ -93,10 +104,10 @@ class _Events:
     def one(self, column: Column) -> Any:
         return self._value(self._event(column), column)
 
-    def aggregate(self, part: Aggregate) -> Any:
+    def aggregate(self, part: Aggregate, own: SqlType | None) -> Any:
         if part.argument is None:
             return len(self.match.get(part.stage, ()))
-        return aggregated(part.function, self.all(part.over))
+        return aggregated(part.function, self.all(part.over), own)
 
     def _value(self, event: Any, column: Column) -> Any:
         name = column.attribute
@@ -107,10 +118,3 @@ class _Events:
             return self.each[reference.variable]
         events = self.match.get(reference.variable)  # None if it is absent from the match
         return events[-1 if reference.index == LAST else 0] if events else None
-
-
-def _leaf(leaf: Leaf) -> Function:
-    """Return the function of a value of a match's events."""
-    if isinstance(leaf, Aggregate):
-        return lambda events: events.aggregate(leaf)
-    return lambda events: events.one(leaf)

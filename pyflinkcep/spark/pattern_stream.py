@@ -364,7 +364,6 @@ class PatternStream(CountedMatches):
             self._comparator,
             self._limit,
             self._evaluation,
-            of_query=self._of_query,
         )
 
     def _evaluation_of(self) -> PatternEvaluation:

@@ -14,9 +14,7 @@ from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.errors import (
     InvalidArgumentError,
-    LongDecimalWarning,
     NotSupportedError,
-    already_said,
 )
 from pyflinkcep.functions import PatternProcessFunction, TimedOutPartialMatchHandler
 from pyflinkcep.sase.analysis import AnalysedQuery
@@ -176,8 +174,7 @@ class QueryStream(SideOutputs):
             return self._totalled(self._query.totals, how)
         pattern = self._as_pattern(how)
         if pattern is not None:
-            with already_said(LongDecimalWarning):
-                return self._returned(pattern.toDF())
+            return self._returned(pattern.toDF())
         job = self._job(how)
         return self._returned(self._result(job, match_rows(job.source, self._query.variables)))
 
@@ -263,8 +260,7 @@ class QueryStream(SideOutputs):
         how = self._how()
         pattern = self._as_pattern(how)
         if pattern is not None:
-            with already_said(LongDecimalWarning):
-                return pattern.process(function, schema)
+            return pattern.process(function, schema)
         return self._applied(self._job(how), function, schema)
 
     def compressed(self) -> CompressedStream:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import attrs
@@ -13,9 +14,17 @@ import attrs
 from pyflinkcep.engines.compressed.matches import Measured, check_measure
 from pyflinkcep.engines.table import EventTable, added_attributes, queried_attributes
 from pyflinkcep.errors import InputError, did_you_mean
-from pyflinkcep.expressions.evaluator import event_function, machine_value
+from pyflinkcep.expressions.evaluator import (
+    UNTYPED,
+    RowTypes,
+    columns_of,
+    event_value,
+    kind_of_values,
+    machine_value,
+)
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.program_layout import TIMES
+from pyflinkcep.expressions.sql_types import of_kind
 from pyflinkcep.expressions.tokens import LEAST, MOST
 from pyflinkcep.sase.computed import computed_for, is_computed
 from pyflinkcep.sase.model import Query
@@ -51,8 +60,9 @@ class EventObjects:
         timestamp: str | Callable[[Any], Any] | None,
         type_: str | Callable[[Any], Any],
         query: Query,
+        declared: RowTypes = UNTYPED,
     ) -> EventObjects:
-        """Return the table of events."""
+        """Return the table of events; `declared` are the types of columns that hold decimals."""
         rows = rows_of(events)
         times = list(range(len(rows)))
         if timestamp is not None:
@@ -64,23 +74,26 @@ class EventObjects:
         types = _types(rows, type_)
         for name in copied_attributes(query):
             _check_known(rows, name)
-        needed = computed_for(query)
-        columns = {
-            name: _values(rows, name, types, needed.get(name)) for name in queried_attributes(query)
-        }
-        kinds = _known({name: _kind(name, values) for name, values in columns.items()})
-        returned = output_types(query)
+        needed, returned = computed_for(query), output_types(query)
+        queried = queried_attributes(query)
+        decimals = _decimals(rows, (*queried, *returned), declared)
+        columns = {name: _values(rows, name, types, decimals, needed.get(name)) for name in queried}
+        kinds = _known(
+            {name: _declared(name, decimals) or _kind(name, own) for name, own in columns.items()}
+        )
         outputs = {
-            name: _output_kind(_values(rows, name, types, returned[name])) for name in returned
+            name: _declared(name, decimals)
+            or _output_kind(_values(rows, name, types, decimals, of_types))
+            for name, of_types in returned.items()
         }
         every = {**_known(outputs), **kinds}
         for cast, kind in check_types(query, every, has_events=bool(rows)).items():
-            columns[cast] = _values(rows, cast, types)
+            columns[cast] = _values(rows, cast, types, decimals)
             kinds[cast] = kind
         added = added_attributes(query)
         for name, kind in kinds.items():
             columns[name] = _machine_numbers(name, columns[name], kind, name in added)
-            if kind in TIMES:
+            if kind in TIMES or kind.is_decimal:
                 columns[name] = [machine_value(value, kind) for value in columns[name]]
         return cls(rows, EventTable(times, types, columns, kinds), every)
 
@@ -99,9 +112,7 @@ class EventObjects:
         values = _column(self.events, measure.attribute)
         known = [value for value in values if value is not None]
         if known and measure.function != "count":
-            all_decimal = all(isinstance(value, Decimal) for value in known)
-            kind = Kind.DOUBLE if all_decimal else _kind(measure.attribute, known)
-            check_measure(measure, kind)
+            check_measure(measure, _kind(measure.attribute, known))
         return values
 
 
@@ -117,16 +128,34 @@ def _values(
     rows: Sequence[Any],
     attribute: str,
     types: Sequence[str],
+    decimals: RowTypes,
     needed: Collection[str] | None = None,
 ) -> list[Any]:
     """Return an attribute of all events; SQL computes one only for the types that need it."""
     if not is_computed(attribute):
         return _column(rows, attribute)
-    computed = event_function(attribute)
+    computed = event_value(attribute, decimals).function
     return [
         computed(event) if needed is None or own in needed else None
         for event, own in zip(rows, types, strict=True)
     ]
+
+
+def _decimals(rows: Sequence[Any], attributes: Iterable[str], declared: RowTypes) -> RowTypes:
+    """Return the types of the columns that hold decimals: their digits decide those of results."""
+    types, computed = dict(declared.types), filter(is_computed, attributes)
+    for name in dict.fromkeys(chain.from_iterable(map(columns_of, computed))):
+        values = [plain(attribute_of(event, name)) for event in rows]
+        if name not in types and any(isinstance(value, Decimal) for value in values):
+            types[name] = of_kind(_output_kind(values))
+    return RowTypes(types)
+
+
+def _declared(name: str, decimals: RowTypes) -> Kind | None:
+    """Return the kind of an attribute whose type says that it is a decimal."""
+    own = event_value(name, decimals).type if is_computed(name) else decimals.types.get(name)
+    digits = None if own is None else own.of_decimal
+    return None if digits is None else Kind.decimal(digits)
 
 
 def _column(rows: Sequence[Any], name: str) -> list[Any]:
@@ -153,7 +182,7 @@ def _known(kinds: Mapping[str, Kind | None]) -> dict[str, Kind]:
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def _output_kind(values: Iterable[Any]) -> Kind | None:
+def _output_kind(values: Collection[Any]) -> Kind | None:
     """Return the kind of a column that is not queried, so that it may hold anything."""
     try:
         return _kind("", values)
@@ -161,9 +190,11 @@ def _output_kind(values: Iterable[Any]) -> Kind | None:
         return None
 
 
-def _kind(name: str, values: Iterable[Any]) -> Kind | None:
+def _kind(name: str, values: Collection[Any]) -> Kind | None:
     """Return the kind of a column; None if it is NULL in every event."""
     by_type = {type(value): value for value in values if value is not None}
+    if any(issubclass(type_, Decimal) for type_ in by_type):
+        return kind_of_values(f"the attribute {name!r}", values)
     kinds = {_kind_of(name, value) for value in by_type.values()}
     if kinds == {Kind.BIGINT, Kind.DOUBLE}:
         return Kind.DOUBLE

@@ -168,6 +168,8 @@ def _check(rows: pa.Table, name: str) -> None:
 def _kind(column: pa.ChunkedArray) -> Kind | None:
     """Return the type of an attribute; None for one that is not read in columns."""
     kind = kind_of(column.type)
+    if kind is not None and kind.is_decimal:
+        return kind
     if kind is None or not is_exact(column) or _do_not_fit(column, kind):
         return None
     return _KINDS.get(kind)
@@ -179,11 +181,11 @@ def _do_not_fit(column: pa.ChunkedArray, kind: Kind) -> bool:
 
 
 def _values(column: pa.ChunkedArray, kind: Kind, order: Any) -> Sequence[Any]:
-    """Return an attribute in order, masked where it is NULL; texts as a list."""
-    if kind.type is Type.TEXT:
+    """Return an attribute in order, masked where it is NULL; texts and long decimals as a list."""
+    if kind.type in (Type.TEXT, Type.DECIMAL):
         taken = column if order is None else column.take(integers(order))
-        texts: list[Any] = taken.to_pylist()
-        return texts
+        listed: list[Any] = taken.to_pylist()
+        return listed
     own = numbers(column, kind)
     assert own is not None
     size = len(column)

@@ -49,7 +49,7 @@ from pyflinkcep.errors import (
     check_choice,
     suggesting,
 )
-from pyflinkcep.expressions.evaluator import RowTypes
+from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes
 from pyflinkcep.expressions.sql_types import of_kind
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
@@ -252,7 +252,7 @@ def matchSase(
         found = _by_columns(asked, table, timestamp, type, how, output, runs, is_sorted)
         if found is not None:
             return found
-    objects = EventObjects.of(rest, timestamp, type, asked)
+    objects = EventObjects.of(rest, timestamp, type, asked, _decimals(table))
     if compressed:
         return _compressed(asked, objects)
     positions_of: Iterable[MatchPositions] = query_matches(
@@ -267,6 +267,16 @@ def matchSase(
         for positions, match in matches
         if returns.keeps(match)
     ]
+
+
+def _decimals(table: Any) -> RowTypes:
+    """Return the types of a table's columns that hold decimals."""
+    if table is None:
+        return UNTYPED
+    from pyflinkcep.tables.typed_columns import row_types
+
+    types = row_types(table.schema).types
+    return RowTypes({name: own for name, own in types.items() if own and own.name == "decimal"})
 
 
 def _types(table: Any, objects: EventObjects) -> RowTypes:

@@ -37,7 +37,7 @@ from pyflinkcep.expressions.sql_types import (
 from pyflinkcep.expressions.sql_values import zone_of
 from pyflinkcep.expressions.tokens import slip
 from pyflinkcep.expressions.tree import Column
-from pyflinkcep.matching.columns import Ints, in_one_piece, integers, plain_numbers
+from pyflinkcep.matching.columns import Ints, doubles, in_one_piece, integers, plain_numbers
 
 _US = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
 
@@ -228,7 +228,7 @@ def numbers(column: pa.ChunkedArray, kind: Kind) -> NumberColumn | None:
     if kind is Kind.BOOLEAN:
         return NumberColumn(column.cast(pa.int8()), is_float=False)
     if pa.types.is_decimal(type_):
-        return NumberColumn(column.cast(pa.float64()), is_float=True)
+        return NumberColumn(doubles(column), is_float=True)
     factor = divisor = 1
     if pa.types.is_timestamp(type_) or pa.types.is_duration(type_):
         factor, divisor = _US[type_.unit], 1_000 if type_.unit == "ns" else 1

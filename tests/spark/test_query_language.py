@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 from pyspark.sql import SparkSession
 
-from pyflinkcep import CEP, LongDecimalWarning, keyBy
+from pyflinkcep import CEP, keyBy
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase import parse
 from pyflinkcep.testing import matchSase
@@ -155,24 +155,3 @@ def test_another_query_reads_the_events_of_matches(spark: SparkSession) -> None:
     unbounded = spark.readStream.format("rate").load().selectExpr("value AS ts", "'S' AS kind")
     with pytest.raises(NotSupportedError, match="THEN is not available on a stream"):
         CEP.pattern(unbounded, parse(text), type="kind").inEventTime("ts")
-
-
-@pytest.mark.spark
-def test_long_decimals_are_compared_with_a_warning(spark: SparkSession) -> None:
-    """Conditions compare them as doubles, with a warning; ``[id]`` compares all digits."""
-    values = (
-        "(1L, 'A', 12345678901234567), (2L, 'B', 12345678901234568), (3L, 'B', 12345678901234567)"
-    )
-    rows = (
-        f"SELECT ts, t AS type, cast(i AS decimal(20, 0)) AS id FROM VALUES {values} AS v(ts, t, i)"
-    )
-    frame = spark.sql(rows)
-    text = "PATTERN SEQ(A a, B b) WHERE skip_till_any_match AND {} WITHIN 1 s RETURN b.ts"
-    compared, by_key = (parse(text.format(condition)) for condition in ("a.id = b.id", "[id]"))
-    for evaluation in ("eventLists", "backtracking", "nfa"):
-        stream = CEP.pattern(frame, compared, evaluation=evaluation)
-        with pytest.warns(LongDecimalWarning, match="compares id, of more than 15 digits"):
-            found = stream.inEventTime("ts").toDF().collect()
-        assert {row[0] for row in found} == {2, 3}
-        stream = CEP.pattern(frame, by_key, evaluation=evaluation)
-        assert [row[0] for row in stream.inEventTime("ts").toDF().collect()] == [3]

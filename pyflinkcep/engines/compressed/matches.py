@@ -191,7 +191,8 @@ def check_measure(measured: Measured, kind: Kind | None, found: str = "") -> Non
     adds = measured.function in _ADDING
     if measured.attribute is None or measured.function == "count":
         return
-    if kind is None or (adds and kind not in (Kind.BIGINT, Kind.DOUBLE)):
+    is_number = kind in (Kind.BIGINT, Kind.DOUBLE) or (kind is not None and kind.is_decimal)
+    if kind is None or (adds and not is_number):
         wanted = "numbers" if adds else "numbers, texts, booleans or times"
         raise InputError(
             f"{measured.function}({measured.variable}.{measured.attribute}): expected {wanted}, "

@@ -279,8 +279,8 @@ def _is_text(part: Tree) -> TypeGuard[Literal]:
 
 
 def column_of(values: Sequence[Any], kind: Kind) -> Values:
-    """Return a column as numbers: times are microseconds."""
-    dtype = np.float64 if kind.type == Type.FLOAT else np.int64
+    """Return a column as numbers: times are microseconds, long decimals objects."""
+    dtype: Any = _DTYPES.get(kind.type, np.int64)
     if isinstance(values, np.ma.MaskedArray):
         return Values(np.asarray(values.data, dtype), np.ma.getmaskarray(values))
     if isinstance(values, np.ndarray):
@@ -292,6 +292,9 @@ def column_of(values: Sequence[Any], kind: Kind) -> Values:
     nulls = np.fromiter((value is None for value in values), bool, len(values))
     filled = [0 if value is None else value for value in values]
     return Values(np.asarray(filled, dtype), nulls)
+
+
+_DTYPES: dict[Type, Any] = {Type.FLOAT: np.float64, Type.DECIMAL: object}
 
 
 def _column(values: Sequence[Any], kind: Kind) -> Values:

@@ -4,17 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import cached_property
 from typing import Any
 
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.lists.clauses import Clauses, Columns, each_of
+from pyflinkcep.engines.lists.clauses import Clauses, Columns, column_of, each_of
 from pyflinkcep.engines.lists.ranges import Ints, earlier, expanded, later
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.arrays import Values, holding
+from pyflinkcep.expressions.decimals import EXACT
+from pyflinkcep.expressions.decimals import aggregate as decimal_aggregate
+from pyflinkcep.expressions.program import Kind, Type
+from pyflinkcep.expressions.program_layout import kind_of_aggregate
 from pyflinkcep.expressions.tree import ALL, Aggregate, Column, Leaf, Tree
 from pyflinkcep.sase.computed import LAST
 from pyflinkcep.sase.model import Component, Form, Query
@@ -251,16 +256,19 @@ class Conditions:
         rows, numbers = expanded(low, high)
         values = self.columns.taken(over.attribute, positions[numbers])
         known = np.broadcast_to(np.logical_not(values.nulls), len(numbers))
-        return _reduced(function.function, values.data[known], rows[known], frame.size)
+        kind = dict(self.columns.types).get(over.attribute, Kind.BIGINT)
+        return _reduced(function.function, kind, values.data[known], rows[known], frame.size)
 
 
-def _reduced(name: str, data: Any, rows: Ints, size: int) -> Values:
+def _reduced(name: str, kind: Kind, data: Any, rows: Ints, size: int) -> Values:
     """Return an aggregate for each row; `rows`, in ascending order, has the row of each value."""
     counts = np.bincount(rows, minlength=size)
     if name == "count":
         return Values(counts)
+    if kind.digits is not None and name in ("sum", "avg"):
+        return _of_decimals(name, kind, data, rows, counts)
     nulls = counts < AGGREGATES[name].least
-    if name == "avg":
+    if name in ("avg", "stddev"):
         data = np.asarray(data, np.float64)  # whole numbers are added as doubles
     with np.errstate(all="ignore"):  # infinities, NaN and numbers that wrap around are values
         if name == "stddev":
@@ -283,6 +291,20 @@ def _reduced(name: str, data: Any, rows: Ints, size: int) -> Values:
         else:
             found = _sums(data, counts)
         return Values(found / np.maximum(counts, 1) if name == "avg" else found, nulls)
+
+
+def _of_decimals(name: str, kind: Kind, data: Any, rows: Ints, counts: Ints) -> Values:
+    """Return sums or averages of decimals, exactly; NULL if they do not fit their digits."""
+    assert kind.digits is not None
+    totals = [Decimal(0)] * len(counts)
+    for row, value in zip(rows.tolist(), data.tolist(), strict=True):
+        own = value if kind.type is Type.DECIMAL else Decimal(repr(value))
+        totals[row] = EXACT.add(totals[row], own)
+    found = [
+        decimal_aggregate(name, total, count, kind.digits) if count else None
+        for total, count in zip(totals, counts.tolist(), strict=True)
+    ]
+    return column_of(found, kind_of_aggregate(name, kind))
 
 
 def _by_number(counts: Ints) -> tuple[Ints, Iterator[tuple[int, Ints]]]:

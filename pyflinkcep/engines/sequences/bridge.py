@@ -186,9 +186,9 @@ def _slots(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
 
 
 def _fields(automaton: SaseAutomaton, table: EventTable) -> Iterator[tuple[Any, Any, bool]]:
-    for name in automaton.fields:
-        kind, values = table.kinds[name], table.columns[name]
-        if kind.type == Type.TEXT:
+    for field, values in zip(automaton.expressions.fields, automaton.columns(table), strict=True):
+        kind = field.kind
+        if kind.type in (Type.TEXT, Type.DECIMAL):
             yield list(values), None, False
             continue
         column = column_of(values, kind)
@@ -516,10 +516,10 @@ def _inequality(code: Code) -> tuple[int, Rise] | None:
 
 def _ranks(automaton: SaseAutomaton, table: EventTable, rise: Rise) -> Any:
     """Return the ranks of the events by a field; negative for NULL."""
-    name = automaton.fields[rise.field]
-    kind, values = table.kinds[name], table.columns[name]
-    if kind.type == Type.TEXT:
-        order = {text: n for n, text in enumerate(sorted({v for v in values if v is not None}))}
+    kind = automaton.expressions.fields[rise.field].kind
+    values = table.field(automaton.fields[rise.field], kind)
+    if kind.type in (Type.TEXT, Type.DECIMAL):
+        order = {value: n for n, value in enumerate(sorted({v for v in values if v is not None}))}
         ranks = np.array([order.get(value, -1) for value in values], np.int32)
         nulls: Any = ranks < 0
     else:

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Kind, Op
@@ -106,6 +107,11 @@ class SaseAutomaton:
     def size(self) -> int:
         """The number of positive components."""
         return len(self.types)
+
+    def columns(self, table: EventTable) -> list[Sequence[Any]]:
+        """Return the columns that :data:`Fields` hold."""
+        kinds = (field.kind for field in self.expressions.fields)
+        return [table.field(name, kind) for name, kind in zip(self.fields, kinds, strict=True)]
 
 
 def compile_query(query: Query, kinds: Mapping[str, Kind], ansi: bool = False) -> SaseAutomaton:

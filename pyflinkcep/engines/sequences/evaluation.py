@@ -337,7 +337,7 @@ class Sequences:
 
     def _partitions(self) -> Iterator[_Partition]:
         table, automaton = self._table, self._automaton
-        columns = [listed(table.columns[name]) for name in automaton.fields]
+        columns = list(map(listed, automaton.columns(table)))
         all_types, all_times = listed(table.types), listed(table.times)
         for own in self._positions():
             fields = [tuple([column[at] for column in columns]) for at in own]

@@ -21,7 +21,8 @@ from pyspark.sql.types import (
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.expressions.program import EXACT_DIGITS, Kind
+from pyflinkcep.expressions.decimals import Digits
+from pyflinkcep.expressions.program import Kind
 
 _KINDS: dict[type[DataType], Kind] = {
     IntegralType: Kind.BIGINT,
@@ -42,12 +43,9 @@ def common_kind(type_: DataType) -> Kind | None:
     """
     if isinstance(type_, StringType) and type_.collation != "UTF8_BINARY":
         return None
+    if isinstance(type_, DecimalType):
+        return Kind.decimal(Digits(type_.precision, max(type_.scale, 0)))
     return next((kind for known, kind in _KINDS.items() if isinstance(type_, known)), None)
-
-
-def is_long_decimal(type_: DataType) -> bool:
-    """Whether a type is a decimal of which different values have one nearest double."""
-    return isinstance(type_, DecimalType) and type_.precision > EXACT_DIGITS
 
 
 def first_line(error: Exception) -> str:

@@ -12,7 +12,6 @@ from pyspark.sql.types import (
     BooleanType,
     DataType,
     DayTimeIntervalType,
-    DecimalType,
     StringType,
     StructType,
 )
@@ -22,7 +21,6 @@ from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom, guarded, guarded_parts, words
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.decimals import Digits
 from pyflinkcep.expressions.parser import column_owners
 from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
 from pyflinkcep.expressions.tokens import slip
@@ -180,14 +178,8 @@ _CASTS = {
 }
 
 
-def compiled_expressions(
-    nfa: NFA, dataframe: DataFrame, *, of_query: bool = False
-) -> CompiledExpressions | None:
-    """
-    Compile the match expressions of a pattern for the types of its events.
-
-    Decimals of a pattern that is a query are doubles, as in every evaluation of queries.
-    """
+def compiled_expressions(nfa: NFA, dataframe: DataFrame) -> CompiledExpressions | None:
+    """Compile the match expressions of a pattern for the types of its events."""
     expressions: list[tuple[Atom, MatchExpression]] = [
         (atom, atom.condition) for atom in nfa.atoms if isinstance(atom.condition, MatchExpression)
     ]
@@ -198,11 +190,7 @@ def compiled_expressions(
     asked = list(zip(parts.values(), columns, strict=True))
     types = analysed(nfa, asked, dataframe)
     kinds = {
-        sql: (
-            Kind.DOUBLE
-            if of_query and isinstance(type_, DecimalType)
-            else _kind(nfa, atom, sql, type_)
-        )
+        sql: _kind(nfa, atom, sql, type_)
         for (sql, atom), type_ in zip(parts.items(), types, strict=True)
     }
     named = [(where(nfa, atom), expression) for atom, expression in expressions]
@@ -231,8 +219,6 @@ def _kind(nfa: NFA, atom: Atom, sql: str, type_: DataType) -> Kind:
 
 def kind_of(type_: DataType) -> Kind | None:
     """Return the kind of a type in match expressions; None if they cannot use it."""
-    if isinstance(type_, DecimalType):
-        return Kind.decimal(Digits(type_.precision, max(type_.scale, 0)))
     return Kind.INTERVAL if isinstance(type_, DayTimeIntervalType) else common_kind(type_)
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.lists.ranges import later
 from pyflinkcep.engines.rows.matching import Place
-from pyflinkcep.errors import CepRuntimeError, LongDecimalWarning, already_said
+from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import KeyText, Layout
@@ -39,8 +39,7 @@ class StandardTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the rows of a partition; yield its output."""
-        with already_said(LongDecimalWarning):
-            compiled = self.rows.plan.compiled()
+        compiled = self.rows.plan.compiled()
         if self.order is not None:
             tables = whole_keys(batches, self.order)
             batches = (batch for table in tables for batch in table.combine_chunks().to_batches())
@@ -126,8 +125,7 @@ class ClausePages:
 
     def __init__(self, rows: StandardRows) -> None:
         self._rows = rows
-        with already_said(LongDecimalWarning):
-            self._compiled = rows.plan.compiled()
+        self._compiled = rows.plan.compiled()
         self._looks_back = rows.plan.looks_back
         self._counts_rows = rows.plan.counts_rows
         self._found: list[pa.RecordBatch] = []

@@ -117,11 +117,9 @@ class PatternJob:
         comparator: TieOrder | None,
         limit: PartialMatchLimit | None,
         evaluation: str = AUTOMATON,
-        *,
-        of_query: bool = False,
     ) -> PatternJob:
-        """Check the conditions of a pattern, or of one that is a query, against its events."""
-        expressions = compiled_expressions(nfa, job.source.dataframe, of_query=of_query)
+        """Check a pattern's conditions against its events."""
+        expressions = compiled_expressions(nfa, job.source.dataframe)
         asked = checked_conditions(nfa, job.source.dataframe)
         return cls(job, pattern, nfa, asked, expressions, comparator, limit, evaluation)
 

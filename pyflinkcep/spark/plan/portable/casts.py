@@ -155,7 +155,8 @@ def _check(value: Value, type_: DataType, setting: Setting, what: str) -> None:
 
 
 def _kind(type_: DataType) -> Kind | None:
-    return Kind.DECIMAL if isinstance(type_, DecimalType) else common_kind(type_)
+    kind = common_kind(type_)
+    return Kind.DECIMAL if kind is not None and kind.is_decimal else kind
 
 
 def text_of(value: Value, setting: Setting, what: str) -> Value:

@@ -14,7 +14,7 @@ from pyspark.sql.types import DataType, StringType
 from pyflinkcep.engines.compressed.matches import TimeWindows, listing, windows_of
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import queried_attributes
-from pyflinkcep.errors import InputError, LongDecimalWarning, Place, did_you_mean
+from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.text import literal_sql
 from pyflinkcep.matching.columns import BITS, VALUE, quoted
@@ -28,7 +28,7 @@ from pyflinkcep.sase.conditions import literal_moments, with_instants
 from pyflinkcep.sase.model import CONTIGUOUS, Form, Query
 from pyflinkcep.sase.text import stored_text
 from pyflinkcep.sase.types import check_types, copied_attributes, one_line, output_attributes
-from pyflinkcep.spark.plan.analysis import common_kind, first_line, is_long_decimal
+from pyflinkcep.spark.plan.analysis import common_kind, first_line
 from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.portable.sql import sql_column
@@ -60,7 +60,6 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
     outputs = {**_output_kinds(query, dataframe), **_known(types, given_out)}
     types |= {a: _column_type(dataframe, a, name) for a in asked if a not in types}
     kinds = {a: _kind_of(types[a], a, name) for a in asked}
-    _warn_of_digits(query, [a for a in asked if is_long_decimal(types[a])])
     return {**kinds, **check_types(query, {**outputs, **kinds})}
 
 
@@ -70,21 +69,6 @@ def _check_outputs(query: Query, dataframe: DataFrame, name: str) -> None:
     for attribute in (*output_attributes(query), *copied_attributes(query)):
         if not is_computed(attribute) and attribute.lower() not in columns:
             _column_type(dataframe, attribute, name)
-
-
-def _warn_of_digits(query: Query, attributes: Iterable[str]) -> None:
-    """Warn of decimals that conditions compare; ``[attr]`` compares them digit by digit."""
-    by_key = () if query.is_global else query.equal
-    beside = set(queried_attributes(attrs.evolve(query, equal=())))
-    compared = [name for name in attributes if name in beside or name not in by_key]
-    if compared:
-        text = (
-            f"query {one_line(query)}: compares {' and '.join(compared)}, of more than 15 digits, "
-            "as doubles: those that differ in later digits only are equal. Write [attr] for equal "
-            "keys, or cast both to string, or to bigint if they have no fraction; cast both to "
-            "double if that is what you want"
-        )
-        Place.here().warn(text, LongDecimalWarning)
 
 
 def in_session_zone(query: Query, dataframe: DataFrame) -> Query:
