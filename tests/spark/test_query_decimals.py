@@ -13,8 +13,9 @@ from pyflinkcep.expressions.text import spark_sql
 from pyflinkcep.expressions.tree import Leaf
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.computed import owned_sql
+from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.testing import matchSase
-from tests.query_decimals import CALCULATIONS, COMPARISONS, TYPES, as_table, pairs
+from tests.query_decimals import CALCULATIONS, COMPARISONS, TYPES, as_table, groups, pairs
 from tests.spark.streams import settings
 from tests.spark.support import QUICK_FOR_MANY_PLANS
 
@@ -66,3 +67,32 @@ def test_conditions_have_sparks_values(
         job = CEP.pattern(events, parse(query.format(text) + " RETURN a.k"), evaluation=evaluation)
         keys = {row[0] for row in job.inEventTime("ts").toDF().collect()}
         assert (text, keys) == (text, expected[text])
+
+
+@pytest.mark.parametrize("digits", TYPES, ids=str)
+def test_aggregates_have_sparks_values(spark: SparkSession, digits: tuple[int, int]) -> None:
+    """SUM, AVG and the others of random values, to the digit: returned on Spark, and in memory."""
+    functions = ("sum", "avg", "min", "max", "count", "stddev", "median")
+    query = parse(
+        "PATTERN SEQ(A a, B+ b[], C c) WHERE partition_contiguity AND [k] RETURN c.k AS k, "
+        + ", ".join(f"{function}(b[].p) AS {function}" for function in functions)
+    )
+    events = [
+        {"k": k, "type": type_, "p": value}
+        for k, group in enumerate(groups(*digits))
+        for type_, value in (("A", None), *(("B", value) for value in group), ("C", None))
+    ]
+    types = [pa.int64(), pa.string(), pa.decimal128(*digits)]
+    schema = pa.schema(list(zip(("k", "type", "p"), types, strict=True)))
+    table = pa.Table.from_pylist(events, schema)
+    with settings(spark, QUICK_FOR_MANY_PLANS):
+        frame = spark.createDataFrame(table).coalesce(1)
+        own = [F.expr(f"{function}(p)").alias(function) for function in functions]
+        expected = frame.where("type = 'B'").groupBy("k").agg(*own).orderBy("k")
+        array = F.collect_list(F.when(F.col("type") == "B", F.struct("p")))
+        matches = frame.groupBy("k").agg(array.alias("b"), F.array(F.struct("k")).alias("c"))
+        on_spark = returned(query, matches).orderBy("k")
+        wanted = [row.asDict() for row in expected.collect()]
+        assert [row.asDict() for row in on_spark.collect()] == wanted
+        assert on_spark.dtypes[1:5] == expected.dtypes[1:5]
+    assert matchSase(query, table, evaluation="nfa") == wanted

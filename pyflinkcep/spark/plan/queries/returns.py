@@ -9,9 +9,10 @@ from decimal import Decimal
 import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, IntegralType, StructType
+from pyspark.sql.types import ArrayType, DataType, DecimalType, IntegralType, StructType
 
 from pyflinkcep.expressions.aggregates import AGGREGATES
+from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits, averaged, summed
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.text import spark_sql
@@ -19,6 +20,7 @@ from pyflinkcep.expressions.tree import Aggregate, Call, Column, Leaf, Operation
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.sase.computed import FIRST, LAST, owned_sql
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
+from pyflinkcep.spark.plan.analysis import common_kind
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.portable.casts import narrowed
 from pyflinkcep.spark.plan.portable.sql import portable, setting_of
@@ -101,7 +103,7 @@ class PortableMatches:
         if function == "sum" and (is_float(element) or isinstance(element, IntegralType)):
             type_ = DOUBLE if is_float(element) else BIGINT
             return Value(_if_any(known, _total(known, type_.simpleString())), type_)
-        if function == "avg":
+        if function == "avg" and not isinstance(element, DecimalType):
             return Value(f"({_total(known, 'double')} / nullif(size({known}), 0))", DOUBLE)
         form = AGGREGATES[function].sql
         if form:
@@ -163,7 +165,7 @@ class _Sql:
     matches: DataFrame
 
     def __call__(self, tree: Tree) -> str:
-        return spark_sql(self._known(tree), _leaf, zero_is_null=True)
+        return spark_sql(self._known(tree), self._leaf, zero_is_null=True)
 
     def _known(self, tree: Tree) -> Tree:
         """Return a value without the functions that Spark lacks."""
@@ -172,41 +174,95 @@ class _Sql:
         made = attrs.evolve(tree, operands=tuple(map(self._known, tree.operands)))
         if not isinstance(made, Operation) or made.operator != "truncate":
             return made
-        digits = int(spark_sql(made.operands[1], _leaf)) if len(made.operands) > 1 else 0
+        digits = int(spark_sql(made.operands[1], self._leaf)) if len(made.operands) > 1 else 0
         nearest, unit = f"round(v, {digits})", f"{Decimal(1).scaleb(-digits):f}BD"
         less = f"round(IF(v < 0, {nearest} + {unit}, {nearest} - {unit}), {digits})"
         cut = f"v -> IF(abs({nearest}) > abs(v), {less}, {nearest})"
-        rounded = spark_sql(attrs.evolve(made, operator="round"), _leaf, zero_is_null=True)
+        rounded = spark_sql(attrs.evolve(made, operator="round"), self._leaf, zero_is_null=True)
         type_ = self.matches.select(F.expr(rounded)).schema[0].dataType.simpleString()
         between = "cast(element_at(transform(array(", f"), {cut}), 1) AS {type_})"
         return Call("", made.operands[:1], between=between)
 
+    def _leaf(self, leaf: Leaf) -> str:
+        if isinstance(leaf, Aggregate):
+            return self._aggregate(leaf)
+        event = f"try_element_at({quoted(leaf.variable)}, {-1 if leaf.index == LAST else 1})"
+        return event if leaf.sql is None else owned_sql(leaf, event)
 
-def _leaf(leaf: Leaf) -> str:
-    if isinstance(leaf, Aggregate):
-        return _aggregate(leaf)
-    event = f"try_element_at({quoted(leaf.variable)}, {-1 if leaf.index == LAST else 1})"
-    return event if leaf.sql is None else owned_sql(leaf, event)
+    def _aggregate(self, tree: Aggregate) -> str:
+        events, function = _events(tree.over), tree.function
+        if tree.argument is None:
+            return f"size({events})"
+        if function in ("first", "last"):
+            return f"try_element_at({events}, {1 if function == 'first' else -1})"
+        known = f"filter({events}, v -> v IS NOT NULL)"
+        if function == "count":
+            return f"size({known})"
+        form = AGGREGATES[function].sql
+        if form:
+            return form.format(known)
+        if function in ("min", "max"):
+            return f"array_{function}({events})"
+        digits = self._digits(events)
+        if digits is not None:
+            of_decimals = _decimal_total if function == "sum" else _decimal_mean
+            return of_decimals(known, digits)
+        # Whole numbers have whole sums; floats are summed as doubles, and for an average all.
+        first = f"(element_at({known}, 1) + 0L)"
+        first += " / 1" if function == "avg" else ""
+        rest = f"slice({known}, 2, greatest(size({known}) - 1, 0))"
+        total = f"aggregate({rest}, {first}, (s, v) -> s + v)"
+        total = f"IF(size({known}) = 0, NULL, {total})"
+        return total if function == "sum" else f"({total} / nullif(size({known}), 0))"
+
+    def _digits(self, events: str) -> Digits | None:
+        """Return the digits of the decimals in an array; None if it has other values."""
+        type_ = self.matches.select(F.expr(events)).schema[0].dataType
+        kind = common_kind(type_.elementType) if isinstance(type_, ArrayType) else None
+        return None if kind is None else kind.digits
 
 
-def _aggregate(tree: Aggregate) -> str:
-    events, function = _events(tree.over), tree.function
-    if tree.argument is None:
-        return f"size({events})"
-    if function in ("first", "last"):
-        return f"try_element_at({events}, {1 if function == 'first' else -1})"
-    known = f"filter({events}, v -> v IS NOT NULL)"
-    if function == "count":
-        return f"size({known})"
-    form = AGGREGATES[function].sql
-    if form:
-        return form.format(known)
-    if function in ("min", "max"):
-        return f"array_{function}({events})"
-    # Whole numbers have whole sums; every other number is summed as double, and for an average all.
-    first = f"(element_at({known}, 1) + 0L)"
-    first += " / 1" if function == "avg" else ""
-    rest = f"slice({known}, 2, greatest(size({known}) - 1, 0))"
-    total = f"aggregate({rest}, {first}, (s, v) -> s + v)"
-    total = f"IF(size({known}) = 0, NULL, {total})"
-    return total if function == "sum" else f"({total} / nullif(size({known}), 0))"
+# --- decimals, exactly, though Spark's operators round what has more than 38 digits
+
+
+_UNITS = Digits(MOST_DIGITS, 0)
+
+
+def _shifted(value: str, scale: int, places: int, digits: Digits) -> str:
+    """Return a decimal with its point some places to the right, in another type."""
+    plain = f"replace(format_number({value}, {scale}), ',', '')"
+    return f"cast(concat({plain}, 'E{places}') AS {digits.sql})"
+
+
+def _units(known: str, digits: Digits) -> str:
+    """Return the sum of decimals in units of their last digit; overflow is an error, or NULL."""
+    unit = _shifted("v", digits.scale, digits.scale, _UNITS)
+    return _total(f"transform({known}, v -> {unit})", _UNITS.sql)
+
+
+def _decimal_total(known: str, digits: Digits) -> str:
+    """Return the SUM of decimals."""
+    found = summed(digits)
+    if found.precision < MOST_DIGITS:
+        return _if_any(known, _total(known, found.sql))
+    return _if_any(known, _shifted(_units(known, digits), 0, -digits.scale, found))
+
+
+_AT_ONCE = 18
+"""Of so many digits, a quotient of a sum has enough to be rounded again."""
+
+
+def _decimal_mean(known: str, digits: Digits) -> str:
+    """Return the AVG of decimals: the quotient of whole numbers, and the remainder's own."""
+    found, count = averaged(digits), f"size({known})"
+    if digits.precision <= _AT_ONCE:
+        total = _total(known, summed(digits).sql)
+        return _if_any(known, f"cast({total} / {count} AS {found.sql})")
+    more = found.scale - digits.scale
+    part = f"cast((t % {count}) * {10**more}BD / {count} AS decimal(20,0))"
+    # Six digits after the point, which a quotient of long decimals has.
+    whole = _shifted(f"t - t % {count}", 0, -6, Digits(MOST_DIGITS, 6))
+    whole = _shifted(f"{whole} / {count}", 6, 6 + more, _UNITS)
+    mean = _shifted(f"cast({whole} + {part} AS {_UNITS.sql})", 0, -found.scale, found)
+    units = _units(known, digits)
+    return _if_any(known, f"element_at(transform(array({units}), t -> {mean}), 1)")
