@@ -23,7 +23,6 @@ from pyflinkcep.expressions.tokens import (
     string_value,
 )
 from pyflinkcep.expressions.tree import (
-    ALIASES,
     FUNCTIONS,
     WHOLE,
     Aggregate,
@@ -34,6 +33,7 @@ from pyflinkcep.expressions.tree import (
     MatchExpression,
     Operation,
     Tree,
+    called,
     joined,
 )
 
@@ -305,7 +305,7 @@ def _columns(part: Syntax, bound: frozenset[str]) -> Iterator[Syntax]:
 
 _ALLOWED = (
     "around aggregates there may be + - * / % div ||, comparisons, AND, OR, NOT, IS, IN, LIKE, "
-    "BETWEEN, CASE, abs, coalesce, greatest, least, if, nullif, timestampdiff, intervals, "
+    "BETWEEN, CASE, timestampdiff, intervals, "
     f"{', '.join(FUNCTIONS)}, literals, and anything about the event alone; compute other "
     "functions inside the aggregate, as in last(upper(up.name)), or write a Python function of "
     "(event, ctx)"
@@ -315,15 +315,6 @@ _BINARY = (
     "+", "-", "*", "/", "%", "div", "||", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or",
 )  # fmt: skip
 _UNARY = ("neg", "not", "is null")
-_SAME = {
-    "abs": "abs", "coalesce": "coalesce", "ifnull": "coalesce", "nvl": "coalesce",
-    "greatest": "greatest", "least": "least", "concat": "||", "mod": "%", "isnull": "is null",
-    "equal_null": "<=>", "datediff": "datediff", "date_diff": "datediff",
-}  # fmt: skip
-_ARGUMENTS = {
-    "abs": 1, "ifnull": 2, "nvl": 2, "mod": 2, "isnull": 1, "equal_null": 2, "datediff": 2,
-    "date_diff": 2,
-}  # fmt: skip
 _INSIDE = frozenset({
     "cast", "[]", ".", ":", "lower", "lcase", "upper", "ucase", "trim", "ltrim", "rtrim", "btrim",
     "length", "char_length", "substring", "substr", "left", "right", "replace", "round", "bround",
@@ -333,7 +324,7 @@ _INSIDE = frozenset({
     "unix_seconds", "unix_millis", "unix_micros", "unix_date", "date_add", "date_sub", "dateadd",
     "timestampadd", "add_months", "element_at", "get_json_object", "int", "bigint", "double",
     "string", "md5",
-    *NUMBER_FUNCTIONS, *ALIASES,
+    *NUMBER_FUNCTIONS, "pow", "signum",
 })  # fmt: skip
 """Functions that return NULL for NULL, so that f(last(a.x)) is last(f(a.x))."""
 
@@ -487,52 +478,29 @@ class Operators:
         name, operands = node.value, node.operands
         if name in ("timestampdiff", "datediff", "date_diff") and len(operands) == 3:
             return self._difference(node)
-        operator = _SAME.get(name)
-        if operator is not None:
-            wanted = _ARGUMENTS.get(name)
-            if not operands or (wanted is not None and len(operands) != wanted):
-                return self._other(
-                    node,
-                    f" has {counted(len(operands), 'argument')}, "
-                    f"expected {wanted or 'one at least'}",
-                    _SEE,
-                )
-            return self._joined(operator, node)
         if name == "isnotnull" and len(operands) == 1:
             return self._made("not", node, self._made("is null", node, self.part(operands[0])))
-        if name in ("if", "iff") and len(operands) == 3:
-            return self._made("case", node, *map(self.part, operands))
-        if name == "nullif" and len(operands) == 2:
-            value, other = map(self.part, operands)
-            same = self._made("=", node, value, other)
-            return self._made("case", node, same, Literal(None, "null"), value)
-        function = ALIASES.get(name, name)
-        return self._function(function, node) if function in FUNCTIONS else self._inside_call(node)
+        return self._function(node) if name in FUNCTIONS else self._inside_call(node)
 
-    def _function(self, name: str, node: Syntax) -> Tree:
+    def _function(self, node: Syntax) -> Tree:
         """Return a function of values of several events; of one event, Spark computes it."""
-        least, most = FUNCTIONS[name]
+        operator, least, most = FUNCTIONS[node.value]
         if not least <= len(node.operands) <= most:
-            return self._other(node, f" has {counted(len(node.operands), 'argument')}", _SEE)
-        inside = None if name == "truncate" else self._inside_one(node)
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            given = counted(len(node.operands), "argument")
+            return self._other(node, f" has {given}, expected {wanted}", _SEE)
+        inside = None if operator == "truncate" else self._inside_one(node)
         if inside is not None:
             return inside
-        parts = [self.part(node.operands[0])]
-        for operand in node.operands[1:]:
-            digits = self._written(operand).replace(" ", "")
-            if name in ROUNDINGS and not digits.removeprefix("-").isdecimal():
+        parts, others = [self.part(node.operands[0])], node.operands[1:]
+        if operator not in ROUNDINGS:
+            parts += map(self.part, others)
+        elif others:
+            digits = self._written(others[0]).replace(" ", "")
+            if not digits.removeprefix("-").isdecimal():
                 return self._inside_call(node)  # such as trunc(last(a.day), 'MM')
-            parts.append(Literal(int(digits), digits) if name in ROUNDINGS else self.part(operand))
-        return self._made(name, node, *parts)
-
-    def _joined(self, operator: str, node: Syntax) -> Tree:
-        parts = list(map(self.part, node.operands))
-        if operator != "||":
-            return self._made(operator, node, *parts)
-        joined: Tree = parts[0]
-        for part in parts[1:]:
-            joined = self._made("||", node, joined, part)
-        return joined
+            parts.append(Literal(int(digits), digits))
+        return called(operator, tuple(parts), self._written(node), (node.start, node.end))
 
     def _difference(self, node: Syntax) -> Tree:
         unit = str(node.operands[0].value).upper()
@@ -610,6 +578,10 @@ class EventReader(Operators):
 
     def _shifted(self, node: Syntax) -> Tree | None:
         return None
+
+    def _function(self, node: Syntax) -> Tree:
+        is_cut = FUNCTIONS[node.value][0] == "truncate"  # which Spark lacks
+        return self._function_of_event(node) if is_cut else super()._function(node)
 
     def _inside_one(self, node: Syntax) -> Tree | None:
         return None  # each part is computed by itself

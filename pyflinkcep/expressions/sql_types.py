@@ -23,7 +23,7 @@ from pyflinkcep.expressions.decimals import (
 from pyflinkcep.expressions.decimals import wider as wider_digits
 from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.tree import Call, Interval, Literal, Moment, Operation, Tree
+from pyflinkcep.expressions.tree import CONDITIONS, Call, Interval, Literal, Moment, Operation, Tree
 
 _NAME = re.compile(r"([a-z_]+)(?:\((\d+)(?:,(\d+))?\))?")
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
@@ -243,16 +243,11 @@ def wider(types: Iterable[SqlType | None]) -> SqlType | None:
 
 # --- operators
 
-_TRUTHS = {
-    "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "is null", "is not null", "like",
-    "in", "startswith",
-}  # fmt: skip
-
 
 def operation_type(part: Operation, types: Sequence[SqlType | None]) -> SqlType | None:
     """Return the type of the value of an operation; None if it is not known."""
     operator = part.operator
-    if operator in _TRUTHS:
+    if operator in CONDITIONS:
         return BOOLEAN
     if operator in NUMBER_FUNCTIONS:
         return DOUBLE

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
+from functools import reduce
 from typing import Any
 
 import attrs
@@ -28,19 +29,25 @@ CONDITIONS = (
 )  # fmt: skip
 """The operators whose results are conditions."""
 
-FUNCTIONS = {
-    "floor": (1, 1), "ceil": (1, 1), "pmod": (2, 2), "startswith": (2, 2),
-    **dict.fromkeys(ROUNDINGS, (1, 2)),
+_MANY = 50
+_NAMED = {
+    "floor": (1, 1), "ceil": (1, 1), "abs": (1, 1), "pmod": (2, 2), "startswith": (2, 2),
+    "coalesce": (1, _MANY), "greatest": (2, _MANY), "least": (2, _MANY), "nullif": (2, 2),
+    "datediff": (2, 2), **dict.fromkeys(ROUNDINGS, (1, 2)),
     **{name: (of.arity, of.arity) for name, of in NUMBER_FUNCTIONS.items()},
 }  # fmt: skip
-"""The functions of values of several events, with the least and most arguments of each."""
-
-ALIASES = {
-    "ceiling": "ceil",
-    "trunc": "truncate",
-    **{alias: name for name, of in NUMBER_FUNCTIONS.items() for alias in of.aliases},
-}
-"""Other names of functions."""
+FUNCTIONS: dict[str, tuple[str, int, int]] = {
+    **{name: (name, *counts) for name, counts in _NAMED.items()},
+    **{alias: (name, of.arity, of.arity) for name, of in NUMBER_FUNCTIONS.items()
+       for alias in of.aliases},
+    "ceiling": ("ceil", 1, 1), "trunc": ("truncate", 1, 2), "ifnull": ("coalesce", 2, 2),
+    "nvl": ("coalesce", 2, 2), "concat": ("||", 1, _MANY), "mod": ("%", 2, 2),
+    "isnull": ("is null", 1, 1), "equal_null": ("<=>", 2, 2), "date_diff": ("datediff", 2, 2),
+    "if": ("case", 3, 3), "iff": ("case", 3, 3),
+}  # fmt: skip
+"""
+The functions of values of several events: the operator of each, and its least and most arguments.
+"""
 
 ALL = ""
 """The index of all events of a variable, as in ``a[].x``."""
@@ -177,6 +184,16 @@ class Call:
 
 Leaf = Column | Aggregate
 Tree = Literal | Column | Aggregate | Operation | Call
+
+
+def called(operator: str, operands: tuple[Tree, ...], text: str, span: Span) -> Tree:
+    """Return a function of :data:`FUNCTIONS` as operations that every target has."""
+    if operator == "nullif":
+        same = Operation("=", operands, text, span)
+        return Operation("case", (same, Literal(None, "NULL"), operands[0]), text, span)
+    if operator == "||":
+        return reduce(lambda a, b: Operation("||", (a, b), text, span), operands)
+    return Operation(operator, operands, text, span)
 
 
 def attribute_of(sql: str) -> str:

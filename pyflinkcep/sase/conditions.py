@@ -18,7 +18,6 @@ from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.text import quoted_name, shown, written_name
 from pyflinkcep.expressions.tokens import MOST, UNITS_US, interval_us
 from pyflinkcep.expressions.tree import (
-    ALIASES,
     ALL,
     CONDITIONS,
     FUNCTIONS,
@@ -29,8 +28,8 @@ from pyflinkcep.expressions.tree import (
     Literal,
     Moment,
     Operation,
-    Span,
     Tree,
+    called,
     leaves,
     parts,
 )
@@ -270,14 +269,6 @@ def with_instants(query: Query, known: Callable[[Moment], Moment]) -> Query:
 
 
 _MOST_DEPTH = 100
-_MOST_ARGUMENTS = 50
-_FUNCTIONS = {
-    **FUNCTIONS, "abs": (1, 1), "coalesce": (1, _MOST_ARGUMENTS), "ifnull": (2, 2), "nvl": (2, 2),
-    "greatest": (2, _MOST_ARGUMENTS), "least": (2, _MOST_ARGUMENTS), "if": (3, 3), "nullif": (2, 2),
-    "concat": (1, _MOST_ARGUMENTS), "datediff": (2, 2),
-}  # fmt: skip
-"""The functions of values of several events, with the least and most arguments of each."""
-
 _OF_EVENTS = ("||", "case")
 _CASE_WORDS = ("when", "then", "else", "end")
 
@@ -360,7 +351,7 @@ class ValueReader(ReferenceReader):
             cursor.need(")", "an aggregate is over one variable: avg(a[].x)")
             return self._function(name, over)
         if cursor.here.text == "(" and name.name not in self._by_name:
-            called = self._function_of(ALIASES.get(name.word, name.word), name)
+            called = self._function_of(name)
             return self._call(name) if called is None else called
         found = self._rest_of_reference(name)
         if found.attribute == "LEN":
@@ -424,15 +415,15 @@ class ValueReader(ReferenceReader):
             return made
         return computed(made, found[0].over, f"({shown(made)})", made.span)
 
-    def _function_of(self, function: str, name: Token) -> Tree | None:
+    def _function_of(self, name: Token) -> Tree | None:
         """Read a function of values of several events; None of one event, which SQL computes."""
-        if function not in _FUNCTIONS:
+        if name.word not in FUNCTIONS:
             return None
-        cursor, (least, most) = self._cursor, _FUNCTIONS[function]
+        cursor, (operator, least, most) = self._cursor, FUNCTIONS[name.word]
         start = cursor.mark()
         try:
             cursor.next()
-            operands = [self.condition() if function == "if" else self.value()]
+            operands = [self.condition() if operator == "case" else self.value()]
             while cursor.take(","):
                 operands.append(self.value())
             cursor.need(")", f"close the parenthesis of {name.text}(")
@@ -455,9 +446,9 @@ class ValueReader(ReferenceReader):
                 "see Spark's documentation of the function",
             )
         span = cursor.span(name.at)
-        if function == "concat":
+        if operator == "||":
             return reduce(lambda a, b: self._of_event(Operation("||", (a, b), span=span)), operands)
-        return _called(function, tuple(operands), span)
+        return called(operator, tuple(operands), "", span)
 
     def _number(self) -> Literal:
         cursor = self._cursor
@@ -525,19 +516,6 @@ def _begins_operand(cursor: Cursor) -> bool:
     if token.kind == NAME:
         return token.word not in KEYWORDS or token.word == "null"
     return token.kind in (NUMBER, TEXT) or token.text == "("
-
-
-def _called(function: str, operands: tuple[Tree, ...], span: Span) -> Operation:
-    """Return a call to a function as an operation that every evaluation has."""
-    if function in ("ifnull", "nvl"):
-        return Operation("coalesce", operands, span=span)
-    if function == "if":
-        return Operation("case", operands, span=span)
-    if function == "nullif":
-        value, other = operands
-        same = Operation("=", operands, span=span)
-        return Operation("case", (same, Literal(None, "NULL", other.span), value), span=span)
-    return Operation(function, operands, span=span)
 
 
 def made(operator: str, *operands: Tree) -> Operation:

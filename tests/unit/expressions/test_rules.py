@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
@@ -38,7 +40,17 @@ def same(found: Any, expected: Any) -> bool:
 
 
 def tree_of(text: str) -> Tree:
-    return EventReader(text).part(parsed(text))
+    if "trunc" not in text:
+        return EventReader(text).part(parsed(text))
+    rounded = re.sub("trunc(ate)?", "round", text)  # which is of one event too
+    return _truncated(EventReader(rounded).part(parsed(rounded)))
+
+
+def _truncated(tree: Tree) -> Tree:
+    if not isinstance(tree, Operation):
+        return tree
+    operator = tree.operator.replace("round", "truncate")
+    return attrs.evolve(tree, operator=operator, operands=tuple(map(_truncated, tree.operands)))
 
 
 def value_of(leaf: Any) -> Any:
