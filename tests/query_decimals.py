@@ -92,7 +92,9 @@ CALCULATIONS = (
     "b.p / a.n > a.p", "(b.p + a.p) / 3 > 1", "b.p % 7 > 1", "round((b.p - a.p) / 7, 2) > 0",
     "b.p + a.p IS NULL", "b.p * a.p IS NULL", "pmod(b.p - a.p, 5) > 2", "floor((b.p + a.q) / 3) > 1",
     "coalesce(a.p, b.p) = b.p", "if(a.n > 0, a.p, b.q) < b.p", "nullif(b.p, a.p) > 0",
-    "sign(b.p + a.p) > 0", "b.p / a.q > 1",
+    "sign(b.p + a.p) > 0", "b.p / a.q > 1", "b.q = a.q * 1.1", "b.p - a.p >= 0.01",
+    "b.q * 1.05 > a.p", "b.q % 0.3 = a.q % 0.3", "round(b.q * 1.15, 1) > a.q + 0.05",
+    "b.p > 10% * a.p", "(abs(b.q - a.q) < 0.0001 OR b.p < -0.5)",
 )  # fmt: skip
 """What depends on the digits of results, which Spark says."""
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from functools import reduce
 from typing import cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-import attrs
 
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.aggregates import AGGREGATES
@@ -31,7 +29,6 @@ from pyflinkcep.expressions.tree import (
     Tree,
     called,
     leaves,
-    parts,
 )
 from pyflinkcep.sase.computed import (
     BEFORE,
@@ -46,7 +43,7 @@ from pyflinkcep.sase.computed import (
     like,
     read_call,
 )
-from pyflinkcep.sase.model import Component, Query
+from pyflinkcep.sase.model import Component
 from pyflinkcep.sase.tokens import KEYWORDS, NAME, NUMBER, OPERATOR, TEXT, Cursor, Token, text_value
 
 _INDEXES = "write [1], [i], [i-1], [LEN] or []; aggregates take [..i-1] too"
@@ -238,34 +235,6 @@ def _is_unit(token: Token) -> bool:
 
 
 # --- in the zone of a session
-
-
-def literal_moments(query: Query) -> Iterator[Moment]:
-    """Yield the literal dates and timestamps of WHERE."""
-    literals = [literal for _, literal in query.constants]
-    literals += [p for c in query.conditions for p in parts(c) if isinstance(p, Literal)]
-    yield from (p.value for p in literals if isinstance(p.value, Moment))
-
-
-def with_instants(query: Query, known: Callable[[Moment], Moment]) -> Query:
-    """Return a query whose literal dates and timestamps in WHERE are replaced by known ones."""
-
-    def replaced(tree: Tree) -> Tree:
-        if isinstance(tree, Literal):
-            return literal(tree)
-        if isinstance(tree, Operation):
-            return attrs.evolve(tree, operands=tuple(map(replaced, tree.operands)))
-        return tree
-
-    def literal(own: Literal) -> Literal:
-        value = own.value
-        return attrs.evolve(own, value=known(value)) if isinstance(value, Moment) else own
-
-    return attrs.evolve(
-        query,
-        constants=tuple((name, literal(value)) for name, value in query.constants),
-        conditions=tuple(map(replaced, query.conditions)),
-    )
 
 
 _MOST_DEPTH = 100

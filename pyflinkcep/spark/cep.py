@@ -27,12 +27,12 @@ from pyflinkcep.errors import (
 from pyflinkcep.matching.order import TieOrder
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase import parse
-from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.keys import order_columns
 from pyflinkcep.spark.plan.pipelines import check_analysable
+from pyflinkcep.spark.plan.queries.job import analysed_on
 from pyflinkcep.spark.plan.settings import (
     StreamSettings,
     check_comparator,
@@ -297,7 +297,7 @@ class CEP:
             return QueryStream(
                 dataframe=events.dataframe,
                 keys=events.columns,
-                analysed=AnalysedQuery(pattern, type),
+                analysed=analysed_on(events.dataframe, pattern, type),
                 evaluation=evaluation,
                 output=output,
                 settings=settings,

@@ -26,7 +26,7 @@ from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.queries.compressed import CompressedQuery, how_compressed, refuse_totals
 from pyflinkcep.spark.plan.queries.explanation import analyses, first_events, query_explanation
-from pyflinkcep.spark.plan.queries.job import QueryJob, attribute_kinds, query_keys
+from pyflinkcep.spark.plan.queries.job import QueryJob, analysed_on, attribute_kinds, query_keys
 from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.spark.plan.settings import FlatSelect, Process, Schema, Select
 from pyflinkcep.spark.plan.source import time_name
@@ -89,13 +89,16 @@ class QueryStream(SideOutputs):
                 "keyBy with a query before THEN that does not return the key",
                 "name the key in RETURN EVENT, or write [attribute] in place of keyBy",
             )
-        first = attrs.evolve(self, analysed=AnalysedQuery(before, self._analysed.type_column))
+        first = attrs.evolve(
+            self, analysed=analysed_on(self._dataframe, before, self._analysed.type_column)
+        )
         earlier = first if before.before is None else first._after(before.before)
-        events = attrs.evolve(earlier, output="all").toDF()
+        events = attrs.evolve(earlier, output="all").toDF().toDF()
+        after = attrs.evolve(self._query, before=None)
         return attrs.evolve(
             self,
-            dataframe=events.toDF(),
-            analysed=AnalysedQuery(attrs.evolve(self._query, before=None), EVENT_TYPE),
+            dataframe=events,
+            analysed=analysed_on(events, after, EVENT_TYPE),
             time_column=EVENT_TIME,
         )
 

@@ -124,6 +124,11 @@ def attribute_of(event: Any, name: str) -> Any:
     return getattr(event, name) if hasattr(type(event), name) else getattr(event, name, None)
 
 
+def holds_decimals(rows: Iterable[Any], name: str) -> bool:
+    """Whether some event has a decimal as an attribute."""
+    return any(isinstance(attribute_of(event, name), Decimal) for event in rows)
+
+
 def _values(
     rows: Sequence[Any],
     attribute: str,

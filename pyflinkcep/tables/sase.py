@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import Any, Literal, overload
 
@@ -52,11 +52,12 @@ from pyflinkcep.errors import (
 from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes
 from pyflinkcep.expressions.sql_types import of_kind
 from pyflinkcep.sase import parse
+from pyflinkcep.sase.literals import with_exact_literals
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.returns import Returns
-from pyflinkcep.tables.event_list import EventObjects, attribute_of
+from pyflinkcep.tables.event_list import EventObjects, attribute_of, holds_decimals
 from pyflinkcep.tables.events import Table
-from pyflinkcep.tables.rows import table_or_rest
+from pyflinkcep.tables.rows import rows_of, table_or_rest
 from pyflinkcep.tables.values import grouping_key
 
 Window = tuple[int, tuple[Any, ...]]
@@ -247,12 +248,16 @@ def matchSase(
     )
     runs = None if limit is None else RunLimit(limit.most)
     table, rest = table_or_rest(events)
+    declared = _decimals(table)
+    rest = rest if table is not None else rows_of(rest)
+    has_decimals = partial(holds_decimals, rest) if table is None else declared.types.__contains__
+    asked = with_exact_literals(asked, has_decimals)
     if table is not None and not compressed:
         is_sorted = _hides_choice(how, asked, evaluation, output)
         found = _by_columns(asked, table, timestamp, type, how, output, runs, is_sorted)
         if found is not None:
             return found
-    objects = EventObjects.of(rest, timestamp, type, asked, _decimals(table))
+    objects = EventObjects.of(rest, timestamp, type, asked, declared)
     if compressed:
         return _compressed(asked, objects)
     positions_of: Iterable[MatchPositions] = query_matches(

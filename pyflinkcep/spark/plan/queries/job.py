@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import DataType, StringType
+from pyspark.sql.types import DataType, DecimalType, StringType
 
 from pyflinkcep.engines.compressed.matches import TimeWindows, listing, windows_of
 from pyflinkcep.engines.sequences.limit import RunLimit
@@ -24,7 +24,7 @@ from pyflinkcep.matching.queries import QueryColumns
 from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.as_pattern import all_of
 from pyflinkcep.sase.computed import is_computed
-from pyflinkcep.sase.conditions import literal_moments, with_instants
+from pyflinkcep.sase.literals import literal_moments, with_exact_literals, with_instants
 from pyflinkcep.sase.model import CONTIGUOUS, Form, Query
 from pyflinkcep.sase.text import stored_text
 from pyflinkcep.sase.types import check_types, copied_attributes, one_line, output_attributes
@@ -69,6 +69,16 @@ def _check_outputs(query: Query, dataframe: DataFrame, name: str) -> None:
     for attribute in (*output_attributes(query), *copied_attributes(query)):
         if not is_computed(attribute) and attribute.lower() not in columns:
             _column_type(dataframe, attribute, name)
+
+
+def analysed_on(dataframe: DataFrame, query: Query, type_column: str) -> AnalysedQuery:
+    """Return a query on a DataFrame, whose decimals make decimals of the literals beside them."""
+    types = {field.name.casefold(): field.dataType for field in dataframe.schema}
+
+    def is_decimal(name: str) -> bool:
+        return isinstance(types.get(name.casefold()), DecimalType)
+
+    return AnalysedQuery(with_exact_literals(query, is_decimal), type_column)
 
 
 def in_session_zone(query: Query, dataframe: DataFrame) -> Query:
