@@ -151,9 +151,11 @@ def aggregate_type(function: str, of: SqlType | None) -> SqlType | None:
         return decimal_of(of.of_decimal and digits(of.of_decimal))
     known = AGGREGATES.get(function)  # others are leaves of MATCH_RECOGNIZE
     result = None if known is None else known.result
+    if function in ("sum", "avg") and of in (DAYS, INTERVAL):
+        return INTERVAL
     if result is not None or function != "sum" or of is None:
         return of if result is None else of_kind(result)
-    return INTERVAL if of in (DAYS, INTERVAL) else BIGINT if of.is_whole else DOUBLE
+    return BIGINT if of.is_whole else DOUBLE
 
 
 def decimal_of(digits: Digits | None) -> SqlType:

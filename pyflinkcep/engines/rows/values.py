@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from decimal import Decimal
-from functools import partial, reduce
+from functools import reduce
 from operator import and_, or_, xor
 from typing import Any, NamedTuple, Protocol
 
@@ -14,7 +13,7 @@ import attrs
 import numpy as np
 
 from pyflinkcep.errors import ConditionError, InputError, NotSupportedError, counted
-from pyflinkcep.expressions.aggregates import Moments, median
+from pyflinkcep.expressions.aggregates import AGGREGATES, Moments
 from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes, part_value
 from pyflinkcep.expressions.grammar import Form, Syntax
 from pyflinkcep.expressions.program import ALL, Code, Function, Instruction, Op, Type
@@ -39,7 +38,6 @@ from pyflinkcep.expressions.sql_values import (
     greater,
     is_same,
     lesser,
-    rounded_decimal,
     truth,
 )
 from pyflinkcep.expressions.tokens import LEAST, MOST, wrapped
@@ -95,12 +93,14 @@ def fold_function(fold: Fold, types: RowTypes = UNTYPED) -> TypedFold:
     """
     arguments = fold.arguments
     least, most, function = _FOLDS.get(fold.name, (0, -1, None))
+    if fold.name in _AGGREGATED:
+        least, most, function = 1, 1, _values
     if function is None or fold.is_ordered or not least <= len(arguments) <= most:
         what = f"{fold.name.upper()} WITHIN GROUP" if fold.is_ordered else fold.name.upper()
         raise NotSupportedError(
             f"{what} with {counted(len(arguments), 'argument')} in DEFINE",
-            f"the aggregates of DEFINE are {', '.join(sorted(_FOLDS)).upper()}; all others are for "
-            "MEASURES",
+            f"the aggregates of DEFINE are {', '.join(sorted({*_FOLDS, *_AGGREGATED})).upper()}; "
+            "all others are for MEASURES",
         )
     given = [_input(fold, part, types) for part in arguments]
     inputs = [part.function for part in given]
@@ -116,10 +116,10 @@ def fold_function(fold: Fold, types: RowTypes = UNTYPED) -> TypedFold:
             if all(truth(condition(row)) for condition in conditions)
         ]
         found = function(_distinct(taken) if fold.is_distinct else taken)
-        if type_ is None or type_.name != "decimal" or not type_.digits or found is None:
+        if fold.name not in _AGGREGATED:
             return found
         try:
-            return rounded_decimal(found, type_)
+            return aggregated(_AGGREGATED[fold.name], found, given[0].type)
         except ArithmeticError:
             if fold.name.startswith("try_"):
                 return None
@@ -129,7 +129,6 @@ def fold_function(fold: Fold, types: RowTypes = UNTYPED) -> TypedFold:
 
 
 _OF_TRUTHS = ("count_if", "bool_and", "every", "bool_or", "any", "some")
-_AVERAGES = ("avg", "mean", "try_avg")
 _COLLECTED = ("array_agg", "collect_list", "collect_set")
 
 
@@ -137,16 +136,11 @@ def _fold_type(name: str, types: Sequence[SqlType | None]) -> SqlType | None:
     """Return the type of a fold of arguments, which refuses those that it never takes."""
     first = types[0] if types else None
     if name in _OF_NUMBERS and first is not None:
-        is_sum = name.endswith("sum") or name in _AVERAGES
-        is_length = is_sum and first in (INTERVAL, DAYS)
+        function = _AGGREGATED.get(name, "stddev")
+        is_length = function in ("sum", "avg") and first in (INTERVAL, DAYS)
         if not (first.is_number or is_length or first in (STRING, VOID)):
             raise InputError(f"{name.upper()} of {first.name}", "use numbers")
-        if is_length:
-            return INTERVAL
-        if first.name == "decimal" and name in _AVERAGES:
-            most = 38
-            return SqlType("decimal", min(first.digits + 4, most), min(first.scale + 4, most))
-        return aggregate_type("sum", first) if name.endswith("sum") else DOUBLE
+        return aggregate_type(function, first)
     if first is not None and first not in (VOID, STRING):
         if name in _OF_TRUTHS and first != BOOLEAN:
             raise InputError(f"{name.upper()} of {first.name}", "compare it with a value")
@@ -202,24 +196,6 @@ def _of_some(function: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
     return aggregate
 
 
-def _mean(values: list[Any]) -> Any:
-    if isinstance(values[0], Decimal):
-        return aggregated("sum", values) / len(values)
-    return aggregated("avg", values)
-
-
-def _or_null(function: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
-    """Return an aggregate that is NULL out of range."""
-
-    def aggregate(values: list[Any]) -> Any:
-        try:
-            return function(values)
-        except ArithmeticError:
-            return None
-
-    return aggregate
-
-
 def _moments(values: list[Any]) -> Moments:
     return Moments(list(map(float, values)))
 
@@ -260,19 +236,10 @@ def _bits(function: Callable[[int, int], int]) -> Callable[[Any], Any]:
 
 _EVERY = _of_some(lambda values: all(map(truth, values)))
 _ANY = _of_some(lambda values: any(map(truth, values)))
-_SUM = partial(aggregated, "sum")
-_DEVIATION = _of_some(lambda values: _moments(values).deviation())
 _VARIANCE = _of_some(lambda values: _moments(values).variance())
 
 _FOLDS: dict[str, tuple[int, int, Callable[[list[list[Any]]], Any]]] = {
     "count": (0, 255, lambda rows: sum(None not in row for row in rows)),
-    "sum": (1, 1, _of_some(_SUM)),
-    "try_sum": (1, 1, _of_some(_or_null(_SUM))),
-    "avg": (1, 1, _of_some(_mean)),
-    "mean": (1, 1, _of_some(_mean)),
-    "try_avg": (1, 1, _of_some(_or_null(_mean))),
-    "min": (1, 1, _of_some(partial(reduce, lesser))),
-    "max": (1, 1, _of_some(partial(reduce, greater))),
     "array_agg": (1, 1, gathered),
     "collect_list": (1, 1, _values),
     "collect_set": (1, 1, _distinct_values),
@@ -288,14 +255,10 @@ _FOLDS: dict[str, tuple[int, int, Callable[[list[list[Any]]], Any]]] = {
     "any_value": (1, 1, _picked(0)),
     "first_value": (1, 1, _picked(0)),
     "last_value": (1, 1, _picked(-1)),
-    "stddev": (1, 1, _DEVIATION),
-    "std": (1, 1, _DEVIATION),
-    "stddev_samp": (1, 1, _DEVIATION),
     "stddev_pop": (1, 1, _of_some(lambda values: _moments(values).deviation(0))),
     "variance": (1, 1, _VARIANCE),
     "var_samp": (1, 1, _VARIANCE),
     "var_pop": (1, 1, _of_some(lambda values: _moments(values).variance(0))),
-    "median": (1, 1, _of_some(lambda values: median(list(map(float, values))))),
     "listagg": (1, 2, _joined),
     "string_agg": (1, 2, _joined),
     "bit_and": (1, 1, _bits(and_)),
@@ -304,9 +267,15 @@ _FOLDS: dict[str, tuple[int, int, Callable[[list[list[Any]]], Any]]] = {
 }
 """By name, the least and greatest number of arguments, and the function."""
 
+_AGGREGATED = {
+    "sum": "sum", "try_sum": "sum", "avg": "avg", "mean": "avg", "try_avg": "avg", "min": "min",
+    "max": "max", "stddev": "stddev", "std": "stddev", "stddev_samp": "stddev", "median": "median",
+}  # fmt: skip
+"""Those that conditions over stages have too, and what they are called there."""
+
 _OF_NUMBERS = frozenset({
-    "sum", "try_sum", *_AVERAGES, "stddev", "std", "stddev_samp", "stddev_pop", "variance",
-    "var_samp", "var_pop", "median",
+    "stddev_pop", "variance", "var_samp", "var_pop",
+    *(name for name, other in _AGGREGATED.items() if AGGREGATES[other].of_numbers),
 })  # fmt: skip
 _SAME = frozenset({
     "min", "max", "max_by", "min_by", "any_value", "first_value", "last_value", "bit_and", "bit_or",

@@ -10,7 +10,9 @@ import pytest
 
 from pyflinkcep.engines.rows.values import fold_function
 from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.evaluator import RowTypes
 from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.sql_types import SqlType
 from pyflinkcep.match_recognize.leaves import Fold
 
 _ROWS = [{"f0": 2, "f1": "b"}, {"f0": None, "f1": "c"}, {"f0": 4, "f1": "a"}, {"f0": 2, "f1": None}]
@@ -61,6 +63,17 @@ def test_decimals_stay_exact() -> None:
 
     assert _folded("sum(f0)", rows) == Decimal("0.3")
     assert _folded("avg(f0)", rows) == Decimal("0.15")
+
+
+def test_averages_of_long_decimals_have_all_digits() -> None:
+    """Of 34 digits, an average has Spark's 38, not the 28 that Python calculates with."""
+    whole = "12345678901234567890123456789012"
+    rows: Any = [{"f0": Decimal(f"{whole}.{end}")} for end in (34, 36, 37)]
+    call, type_ = parsed("avg(f0)"), SqlType("decimal", 34, 2)
+    fold = Fold("avg", (), ("avg(f0)",), "avg(f0)", call, {})
+    found = fold_function(fold, RowTypes({"f0": type_}))
+    assert found.function(rows) == Decimal(f"{whole}.356667")
+    assert found.type == SqlType("decimal", 38, 6)
 
 
 @pytest.mark.parametrize("text", ["corr(f0, f0)", "listagg(f1) WITHIN GROUP (ORDER BY f0)"])
