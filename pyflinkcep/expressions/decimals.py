@@ -9,7 +9,8 @@ a schema are computed by :func:`computed`. Values are :class:`decimal.Decimal`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from decimal import ROUND_HALF_UP, Context, Decimal
+from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
+from fractions import Fraction
 from functools import reduce
 from typing import NamedTuple
 
@@ -21,6 +22,9 @@ _LEAST_SCALE = 6
 
 EXACT = Context(prec=2 * MOST_DIGITS + 1, rounding=ROUND_HALF_UP, Emin=-999, Emax=999)
 """Digits for every product, and as many as Spark divides to."""
+
+UNBOUNDED = Context(prec=MAX_PREC, Emin=MIN_EMIN, Emax=MAX_EMAX)
+"""Adds totals over more matches than are ever listed."""
 
 _FITTING = Context(prec=800, rounding=ROUND_HALF_UP)
 
@@ -176,6 +180,26 @@ def aggregate(function: str, total: Decimal, count: int, digits: Digits) -> Deci
     if found is None or function == "sum":
         return found
     return computed("/", found, Decimal(count), averaged(digits))
+
+
+def mean(total: Decimal, count: int) -> Decimal:
+    """
+    Return an average, with four digits more after the point than the sum, of any length.
+
+    Examples
+    --------
+    >>> mean(Decimal("1.00"), 3)
+    Decimal('0.333333')
+    """
+    scale = min(digits_of_value(total).scale + 4, MOST_DIGITS)
+    quotient = Fraction(total) * 10**scale / count
+    units = int(abs(quotient) + Fraction(1, 2))
+    return of_units(units if total >= 0 else -units, scale)
+
+
+def of_units(units: int, places: int) -> Decimal:
+    """Return a decimal of any length, given how many units of its last digit it is."""
+    return UNBOUNDED.scaleb(Decimal(units), -places)
 
 
 def overflow_of(digits: Digits) -> str:

@@ -32,6 +32,7 @@ from pyflinkcep.engines.compressed.matches import (
     read_measure,
 )
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits, averaged
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
@@ -286,6 +287,10 @@ class CompressedStream:
         found = columns[str(measured.attribute)].dataType
         kind, is_whole = common_kind(found), isinstance(found, IntegralType)
         check_measure(measured, kind, found.simpleString())
+        digits = None if kind is None else kind.digits
+        if digits is not None and measured.function in ("sum", "avg"):
+            own = Digits(MOST_DIGITS, digits.scale)
+            return DecimalType(*(own if measured.function == "sum" else averaged(digits)))
         if measured.function in ("avg", "stddev"):
             return DoubleType()
         if measured.function == "sum":

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
+from decimal import Decimal
 from fractions import Fraction
 from typing import Any, Protocol, TypeVar
 
 import attrs
 import numpy as np
+
+from pyflinkcep.expressions.decimals import UNBOUNDED, digits_of_value, of_units
 
 _PLACES = 64
 """How many more binary digits a root has than the number below it."""
@@ -120,7 +124,8 @@ def combined(one: Total, other: Total) -> Total:
     number, sum_, low, high = one
     low = other[2] if other[2] < low or low != low else low
     high = other[3] if other[3] > high or other[3] != other[3] else high
-    return number + other[0], sum_ + other[1], low, high
+    add = UNBOUNDED.add if isinstance(sum_, Decimal) else operator.add
+    return number + other[0], add(sum_, other[1]), low, high
 
 
 def added(
@@ -197,11 +202,17 @@ class Exact:
     values: Sequence[Any] | None  # The values, None for NULL; None to count events
     # The number of binary digits after the point; None if the values are unchanged.
     digits: int | None = None
+    places: int | None = None  # Of decimals, the number of decimal digits after the point
 
     @classmethod
     def of(cls, values: Sequence[Any] | None) -> Exact:
-        """Return finite floats as whole numbers, other values unchanged."""
+        """Return finite floats and decimals as whole numbers, other values unchanged."""
         known = [] if values is None else [value for value in values if value is not None]
+        if values is not None and any(isinstance(value, Decimal) for value in known):
+            places = max(digits_of_value(value).scale for value in known)
+            exact = (None if v is None else v.as_integer_ratio() for v in values)
+            units = [None if r is None else r[0] * 10**places // r[1] for r in exact]
+            return cls(units, places=places)
         if not known or not all(type(v) is float and math.isfinite(v) for v in known):
             return cls(values)
         ratios = {value: value.as_integer_ratio() for value in set(known)}
@@ -212,9 +223,12 @@ class Exact:
 
     def total(self, total: Total) -> Total:
         """Convert a total of whole numbers back to the values' type."""
-        if self.digits is None or not total[0]:
-            return total
         number, *others = total
+        if self.places is not None and number:
+            exact = [of_units(other, self.places) for other in others]
+            return number, exact[0], exact[1], exact[2]
+        if self.digits is None or not number:
+            return total
         sum_, low, high = (_divided(other, 1 << self.digits) for other in others)
         return number, sum_, low, high
 
@@ -418,7 +432,7 @@ def _infinite_sum(component: int, values: Sequence[Any]) -> _Reading:
 
 def _spread(component: int, values: Sequence[Any]) -> _Reading:
     """Return the reading of a spread: the sums of values and squares, the number of others."""
-    if any(isinstance(value, float) for value in values):
+    if any(isinstance(value, float | Decimal) for value in values):
         values = [None if value is None else float(value) for value in values]
     finite = [None if value is None or not math.isfinite(value) else value for value in values]
     exact = Exact.of(finite)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from itertools import islice
 from typing import Any, Protocol, overload
 
@@ -21,6 +22,7 @@ from pyflinkcep.engines.compressed.counting import (
 )
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.aggregates import AGGREGATES
+from pyflinkcep.expressions.decimals import mean
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import attribute_of
 from pyflinkcep.sase.model import OUTSIDE, Query
@@ -158,7 +160,7 @@ class Measured:
         if self.function == "count":
             return number
         if self.function == "avg":
-            return sum_ / number
+            return mean(sum_, number) if isinstance(sum_, Decimal) else sum_ / number
         if self.function == "stddev":
             return sum_.deviation(number)
         return {"sum": sum_, "min": low, "max": high}[self.function]

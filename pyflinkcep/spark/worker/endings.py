@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import attrs
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import StructType
+from pyspark.sql.types import DataType, DecimalType, DoubleType, LongType, StructType
 
 from pyflinkcep.engines.compressed.counting import NOTHING, Ended, MeasuredValues, Total
 from pyflinkcep.engines.compressed.matches import Measured, totals_by_window
@@ -24,6 +24,7 @@ from pyflinkcep.engines.compressed.patterns import (
     PatternMatches,
 )
 from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits, fitted
 from pyflinkcep.matching.columns import PREFIX, VALUE, WINDOW, Ints, field_array, retyped, structs
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout, as_integers
@@ -133,7 +134,7 @@ class TotalRows(EndingRows):
             pa.array([_log10(count) for count in counts], pa.float64()),
             pa.array([str(count) for count in counts]),
             *(
-                pa.array([_as(row[n], field.dataType.typeName()) for row in values], type_)
+                pa.array([_as(row[n], field.dataType) for row in values], type_)
                 for n, (field, type_) in enumerate(zip(fields, self._types(), strict=True))
             ),
         ]
@@ -200,14 +201,16 @@ def _offsets(sizes: Iterable[int]) -> pa.Array:
     return pa.array(np.r_[0, np.cumsum(list(sizes), dtype=np.int64)], pa.int32())
 
 
-def _as(value: Any, type_name: str) -> Any:
+def _as(value: Any, type_: DataType) -> Any:
     if value is None:
         return value
-    if type_name == "decimal":
-        return _decimal(value)
-    if type_name == "double":
+    if isinstance(type_, DecimalType):  # NULL beyond its range
+        exact = Decimal(value)
+        is_long = exact.adjusted() >= MOST_DIGITS
+        return None if is_long else fitted(exact, Digits(type_.precision, type_.scale))
+    if isinstance(type_, DoubleType):
         return float(value)
-    return int(value) if type_name == "long" else value
+    return int(value) if isinstance(type_, LongType) else value
 
 
 def _decimal(value: int) -> Decimal | None:
