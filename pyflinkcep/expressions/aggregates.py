@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.expressions.decimals import EXACT
-from pyflinkcep.expressions.number_functions import root
+from pyflinkcep.expressions.number_functions import complete, root
 from pyflinkcep.expressions.program import Kind
 
 
@@ -86,22 +86,28 @@ class AggregateFunction:
     condition: str = ""  # For what counts conditions: SQL that is not NULL where ``{0}`` holds
 
 
-AGGREGATES = {
-    "first": AggregateFunction(),
-    "last": AggregateFunction(),
-    "count": AggregateFunction(least=0, result=Kind.BIGINT),
-    "sum": AggregateFunction(of_numbers=True),
-    "min": AggregateFunction(),
-    "max": AggregateFunction(),
-    "avg": AggregateFunction(result=Kind.DOUBLE, of_numbers=True),
-    "stddev": AggregateFunction(
-        least=2,
-        result=Kind.DOUBLE,
-        of_numbers=True,
-        of_list=lambda numbers: Moments(numbers).deviation(),
-        sql=_DEVIATION,
-    ),
-    "median": AggregateFunction(result=Kind.DOUBLE, of_numbers=True, of_list=median, sql=_MEDIAN),
-    "count_if": AggregateFunction(result=Kind.BIGINT, condition="CASE WHEN {0} THEN 1 END"),
-}
-"""By name."""
+AGGREGATES = complete(
+    {
+        "first": AggregateFunction(),
+        "last": AggregateFunction(),
+        "count": AggregateFunction(least=0, result=Kind.BIGINT),
+        "sum": AggregateFunction(of_numbers=True),
+        "min": AggregateFunction(),
+        "max": AggregateFunction(),
+        "avg": AggregateFunction(result=Kind.DOUBLE, of_numbers=True),
+        "stddev": AggregateFunction(
+            least=2,
+            result=Kind.DOUBLE,
+            of_numbers=True,
+            of_list=lambda numbers: Moments(numbers).deviation(),
+            sql=_DEVIATION,
+        ),
+        "median": AggregateFunction(
+            result=Kind.DOUBLE, of_numbers=True, of_list=median, sql=_MEDIAN
+        ),
+        "count_if": AggregateFunction(result=Kind.BIGINT, condition="CASE WHEN {0} THEN 1 END"),
+    },
+    "of_list",
+    "sql",
+)
+"""By name. One with these forms needs nothing else."""

@@ -43,6 +43,7 @@ from pyflinkcep.expressions.rules import OPERATORS
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tokens import LEAST, MOST, UNITS_US
 from pyflinkcep.expressions.tree import (
+    COMPARISONS,
     Aggregate,
     Call,
     Column,
@@ -134,7 +135,6 @@ FUNCTION_CODES: dict[str, Callable[[Compiler, Operation], Typed]] = {
 """By operator; ``pmod`` is arithmetic."""
 
 
-_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 _JUMPS = {"and": Op.JUMP_IF_FALSE, "or": Op.JUMP_IF_TRUE}
 _NULL_TESTS: dict[str, list[Instruction]] = {
     "is null": [(Op.IS_NULL, None)],
@@ -218,7 +218,7 @@ class _Compiler:
         operator, operands = part.operator, part.operands
         if operator in _JUMPS:
             return self._logic(part, list(map(self.part, operands)))
-        if operator in _COMPARISONS:
+        if operator in COMPARISONS:
             return self._comparison(part, fitted(operands, list(map(self.part, operands))))
         if operator == "in":
             return self.part(_any_equal(part.text, operands[0], operands[1:]))

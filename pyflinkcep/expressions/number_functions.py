@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from decimal import ROUND_DOWN, ROUND_HALF_UP, Decimal, localcontext
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -78,7 +78,7 @@ class NumberFunction:
     """A function of doubles; text in SQL has its name, where Spark computes it."""
 
     compute: Callable[..., float]  # In Python, from which columns are computed
-    c: str  # In C, of the doubles ``a`` and ``b``
+    c: str = ""  # In C, of the doubles ``a`` and ``b``
     column: str = ""  # In NumPy, of the arrays ``a`` and ``b``, if its numbers are the same ones
     arity: int = 1
     of_positive: bool = False  # Whether it is NULL for zero and negative numbers
@@ -90,20 +90,36 @@ class NumberFunction:
         return None if self.of_positive and doubles[0] <= 0 else self.compute(*doubles)
 
 
-NUMBER_FUNCTIONS = {
-    "sqrt": NumberFunction(compute=root, c="sqrt(a)", column="np.sqrt(a)"),
-    "sign": NumberFunction(
-        compute=sign,
-        c="a > 0 ? 1.0 : a < 0 ? -1.0 : a",
-        column="np.where(a == 0, a, np.sign(a))",
-        aliases=("signum",),
-    ),
-    "power": NumberFunction(compute=power, c="power(a, b)", arity=2, aliases=("pow",)),
-    "exp": NumberFunction(compute=exponential, c="exp(a)"),
-    "ln": NumberFunction(compute=math.log, c="log(a)", of_positive=True),
-    "log10": NumberFunction(compute=math.log10, c="log10(a)", of_positive=True),
-    "log2": NumberFunction(compute=math.log2, c="log2(a)", of_positive=True),
-}
+Row = TypeVar("Row")
+
+
+def complete(table: dict[str, Row], *targets: str) -> dict[str, Row]:
+    """Return a table of functions; raise if one has its form in some of the targets, not in all."""
+    for name, row in table.items():
+        missing = [target for target in targets if not getattr(row, target)]
+        if missing and len(missing) < len(targets):
+            raise TypeError(f"{name}() has no form for {' and '.join(missing)}")
+    return table
+
+
+NUMBER_FUNCTIONS = complete(
+    {
+        "sqrt": NumberFunction(compute=root, c="sqrt(a)", column="np.sqrt(a)"),
+        "sign": NumberFunction(
+            compute=sign,
+            c="a > 0 ? 1.0 : a < 0 ? -1.0 : a",
+            column="np.where(a == 0, a, np.sign(a))",
+            aliases=("signum",),
+        ),
+        "power": NumberFunction(compute=power, c="power(a, b)", arity=2, aliases=("pow",)),
+        "exp": NumberFunction(compute=exponential, c="exp(a)"),
+        "ln": NumberFunction(compute=math.log, c="log(a)", of_positive=True),
+        "log10": NumberFunction(compute=math.log10, c="log10(a)", of_positive=True),
+        "log2": NumberFunction(compute=math.log2, c="log2(a)", of_positive=True),
+    },
+    "compute",
+    "c",
+)
 """By name. NULL makes each NULL."""
 
 

@@ -23,8 +23,9 @@ from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
 WHOLE = "match"
 """Instead of a stage: all events that the partial match has taken, in order."""
 
+COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 CONDITIONS = (
-    "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "not", "is null", "is not null", "like",
+    *COMPARISONS, "and", "or", "not", "is null", "is not null", "like",
     "in", "startswith",
 )  # fmt: skip
 """The operators whose results are conditions."""

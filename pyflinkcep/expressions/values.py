@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_DOWN, Decimal
 from functools import partial, reduce
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NamedTuple
 
 from pyflinkcep.errors import InputError, NotSupportedError, counted, did_you_mean
@@ -301,16 +302,10 @@ BRANCHES: dict[str, Callable[[tuple[Function, ...]], Function]] = {
 """The operators that are jumps, or several operations, in a program."""
 
 
-_COMPARISONS: dict[str, Callable[[int], bool]] = {
-    "=": lambda order: order == 0,
-    "<>": lambda order: order != 0,
-    "<": lambda order: order < 0,
-    "<=": lambda order: order <= 0,
-    ">": lambda order: order > 0,
-    ">=": lambda order: order >= 0,
-    "<=>": lambda order: order == 0,
-}
-"""What an order says, negative if the left value comes first."""
+_COMPARISONS: dict[str, Callable[[int, int], bool]] = {
+    "=": eq, "<>": ne, "<": lt, "<=": le, ">": gt, ">=": ge, "<=>": eq,
+}  # fmt: skip
+"""What an order says beside 0, negative if the left value comes first."""
 
 _ARITHMETIC = ("+", "-", "*", "/", "%", "div", "pmod", "||")
 
@@ -507,7 +502,7 @@ class _Maker:
         """Return the function of an operator on values that are not NULL."""
         if operator in _COMPARISONS:
             holds = _COMPARISONS[operator]
-            return lambda a, b: holds(compared(a, b))
+            return lambda a, b: holds(compared(a, b), 0)
         if operator == "||":
             return lambda a, b: arithmetic(operator, a, b)
         return _STRICT.get(operator) or _refusing(operator, FUNCTIONS[operator].compute)

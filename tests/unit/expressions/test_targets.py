@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import date, datetime
 from typing import Any
@@ -24,7 +25,7 @@ from pyflinkcep.expressions.arrays import (
 from pyflinkcep.expressions.compiler import value_code
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.number_functions import rounded
+from pyflinkcep.expressions.number_functions import NumberFunction, complete, rounded
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.program import CompiledExpressions, Field, Kind, Op
 from pyflinkcep.expressions.program_layout import LeafFields
@@ -137,6 +138,13 @@ def test_every_function_is_known_everywhere() -> None:
     for name, (_, least, most) in FUNCTIONS.items():
         if name in SQL_FUNCTIONS and name not in ("concat", "trunc"):
             assert (SQL_FUNCTIONS[name].least, SQL_FUNCTIONS[name].most) == (least, most)
+
+
+def test_a_form_that_lacks_is_named() -> None:
+    """A declared function without a form for a target is refused, with both names."""
+    lacking = NumberFunction(compute=math.tan)
+    with pytest.raises(TypeError, match=r"tan\(\) has no form for c$"):
+        complete({"tan": lacking}, "compute", "c")
 
 
 def test_lists_know_or_refuse_every_operation() -> None:

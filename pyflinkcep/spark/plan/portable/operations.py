@@ -22,7 +22,7 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
-from pyflinkcep.expressions.tree import Operation
+from pyflinkcep.expressions.tree import COMPARISONS, Operation
 from pyflinkcep.spark.plan.portable.casts import narrowed, text_of
 from pyflinkcep.spark.plan.portable.times import days_between, distance, is_clock, moved
 from pyflinkcep.spark.plan.portable.values import (
@@ -48,14 +48,13 @@ _SIGNED_DIGITS = 34
 """Of more digits, Spark rounds a decimal when it changes its sign."""
 _BEYOND = f"{float(2**63)!r}D"
 _NAN = "cast('NaN' AS double)"
-_COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
 _ROUNDED_TO_DOUBLE = "cast(x AS decimal(20, 4)) before rounding, or round in the result"
 
 
 def computed(tree: Operation, operands: Sequence[Value], setting: Setting, by_zero: bool) -> Value:
     """Return an operation with Spark's value."""
     operator, what = tree.operator, tree.text or tree.operator
-    if operator in _COMPARISONS:
+    if operator in COMPARISONS:
         sides = compared(operands, setting, what)
         return Value(f"({f' {operator} '.join(side.sql for side in sides)})", BOOLEAN)
     if operator in ("+", "-", "*") and any(map(is_clock, operands)):
