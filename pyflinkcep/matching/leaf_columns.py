@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.expressions.decimals import EXACT
 from pyflinkcep.expressions.tokens import LEAST, MOST
 from pyflinkcep.matching.columns import Ints, in_one_piece
 from pyflinkcep.matching.results import Found
@@ -99,7 +100,7 @@ class LeafColumns:
     def _summed(self, leaf: LeafColumn, stage: _Stage, column: pa.Array, counts: Ints) -> pa.Array:
         if pa.types.is_decimal(column.type):
             values = column.to_pylist()
-            with localcontext(prec=80):  # Python would round to 28 digits
+            with localcontext(EXACT):
                 sums = [
                     sum((v for v in values[start:end] if v is not None), start=0) if count else None
                     for start, end, count in zip(

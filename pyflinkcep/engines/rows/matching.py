@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Context, Decimal
+from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -16,6 +16,7 @@ from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.engines.rows.program import Op
 from pyflinkcep.engines.rows.values import UNKNOWN, RowColumns, RowConditions, SearchTables
 from pyflinkcep.errors import OutOfMemoryError, SkipError
+from pyflinkcep.expressions.decimals import EXACT
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
 from pyflinkcep.match_recognize.tree import Rows, Skip, SkipTo
 
@@ -137,7 +138,6 @@ NONE = -1
 """Stands for a missing row: the value is NULL."""
 
 _MOST_ROWS = 8192
-_EXACT = Context(prec=80)  # Python would round decimals to 28 digits
 
 
 def is_picked(leaf: Leaf) -> bool:
@@ -336,7 +336,7 @@ class _Accumulator:
             self._value = value
         elif self._function in ("sum", "avg", "total"):
             is_decimal = isinstance(value, Decimal)
-            self._value = _EXACT.add(self._value, value) if is_decimal else self._value + value
+            self._value = EXACT.add(self._value, value) if is_decimal else self._value + value
         elif self._function == "min":
             old = self._value
             self._value = value if value < old or old != old else old
