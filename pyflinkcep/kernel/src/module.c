@@ -132,8 +132,7 @@ static int kernel_init(Kernel *kernel, PyObject *args, PyObject *keywords) {
             &given.stages, &pattern->start, &pattern->final, &given.window_time,
             &given.handle_timeout, &given.processing_time, &pattern->skip_kind,
             &pattern->skip_stage, &given.skip_throws, &PyTuple_Type, &given.known, &given.limit,
-            &given.drop_oldest, &given.sets_timers, &given.ansi, &given.reached,
-            &given.by_windows))
+            &given.drop_oldest, &given.sets_timers, &given.ansi, &given.reached, &given.by_windows))
         return -1;
     int status = kernel_read_arguments(kernel, &given);
     if (status < 0) name_memory_error(kernel, 0);

@@ -28,17 +28,14 @@ static int open_array(PyObject *object, Py_ssize_t width, bool floats, Array *ar
     return 0;
 }
 
-/* Open a contiguous array of integers, or bytes, of `width` bytes; None has no items. */
 int array_of(PyObject *object, Py_ssize_t width, Array *array) {
     return open_array(object, width, false, array);
 }
 
-/* Open a contiguous array of doubles; None has no items. */
 int floats_of(PyObject *object, Array *array) {
     return open_array(object, sizeof(double), true, array);
 }
 
-/* Whether an object is an array of floats. */
 bool holds_floats(PyObject *object) {
     Py_buffer buffer;
     if (object == Py_None || PyObject_GetBuffer(object, &buffer, PyBUF_FORMAT) < 0) {

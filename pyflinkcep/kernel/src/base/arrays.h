@@ -11,10 +11,15 @@ typedef struct {
     Py_ssize_t size;
 } Array;
 
+/* Open a contiguous array of integers, or bytes, of `width` bytes; None has no items. */
 int array_of(PyObject *object, Py_ssize_t width, Array *array);
+/* Open a contiguous array of doubles; None has no items. */
 int floats_of(PyObject *object, Array *array);
+/* Whether an object is an array of floats. */
 bool holds_floats(PyObject *object);
+/* Release an array's buffer. */
 void array_close(Array *array);
+/* Return items as bytes of Python. */
 PyObject *bytes_of(const void *items, Py_ssize_t size, size_t width);
 
 #endif

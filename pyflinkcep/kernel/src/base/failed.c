@@ -74,7 +74,6 @@ static int widen(Failed *failed) {
     return 0;
 }
 
-/* Add a new place, unless there are enough; it takes over the values' references. */
 int failed_add(Failed *failed, int64_t place, Value *values) {
     Py_ssize_t width = failed->width;
     if (failed->size >= failed->most) {
@@ -98,7 +97,6 @@ int failed_add(Failed *failed, int64_t place, Value *values) {
     return 0;
 }
 
-/* Discard all places; a large table is freed, since clearing it would cost every search. */
 void failed_clear(Failed *failed) {
     for (Py_ssize_t i = 0; i < failed->size * failed->width; i++) value_drop(failed->values[i]);
     if (failed->capacity > MOST_KEPT_CAPACITY) {

@@ -14,9 +14,13 @@ typedef struct {
     Py_ssize_t capacity; /* a power of two, or 0 */
 } Failed;
 
+/* Whether a place has failed with these values. */
 bool failed_has(const Failed *failed, int64_t place, const Value *values);
+/* Add a new place, unless there are enough; it takes over the values' references. */
 int failed_add(Failed *failed, int64_t place, Value *values);
+/* Discard all places; a large table is freed, since clearing it would cost every search. */
 void failed_clear(Failed *failed);
+/* Release all memory. */
 void failed_free(Failed *failed);
 
 #endif

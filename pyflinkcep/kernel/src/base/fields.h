@@ -10,7 +10,9 @@ typedef struct {
     Array *data, *valid; /* what the columns of `Values` point into */
 } Fields;
 
+/* Forget the columns of events and release their arrays. */
 void fields_close(Values *values, Fields *fields);
+/* Read the columns of events, one for each field. */
 int fields_read(Values *values, Fields *fields, PyObject *given);
 
 #endif

@@ -56,7 +56,6 @@ static void cut(Shortest *shortest, long kept, bool up) {
     shortest->exponent++;
 }
 
-/* Return a number with some digits after the point; halves are rounded away from zero by OP_ROUND. */
 double number_rounded(int32_t opcode, double number, int64_t digits) {
     if (!isfinite(number)) return number;
     if (digits > DIGITS || digits < -DIGITS) return digits > 0 ? number : 0.0;
@@ -79,10 +78,9 @@ static double power(double base, double exponent) {
     return pow(base, exponent);
 }
 
-#define CASE(opcode, value) \
+#define CASE(opcode, value)                                                                        \
     case opcode: return value;
 
-/* Return a function of one number, or two, that makes another. */
 double number_computed(int32_t opcode, double a, double b) {
     switch (opcode) {
         NUMBER_FUNCTIONS(CASE)
@@ -90,8 +88,6 @@ double number_computed(int32_t opcode, double a, double b) {
     }
 }
 
-/* Find a number without a fraction as an integer, 0 for NaN; false if it is out of range, and then
-   the nearest one. */
 bool number_whole(double number, int64_t *whole) {
     const double end = 9223372036854775808.0;
     if (isnan(number))
@@ -105,14 +101,12 @@ bool number_whole(double number, int64_t *whole) {
 
 static int64_t remainder_of(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
 
-/* Return the remainder that is not negative for a positive divisor, which is not zero. */
 int64_t int_pmod(int64_t a, int64_t b) {
     int64_t found = remainder_of(a, b);
     if (found >= 0) return found;
     return remainder_of((int64_t)((uint64_t)found + (uint64_t)b), b);
 }
 
-/* Return the same of doubles. */
 double float_pmod(double a, double b) {
     double found = fmod(a, b);
     return found < 0 ? fmod(found + b, b) : found;

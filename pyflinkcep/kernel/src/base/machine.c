@@ -221,8 +221,7 @@ static Value unary(Machine *machine, const Instruction *now, Value a) {
     case OP_NEG:
     case OP_ABS: return magnitude(machine, now->opcode, a);
     case OP_ROUND:
-    case OP_TRUNCATE:
-        return value_float(number_rounded(now->opcode, a.as.f, now->operand.as.i));
+    case OP_TRUNCATE: return value_float(number_rounded(now->opcode, a.as.f, now->operand.as.i));
     default:
         if (OF_POSITIVE[now->opcode] && a.as.f <= 0) return value_null();
         return value_float(number_computed(now->opcode, a.as.f, 0));
@@ -285,7 +284,6 @@ static void compute(Machine *machine, const Instruction *now) {
     }
 }
 
-/* Find whether an expression holds; `tally` is NULL for a partial match without events. */
 ProgramAnswer program_run(
     const Values *values, const Program *program, const Tally *tally, int64_t handle) {
     if (tally_overflowed(tally)) return PROGRAM_OVERFLOW;

@@ -5,7 +5,6 @@
 #ifdef PYFLINKCEP_TEST_ALLOCATIONS
 static Py_ssize_t allowed = PY_SSIZE_T_MAX, live = 0;
 
-/* fail_after(count): let only `count` more allocations succeed. */
 PyObject *memory_fail_after(PyObject *module, PyObject *count) {
     (void)module;
     allowed = PyLong_AsSsize_t(count);
@@ -13,7 +12,6 @@ PyObject *memory_fail_after(PyObject *module, PyObject *count) {
     Py_RETURN_NONE;
 }
 
-/* live() -> the number of blocks now allocated */
 PyObject *memory_live(PyObject *module, PyObject *unused) {
     (void)module;
     (void)unused;
@@ -36,7 +34,6 @@ void *allocate(size_t size) {
     return block;
 }
 
-/* Return an array of zeros, which may have no items. */
 void *allocate_zeros(Py_ssize_t count, size_t width) {
     void *block = refused() ? NULL : PyMem_Calloc((size_t)count, width);
     if (block == NULL) return PyErr_NoMemory();
@@ -44,7 +41,6 @@ void *allocate_zeros(Py_ssize_t count, size_t width) {
     return block;
 }
 
-/* Like reserve, if the room is too small; it at least doubles. */
 void *grow(void *items, Py_ssize_t *room, Py_ssize_t needed, size_t width) {
     static const Py_ssize_t least = 4;
     Py_ssize_t most = PY_SSIZE_T_MAX / (Py_ssize_t)width;

@@ -13,9 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Return a block; NULL with MemoryError if there is none. */
 void *allocate(size_t size);
+/* Return an array of zeros, which may have no items. */
 void *allocate_zeros(Py_ssize_t count, size_t width);
+/* Like reserve, if the room is too small; it at least doubles. */
 void *grow(void *items, Py_ssize_t *room, Py_ssize_t needed, size_t width);
+/* Free a block; NULL is none. */
 void release_memory(void *block);
 
 /* Return `items`, or where they have moved, with room for `needed`; NULL leaves them as they are. */
@@ -43,7 +47,9 @@ static inline bool multiply_overflows(int64_t a, int64_t b, int64_t *product) {
 }
 
 #ifdef PYFLINKCEP_TEST_ALLOCATIONS
+/* fail_after(count): let only `count` more allocations succeed. */
 PyObject *memory_fail_after(PyObject *module, PyObject *count);
+/* live() -> the number of blocks now allocated */
 PyObject *memory_live(PyObject *module, PyObject *unused);
 #endif
 

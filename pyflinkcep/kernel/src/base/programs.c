@@ -64,7 +64,8 @@ static bool is_balanced(const Program *program, int32_t *depths) {
     for (Py_ssize_t i = 0; i < program->size; i++) {
         int32_t opcode = program->code[i].opcode, depth = depths[i];
         bool jumps = opcode >= OP_JUMP_IF_FALSE && opcode <= OP_JUMP;
-        bool is_known = jumps || opcode <= OP_NULL || opcode == OP_DECIMAL || operands_of(opcode) > 0;
+        bool is_known =
+            jumps || opcode <= OP_NULL || opcode == OP_DECIMAL || operands_of(opcode) > 0;
         if (!is_known || depth < operands_of(opcode)) return false;
         Py_ssize_t next[2] = {
             i + 1, jumps ? i + 1 + (Py_ssize_t)program->code[i].operand.as.i : -1};
@@ -108,7 +109,6 @@ static bool has_constants(const Program *program) {
     return true;
 }
 
-/* Refuse a program that lacks operands, reads slots that are not there, or leads out of itself. */
 int program_check(const Program *program, Values *values) {
     for (Py_ssize_t i = 0; i < program->size; i++) {
         int32_t opcode = program->code[i].opcode;
@@ -146,6 +146,24 @@ static bool has_sources(const Values *values, const Slot *slot) {
     case SLOT_LIST: return slot->is_float && slot->field >= 0;
     default: return slot->function >= SLOT_COUNT && slot->function <= SLOT_MAX;
     }
+}
+
+int live_read(Live *live, PyObject *slots) {
+    Py_ssize_t count = PyTuple_Size(slots);
+    if (count < 0) return -1;
+    live->slots = allocate_zeros(count, sizeof(int32_t));
+    if (live->slots == NULL) return -1;
+    live->size = count;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        long slot = PyLong_AsLong(PyTuple_GetItem(slots, i));
+        if (PyErr_Occurred()) return -1;
+        if (slot != (int32_t)slot) {
+            PyErr_SetString(PyExc_ValueError, "expected known slots");
+            return -1;
+        }
+        live->slots[i] = (int32_t)slot;
+    }
+    return 0;
 }
 
 int values_read_slots(Values *values, PyObject *slots) {

@@ -11,12 +11,12 @@
 
 static int objects_compare(PyObject *a, PyObject *b) {
     if (PyUnicode_Check(a) && PyUnicode_Check(b)) return PyUnicode_Compare(a, b);
-    int less = PyObject_RichCompareBool(a, b, Py_LT), greater = PyObject_RichCompareBool(b, a, Py_LT);
+    int less = PyObject_RichCompareBool(a, b, Py_LT),
+        greater = PyObject_RichCompareBool(b, a, Py_LT);
     if (less < 0 || greater < 0) PyErr_Clear(); /* of no type that programs have */
     return (greater > 0) - (less > 0);
 }
 
-/* Order two values of one type: texts by code point. */
 int value_compare(Value a, Value b) {
     if (a.kind != b.kind) return (a.kind > b.kind) - (a.kind < b.kind); /* no program has this */
     if (a.kind == VALUE_INT) return (a.as.i > b.as.i) - (a.as.i < b.as.i);
@@ -31,7 +31,6 @@ static Value text_of(PyObject *texts, int64_t row) {
     return value_keep((Value){{.text = text}, VALUE_TEXT});
 }
 
-/* Return a field of an event, with a reference for the caller. */
 Value values_field(const Values *values, int64_t field, int64_t handle) {
     const Field *column = &values->columns[field];
     int64_t row;
@@ -43,7 +42,6 @@ Value values_field(const Values *values, int64_t field, int64_t handle) {
     return value_int(((const int64_t *)column->data)[row]);
 }
 
-/* Return a slot of a partial match without events. */
 Value values_initial(const Values *values, Py_ssize_t slot) {
     return values->slots[slot].function == SLOT_COUNT ? value_int(0) : value_null();
 }
@@ -113,7 +111,6 @@ static Value moment(
     return value_float(old.as.f + distance * (distance - distance / (double)(count + 1)));
 }
 
-/* Return the new value of a slot that sees an event, with a reference for the caller. */
 Value slot_after(
     const Values *values, const Slot *slot, Value old, const Tally *before, int64_t handle) {
     if (slot->function == SLOT_LAST && slot->offset > 0)
@@ -148,8 +145,6 @@ Value slot_after(
     return after;
 }
 
-/* Return the new value of a slot when an event is taken for a stage, with a reference for the
-   caller. */
 Value tally_slot_after(
     const Values *values, const Tally *before, int32_t stage, int64_t handle, Py_ssize_t number) {
     const Slot *slot = &values->slots[number];
@@ -158,8 +153,6 @@ Value tally_slot_after(
     return sees ? slot_after(values, slot, old, before, handle) : value_keep(old);
 }
 
-/* Make the slots after an event that is taken for a stage; `before` is NULL at the start of a
-   match. */
 Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int64_t handle) {
     Tally *tally = allocate(sizeof(Tally) + (size_t)values->slot_count * sizeof(Value));
     if (tally == NULL) return NULL;
@@ -178,7 +171,6 @@ Tally *tally_copy(const Tally *tally) {
     return copy;
 }
 
-/* Whether a sum had no value; `tally` is NULL for a partial match without events. */
 bool tally_overflowed(const Tally *tally) {
     for (Py_ssize_t i = 0; tally != NULL && i < tally->size; i++)
         if (tally->slots[i].kind == VALUE_OVERFLOWED) return true;

@@ -71,16 +71,27 @@ static inline Value value_int(int64_t i) { return (Value){{.i = i}, VALUE_INT}; 
 
 static inline Value value_float(double f) { return (Value){{.f = f}, VALUE_FLOAT}; }
 
+/* Order two values of one type: texts by code point. */
 int value_compare(Value a, Value b);
+/* Return a field of an event, with a reference for the caller. */
 Value values_field(const Values *values, int64_t field, int64_t handle);
+/* Return a slot of a partial match without events. */
 Value values_initial(const Values *values, Py_ssize_t slot);
+/* Return the new value of a slot that sees an event, with a reference for the caller. */
 Value slot_after(
     const Values *values, const Slot *slot, Value old, const Tally *before, int64_t handle);
+/* Make the slots after an event that is taken for a stage; `before` is NULL at the start of a
+   match. */
 Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int64_t handle);
+/* Return the new value of a slot when an event is taken for a stage, with a reference for the
+   caller. */
 Value tally_slot_after(
     const Values *values, const Tally *before, int32_t stage, int64_t handle, Py_ssize_t slot);
+/* Return a copy with its own references; NULL without memory. */
 Tally *tally_copy(const Tally *tally);
+/* Whether a sum had no value; `tally` is NULL for a partial match without events. */
 bool tally_overflowed(const Tally *tally);
+/* Release a tally and its values; NULL is none. */
 void tally_free(Tally *tally);
 
 /* --- programs.c */
@@ -96,9 +107,15 @@ typedef struct {
     Value *stack; /* room for a run of it */
 } Program;
 
+/* Read which slots distinguish partial matches; whether they are there is for the caller to check. */
+int live_read(Live *live, PyObject *slots);
+/* Read the slots of a partial match as Python hands them over. */
 int values_read_slots(Values *values, PyObject *slots);
+/* Read a program's instructions, unchecked. */
 int program_read(Program *program, PyObject *code);
+/* Refuse a program that lacks operands, reads slots that are not there, or leads out of itself. */
 int program_check(const Program *program, Values *values);
+/* Release a program's instructions. */
 void program_free(Program *program);
 
 /* --- machine.c */
@@ -111,6 +128,7 @@ typedef enum {
     PROGRAM_RAISED,
 } ProgramAnswer;
 
+/* Find whether an expression holds; `tally` is NULL for a partial match without events. */
 ProgramAnswer program_run(
     const Values *values, const Program *program, const Tally *tally, int64_t handle);
 

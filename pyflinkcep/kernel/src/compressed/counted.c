@@ -31,7 +31,6 @@ int counted_open(Counted *counted, bool by_event, bool weighs) {
     return 0;
 }
 
-/* Add the matches that end at a place, if any. */
 int counted_add(Counted *counted, int64_t place, const Ended *ended) {
     if (total_is_zero(&ended->count)) return 0;
     if (counted->counts == NULL) return total_add(&counted->sum, &ended->count);
@@ -43,7 +42,6 @@ int counted_add(Counted *counted, int64_t place, const Ended *ended) {
     return counted->weights == NULL ? 0 : append_total(counted->weights, &ended->weight);
 }
 
-/* Return the number of all, or (places, numbers, weights), the places as bytes. */
 PyObject *counted_result(const Counted *counted) {
     if (PyErr_Occurred()) return NULL; /* in a condition */
     if (counted->counts == NULL) return total_as_int(&counted->sum);

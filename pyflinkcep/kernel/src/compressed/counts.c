@@ -11,7 +11,6 @@ void counts_free(Counts *counts) {
     *counts = (Counts){0};
 }
 
-/* Clear the numbers, but keep their memory. */
 void counts_clear(Counts *counts) {
     counts->size = 0;
     counts->width = counts->width > 0;
@@ -44,7 +43,6 @@ static int counts_cover(Counts *counts, int64_t first, int64_t end, Py_ssize_t w
     return 0;
 }
 
-/* Begin with one run. */
 int counts_one(Counts *counts, int64_t start) {
     if (counts_cover(counts, start, start + 1, 1) < 0) return -1;
     counts->words[0] = 1;
@@ -130,7 +128,6 @@ static inline int counts_meet(
     return 0;
 }
 
-/* Add the numbers of other runs, without those that began before `since`. */
 int counts_add(Counts *counts, const Counts *other, int64_t since) {
     Py_ssize_t width = counts->width > other->width ? counts->width : other->width;
     Pairs p;
@@ -179,7 +176,6 @@ static int counts_times(Counts *product, const Counts *counts, uint64_t times) {
     return 0;
 }
 
-/* Add the numbers of other runs, times a factor below 2^63; see counts_add. */
 int counts_add_times(Counts *counts, const Counts *other, int64_t since, uint64_t times) {
     if (times == 0 || other->size == 0) return 0;
     if (times == 1) return counts_add(counts, other, since);
@@ -192,7 +188,6 @@ int counts_add_times(Counts *counts, const Counts *other, int64_t since, uint64_
 
 /* --- the greatest, of numbers of one word */
 
-/* Raise numbers to those of other runs, without those that began before `since`. */
 int counts_raise(Counts *counts, const Counts *other, int64_t since) {
     Pairs p;
     if (counts_meet(counts, other, since, 1, &p) < 0) return -1;
@@ -207,7 +202,6 @@ static bool is_zero(const Counts *counts, const uint64_t *low) {
     return true;
 }
 
-/* Raise numbers to `least` where there are other runs, without those that began before `since`. */
 int counts_raise_where(Counts *counts, const Counts *other, int64_t since, uint64_t least) {
     if (least == 0) return 0;
     Pairs p;
@@ -217,14 +211,12 @@ int counts_raise_where(Counts *counts, const Counts *other, int64_t since, uint6
     return 0;
 }
 
-/* Return the first start from `since` on that has runs, or the end of all. */
 int64_t counts_first(const Counts *counts, int64_t since) {
     int64_t at = counts->first > since ? counts->first : since;
     while (at < counts_end(counts) && is_zero(counts, counts->words + (at - counts->first))) at++;
     return at;
 }
 
-/* Return the greatest number of the starts from `since` up to, not including, `until`. */
 uint64_t counts_greatest(const Counts *counts, int64_t since, int64_t until) {
     int64_t begin = counts->first > since ? counts->first : since;
     int64_t end = counts_end(counts) < until ? counts_end(counts) : until;
@@ -272,14 +264,12 @@ int total_add(Total *total, const Total *other) {
     return 0;
 }
 
-/* Raise a total of one word. */
 int total_raise(Total *total, uint64_t least) {
     if (total->size > 0 && total->words[0] >= least) return 0;
     total_clear(total);
     return total_add_at(total, 0, least);
 }
 
-/* Add a multiple of another total. */
 int total_add_times(Total *total, const Total *other, uint64_t times) {
     for (Py_ssize_t w = 0; w < other->size; w++) {
         uint64_t upper, lower = multiply(other->words[w], times, 0, &upper);
@@ -288,7 +278,6 @@ int total_add_times(Total *total, const Total *other, uint64_t times) {
     return 0;
 }
 
-/* Add the numbers of the starts from `since` up to, not including, `until` to a total. */
 int counts_sum(const Counts *counts, int64_t since, int64_t until, Total *total) {
     int64_t begin = counts->first > since ? counts->first : since;
     int64_t end = counts_end(counts) < until ? counts_end(counts) : until;

@@ -3,7 +3,6 @@
 #include "compressed/listed.h"
 #include "base/arrays.h"
 
-/* Make room for one more match, of `events` events. */
 int listed_reserve(Listed *listed, Py_ssize_t events) {
     Py_ssize_t needed = listed->events + events;
     int64_t *ends = reserve(listed->ends, &listed->room, listed->size + 1, sizeof(int64_t));
@@ -19,7 +18,6 @@ int listed_reserve(Listed *listed, Py_ssize_t events) {
     return 0;
 }
 
-/* Return (handles, ends, components): bytes of int64, int64, int32. */
 PyObject *listed_result(const Listed *listed) {
     if (PyErr_Occurred()) return NULL; /* in a condition */
     return Py_BuildValue(
@@ -28,7 +26,6 @@ PyObject *listed_result(const Listed *listed) {
         bytes_of(listed->components, listed->events, sizeof(int32_t)));
 }
 
-/* Clear the matches. */
 void listed_clear(Listed *listed) { listed->events = listed->size = 0; }
 
 void listed_free(Listed *listed) {

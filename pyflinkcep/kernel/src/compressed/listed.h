@@ -13,9 +13,13 @@ typedef struct {
     Py_ssize_t size, room; /* of the matches */
 } Listed;
 
+/* Make room for one more match, of `events` events. */
 int listed_reserve(Listed *listed, Py_ssize_t events);
+/* Return (handles, ends, components): bytes of int64, int64, int32. */
 PyObject *listed_result(const Listed *listed);
+/* Clear the matches. */
 void listed_clear(Listed *listed);
+/* Release all memory. */
 void listed_free(Listed *listed);
 
 /* Add an event to the current match, which has room for it. */

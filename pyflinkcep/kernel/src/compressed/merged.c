@@ -12,7 +12,6 @@ static uint64_t mixed(uint64_t hash, uint64_t word) {
     return hash ^ (hash >> 29);
 }
 
-/* Equal values have equal hashes: 0.0 and -0.0 are equal, and so are all NaN. */
 uint64_t value_hash(uint64_t hash, Value value) {
     uint64_t word = 0;
     if (value.kind == VALUE_TEXT) {
@@ -46,7 +45,6 @@ static bool spans_equal(const Spans *one, const Spans *other) {
     return true;
 }
 
-/* Find the place of a run by its state and the values that distinguish it. */
 void run_identify(Run *run, const Value *known, Py_ssize_t size) {
     uint64_t state = (uint64_t)run->state << 8 | (uint64_t)run->mode << 1 | run->is_marked;
     run->hash = mixed(0x51ED27 ^ (uint64_t)run->previous, state);
@@ -54,7 +52,6 @@ void run_identify(Run *run, const Value *known, Py_ssize_t size) {
     for (Py_ssize_t i = 0; i < size; i++) run->hash = value_hash(run->hash, known[i]);
 }
 
-/* The same by the values in `known`. */
 void run_recognize(Run *run, const Live *live, Value *known) {
     for (Py_ssize_t i = 0; i < live->size; i++) known[i] = run->tally->slots[live->slots[i]];
     run_identify(run, known, live->size);
@@ -71,7 +68,6 @@ static bool knows(const Run *run, const Live *live, const Value *known) {
 
 /* --- tables */
 
-/* Return the run that agrees with another in its state and in what is known; NULL for none. */
 Run *table_find(const RunTable *table, const Run *like, const Live *live, const Value *known) {
     if (table->room == 0) return NULL;
     Run *run = table->places[like->hash & (uint64_t)(table->room - 1)];
@@ -133,14 +129,12 @@ int list_put(RunList *list, Run *run) {
     return 0;
 }
 
-/* Remove a run; the last one takes its place. */
 void list_remove(RunList *list, Run *run) {
     Run *last = list->items[--list->size];
     list->items[run->place] = last;
     last->place = run->place;
 }
 
-/* Free a list and its runs. */
 void list_free(RunList *list) {
     while (list->size > 0) run_free(list->items[--list->size]);
     release_memory(list->items);

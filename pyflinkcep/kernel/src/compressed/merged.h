@@ -50,16 +50,27 @@ typedef struct {
     Py_ssize_t room, size; /* `room` is a power of 2 */
 } RunTable;
 
+/* Equal values have equal hashes: 0.0 and -0.0 are equal, and so are all NaN. */
 uint64_t value_hash(uint64_t hash, Value value);
+/* Find the place of a run by its state and the values that distinguish it. */
 void run_identify(Run *run, const Value *known, Py_ssize_t size);
+/* The same by the values in `known`. */
 void run_recognize(Run *run, const Live *live, Value *known);
+/* Return the run that agrees with another in its state and in what is known; NULL for none. */
 Run *table_find(const RunTable *table, const Run *like, const Live *live, const Value *known);
+/* Add a run. */
 int table_put(RunTable *table, Run *run);
+/* Remove a run that is there. */
 void table_remove(RunTable *table, Run *run);
+/* Release the table; its runs stay. */
 void table_free(RunTable *table);
+/* Add a run at the end. */
 int list_put(RunList *list, Run *run);
+/* Remove a run; the last one takes its place. */
 void list_remove(RunList *list, Run *run);
+/* Free a list and its runs. */
 void list_free(RunList *list);
+/* Release a run and what it has counted. */
 void run_free(Run *run);
 
 /* --- starts.c */
@@ -77,9 +88,13 @@ typedef struct {
     int64_t swept; /* the head when runs were last released */
 } Starts;
 
+/* Return the start with a number. */
 const Start *starts_at(const Starts *starts, int64_t number);
+/* Give an event the next number. */
 int starts_add(Starts *starts, int64_t time, int64_t barred);
+/* Whether it is time to release the runs that are out of the window; there are so many in all. */
 bool starts_need_sweep(Starts *starts, int64_t runs);
+/* Release all memory. */
 void starts_free(Starts *starts);
 
 /* --- weighing.c */
@@ -96,12 +111,19 @@ typedef struct {
     Total count, weight;
 } Ended;
 
+/* Return the weight of an event that is taken for a component or stage. */
 uint64_t weight_of(const Weighing *weighing, int32_t what, int64_t handle);
+/* Add to a run those of another after taking an event, without those begun before `since`. */
 int run_add(const Weighing *weighing, Run *run, const Run *other, int64_t since, uint64_t weight);
+/*
+ * End runs that began from `since` up to, not including, `until`, with an event of some weight.
+ */
 int run_end(
     const Weighing *weighing, const Run *run, int64_t since, int64_t until, uint64_t weight,
     Ended *ended);
+/* Set both totals to zero. */
 void ended_clear(Ended *ended);
+/* Release all memory. */
 void ended_free(Ended *ended);
 
 /* --- counted.c */
@@ -115,9 +137,13 @@ typedef struct {
     Total sum;
 } Counted;
 
+/* Begin an empty result, with counts by event and with weights if wanted. */
 int counted_open(Counted *counted, bool by_event, bool weighs);
+/* Add the matches that end at a place, if any. */
 int counted_add(Counted *counted, int64_t place, const Ended *ended);
+/* Return the number of all, or (places, numbers, weights), the places as bytes. */
 PyObject *counted_result(const Counted *counted);
+/* Release all memory. */
 void counted_close(Counted *counted);
 
 #endif

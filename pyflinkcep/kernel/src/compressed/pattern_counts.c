@@ -85,14 +85,6 @@ static PyObject *count(Kernel *kernel, const Shown *shown, PyObject *live, Weigh
     return result;
 }
 
-/*
- * count(live, times, bits, bounds, held, before, watermark, weights, stage, seeks_greatest)
- * -> ((places, numbers, weights), begun, deadline)
- *
- * Process each key's events, and count its matches by event. A place is the position of the event;
- * for matches that only the watermark ends, it is the negative of where the key's events end.
- * `begun` and `deadline` are of the last key's partial matches.
- */
 PyObject *kernel_count(Kernel *kernel, PyObject *args) {
     PyObject *live, *times, *bits, *bounds, *before, *weighed, *result = NULL;
     long long held, watermark;

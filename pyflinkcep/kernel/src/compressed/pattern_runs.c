@@ -144,7 +144,6 @@ static int put(PatternRuns *runs, Run *run) {
     return status;
 }
 
-/* Process the current event for all runs; `now` grows by the matches that end with it. */
 int pattern_runs_show(PatternRuns *runs) {
     const Pattern *pattern = &runs->kernel->pattern;
     for (int32_t state = 0; state < pattern->state_count; state++) {
@@ -213,7 +212,6 @@ static int end_gaps(PatternRuns *runs, int64_t time) {
     return 0;
 }
 
-/* End the runs whose window has passed; `now` grows by those that waited for that. */
 int pattern_runs_advance(PatternRuns *runs, int64_t time) {
     if (end_windows(runs, time) < 0) return -1;
     return runs->kernel->pattern.has_gaps ? end_gaps(runs, time) : 0;
@@ -229,7 +227,6 @@ static bool begun(const PatternRuns *runs, const Run *run, int64_t *time) {
     return true;
 }
 
-/* Find when the first of some runs still alive began; return false if there is none. */
 bool pattern_runs_begun(const PatternRuns *runs, int64_t *time) {
     bool found = false;
     for (Py_ssize_t s = 0; s < runs->kernel->pattern.state_count; s++)
@@ -249,7 +246,6 @@ static bool earlier(int64_t time, int64_t length, int64_t *deadline, bool found)
     return true;
 }
 
-/* Find when the first window of a run ends; return false if none does. */
 bool pattern_runs_deadline(const PatternRuns *runs, int64_t *deadline) {
     const Pattern *pattern = &runs->kernel->pattern;
     bool found = false;
@@ -266,7 +262,6 @@ bool pattern_runs_deadline(const PatternRuns *runs, int64_t *deadline) {
 
 /* --- a key */
 
-/* Discard all runs. */
 void pattern_runs_clear(PatternRuns *runs) {
     for (Py_ssize_t s = 0; s < runs->kernel->pattern.state_count; s++)
         while (runs->alive[s].size > 0) drop(runs, runs->alive[s].items[0]);
@@ -281,26 +276,17 @@ static int read_live(PatternRuns *runs, PyObject *given) {
         return -1;
     }
     for (Py_ssize_t s = 0; s < states; s++) {
-        PyObject *slots = PyTuple_GetItem(given, s);
         Live *live = &runs->live[s];
-        Py_ssize_t size = PyTuple_Size(slots);
-        if (size < 0) return -1;
-        live->slots = allocate_zeros(size, sizeof(int32_t));
-        if (live->slots == NULL) return -1;
-        for (; live->size < size; live->size++) {
-            long slot = PyLong_AsLong(PyTuple_GetItem(slots, live->size));
-            if (PyErr_Occurred()) return -1;
-            if (slot < 0 || slot >= runs->kernel->values.slot_count) {
-                PyErr_SetString(PyExc_ValueError, "expected known slots");
-                return -1;
-            }
-            live->slots[live->size] = (int32_t)slot;
+        if (live_read(live, PyTuple_GetItem(given, s)) < 0) return -1;
+        for (Py_ssize_t i = 0; i < live->size; i++) {
+            if (live->slots[i] >= 0 && live->slots[i] < runs->kernel->values.slot_count) continue;
+            PyErr_SetString(PyExc_ValueError, "expected known slots");
+            return -1;
         }
     }
     return 0;
 }
 
-/* Begin without runs; `live` has by state the slots that distinguish runs. */
 int pattern_runs_open(PatternRuns *runs, Kernel *kernel, PyObject *live) {
     Py_ssize_t states = kernel->pattern.state_count;
     *runs = (PatternRuns){.kernel = kernel};

@@ -15,7 +15,6 @@ static void forget(Starts *starts) {
     starts->base = starts->head;
 }
 
-/* Give an event the next number. */
 int starts_add(Starts *starts, int64_t time, int64_t barred) {
     forget(starts);
     Py_ssize_t size = (Py_ssize_t)(starts->next - starts->base);
@@ -27,7 +26,6 @@ int starts_add(Starts *starts, int64_t time, int64_t barred) {
     return 0;
 }
 
-/* Whether it is time to release the runs that are out of the window; there are so many in all. */
 bool starts_need_sweep(Starts *starts, int64_t runs) {
     int64_t often = runs > 1024 ? runs : 1024;
     if (starts->head - starts->swept < often) return false;

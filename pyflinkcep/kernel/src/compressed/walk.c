@@ -24,7 +24,6 @@ static int put_event(Walk *walk, Py_ssize_t depth, WayEvent event) {
     return 0;
 }
 
-/* Begin with the ways to a node, followed by one more event unless `last` is NULL. */
 int walk_begin(Walk *walk, const Ways *ways, int64_t number, const WayEvent *last) {
     walk->size = 0;
     if (last != NULL && put_event(walk, 0, *last) < 0) return -1;
@@ -49,7 +48,6 @@ static Py_ssize_t go_back(Walk *walk, const Ways *ways, Branch branch) {
     }
 }
 
-/* Find the next way: return 1 and its length, 0 if there is no other, -1 with an exception. */
 int walk_next(Walk *walk, const Ways *ways, Py_ssize_t *length) {
     *length = 0;
     while (*length == 0 && walk->size > 0) {

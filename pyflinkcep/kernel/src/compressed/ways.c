@@ -17,7 +17,6 @@ static int put(Ways *ways, Way way, int64_t *number) {
     return 0;
 }
 
-/* Make the node of an event after all ways to the one before. */
 int ways_add(Ways *ways, int32_t component, int64_t at, int64_t previous, int64_t *number) {
     Way way = {.previous = previous, .one = NO_WAY, .other = NO_WAY};
     bool begins = previous == NO_WAY;
@@ -29,7 +28,6 @@ int ways_add(Ways *ways, int32_t component, int64_t at, int64_t previous, int64_
     return put(ways, way, number);
 }
 
-/* Merge two heaps of ways; those that begin before `head` are left out, unless all do. */
 int ways_meld(Ways *ways, int64_t one, int64_t other, int64_t head, int64_t *melded) {
     *melded = one;
     if (!ways_live(ways, other, head)) return 0;
@@ -49,7 +47,6 @@ int ways_meld(Ways *ways, int64_t one, int64_t other, int64_t head, int64_t *mel
     return put(ways, root, melded);
 }
 
-/* Discard nodes made before the window once it has passed the mark; move the mark to now. */
 void ways_forget(Ways *ways, int64_t head, int64_t at) {
     if (head < ways->marked_at) return;
     Py_ssize_t gone = (Py_ssize_t)(ways->mark - ways->base);
@@ -60,7 +57,6 @@ void ways_forget(Ways *ways, int64_t head, int64_t at) {
     ways->marked_at = at;
 }
 
-/* Discard all nodes. */
 void ways_clear(Ways *ways) {
     ways->base += ways->size;
     ways->mark = ways->base;
@@ -76,10 +72,6 @@ static void reach(const Ways *ways, uint8_t *reached, int64_t number) {
     if (number >= ways->base) reached[number - ways->base] = 1;
 }
 
-/*
- * Return the first position from `head` on that some way begins with, searching from the `reached`
- * nodes, to which those below are added; INT64_MAX if there is none.
- */
 int64_t ways_earliest(const Ways *ways, uint8_t *reached, int64_t head) {
     int64_t earliest = INT64_MAX;
     for (Py_ssize_t i = ways->size - 1; i >= 0; i--) {

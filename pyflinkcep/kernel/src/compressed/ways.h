@@ -39,11 +39,20 @@ static inline bool ways_live(const Ways *ways, int64_t number, int64_t head) {
 }
 
 /* ways.c */
+/* Make the node of an event after all ways to the one before. */
 int ways_add(Ways *ways, int32_t component, int64_t at, int64_t previous, int64_t *number);
+/* Merge two heaps of ways; those that begin before `head` are left out, unless all do. */
 int ways_meld(Ways *ways, int64_t one, int64_t other, int64_t head, int64_t *melded);
+/* Discard nodes made before the window once it has passed the mark; move the mark to now. */
 void ways_forget(Ways *ways, int64_t head, int64_t at);
+/* Discard all nodes. */
 void ways_clear(Ways *ways);
+/* Release all memory. */
 void ways_free(Ways *ways);
+/*
+ * Return the first position from `head` on that some way begins with, searching from the `reached`
+ * nodes, to which those below are added; INT64_MAX if there is none.
+ */
 int64_t ways_earliest(const Ways *ways, uint8_t *reached, int64_t head);
 
 /* An event of a way. */
@@ -67,8 +76,11 @@ typedef struct {
 } Walk;
 
 /* walk.c */
+/* Begin with the ways to a node, followed by one more event unless `last` is NULL. */
 int walk_begin(Walk *walk, const Ways *ways, int64_t number, const WayEvent *last);
+/* Find the next way: return 1 and its length, 0 if there is no other, -1 with an exception. */
 int walk_next(Walk *walk, const Ways *ways, Py_ssize_t *length);
+/* Release all memory. */
 void walk_free(Walk *walk);
 
 #endif

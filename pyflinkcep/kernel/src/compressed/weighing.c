@@ -5,12 +5,10 @@
  */
 #include "compressed/merged.h"
 
-/* Return the weight of an event that is taken for a component or stage. */
 uint64_t weight_of(const Weighing *weighing, int32_t what, int64_t handle) {
     return weighing->weights != NULL && what == weighing->what ? weighing->weights[handle] : 0;
 }
 
-/* Add to a run those of another after taking an event, without those begun before `since`. */
 int run_add(const Weighing *weighing, Run *run, const Run *other, int64_t since, uint64_t weight) {
     if (counts_add(&run->counts, &other->counts, since) < 0) return -1;
     if (weighing->weights == NULL) return 0;
@@ -35,9 +33,6 @@ static int end_weight(
     return total_raise(total, greatest);
 }
 
-/*
- * End runs that began from `since` up to, not including, `until`, with an event of some weight.
- */
 int run_end(
     const Weighing *weighing, const Run *run, int64_t since, int64_t until, uint64_t weight,
     Ended *ended) {

@@ -8,7 +8,6 @@ static void entry_drop(Entry *entry) {
     if (--entry->memory == 0) release_memory(entry);
 }
 
-/* Without recursion, since a loop may have taken any number of events. */
 void node_drop(Node *node) {
     if (--node->memory > 0) return;
     node->next_to_free = NULL;
@@ -102,7 +101,6 @@ static bool buffer_has(const Buffer *buffer, int64_t timestamp, int64_t id) {
     return false;
 }
 
-/* Store an event under a new id, with one lock that the caller must release. */
 Entry *buffer_register(Buffer *buffer, int64_t handle, int64_t timestamp) {
     if (!buffer->has_timestamp || timestamp != buffer->timestamp) {
         buffer->timestamp = timestamp;
@@ -267,7 +265,6 @@ int buffer_release_node(Buffer *buffer, Node *node, Version *version) {
 
 /* --- steps of runs */
 
-/* Compute the tally of the way up to an edge from that of the node before. */
 int edge_count_in(
     const Values *values, Edge *edge, int32_t stage, const Entry *entry, Node *previous,
     const Version *version) {
@@ -302,7 +299,6 @@ Node *buffer_put(
     return add_edge(values, node, 0, previous, version);
 }
 
-/* Like put, lock with `following`, and release of what the run held before. */
 Node *buffer_extend(
     Buffer *buffer, const Values *values, int32_t stage, Entry *entry, Node *previous,
     Version *version, Version *following) {
@@ -319,7 +315,6 @@ Node *buffer_extend(
     return node;
 }
 
-/* Let a run continue under another version, which matters only at a node with several edges. */
 int buffer_relabel(Buffer *buffer, Node *node, Version *old, Version *now) {
     if (node->edge_count <= 1) return 0;
     buffer_lock_node(node, now);

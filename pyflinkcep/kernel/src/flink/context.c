@@ -7,7 +7,6 @@
 
 static const Py_ssize_t MOST_KEPT_EVENTS = 1000000;
 
-/* Return the event of a handle as the user's conditions see it. */
 PyObject *view_of(Kernel *kernel, int64_t handle) {
     PyObject *number = PyLong_FromLongLong(handle);
     if (number == NULL) return NULL;
@@ -44,7 +43,6 @@ static int add_event(Kernel *kernel, PyObject *path, const PathStep *step) {
     return status;
 }
 
-/* Raise for a partial match whose versions do not determine its way. */
 int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways) {
     Py_XDECREF(PyObject_CallMethod(
         kernel->helper, "ambiguous", "niLLL", ways, node->stage, (long long)node->entry->timestamp,
@@ -52,7 +50,6 @@ int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways) {
     return -1;
 }
 
-/* Put the way of a run into the workspace's path; raise if damaged state has none. */
 int context_path(Kernel *kernel, Node *node, Version *version) {
     Path *path = &kernel->work.path;
     if (path_of_run(path, node, version) < 0) return -1;
@@ -126,7 +123,6 @@ static PyObject *path_to(Kernel *kernel, Node *node, Edge *edge) {
     return path;
 }
 
-/* Discard what conditions saw: a key is done, or handles refer to other events. */
 void context_forget(Kernel *kernel) {
     if (kernel->seen.size > 0) PyDict_Clear(kernel->seen.paths);
     kernel->seen.size = 0;

@@ -2,7 +2,6 @@
 /* When windows end. Mirror: engines/flink/nfa/moves.py. */
 #include "flink/kernel.h"
 
-/* Find when the first window of a partial match ends; return false if none does. */
 bool deadline_of(const Kernel *kernel, const Partial *partial, int64_t *deadline) {
     const Pattern *pattern = &kernel->pattern;
     bool ends = false;
@@ -18,7 +17,6 @@ bool deadline_of(const Kernel *kernel, const Partial *partial, int64_t *deadline
     return ends;
 }
 
-/* Return the end of the window that is over; if both are, the gap's. */
 int64_t deadline_passed(const Kernel *kernel, const Partial *partial, int64_t timestamp) {
     int64_t gap = kernel->pattern.states[partial->state].gap_ms, end;
     if (gap > 0 && !add_overflows(partial->node->entry->timestamp, gap, &end) && timestamp >= end)

@@ -83,7 +83,6 @@ static void index_remove(EdgeIndex *index, const Edge *edges, int32_t place) {
     *link = index->older[place];
 }
 
-/* Like node_way, by the chains of the run's version and of its prefixes. */
 int32_t node_way_indexed(const Node *node, const Version *version, int32_t from) {
     const EdgeIndex *index = node->index;
     const IndexSlot *root = root_of(index, version);
@@ -136,7 +135,6 @@ Edge *node_append(Node *node, int64_t locks, Node *target, Version *version) {
     return &node->edges[place];
 }
 
-/* Return the edge that a run came by; `ways` is how many there are, 1 unless versions collided. */
 Edge *node_edge(const Node *node, const Version *version, Py_ssize_t *ways) {
     if (node->edge_count == 1) {
         *ways = 1;
@@ -157,7 +155,6 @@ void edge_free(Edge *edge) {
     tally_free(edge->tally);
 }
 
-/* Remove an edge, whose target has a new owner; call node_squeeze before anything else. */
 void node_remove(Node *node, int32_t place) {
     if (node->index != NULL) index_remove(node->index, node->edges, place);
     edge_free(&node->edges[place]);
@@ -165,7 +162,6 @@ void node_remove(Node *node, int32_t place) {
     node->edge_count--;
 }
 
-/* Close the gaps that removed edges left; if the edges are many, once half are gone. */
 void node_squeeze(Node *node) {
     if (node->index != NULL && node->edge_count >= node->edge_end / 2) return;
     int32_t kept = 0;
@@ -181,7 +177,6 @@ void node_squeeze(Node *node) {
     node->index = NULL;
 }
 
-/* Free the room for the edges of a node, whose edges are freed. */
 void edges_free(Node *node) {
     release_memory(node->index);
     if (node->edges != &node->own) release_memory(node->edges);

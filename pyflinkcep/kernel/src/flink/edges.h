@@ -38,13 +38,21 @@ typedef struct Node {
     Edge own;
 } Node;
 
+/* Count one more reference to a node, and return it. */
 Node *node_keep(Node *node);
+/* Add an edge to a node, or to none if `target` is NULL; NULL without memory. */
 Edge *node_append(Node *node, int64_t locks, Node *target, Version *version);
+/* Return the edge that a run came by; `ways` is how many there are, 1 unless versions collided. */
 Edge *node_edge(const Node *node, const Version *version, Py_ssize_t *ways);
+/* Like node_way, by the chains of the run's version and of its prefixes. */
 int32_t node_way_indexed(const Node *node, const Version *version, int32_t from);
+/* Remove an edge, whose target has a new owner; call node_squeeze before anything else. */
 void node_remove(Node *node, int32_t place);
+/* Close the gaps that removed edges left; if the edges are many, once half are gone. */
 void node_squeeze(Node *node);
+/* Drop the version and the tally of an edge; its target stays. */
 void edge_free(Edge *edge);
+/* Free the room for the edges of a node, whose edges are freed. */
 void edges_free(Node *node);
 
 /* Return the first place, from one on, of an edge that a run may walk; `edge_end` for none. */

@@ -52,10 +52,6 @@ static int give_from_heap(Kernel *kernel, Key *key, FoundMatch *heap, Py_ssize_t
     return 0;
 }
 
-/*
- * Emit matches, sorted by start, as Java's priority queue does. Since they are sorted, the queue's
- * array is the list itself; if all starts differ, the order is unchanged.
- */
 int emit_at_once(Kernel *kernel, Key *key) {
     FoundMatch *heap = kernel->matches.items;
     Py_ssize_t size = kernel->matches.size;
@@ -267,10 +263,6 @@ static int add_completed(Key *key, Partials *completed) {
     return 0;
 }
 
-/*
- * Emit the matches that the skip strategy releases, earliest start first. A match waits while a
- * partial match with an earlier start lives, and each emitted match prunes others.
- */
 int emit(Kernel *kernel, Key *key, Partials *completed, int64_t timestamp) {
     Pruning done = {.kernel = kernel};
     int status = add_completed(key, completed);

@@ -2,7 +2,6 @@
 /* Evaluates conditions, each at most once per event. Mirror: engines/flink/nfa/evaluation.py. */
 #include "flink/kernel.h"
 
-/* Make room for the words of answer bits, `known` of which come with the events. */
 int evaluation_make(Evaluation *asked, PyObject *known) {
     asked->words = PyTuple_Size(known);
     asked->more = allocate_zeros(asked->words, sizeof(Answers));
@@ -16,7 +15,6 @@ int evaluation_make(Evaluation *asked, PyObject *known) {
 
 void evaluation_free(Evaluation *asked) { release_memory(asked->more); }
 
-/* Select an event in the words after the first. */
 void evaluation_begin_more(Evaluation *asked, const int64_t *bits, Py_ssize_t words) {
     for (Py_ssize_t i = 1; i < asked->words; i++) {
         asked->more[i - 1].known = asked->more[i - 1].always_known;
@@ -137,10 +135,8 @@ static inline Decision *decide(Kernel *kernel, int32_t state) {
     return decision;
 }
 
-/* Has a single caller, so that compilers inline it there: every event passes it. */
 Decision *evaluation_of_event(Kernel *kernel, int32_t state) { return decide(kernel, state); }
 
-/* The same for runs that are counted. */
 Decision *evaluation_of_runs(Kernel *kernel, int32_t state) { return decide(kernel, state); }
 
 static int holds_of_match(Kernel *kernel, int32_t atom) {
@@ -151,7 +147,6 @@ static int holds_of_match(Kernel *kernel, int32_t atom) {
     }
 }
 
-/* Decide for one partial match, from the first condition that depends on it. */
 Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decision) {
     kernel->asked.node = partial->node;
     kernel->asked.version = partial->version;
@@ -164,7 +159,6 @@ Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decisi
     return decision;
 }
 
-/* Decide for partial matches with these slots, if no condition is a function of the context. */
 Decision *evaluation_with(Kernel *kernel, const Tally *tally, Decision *decision) {
     while (decision != NULL && !decision->is_step) {
         bool is_of_event = kernel->pattern.atoms[decision->atom].kind == ATOM_OF_EVENT;

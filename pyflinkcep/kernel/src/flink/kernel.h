@@ -74,12 +74,19 @@ typedef struct {
 } Kernel;
 
 /* evaluation.c */
+/* Make room for the words of answer bits, `known` of which come with the events. */
 int evaluation_make(Evaluation *asked, PyObject *known);
+/* Release all memory. */
 void evaluation_free(Evaluation *asked);
+/* Select an event in the words after the first. */
 void evaluation_begin_more(Evaluation *asked, const int64_t *bits, Py_ssize_t words);
+/* Decide an event in a state. It has a single caller, so that compilers inline it there. */
 Decision *evaluation_of_event(Kernel *kernel, int32_t state);
+/* The same for runs that are counted. */
 Decision *evaluation_of_runs(Kernel *kernel, int32_t state);
+/* Decide for one partial match, from the first condition that depends on it. */
 Decision *evaluation_of_match(Kernel *kernel, Partial *partial, Decision *decision);
+/* Decide for partial matches with these slots, if no condition is a function of the context. */
 Decision *evaluation_with(Kernel *kernel, const Tally *tally, Decision *decision);
 
 /* Select an event with some words of bits; further words are 0. */
@@ -97,27 +104,52 @@ static inline void evaluation_end(Evaluation *asked) { Py_CLEAR(asked->row); }
 
 /* context.c */
 extern PyType_Spec context_spec;
+/* Return a new context for conditions in Python. */
 PyObject *context_new(Kernel *kernel, PyTypeObject *type);
+/* Discard what conditions saw: a key is done, or handles refer to other events. */
 void context_forget(Kernel *kernel);
+/* Return the event of a handle as the user's conditions see it. */
 PyObject *view_of(Kernel *kernel, int64_t handle);
+/* Put the way of a run into the workspace's path; raise if damaged state has none. */
 int context_path(Kernel *kernel, Node *node, Version *version);
+/* Raise for a partial match whose versions do not determine its way. */
 int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways);
 
 /* deadlines.c */
+/* Find when the first window of a partial match ends; return false if none does. */
 bool deadline_of(const Kernel *kernel, const Partial *partial, int64_t *deadline);
+/* Return the end of the window that is over; if both are, the gap's. */
 int64_t deadline_passed(const Kernel *kernel, const Partial *partial, int64_t timestamp);
+/* Compute a key's earliest deadline anew. */
 void key_first_deadline(const Kernel *kernel, Key *key);
+/* Let a partial match's deadline count among its key's. */
 void key_earlier_deadline(const Kernel *kernel, Key *key, const Partial *partial);
 
 /* emission.c */
+/*
+ * Emit matches, sorted by start, as Java's priority queue does. Since they are sorted, the queue's
+ * array is the list itself; if all starts differ, the order is unchanged.
+ */
 int emit_at_once(Kernel *kernel, Key *key);
+/*
+ * Emit the matches that the skip strategy releases, earliest start first. A match waits while a
+ * partial match with an earlier start lives, and each emitted match prunes others.
+ */
 int emit(Kernel *kernel, Key *key, Partials *completed, int64_t timestamp);
+/* Whether a partial match began with an earlier event than another. */
 bool starts_before(const Partial *left, const Partial *right);
 
 /* nfa.c */
+/*
+ * Return the first time up to a given one at which a match may come out by the end of a window. A
+ * skip strategy decides again at each such time, as it does if time passes without a jump.
+ */
 int64_t key_release_time(const Kernel *kernel, const Key *key, int64_t timestamp);
+/* End the partial matches whose window has passed. */
 int key_advance(Kernel *kernel, Key *key, int64_t timestamp);
+/* Process the current event for every partial match of a key; return 1 if that may change any. */
 int key_apply(Kernel *kernel, Key *key);
+/* Drop the `count` partial matches that began first. */
 int key_drop_oldest(Kernel *kernel, Key *key, Py_ssize_t count);
 
 /* operator.c */
@@ -127,11 +159,18 @@ typedef struct {
     int64_t base; /* the handle of the first event if there are no handles */
 } Events;
 
+/* Let Python name the pattern in an error about memory; `partials` is 0 outside matching. */
 void name_memory_error(Kernel *kernel, Py_ssize_t partials);
+/*
+ * Match events in their final order, from `start` on. Return where to continue: `end`, or, once
+ * the results have `most_events`, an earlier event with a new time; -1 with an exception.
+ */
 Py_ssize_t key_process(
     Kernel *kernel, Key *key, const Events *events, Py_ssize_t start, Py_ssize_t end,
     Py_ssize_t most_events);
+/* Advance time for a key whose events up to then were processed. */
 int key_advance_watermark(Kernel *kernel, Key *key, int64_t timestamp);
+/* Return whether nothing is pending, so that the key needs no state. */
 bool key_is_idle(const Kernel *kernel, const Key *key);
 
 /* state_writer.c, state_reader.c */
@@ -141,20 +180,46 @@ typedef struct {
     bool failed; /* memory ran out; nothing more is added */
 } Numbers;
 
+/* Add a number; if memory runs out, the writer fails at its end. */
 void numbers_put(Numbers *numbers, int64_t number);
+/* Write a key's state, and separately the handles of its events. */
 int key_write(const Key *key, Numbers *numbers, Numbers *handles);
+/* Read what key_write wrote into a clear key; raise for numbers that no key can have. */
 int key_read(
     Kernel *kernel, Key *key, const int64_t *numbers, Py_ssize_t size, int64_t first_handle,
     int64_t handle_count);
 
 /* state_counts.c */
+/*
+ * count_states(numbers, lengths) -> (held, largest, oldest, partial matches by stage...)
+ *
+ * Count the matches held back, the partial matches of the key with the most, the earliest start, and
+ * partial matches by the stage of their last event, in the states of many keys.
+ */
 PyObject *kernel_count_states(Kernel *kernel, PyObject *args);
 
 /* runs.c */
+/* Open the arrays of events, with up to `most_words` words of bits for each event. */
 int events_open(
     Events *events, PyObject *times, PyObject *handles, PyObject *bits, Py_ssize_t most_words);
+/* Release the arrays of events. */
 void events_close(Events *events);
+/*
+ * run(key, times, handles, base, bits, bounds, needed, stretch, row, most_events)
+ * -> (stretch, row, key)
+ *
+ * Match stretches of events, each of a different key, from a row on. Return the key of the last
+ * one, since its events may continue in the next chunk; the others get the final watermark.
+ */
 PyObject *kernel_run(Kernel *kernel, PyObject *args);
+/*
+ * run_page(times, handles, base, bits, positions, starts, ends,
+ *          numbers, number_ends, event_ends, first_held, watermark)
+ * -> (items, deadlines, lengths, counts, numbers, handles) of the keys that continue, as bytes
+ *
+ * Process each item's events, which may be none, for the key at its position in the page, or for a
+ * new key if that is negative; then advance time to the watermark.
+ */
 PyObject *kernel_run_page(Kernel *kernel, PyObject *args);
 
 /* key_object.c */
@@ -165,6 +230,7 @@ typedef struct {
 
 extern PyType_Spec key_spec;
 
+/* Return a new key, empty. */
 KeyObject *key_object_new(const Kernel *kernel);
 
 #endif

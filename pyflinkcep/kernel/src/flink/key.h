@@ -32,15 +32,25 @@ typedef struct {
     bool never, is_new_start, present_known;
 } Key;
 
+/* Add a partial match; if memory runs out, the caller still owns what it refers to. */
 int partial_push(Partials *partials, Partial partial);
+/* Add a partial match that shares its node and version with another. */
 int partial_push_kept(Partials *partials, Partial partial);
+/* Drop the references of a partial match. */
 void partial_drop(Partial *partial);
+/* Release what a partial match holds in the buffer, and drop it even if memory runs out. */
 int partial_release(Key *key, Partial *partial);
+/* Drop all; the room stays. */
 void partials_clear(Partials *partials);
+/* Remove the first `count` from a list; they now have other owners, or were dropped. */
 void partials_forget(Partials *partials, Py_ssize_t count);
+/* Exchange two lists. */
 void partials_swap(Partials *one, Partials *other);
+/* Make a new key; a key that could not be made is clear. */
 int key_begin(Key *key, int32_t start);
+/* Discard all of a key's state. */
 void key_clear(Key *key);
+/* Refuse a key that was cleared after an error: every other has at least its start state. */
 int key_check_usable(const Key *key);
 
 /* --- results.c */
@@ -71,16 +81,28 @@ typedef struct {
     Found found; /* only its events are used */
 } Matches;
 
+/* Add an event of the current match. */
 int found_event(Found *found, int32_t stage, int64_t handle);
+/* Add the events of a path to the current match. */
 int found_path(Found *found, const Path *path);
+/* End a result, whose events were added before. */
 int found_end(Found *found, uint8_t kind, int64_t timestamp);
+/* Discard the events of an unfinished result. */
 void found_forget_open(Found *found);
+/* Forget all matches; the room stays. */
 void found_empty(Found *found);
+/* Release all memory. */
 void found_free(Found *found);
+/*
+ * Add the match of a partial match by a way; `last_stage` is the stage of one more event that
+ * completes it, negative for none.
+ */
 int matches_add(
     Matches *matches, const Partial *partial, const Path *path, int64_t time, int32_t last_stage,
     int64_t last_handle);
+/* Forget all matches; the room stays. */
 void matches_empty(Matches *matches);
+/* Release all memory. */
 void matches_free(Matches *matches);
 
 #endif

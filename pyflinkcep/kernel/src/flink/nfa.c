@@ -97,10 +97,6 @@ static int advance_one(Kernel *kernel, Key *key, Partial partial, int64_t timest
     return partial_release(key, &partial) < 0 ? -1 : status;
 }
 
-/*
- * Return the first time up to a given one at which a match may come out by the end of a window. A
- * skip strategy decides again at each such time, as it does if time passes without a jump.
- */
 int64_t key_release_time(const Kernel *kernel, const Key *key, int64_t timestamp) {
     if (!kernel->by_windows || kernel->pattern.skip_kind == SKIP_NONE || key->never ||
         timestamp < key->deadline)
@@ -120,7 +116,6 @@ int64_t key_release_time(const Kernel *kernel, const Key *key, int64_t timestamp
     return is_held && released < first ? released : first;
 }
 
-/* End the partial matches whose window has passed. */
 int key_advance(Kernel *kernel, Key *key, int64_t timestamp) {
     if (key->never || timestamp < key->deadline) return 0;
     Partials *kept = &kernel->work.following;
@@ -137,7 +132,6 @@ int key_advance(Kernel *kernel, Key *key, int64_t timestamp) {
     return give_timeouts(kernel) < 0 ? -1 : status;
 }
 
-/* Drop the `count` partial matches that began first. */
 int key_drop_oldest(Kernel *kernel, Key *key, Py_ssize_t count) {
     int status = 0;
     for (Py_ssize_t i = 0; i < count; i++)
@@ -268,8 +262,8 @@ static int branch_to(
         return -1;
     if (completes && !skips) {
         int32_t last = move->takes ? move->stage : NO_STATE;
-        if (match_of_run(
-                kernel, &next, partial->node, version, kernel->asked.timestamp, last) < 0) return -1;
+        if (match_of_run(kernel, &next, partial->node, version, kernel->asked.timestamp, last) < 0)
+            return -1;
         if (!move->continues) return 0;
     }
     if (move->takes) {
@@ -394,7 +388,6 @@ static int take_steps(Kernel *kernel, Key *key) {
     return status;
 }
 
-/* Process the current event for every partial match of a key; return 1 if that may change any. */
 int key_apply(Kernel *kernel, Key *key) {
     bool changing = false, asks = false, others = false;
     if (!key->present_known && find_present(kernel, key) < 0) return -1;

@@ -100,7 +100,6 @@ static int enforce_limit(Kernel *kernel, Key *key) {
     return key_drop_oldest(kernel, key, surplus);
 }
 
-/* Let Python name the pattern in an error about memory; `partials` is 0 outside matching. */
 void name_memory_error(Kernel *kernel, Py_ssize_t partials) {
     if (PyErr_Occurred() != PyExc_MemoryError) return;
     PyErr_Clear();
@@ -137,10 +136,6 @@ static int advance_through(Kernel *kernel, Key *key, int64_t timestamp) {
     return 0;
 }
 
-/*
- * Match events in their final order, from `start` on. Return where to continue: `end`, or, once
- * the results have `most_events`, an earlier event with a new time; -1 with an exception.
- */
 Py_ssize_t key_process(
     Kernel *kernel, Key *key, const Events *events, Py_ssize_t start, Py_ssize_t end,
     Py_ssize_t most_events) {
@@ -179,7 +174,6 @@ Py_ssize_t key_process(
     return at;
 }
 
-/* Advance time for a key whose events up to then were processed. */
 int key_advance_watermark(Kernel *kernel, Key *key, int64_t timestamp) {
     Py_ssize_t passed = 0;
     while (passed < key->timer_count && key->timers[passed] <= timestamp) passed++;
@@ -192,7 +186,6 @@ int key_advance_watermark(Kernel *kernel, Key *key, int64_t timestamp) {
     return 0;
 }
 
-/* Return whether nothing is pending, so that the key needs no state. */
 bool key_is_idle(const Kernel *kernel, const Key *key) {
     return key->partials.size == 1 && key->completed.size == 0 &&
            !(kernel->pattern.has_gaps && key->timer_count > 0);

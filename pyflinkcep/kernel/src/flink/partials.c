@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-/* Add a partial match; if memory runs out, the caller still owns what it refers to. */
 int partial_push(Partials *partials, Partial partial) {
     Partial *items = reserve(partials->items, &partials->room, partials->size + 1, sizeof(Partial));
     if (items == NULL) return -1;
@@ -13,7 +12,6 @@ int partial_push(Partials *partials, Partial partial) {
     return 0;
 }
 
-/* Add a partial match that shares its node and version with another. */
 int partial_push_kept(Partials *partials, Partial partial) {
     if (partial_push(partials, partial) < 0) return -1;
     version_keep(partial.version);
@@ -26,7 +24,6 @@ void partial_drop(Partial *partial) {
     version_drop(partial->version);
 }
 
-/* Release what a partial match holds in the buffer, and drop it even if memory runs out. */
 int partial_release(Key *key, Partial *partial) {
     int status = 0;
     if (partial->node != NULL)
@@ -40,7 +37,6 @@ void partials_clear(Partials *partials) {
     partials->size = 0;
 }
 
-/* Remove the first `count` from a list; they now have other owners, or were dropped. */
 void partials_forget(Partials *partials, Py_ssize_t count) {
     partials->size -= count;
     if (partials->size > 0)
@@ -53,7 +49,6 @@ void partials_swap(Partials *one, Partials *other) {
     *other = kept;
 }
 
-/* Make a new key; a key that could not be made is clear. */
 int key_begin(Key *key, int32_t start) {
     *key = (Key){.deadline = INT64_MAX, .never = true};
     Version *version = version_following(NULL, 1);
@@ -74,7 +69,6 @@ void key_clear(Key *key) {
     *key = (Key){0};
 }
 
-/* Refuse a key that was cleared after an error: every other has at least its start state. */
 int key_check_usable(const Key *key) {
     if (key->partials.size > 0) return 0;
     PyErr_SetString(PyExc_RuntimeError, "this key was lost to an earlier error");

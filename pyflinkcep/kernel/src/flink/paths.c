@@ -25,7 +25,6 @@ static int take_first(void *context, const Path *path) {
     return 0;
 }
 
-/* Fill `path` with the first of a run's ways; leave it empty if there is none. */
 int path_of_run(Path *path, Node *node, Version *version) {
     path->size = 0;
     for (Node *current = node; current != NULL; current = current->edges[0].target) {
@@ -88,7 +87,6 @@ static void walk_free(Walk *walk) {
     release_memory(walk->items);
 }
 
-/* Visit the ways of a run in Flink's order; return the last visitor's answer, 1 without a way. */
 int paths_of_run(Node *node, Version *version, PathVisitor visit, void *context) {
     Walk walk = {0};
     Path path = {0};

@@ -25,7 +25,6 @@ int found_path(Found *found, const Path *path) {
     return 0;
 }
 
-/* End a result, whose events were added before. */
 int found_end(Found *found, uint8_t kind, int64_t timestamp) {
     if (found->size == found->room) {
         Py_ssize_t room = found->room, needed = found->size + 1;
@@ -48,7 +47,6 @@ int found_end(Found *found, uint8_t kind, int64_t timestamp) {
     return 0;
 }
 
-/* Discard the events of an unfinished result. */
 void found_forget_open(Found *found) {
     found->events = found->size > 0 ? (Py_ssize_t)found->ends[found->size - 1] : 0;
 }
@@ -66,10 +64,6 @@ void found_free(Found *found) {
     release_memory(found->handles);
 }
 
-/*
- * Add the match of a partial match by a way; `last_stage` is the stage of one more event that
- * completes it, negative for none.
- */
 int matches_add(
     Matches *matches, const Partial *partial, const Path *path, int64_t time, int32_t last_stage,
     int64_t last_handle) {

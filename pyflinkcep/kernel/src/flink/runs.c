@@ -11,7 +11,6 @@ void events_close(Events *events) {
     array_close(&events->bits);
 }
 
-/* Open the arrays of events, with up to `most_words` words of bits for each event. */
 int events_open(
     Events *events, PyObject *times, PyObject *handles, PyObject *bits, Py_ssize_t most_words) {
     if (array_of(times, 8, &events->times) < 0 || array_of(handles, 8, &events->handles) < 0 ||
@@ -38,13 +37,6 @@ static Py_ssize_t process(
     return key_process(kernel, key, events, start, end, most_events);
 }
 
-/*
- * run(key, times, handles, base, bits, bounds, needed, stretch, row, most_events)
- * -> (stretch, row, key)
- *
- * Match stretches of events, each of a different key, from a row on. Return the key of the last
- * one, since its events may continue in the next chunk; the others get the final watermark.
- */
 PyObject *kernel_run(Kernel *kernel, PyObject *args) {
     PyObject *key_or_none, *times, *handles, *bits, *bounds_array, *needed_array, *result = NULL;
     Py_ssize_t stretch, row, most;
@@ -192,14 +184,6 @@ static int match_item(
     return status;
 }
 
-/*
- * run_page(times, handles, base, bits, positions, starts, ends,
- *          numbers, number_ends, event_ends, first_held, watermark)
- * -> (items, deadlines, lengths, counts, numbers, handles) of the keys that continue, as bytes
- *
- * Process each item's events, which may be none, for the key at its position in the page, or for a
- * new key if that is negative; then advance time to the watermark.
- */
 PyObject *kernel_run_page(Kernel *kernel, PyObject *args) {
     PyObject *times, *handles, *bits, *objects[6], *result = NULL;
     long long base, first_held, watermark;

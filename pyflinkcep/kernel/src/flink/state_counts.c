@@ -93,12 +93,6 @@ static PyObject *totals_result(const Totals *totals) {
     return result;
 }
 
-/*
- * count_states(numbers, lengths) -> (held, largest, oldest, partial matches by stage...)
- *
- * Count the matches held back, the partial matches of the key with the most, the earliest start, and
- * partial matches by the stage of their last event, in the states of many keys.
- */
 PyObject *kernel_count_states(Kernel *kernel, PyObject *args) {
     PyObject *numbers_array, *lengths_array, *result = NULL;
     Array numbers = {0}, lengths = {0};

@@ -226,7 +226,6 @@ static void read_all(Reader *reader) {
     if (reader->at != reader->size || !has_one_start(reader->kernel, key)) reader->damaged = true;
 }
 
-/* Read what key_write wrote into a clear key; raise for numbers that no key can have. */
 int key_read(
     Kernel *kernel, Key *key, const int64_t *numbers, Py_ssize_t size, int64_t first_handle,
     int64_t handle_count) {

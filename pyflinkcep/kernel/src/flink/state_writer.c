@@ -2,7 +2,6 @@
 /* Writing a key's state as numbers. Mirror: StateWriter in engines/flink/operator/state_codec.py. */
 #include "flink/kernel.h"
 
-/* Add a number; if memory runs out, the writer fails at its end. */
 void numbers_put(Numbers *numbers, int64_t number) {
     if (numbers->failed) return;
     int64_t *items = reserve(numbers->items, &numbers->room, numbers->size + 1, sizeof(int64_t));
@@ -177,7 +176,6 @@ static void write_partials(const Partials *partials, const Versions *versions, N
     }
 }
 
-/* Write a key's state, and separately the handles of its events. */
 int key_write(const Key *key, Numbers *numbers, Numbers *handles) {
     Py_ssize_t first = handles->size;
     Versions versions = {0};

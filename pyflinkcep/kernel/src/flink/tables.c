@@ -78,7 +78,6 @@ static int decision_visit(Decision *decision, visitproc visit, void *arg) {
     return status ? status : decision_visit(decision->no, visit, arg);
 }
 
-/* Visit what the tables refer to, for the cycle collector. */
 int pattern_visit(Pattern *pattern, visitproc visit, void *arg) {
     int status = 0;
     for (Py_ssize_t i = 0; i < pattern->atom_count; i++) Py_VISIT(pattern->atoms[i].function);
@@ -87,7 +86,6 @@ int pattern_visit(Pattern *pattern, visitproc visit, void *arg) {
     return status;
 }
 
-/* Clear what may refer to the kernel itself: the user's functions. */
 void pattern_clear_functions(Pattern *pattern) {
     for (Py_ssize_t i = 0; i < pattern->atom_count; i++) Py_CLEAR(pattern->atoms[i].function);
     for (Py_ssize_t i = 0; i < pattern->state_count; i++) {
@@ -144,7 +142,6 @@ static Decision *decision_read(PyObject *spec) {
     return NULL;
 }
 
-/* Fetch the first decision for an event in a state. */
 Decision *decision_first(Pattern *pattern, PyObject *helper, int32_t number) {
     State *state = &pattern->states[number];
     if (state->first == NULL)
@@ -152,7 +149,6 @@ Decision *decision_first(Pattern *pattern, PyObject *helper, int32_t number) {
     return state->first;
 }
 
-/* Fetch the decision that follows an answer. */
 Decision *decision_following(PyObject *helper, Decision *decision, bool holds) {
     Decision **next = holds ? &decision->yes : &decision->no;
     if (*next == NULL)

@@ -57,12 +57,19 @@ typedef struct {
     bool skip_throws;
 } Pattern;
 
+/* Read the states and their transitions. */
 int pattern_read_states(Pattern *pattern, PyObject *states);
+/* Read the conditions. */
 int pattern_read_atoms(Pattern *pattern, PyObject *atoms);
+/* Visit what the tables refer to, for the cycle collector. */
 int pattern_visit(Pattern *pattern, visitproc visit, void *arg);
+/* Clear what may refer to the kernel itself: the user's functions. */
 void pattern_clear_functions(Pattern *pattern);
+/* Release all memory. */
 void pattern_free(Pattern *pattern);
+/* Fetch the first decision for an event in a state. */
 Decision *decision_first(Pattern *pattern, PyObject *helper, int32_t state);
+/* Fetch the decision that follows an answer. */
 Decision *decision_following(PyObject *helper, Decision *decision, bool holds);
 
 #endif

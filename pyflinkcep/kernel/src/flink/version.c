@@ -51,7 +51,6 @@ bool version_same(const Version *left, const Version *right) {
     return true;
 }
 
-/* Return whether a run of `version` may walk an edge of version `other`. */
 bool version_compatible(const Version *version, const Version *other) {
     const Version *number = version->parent;
     if (number == other) return true; /* by far the most frequent case */

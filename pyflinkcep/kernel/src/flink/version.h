@@ -14,12 +14,19 @@ typedef struct Version {
     uint32_t root; /* the first digit, cut to 32 bits */
 } Version;
 
+/* Return a version with one more digit after its parent's; NULL without memory. */
 Version *version_following(Version *parent, int64_t digit);
+/* Return a version with its last digit greater by `times`. */
 Version *version_increase(Version *version, int64_t times);
+/* Return a version with a 0 after its digits. */
 Version *version_add_stage(Version *version);
+/* Count one more reference to a version, and return it. */
 Version *version_keep(Version *version);
+/* Drop a reference to a version; free it with the last one. */
 void version_drop(Version *version);
+/* Whether two versions have the same digits. */
 bool version_same(const Version *left, const Version *right);
+/* Return whether a run of `version` may walk an edge of version `other`. */
 bool version_compatible(const Version *version, const Version *other);
 
 #endif

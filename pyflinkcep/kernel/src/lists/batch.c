@@ -194,8 +194,7 @@ static void to_floats(Operand *a, int count) {
 /* Zero and negative numbers yield null. */
 static uint64_t positives(const Operand *a, int count) {
     uint64_t outside = 0;
-    for (int i = 0; i < count; i++)
-        outside |= (uint64_t)(a->items[i * a->stride].f <= 0) << i;
+    for (int i = 0; i < count; i++) outside |= (uint64_t)(a->items[i * a->stride].f <= 0) << i;
     return ~outside;
 }
 
@@ -314,10 +313,6 @@ static inline uint64_t compared(const Bound *bound, const Number *items, Number 
                            : compared_ints(items, limit.i, bound->asks_below, count);
 }
 
-/*
- * Find whether a program compares a column of the newest element to another's by an inequality;
- * x <= y is not x > y, as NaN is greater than all numbers and equal to itself.
- */
 bool bound_of(
     const Program *program, const Column *columns, int32_t newest, Py_ssize_t size, Bound *bound) {
     const Instruction *code = program->code;
@@ -340,11 +335,6 @@ bool bound_of(
     return true;
 }
 
-/*
- * Return for which of `count` events from `base` on a bound holds; bits beyond are undefined. A few
- * events are treated as FEW, if the column is long enough: a loop of fixed length is never
- * mispredicted.
- */
 uint64_t bound_holds(const Bound *bound, const Py_ssize_t *places, Py_ssize_t base, int count) {
     enum { FEW = 8 };
     const Number *own = bound->own + base;
@@ -354,7 +344,6 @@ uint64_t bound_holds(const Bound *bound, const Py_ssize_t *places, Py_ssize_t ba
     return bound->is_opposite ? ~truth : truth;
 }
 
-/* Whether programs for many events at once have an operation. */
 bool batch_knows(int32_t opcode) {
     switch (opcode) {
     case OP_SLOT:
@@ -374,7 +363,6 @@ bool batch_knows(int32_t opcode) {
     }
 }
 
-/* Return for which of the events a condition is true, the first in the lowest bit. */
 uint64_t batch_holds(const Program *program, const Batch *batch, Operand *stack) {
     Operand *top = stack - 1;
     for (Py_ssize_t at = 0; at < program->size; at++) top = step(top, batch, &program->code[at]);

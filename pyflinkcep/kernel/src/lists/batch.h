@@ -45,10 +45,21 @@ typedef struct {
     bool is_float, asks_below, is_opposite;
 } Bound;
 
+/*
+ * Find whether a program compares a column of the newest element to another's by an inequality;
+ * x <= y is not x > y, as NaN is greater than all numbers and equal to itself.
+ */
 bool bound_of(
     const Program *program, const Column *columns, int32_t newest, Py_ssize_t size, Bound *bound);
+/*
+ * Return for which of `count` events from `base` on a bound holds; bits beyond are undefined. A few
+ * events are treated as FEW, if the column is long enough: a loop of fixed length is never
+ * mispredicted.
+ */
 uint64_t bound_holds(const Bound *bound, const Py_ssize_t *places, Py_ssize_t base, int count);
+/* Whether programs for many events at once have an operation. */
 bool batch_knows(int32_t opcode);
+/* Return for which of the events a condition is true, the first in the lowest bit. */
 uint64_t batch_holds(const Program *program, const Batch *batch, Operand *stack);
 
 /* Return the index of the lowest set bit of a nonzero word. */

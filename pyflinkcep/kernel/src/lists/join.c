@@ -97,10 +97,6 @@ static bool is_before(const List *to, Py_ssize_t at, int64_t key, int64_t most) 
     return other == key ? to->order[at] <= most : other < key;
 }
 
-/*
- * For each item of a list find where in another list the later ones begin, or the earlier ones
- * end. Both are sorted by key and order.
- */
 void list_link(const List *from, const List *to, bool is_forward, int64_t *links) {
     bool has_keys = from->keys.items != NULL && to->keys.items != NULL;
     Py_ssize_t at = 0;
@@ -205,7 +201,6 @@ static Py_ssize_t write_rows(Join *join, Level *level, int64_t *rows, Py_ssize_t
     return written;
 }
 
-/* Write up to `most` more matches, a position for each element; return how many, or -1. */
 Py_ssize_t join_rows(Join *join, int64_t *rows, Py_ssize_t most) {
     Py_ssize_t size = 0, width = join->list_count;
     while (join->depth >= 0 && size < most) {
@@ -229,7 +224,6 @@ Py_ssize_t join_rows(Join *join, int64_t *rows, Py_ssize_t most) {
     return size;
 }
 
-/* Begin at the first event. */
 void join_begin(Join *join) {
     join->depth = 0;
     open_level(join, 0);

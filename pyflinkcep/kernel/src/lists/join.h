@@ -48,15 +48,26 @@ typedef struct {
 } Join;
 
 /* join.c */
+/*
+ * For each item of a list find where in another list the later ones begin, or the earlier ones
+ * end. Both are sorted by key and order.
+ */
 void list_link(const List *from, const List *to, bool is_forward, int64_t *links);
+/* Begin at the first event. */
 void join_begin(Join *join);
+/* Write up to `most` more matches, a position for each element; return how many, or -1. */
 Py_ssize_t join_rows(Join *join, int64_t *rows, Py_ssize_t most);
 
 /* join_object.c */
 extern PyType_Spec join_spec;
+/* links(from, to, is_forward, by_time) -> for each item of a list where another's begin or end */
 PyObject *module_links(PyObject *module, PyObject *args);
 
 /* split.c */
+/*
+ * split(codes, lists, count, low, high): the positions of events by the list that their code
+ * belongs to; only of those from low to high, unless these are None.
+ */
 PyObject *module_split(PyObject *module, PyObject *args);
 
 #endif

@@ -245,7 +245,6 @@ PyType_Spec join_spec = {
     .slots = join_slots,
 };
 
-/* links(from, to, is_forward, by_time) -> for each item of a list where another's begin or end */
 PyObject *module_links(PyObject *module, PyObject *args) {
     PyObject *from[3], *to[3], *result = NULL;
     List near = {0}, far = {0};

@@ -84,10 +84,6 @@ static PyObject *split(Sorting *sorting, const Array *codes, const Array *low, c
     return result;
 }
 
-/*
- * split(codes, lists, count, low, high): the positions of events by the list that their code
- * belongs to; only of those from low to high, unless these are None.
- */
 PyObject *module_split(PyObject *module, PyObject *args) {
     PyObject *given[4], *result = NULL;
     static const Py_ssize_t widths[4] = {4, 4, 8, 8};

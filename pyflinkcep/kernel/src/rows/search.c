@@ -193,7 +193,6 @@ static bool is_open(const RowSearch *search, int64_t start) {
 
 /* --- starts */
 
-/* Select the rows of a partition. */
 int search_turn(RowSearch *search, int64_t begin, int64_t end, bool has_first) {
     search->begin = search->limit = begin;
     search->end = end;
@@ -207,10 +206,6 @@ int search_turn(RowSearch *search, int64_t begin, int64_t end, bool has_first) {
     return 0;
 }
 
-/*
- * Find the first match that begins at a row or later: return where it ends, or one of SEARCH_*; its
- * start is in search->way.
- */
 int64_t search_next(RowSearch *search, int64_t start, int64_t number) {
     for (; start < search->end; start++) {
         set_limit(search, start);

@@ -24,15 +24,25 @@ typedef struct {
 
 enum { SEES_NOTHING = -2 };
 
+/* Read slots and programs; fields are read separately, since they belong to rows. */
 int slots_read(Slots *slots, PyObject *specs, PyObject *programs, Py_ssize_t variables);
+/* Release all memory. */
 void slots_free(Slots *slots);
+/* Begin with a match without rows. */
 void slots_begin(Slots *slots, int64_t number);
+/* Compute the slots if a row is taken; slots_settle() must follow. */
 void slots_take(Slots *slots, int32_t variable, int64_t row);
+/* Continue with the row taken, or without it. */
 void slots_settle(Slots *slots, int32_t variable, bool holds);
+/* Push what is known now for another alternative. */
 int slots_push(Slots *slots);
+/* Return what is known at the last alternative, NULL if there are no slots. */
 Value *slots_last(const Slots *slots);
+/* Restore what was pushed last, and leave it on the stack. */
 void slots_go_back(Slots *slots);
+/* Clear the stack. */
 void slots_forget(Slots *slots);
+/* Evaluate whether a row can be mapped to a variable, once it is taken. */
 ProgramAnswer slots_ask(Slots *slots, int32_t variable, int64_t row);
 
 /* --- search.c */
@@ -71,7 +81,12 @@ typedef struct {
     int asked; /* the variable whose condition was evaluated last */
 } RowSearch;
 
+/* Select the rows of a partition. */
 int search_turn(RowSearch *search, int64_t begin, int64_t end, bool has_first);
+/*
+ * Find the first match that begins at a row or later: return where it ends, or one of SEARCH_*; its
+ * start is in search->way.
+ */
 int64_t search_next(RowSearch *search, int64_t start, int64_t number);
 
 enum { SEARCH_NONE = -2, SEARCH_OPEN = -1, SEARCH_FAILED = -3 };

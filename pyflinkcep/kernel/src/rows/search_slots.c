@@ -43,7 +43,6 @@ static Tally *new_tally(Py_ssize_t size) {
     return tally;
 }
 
-/* Read slots and programs; fields are read separately, since they belong to rows. */
 int slots_read(Slots *slots, PyObject *specs, PyObject *programs, Py_ssize_t variables) {
     Py_ssize_t count = PyTuple_Size(specs);
     slots->variables = variables;
@@ -97,7 +96,6 @@ void slots_free(Slots *slots) {
 
 /* --- the current match */
 
-/* Begin with a match without rows. */
 void slots_begin(Slots *slots, int64_t number) {
     drop_all(slots->now->slots, slots->now->size);
     for (Py_ssize_t i = 0; i < slots->now->size; i++)
@@ -105,7 +103,6 @@ void slots_begin(Slots *slots, int64_t number) {
     if (slots->has_number) slots->now->slots[0] = value_int(number);
 }
 
-/* Compute the slots if a row is taken; slots_settle() must follow. */
 void slots_take(Slots *slots, int32_t variable, int64_t row) {
     if (!slots->changes[variable]) return;
     const Tally *before = slots->now;
@@ -121,7 +118,6 @@ void slots_take(Slots *slots, int32_t variable, int64_t row) {
     }
 }
 
-/* Evaluate whether a row can be mapped to a variable, once it is taken. */
 ProgramAnswer slots_ask(Slots *slots, int32_t variable, int64_t row) {
     const Program *program = &slots->programs[variable];
     if (program->size == 0) return PROGRAM_TRUE;
@@ -129,7 +125,6 @@ ProgramAnswer slots_ask(Slots *slots, int32_t variable, int64_t row) {
     return program_run(&slots->values, program, known, row);
 }
 
-/* Continue with the row taken, or without it. */
 void slots_settle(Slots *slots, int32_t variable, bool holds) {
     if (!slots->changes[variable]) return;
     if (holds) {
@@ -142,7 +137,6 @@ void slots_settle(Slots *slots, int32_t variable, bool holds) {
 
 /* --- the untried alternatives */
 
-/* Push what is known now for another alternative. */
 int slots_push(Slots *slots) {
     Py_ssize_t width = slots->now->size, size = slots->way_count * width;
     if (width > 0) {
@@ -155,19 +149,16 @@ int slots_push(Slots *slots) {
     return 0;
 }
 
-/* Return what is known at the last alternative, NULL if there are no slots. */
 Value *slots_last(const Slots *slots) {
     Py_ssize_t width = slots->now->size;
     return width > 0 ? slots->ways + (slots->way_count - 1) * width : NULL;
 }
 
-/* Restore what was pushed last, and leave it on the stack. */
 void slots_go_back(Slots *slots) {
     drop_all(slots->now->slots, slots->now->size);
     keep_all(slots->now->slots, slots_last(slots), slots->now->size);
 }
 
-/* Clear the stack. */
 void slots_forget(Slots *slots) {
     for (; slots->way_count > 0; slots->way_count--) drop_all(slots_last(slots), slots->now->size);
 }

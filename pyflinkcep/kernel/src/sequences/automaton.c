@@ -35,10 +35,6 @@ static bool ask_negatives(Automaton *automaton, Py_ssize_t at, int64_t handle) {
     return bars;
 }
 
-/*
- * Evaluate the conditions on the event alone; of begin edges, only those of `awaited` components.
- * Return whether the event is a negated one before the first component.
- */
 bool automaton_ask_alone(Automaton *automaton, Py_ssize_t at, int64_t awaited) {
     const Stream *stream = &automaton->stream;
     int64_t handle = automaton_handle(automaton, at);
@@ -96,7 +92,6 @@ static bool follow(const Sought *sought, int32_t number, int64_t low, const Tall
     return false;
 }
 
-/* Whether the events of a negated sequence come from `low` to before `high`, one after another. */
 bool automaton_follow(
     const Automaton *automaton, const Negative *negative, NextCandidate next, const void *owner,
     int64_t low, int64_t high, const Tally *tally) {
@@ -133,7 +128,6 @@ static bool ignores(
     }
 }
 
-/* Return what the current event does to a run whose last event is of a component. */
 Edges automaton_edges(
     const Automaton *automaton, Py_ssize_t component, int32_t mode, const Tally *tally,
     int64_t handle) {
@@ -160,13 +154,11 @@ Edges automaton_edges(
     return edges;
 }
 
-/* Whether runs at a component end with an event that it does not take. */
 bool automaton_is_restless(const Automaton *automaton, Py_ssize_t component) {
     int32_t strategy = automaton->components[component].strategy;
     return strategy == STRICT || strategy == PARTITION;
 }
 
-/* Whether the current event may change the runs at a component. */
 bool automaton_concerns(const Automaton *automaton, Py_ssize_t component) {
     return has_bit(automaton->begins, component + 1) || has_bit(automaton->takes, component) ||
            has_bit(automaton->closes, component) || automaton_is_restless(automaton, component) ||

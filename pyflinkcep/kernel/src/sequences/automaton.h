@@ -88,23 +88,37 @@ static inline int64_t bits_of(const Stream *stream, const int64_t *masks, Py_ssi
 }
 
 /* automaton.c */
+/* Whether a condition holds for an event after a tally. */
 bool automaton_holds(
     const Automaton *automaton, const Program *program, const Tally *tally, int64_t handle);
+/*
+ * Evaluate the conditions on the event alone; of begin edges, only those of `awaited` components.
+ * Return whether the event is a negated one before the first component.
+ */
 bool automaton_ask_alone(Automaton *automaton, Py_ssize_t at, int64_t awaited);
+/* Whether runs at a component end with an event that it does not take. */
 bool automaton_is_restless(const Automaton *automaton, Py_ssize_t component);
+/* Whether the current event may change the runs at a component. */
 bool automaton_concerns(const Automaton *automaton, Py_ssize_t component);
+/* Whether the events of a negated sequence come from `low` to before `high`, one after another. */
 bool automaton_follow(
     const Automaton *automaton, const Negative *negative, NextCandidate next, const void *owner,
     int64_t low, int64_t high, const Tally *tally);
+/* Return what the current event does to a run whose last event is of a component. */
 Edges automaton_edges(
     const Automaton *automaton, Py_ssize_t component, int32_t mode, const Tally *tally,
     int64_t handle);
 
 /* automaton_reader.c */
+/* Read (components, negatives, partition, slots, window). */
 int automaton_read(Automaton *automaton, PyObject *args);
+/* Read (rows, fields): the events that handles refer to. */
 int automaton_set_events(Automaton *automaton, PyObject *args);
+/* Open the events of a partition: times, handles, codes, starts, begins, takes, absents. */
 int automaton_open(Automaton *automaton, PyObject **given);
+/* Close the events of a partition. */
 void automaton_close(Automaton *automaton);
+/* Release all memory. */
 void automaton_free(Automaton *automaton);
 
 #endif

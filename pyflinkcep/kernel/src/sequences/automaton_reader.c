@@ -4,17 +4,6 @@
 
 /* --- the query */
 
-static int read_live(Live *live, PyObject *slots) {
-    Py_ssize_t count = PyTuple_Size(slots);
-    if (count < 0) return -1;
-    live->slots = allocate_zeros(count, sizeof(int32_t));
-    if (live->slots == NULL) return -1;
-    live->size = count;
-    for (Py_ssize_t i = 0; i < count; i++)
-        live->slots[i] = (int32_t)PyLong_AsLong(PyTuple_GetItem(slots, i));
-    return PyErr_Occurred() ? -1 : 0;
-}
-
 static int read_component(Component *component, PyObject *spec) {
     PyObject *live[4], *asked[5];
     Equality *begin = &component->begin_equal, *take = &component->take_equal;
@@ -28,7 +17,7 @@ static int read_component(Component *component, PyObject *spec) {
         return -1;
     component->loops = loops;
     for (int mode = 0; mode < 4; mode++)
-        if (read_live(&component->live[mode], live[mode]) < 0) return -1;
+        if (live_read(&component->live[mode], live[mode]) < 0) return -1;
     for (int i = 0; i < 5; i++)
         if (program_read(programs[i], asked[i]) < 0) return -1;
     return 0;
@@ -151,7 +140,6 @@ static int check_automaton(Automaton *automaton) {
     return program_check(&automaton->partition_joint, values);
 }
 
-/* Read (components, negatives, partition, slots, window). */
 int automaton_read(Automaton *automaton, PyObject *args) {
     PyObject *components, *negatives, *alone, *joint, *slots;
     long long window;
@@ -178,7 +166,6 @@ int automaton_read(Automaton *automaton, PyObject *args) {
 
 /* --- the events */
 
-/* Read (rows, fields): the events that handles refer to. */
 int automaton_set_events(Automaton *automaton, PyObject *args) {
     PyObject *fields;
     long long rows;
@@ -218,7 +205,6 @@ static bool has_known_places(const Automaton *automaton) {
            has_places(&arrays[ABSENTS], automaton->absent_count);
 }
 
-/* Open the events of a partition: times, handles, codes, starts, begins, takes, absents. */
 int automaton_open(Automaton *automaton, PyObject **given) {
     static const Py_ssize_t widths[STREAM_ARRAYS] = {8, 8, 4, 1, 8, 8, 8};
     Array *arrays = automaton->arrays;
@@ -245,7 +231,6 @@ int automaton_open(Automaton *automaton, PyObject **given) {
     return 0;
 }
 
-/* Close the events of a partition. */
 void automaton_close(Automaton *automaton) {
     for (int i = 0; i < STREAM_ARRAYS; i++) array_close(&automaton->arrays[i]);
     automaton->stream = (Stream){0};

@@ -22,17 +22,12 @@ static int push(Backtracker *backtracker, Choice choice) {
 
 /* --- a run */
 
-static bool is_restless(const Automaton *automaton, int32_t component) {
-    int32_t strategy = automaton->components[component].strategy;
-    return strategy == STRICT || strategy == PARTITION;
-}
-
 /* Return the first event from a position on that may change a run. */
 static int64_t next_change(
     const Backtracker *backtracker, int32_t component, int32_t mode, int64_t from) {
     const Automaton *automaton = &backtracker->automaton;
-    if ((mode & LOOPING && is_restless(automaton, component)) ||
-        (mode & WAITING && is_restless(automaton, component + 1)))
+    if ((mode & LOOPING && automaton_is_restless(automaton, component)) ||
+        (mode & WAITING && automaton_is_restless(automaton, component + 1)))
         return from;
     const Track *track = &backtracker->track;
     return mode & LOOPING ? track->changed[component][from] : track->begun[component + 1][from];
@@ -231,7 +226,6 @@ static int leave_partition(Backtracker *backtracker) {
     return 0;
 }
 
-/* Find matches until they have enough events, or there are no more. */
 int backtracker_run(Backtracker *backtracker, Py_ssize_t enough) {
     while (backtracker->found.events < enough) {
         if (++backtracker->steps >= OFTEN) {
@@ -261,7 +255,6 @@ static bool fits(const Backtracker *backtracker) {
     return has_places && (may_end->items == NULL || may_end->size == size);
 }
 
-/* Begin with the events that the automaton has been opened for. */
 int backtracker_turn(Backtracker *backtracker, PyObject *bounds, PyObject *may_end) {
     backtracker->whole = backtracker->automaton.stream;
     backtracker->automaton.stream.size = 0;
@@ -277,7 +270,6 @@ int backtracker_turn(Backtracker *backtracker, PyObject *bounds, PyObject *may_e
     return 0;
 }
 
-/* Discard the current run and the partitions. */
 void backtracker_end(Backtracker *backtracker) {
     way_cut(backtracker, 0);
     backtracker->choice_count = 0;
@@ -289,7 +281,6 @@ void backtracker_end(Backtracker *backtracker) {
     automaton_close(&backtracker->automaton);
 }
 
-/* Make room for what a query needs. */
 int backtracker_read(Backtracker *backtracker) {
     const Automaton *automaton = &backtracker->automaton;
     Py_ssize_t count = automaton->component_count, width = 0;

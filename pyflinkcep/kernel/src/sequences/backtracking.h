@@ -23,8 +23,11 @@ typedef struct {
     const int32_t **absent; /* by absent event, which are candidates */
 } Track;
 
+/* Make room for what is known of a partition, by component. */
 int track_read(Track *track, const Automaton *automaton);
+/* Begin with the events that the automaton has been opened for. */
 int track_turn(Track *track, Automaton *automaton);
+/* Release all memory. */
 void track_free(Track *track);
 
 /* --- backtracking.c */
@@ -75,20 +78,38 @@ typedef struct {
 
 enum { ALL, ONE_PER_START, NOT_OVERLAPPING }; /* as engines/sequences/bridge.py numbers them */
 
+/* Make room for what a query needs. */
 int backtracker_read(Backtracker *backtracker);
+/* Begin with the events that the automaton has been opened for. */
 int backtracker_turn(Backtracker *backtracker, PyObject *bounds, PyObject *may_end);
+/* Find matches until they have enough events, or there are no more. */
 int backtracker_run(Backtracker *backtracker, Py_ssize_t enough);
+/* Discard the current run and the partitions. */
 void backtracker_end(Backtracker *backtracker);
+/* Release all memory. */
 void backtracker_free(Backtracker *backtracker);
 
 /* --- backtracking_way.c */
 
+/* Return what is known of the current run; NULL if nothing is. */
 const Tally *way_tally(const Backtracker *backtracker);
+/* Go back to the run with the way's first events. */
 void way_cut(Backtracker *backtracker, Py_ssize_t depth);
+/* Let the current run take an event for a component. */
 int way_take(Backtracker *backtracker, int32_t component, int64_t at);
+/*
+ * Whether a negated component decided by the beginning of a component forbids the current run;
+ * those at an end, and others that need the whole match, come after the last component.
+ */
 bool way_is_forbidden(Backtracker *backtracker, int32_t component);
+/* Whether the current run, which has just taken an event, is a match. */
 bool way_completes(Backtracker *backtracker);
+/* Add the way of the current run to the matches. */
 int way_found(Backtracker *backtracker);
+/*
+ * Return 1 if the current run's configuration has been tried. Otherwise return 0, and remember it
+ * if it may recur.
+ */
 int way_was_tried(Backtracker *backtracker, int32_t component, int32_t mode, int64_t at);
 
 /* backtracking_object.c */

@@ -72,7 +72,6 @@ static int make_room(Track *track, const Automaton *automaton) {
     return reserve_bits(&track->absents, &track->absents_room, size);
 }
 
-/* Begin with the events that the automaton has been opened for. */
 int track_turn(Track *track, Automaton *automaton) {
     if (make_room(track, automaton) < 0) return -1;
     for (Py_ssize_t at = 0; at < automaton->stream.size; at++) {

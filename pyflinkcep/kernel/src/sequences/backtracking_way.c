@@ -15,13 +15,11 @@ static Tally *tally_after_event(const Backtracker *backtracker, Py_ssize_t depth
     return (Tally *)(backtracker->tallies + (size_t)depth * tally_width(backtracker));
 }
 
-/* Return what is known of the current run; NULL if nothing is. */
 const Tally *way_tally(const Backtracker *backtracker) {
     bool is_known = backtracker->depth > 0 && backtracker->automaton.values.slot_count > 0;
     return is_known ? tally_after_event(backtracker, backtracker->depth - 1) : NULL;
 }
 
-/* Go back to the run with the way's first events. */
 void way_cut(Backtracker *backtracker, Py_ssize_t depth) {
     if (backtracker->automaton.values.slot_count == 0) backtracker->depth = depth;
     while (backtracker->depth > depth) {
@@ -46,7 +44,6 @@ static int know_more(Backtracker *backtracker, int32_t component, int64_t handle
     return 0;
 }
 
-/* Let the current run take an event for a component. */
 int way_take(Backtracker *backtracker, int32_t component, int64_t at) {
     Py_ssize_t depth = backtracker->depth;
     Taken *way = reserve(backtracker->way, &backtracker->way_room, depth + 1, sizeof(Taken));
@@ -102,10 +99,6 @@ static bool forbids(Backtracker *backtracker, Py_ssize_t number, int64_t low, in
     return false;
 }
 
-/*
- * Whether a negated component decided by the beginning of a component forbids the current run;
- * those at an end, and others that need the whole match, come after the last component.
- */
 bool way_is_forbidden(Backtracker *backtracker, int32_t component) {
     const Automaton *automaton = &backtracker->automaton;
     for (Py_ssize_t n = 0; n < automaton->negative_count; n++) {
@@ -131,7 +124,6 @@ bool way_is_forbidden(Backtracker *backtracker, int32_t component) {
 
 /* --- matches */
 
-/* Whether the current run, which has just taken an event, is a match. */
 bool way_completes(Backtracker *backtracker) {
     const Automaton *automaton = &backtracker->automaton;
     int32_t count = (int32_t)automaton->component_count;
@@ -141,7 +133,6 @@ bool way_completes(Backtracker *backtracker) {
            !way_is_forbidden(backtracker, count);
 }
 
-/* Add the way of the current run to the matches. */
 int way_found(Backtracker *backtracker) {
     Listed *found = &backtracker->found;
     if (listed_reserve(found, backtracker->depth) < 0) return -1;
@@ -189,10 +180,6 @@ static void find_known(
     while (known < backtracker->known + backtracker->failed.width) *known++ = value_null();
 }
 
-/*
- * Return 1 if the current run's configuration has been tried. Otherwise return 0, and remember it
- * if it may recur.
- */
 int way_was_tried(Backtracker *backtracker, int32_t component, int32_t mode, int64_t at) {
     const Automaton *automaton = &backtracker->automaton;
     Failed *failed = &backtracker->failed;

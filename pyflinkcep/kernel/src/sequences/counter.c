@@ -74,7 +74,6 @@ static int64_t awaited(const Counter *counter) {
     return components;
 }
 
-/* Process an event; `now` is then the number of matches that end with it. */
 int counter_event(Counter *counter, Py_ssize_t at) {
     Automaton *automaton = &counter->sequence.automaton;
     int64_t time = automaton->stream.times[at];
@@ -116,14 +115,12 @@ static int find_barred_after(Counter *counter) {
     return 0;
 }
 
-/* Begin with the events of a partition. */
 int counter_begin(Counter *counter) {
     counter->barred_at = -1;
     if (sequence_find_candidates(&counter->sequence) < 0) return -1;
     return counter->sequence.automaton.waits_for_end ? find_barred_after(counter) : 0;
 }
 
-/* Discard all runs. */
 void counter_end(Counter *counter) {
     Py_ssize_t count = counter->sequence.automaton.component_count;
     for (Py_ssize_t c = 0; c < count && counter->rising != NULL; c++)

@@ -26,17 +26,24 @@ typedef struct {
 } Counter;
 
 /* counter_starts.c */
+/* Number an event as a start; equal times share a number if only time matters. */
 int counter_number_start(Counter *counter, int64_t time, int64_t *start);
+/* Return the first start whose matches, ending here, a negated event at an end forbids. */
 int64_t counter_first_forbidden(const Counter *counter, Py_ssize_t at);
 
 /* counter_ladders.c */
+/* Let the runs at a loop begin the next component with an event, and take it. */
 int ladder_event(Counter *counter, Py_ssize_t component, Py_ssize_t at);
+/* Let the runs that an event made complete, and go on. */
 int ladder_settle(Counter *counter, Py_ssize_t component, Py_ssize_t at, int64_t until);
 
 /* counter.c */
 extern const Payloads counter_payloads;
+/* Begin with the events of a partition. */
 int counter_begin(Counter *counter);
+/* Process an event; `now` is then the number of matches that end with it. */
 int counter_event(Counter *counter, Py_ssize_t at);
+/* Discard all runs. */
 void counter_end(Counter *counter);
 
 /* counter_object.c */

@@ -38,7 +38,6 @@ static int look_ahead(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
     return status;
 }
 
-/* Let the runs at a loop begin the next component with an event, and take it. */
 int ladder_event(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
     Rising *own = &counter->rising[component];
     if (counts_end(&own->ladder.whole) <= counter->starts.head) return 0;
@@ -54,7 +53,6 @@ int ladder_event(Counter *counter, Py_ssize_t component, Py_ssize_t at) {
         &own->ladder, rank, own->or_equal, counter->starts.head, &own->ladder.fresh);
 }
 
-/* Let the runs that an event made complete, and go on. */
 int ladder_settle(Counter *counter, Py_ssize_t component, Py_ssize_t at, int64_t until) {
     Ladder *ladder = &counter->rising[component].ladder;
     if (ladder->fresh.size == 0) return 0;

@@ -6,7 +6,6 @@ static bool counts_starts(const Counter *counter) {
     return counter->sequence.automaton.window >= 0 || counter->sequence.automaton.minds_position;
 }
 
-/* Number an event as a start; equal times share a number if only time matters. */
 int counter_number_start(Counter *counter, int64_t time, int64_t *start) {
     Starts *starts = &counter->starts;
     *start = 0;
@@ -23,7 +22,6 @@ static bool is_barred(const Stream *stream, const Start *start, int64_t least) {
     return start->barred >= 0 && stream->times[start->barred] >= least;
 }
 
-/* Return the first start whose matches, ending here, a negated event at an end forbids. */
 int64_t counter_first_forbidden(const Counter *counter, Py_ssize_t at) {
     const Automaton *automaton = &counter->sequence.automaton;
     const Stream *stream = &automaton->stream;

@@ -10,7 +10,6 @@ static const Py_ssize_t MANY = 32; /* runs that are worth looking up */
 
 /* --- which events find their runs */
 
-/* Find out whether an event that fails the equalities may change the runs at a component. */
 void joined_prepare(Joined *joined, const Automaton *automaton, Py_ssize_t component) {
     static const Equality none = {-1, -1};
     bool is_last = component + 1 == automaton->component_count;
@@ -20,10 +19,6 @@ void joined_prepare(Joined *joined, const Automaton *automaton, Py_ssize_t compo
                         (is_last || !automaton_is_restless(automaton, component + 1));
 }
 
-/*
- * Whether the runs that the current event may change are found by value: return 1, 0 if all runs
- * must be asked, -1 with an exception.
- */
 int joined_answers(
     Joined *joined, const Automaton *automaton, Py_ssize_t component, const RunList *runs) {
     if (!joined->is_usable || has_bit(automaton->closes, component)) return 0;
@@ -51,7 +46,6 @@ static uint64_t key_of(Value value) {
     return hash == 0 ? 1 : hash;
 }
 
-/* Look up the current event. */
 void joined_ask(Joined *joined, const Automaton *automaton, Py_ssize_t component, Py_ssize_t at) {
     bool fits[JOINED_EDGES] = {
         has_bit(automaton->begins, component + 1), has_bit(automaton->takes, component)};
@@ -69,12 +63,10 @@ static Run **place_of(const Joined *joined, int edge, uint64_t hash) {
     return &joined->places[edge][hash & (uint64_t)(joined->room - 1)];
 }
 
-/* Return the first of the runs among which are those that the event may change by an edge. */
 Run *joined_first(const Joined *joined, int edge) {
     return joined->asked[edge] == 0 ? NULL : *place_of(joined, edge, joined->asked[edge]);
 }
 
-/* Whether the event may change a run by an edge, and not by the one before, too. */
 bool joined_meets(const Joined *joined, const Run *run, int edge) {
     if (run->links->hash[edge] != joined->asked[edge]) return false;
     uint64_t begin = joined->asked[BEGIN_EDGE];
@@ -126,7 +118,6 @@ static int widen(Joined *joined) {
     return 0;
 }
 
-/* Add a run, if runs are looked up. */
 int joined_put(Joined *joined, Run *run) {
     if (!joined->is_open) return 0;
     if (joined->size >= joined->room && widen(joined) < 0) return -1;
@@ -142,7 +133,6 @@ int joined_put(Joined *joined, Run *run) {
     return 0;
 }
 
-/* Remove a run that is dropped, if it is there. */
 void joined_remove(Joined *joined, Run *run) {
     if (run->links == NULL) return;
     for (int edge = 0; edge < JOINED_EDGES; edge++) unlink_edge(joined, run, edge);
@@ -151,7 +141,6 @@ void joined_remove(Joined *joined, Run *run) {
     joined->size--;
 }
 
-/* Forget all runs, which are gone. */
 void joined_clear(Joined *joined) {
     for (int edge = 0; edge < JOINED_EDGES; edge++) {
         release_memory(joined->places[edge]);

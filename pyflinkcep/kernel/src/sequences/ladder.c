@@ -26,7 +26,6 @@ bool ladder_has(const Ladder *ladder, int32_t rank) {
     return place < ladder->size && ladder->ranks[place] == rank;
 }
 
-/* Add the runs below a rank to a sum. */
 int ladder_sum_below(
     const Ladder *ladder, int32_t rank, bool or_equal, int64_t since, Counts *sum) {
     Py_ssize_t places = place_of(ladder, rank);
@@ -36,7 +35,6 @@ int ladder_sum_below(
     return 0;
 }
 
-/* Add runs whose last event has a rank with a place; negative for no value. */
 int ladder_put(Ladder *ladder, int32_t rank, const Counts *runs, int64_t since) {
     if (counts_add(&ladder->whole, runs, since) < 0) return -1;
     if (rank < 0) return 0;
@@ -81,7 +79,6 @@ static bool is_alive(const Counts *runs, int64_t since) {
     return runs->size > 0 && counts_end(runs) > since;
 }
 
-/* Return how many places have runs within the window. */
 Py_ssize_t ladder_alive(const Ladder *ladder, int64_t since) {
     Py_ssize_t alive = 0;
     for (Py_ssize_t i = 0; i < ladder->size; i++) alive += is_alive(&ladder->own[i], since);
@@ -105,7 +102,6 @@ static int32_t *ranks_wanted(
     return ranks;
 }
 
-/* Give places to future ranks, and remove those of runs out of the window. */
 int ladder_make_room(Ladder *ladder, const int32_t *coming, Py_ssize_t count, int64_t since) {
     Ladder wider = {0};
     wider.ranks = ranks_wanted(ladder, coming, count, since, &wider.size);

@@ -18,11 +18,17 @@ typedef struct {
     Counts fresh; /* those that the current event makes */
 } Ladder;
 
+/* Add the runs below a rank to a sum. */
 int ladder_sum_below(const Ladder *ladder, int32_t rank, bool or_equal, int64_t since, Counts *sum);
+/* Return how many places have runs within the window. */
 Py_ssize_t ladder_alive(const Ladder *ladder, int64_t since);
+/* Whether a rank is on the ladder. */
 bool ladder_has(const Ladder *ladder, int32_t rank);
+/* Add runs whose last event has a rank with a place; negative for no value. */
 int ladder_put(Ladder *ladder, int32_t rank, const Counts *runs, int64_t since);
+/* Give places to future ranks, and remove those of runs out of the window. */
 int ladder_make_room(Ladder *ladder, const int32_t *coming, Py_ssize_t count, int64_t since);
+/* Release all memory. */
 void ladder_free(Ladder *ladder);
 
 #endif

@@ -156,10 +156,6 @@ static int walk_ended(Lister *lister, Py_ssize_t *length) {
     return 0;
 }
 
-/*
- * Find the next match; its events are then in the walk, the last one first. Return 1 and
- * its length, 0 at the end of the last partition, -1 with an exception.
- */
 int lister_next(Lister *lister, Py_ssize_t *length) {
     for (;;) {
         int status = walk_next(&lister->walk, &lister->ways, length);
@@ -177,13 +173,11 @@ int lister_next(Lister *lister, Py_ssize_t *length) {
     }
 }
 
-/* Begin with the events of partitions. */
 int lister_begin(Lister *lister) {
     if (sequence_find_candidates(&lister->sequence) < 0) return -1;
     return lister_find_barred(lister);
 }
 
-/* Discard the partitions. */
 void lister_end(Lister *lister) {
     sequence_clear(&lister->sequence);
     ways_free(&lister->ways);

@@ -38,13 +38,21 @@ typedef struct {
 } Lister;
 
 /* lister_ends.c */
+/* Find the events that must not precede the first one of a match, or follow the last one. */
 int lister_find_barred(Lister *lister);
+/* Return the first start whose matches, ending with an event, a negated event forbids. */
 int64_t lister_first_forbidden(const Lister *lister, int64_t at, const Tally *tally);
 
 /* lister.c */
 extern const Payloads lister_payloads;
+/* Begin with the events of partitions. */
 int lister_begin(Lister *lister);
+/*
+ * Find the next match; its events are then in the walk, the last one first. Return 1 and
+ * its length, 0 at the end of the last partition, -1 with an exception.
+ */
 int lister_next(Lister *lister, Py_ssize_t *length);
+/* Discard the partitions. */
 void lister_end(Lister *lister);
 
 /* lister_object.c */

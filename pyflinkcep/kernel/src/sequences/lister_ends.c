@@ -36,7 +36,6 @@ static int find_next(const Automaton *automaton, int32_t gap, int64_t **next) {
     return 0;
 }
 
-/* Find the events that must not precede the first one of a match, or follow the last one. */
 int lister_find_barred(Lister *lister) {
     const Automaton *automaton = &lister->sequence.automaton;
     if (find_next(automaton, 0, &lister->barred_before) < 0) return -1;
@@ -85,7 +84,6 @@ static int64_t first_struck(
     return until;
 }
 
-/* Return the first start whose matches, ending with an event, a negated event forbids. */
 int64_t lister_first_forbidden(const Lister *lister, int64_t at, const Tally *tally) {
     const Automaton *automaton = &lister->sequence.automaton;
     int64_t until = at + 1;

@@ -53,7 +53,6 @@ static bool ends_with(const Automaton *automaton, Py_ssize_t component) {
     return component + 1 == automaton->component_count && !automaton->components[component].loops;
 }
 
-/* Let runs take an event for a component. */
 int sequence_take(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at) {
     const Automaton *automaton = &sequence->automaton;
     if (!sequence->is_judging && ends_with(automaton, component))
@@ -66,7 +65,6 @@ int sequence_take(Sequence *sequence, const Run *runs, int32_t component, Py_ssi
 
 /* --- an event */
 
-/* Whether runs must process an event. */
 bool sequence_concerns(const Sequence *sequence, Py_ssize_t at) {
     const Stream *stream = &sequence->automaton.stream;
     int32_t code = stream->codes[at];
@@ -75,7 +73,6 @@ bool sequence_concerns(const Sequence *sequence, Py_ssize_t at) {
            (stream->begins[code] | stream->takes[code] | stream->absents[code]) != 0;
 }
 
-/* Return a bit for each component that an event may begin: the first, and those that runs await. */
 int64_t sequence_awaited(const Sequence *sequence) {
     int64_t components = 1;
     for (Py_ssize_t c = 1; c < sequence->automaton.component_count; c++)
@@ -128,7 +125,6 @@ static int advance_joined(Sequence *sequence, Py_ssize_t component, Py_ssize_t a
     return 0;
 }
 
-/* Process an event for the live runs; its conditions on the event alone are known. */
 int sequence_advance(Sequence *sequence, Py_ssize_t at) {
     for (Py_ssize_t c = 0; c < sequence->automaton.component_count; c++) {
         RunList *runs = &sequence->alive[c];
@@ -191,7 +187,6 @@ static void count_alive(Sequence *sequence) {
     }
 }
 
-/* Complete and continue the runs that an event made. */
 int sequence_settle(Sequence *sequence, Py_ssize_t at) {
     RunList *made = &sequence->made, *moved = &sequence->moved;
     for (Py_ssize_t i = 0; i < made->size; i++) table_remove(&sequence->fresh, made->items[i]);
@@ -203,14 +198,12 @@ int sequence_settle(Sequence *sequence, Py_ssize_t at) {
     return 0;
 }
 
-/* Count from now on what becomes of runs. */
 int sequence_watch(Sequence *sequence) {
     if (sequence->watched != NULL) return 0;
     sequence->watched = allocate_zeros(sequence->automaton.component_count, sizeof(Watched));
     return sequence->watched == NULL ? -1 : 0;
 }
 
-/* Release the runs that are out of the window. */
 void sequence_sweep(Sequence *sequence) {
     for (Py_ssize_t c = 0; c < sequence->automaton.component_count; c++) {
         RunList *runs = &sequence->alive[c];
@@ -223,7 +216,6 @@ void sequence_sweep(Sequence *sequence) {
     }
 }
 
-/* Release all runs, before another partition. */
 void sequence_restart(Sequence *sequence) {
     for (Py_ssize_t c = 0; c < sequence->automaton.component_count; c++) {
         RunList *runs = &sequence->alive[c];
@@ -238,7 +230,6 @@ void sequence_restart(Sequence *sequence) {
 
 /* --- the query */
 
-/* Read a query as automaton_read does. */
 int sequence_read(Sequence *sequence, PyObject *args, const Payloads *payloads, void *owner) {
     Automaton *automaton = &sequence->automaton;
     sequence->payloads = payloads;
@@ -262,7 +253,6 @@ int sequence_read(Sequence *sequence, PyObject *args, const Payloads *payloads, 
     return 0;
 }
 
-/* Discard all runs. */
 void sequence_clear(Sequence *sequence) {
     Py_ssize_t count = sequence->automaton.component_count;
     for (Py_ssize_t c = 0; c < count && sequence->alive != NULL; c++)

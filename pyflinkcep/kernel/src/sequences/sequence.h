@@ -56,23 +56,42 @@ struct Sequence {
 };
 
 /* sequence.c */
+/* Read a query as automaton_read does. */
 int sequence_read(Sequence *sequence, PyObject *args, const Payloads *payloads, void *owner);
+/* Whether runs must process an event. */
 bool sequence_concerns(const Sequence *sequence, Py_ssize_t at);
+/* Return a bit for each component that an event may begin: the first, and those that runs await. */
 int64_t sequence_awaited(const Sequence *sequence);
+/* Let runs take an event for a component. */
 int sequence_take(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at);
+/* Process an event for the live runs; its conditions on the event alone are known. */
 int sequence_advance(Sequence *sequence, Py_ssize_t at);
+/* Complete and continue the runs that an event made. */
 int sequence_settle(Sequence *sequence, Py_ssize_t at);
+/* Count from now on what becomes of runs. */
 int sequence_watch(Sequence *sequence);
+/* Release the runs that are out of the window. */
 void sequence_sweep(Sequence *sequence);
+/* Release all runs, before another partition. */
 void sequence_restart(Sequence *sequence);
+/* Discard all runs. */
 void sequence_clear(Sequence *sequence);
+/* Release all memory. */
 void sequence_free(Sequence *sequence);
 
 /* sequence_negatives.c */
+/* Find the events that pass the conditions on them alone. */
 int sequence_find_candidates(Sequence *sequence);
+/* Forget the candidates of negated components. */
 void sequence_forget_candidates(Sequence *sequence);
+/* Return how many candidates for an absent event come before a position. */
 int64_t sequence_candidates_to(const Sequence *sequence, int32_t absent, int64_t at);
+/*
+ * Find what runs that take an event for a component have passed: `passed`. Return 1 if they may, 0
+ * if a negated component forbids it, -1 with an exception.
+ */
 int sequence_pass(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at);
+/* Whether negated components that only the whole match can decide forbid it. */
 bool sequence_is_forbidden(const Sequence *sequence, const Run *run);
 
 #endif

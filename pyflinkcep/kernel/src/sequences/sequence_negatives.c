@@ -16,7 +16,6 @@ static int add_candidate(Candidates *candidates, int64_t at) {
     return 0;
 }
 
-/* Find the events that pass the conditions on them alone. */
 int sequence_find_candidates(Sequence *sequence) {
     const Automaton *automaton = &sequence->automaton;
     if (!sequence->is_judging) return 0;
@@ -42,7 +41,6 @@ void sequence_forget_candidates(Sequence *sequence) {
     }
 }
 
-/* Return how many candidates for an absent event come before a position. */
 int64_t sequence_candidates_to(const Sequence *sequence, int32_t absent, int64_t at) {
     const Candidates *candidates = &sequence->candidates[absent];
     Py_ssize_t low = 0, high = candidates->size;
@@ -91,7 +89,6 @@ static bool is_struck(const Sequence *sequence, Span span, const Tally *tally) {
     return false;
 }
 
-/* Whether negated components that only the whole match can decide forbid it. */
 bool sequence_is_forbidden(const Sequence *sequence, const Run *run) {
     for (Py_ssize_t i = 0; run->spans != NULL && i < run->spans->size; i++)
         if (is_struck(sequence, run->spans->items[i], run->tally)) return true;
@@ -131,10 +128,6 @@ static bool decide(
     return true;
 }
 
-/*
- * Find what runs that take an event for a component have passed: `passed`. Return 1 if they may, 0
- * if a negated component forbids it, -1 with an exception.
- */
 int sequence_pass(Sequence *sequence, const Run *runs, int32_t component, Py_ssize_t at) {
     const Values *values = &sequence->automaton.values;
     Spans *passed = sequence->passed;
