@@ -132,7 +132,7 @@ def _automatic(query: Query, output: str) -> Evaluation:
     unlisted = _unlisted(query)
     if query.form is Form.LIST and unlisted:
         raise NotSupportedError(
-            f"a pattern of elements with ; and {unlisted} of several events",
+            f"a pattern of elements with ; does not support {unlisted} of several events",
             "write PATTERN SEQ(…), or compare attributes of single events",
         )
     if query.form is Form.LIST:

@@ -270,7 +270,7 @@ class _Page:
             self.drawing.text(x, 60, shown, "ink", 10, "middle", title=full)
 
     def _short(self, time: int) -> str:
-        """Return a time as it fits: that of the day, or the end of a number."""
+        """Return a time shortened to fit: the time of day, or the last digits."""
         text = time_text(time)
         if text.endswith(" UTC"):
             text = text.split()[1]

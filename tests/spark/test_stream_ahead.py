@@ -67,7 +67,9 @@ def test_what_follows_a_guarded_pattern(spark: SparkSession, source: FileSource)
     pair = Pattern.begin("x").followedBy("y")
     with pytest.raises(NotSupportedError, match=r"withEventTime.* after a pattern with maxAhead"):
         matches.withEventTime("matchTimestamp")
-    with pytest.raises(NotSupportedError, match="a pattern over a pattern with maxAhead"):
+    with pytest.raises(
+        NotSupportedError, match="matches of a pattern with maxAhead cannot be matched again"
+    ):
         CEP.pattern(keyBy(matches, "user"), pair).inEventTime("matchTimestamp").toDF()
     above = a_to_b(source.stream(spark)).toDF()
     with pytest.raises(NotSupportedError, match="maxAhead does not work with Spark's watermark"):

@@ -70,13 +70,13 @@ def refuse_incompressible(nfa: NFA) -> None:
     """Refuse a pattern whose matches cannot be compressed."""
     if nfa.skips:
         raise NotSupportedError(
-            f"compressed matches of a pattern have no skip strategy, got {nfa.skip_strategy}",
+            f"compressed matches do not support a skip strategy, got {nfa.skip_strategy}",
             "a skip strategy needs matches one by one: use AfterMatchSkipStrategy.noSkip()",
         )
     for atom in nfa.atoms:
         if not atom.bit and atom.expression is None:
             raise NotSupportedError(
-                f"compressed matches of a pattern with the condition {atom.condition!r} of "
+                f"compressed matches do not support the condition {atom.condition!r} of "
                 f"stage {atom.stage!r}, a function of the event and the partial match",
                 "write it as SQL over stages, as in where('price > avg(up.price)')",
             )

@@ -82,8 +82,8 @@ def check_bounded(pattern: str, limit: PartialMatchLimit | None, processing_time
     """Refuse on a bounded DataFrame what only a stream can do."""
     if limit is not None and limit.policy != "fail":
         raise NotSupportedError(
-            f"pattern {pattern}: onTooManyPartialMatches={limit.policy!r} "
-            "on a bounded DataFrame, which cannot count what is dropped",
+            f"pattern {pattern}: onTooManyPartialMatches={limit.policy!r} is not "
+            "available on a bounded DataFrame, which cannot count what is dropped",
             'write onTooManyPartialMatches="fail", or set a window on the pattern',
         )
     if processing_time:

@@ -234,8 +234,8 @@ def _check_handed_on(
     """Refuse matches as events if the watermark may be ahead of their time."""
     if any(map(_is_guarded, nodes)):
         raise NotSupportedError(
-            f"pattern {pattern}: a pattern over a pattern with maxAhead: events too far ahead "
-            "still move Spark's watermark, which the second would follow",
+            f"pattern {pattern}: matches of a pattern with maxAhead cannot be matched again: "
+            "events too far ahead still move Spark's watermark, which the second would follow",
             "write the first one's rows to a table, and match that in a query of its own; or leave "
             "maxAhead out, and filter such events before withWatermark",
         )

@@ -180,7 +180,7 @@ def _check_fingerprint(stored: dict[str, Any], current: dict[str, str], on_chang
         raise PatternChangedError(
             "the checkpoint holds state that depends on what is different now: "
             + "; ".join(lasting),
-            f"go on with {', '.join(again)}, as the checkpoint began, or start a new checkpoint",
+            f"use {', '.join(again)} as when the checkpoint was created, or start a new one",
         )
     differences = changes(stored, current)
     if differences and on_change != "restart":

@@ -138,13 +138,13 @@ static const bool OF_POSITIVE[OPCODES] = {
 };
 
 /* The functions of the doubles a and b. */
-#define NUMBER_FUNCTIONS(CASE)                                                                     \
-    CASE(OP_SQRT, sqrt(a))                                                                         \
-    CASE(OP_SIGN, a > 0 ? 1.0 : a < 0 ? -1.0 : a)                                                  \
-    CASE(OP_POWER, power(a, b))                                                                    \
-    CASE(OP_EXP, exp(a))                                                                           \
-    CASE(OP_LN, log(a))                                                                            \
-    CASE(OP_LOG10, log10(a))                                                                       \
+#define NUMBER_FUNCTIONS(CASE) \
+    CASE(OP_SQRT, sqrt(a)) \
+    CASE(OP_SIGN, a > 0 ? 1.0 : a < 0 ? -1.0 : a) \
+    CASE(OP_POWER, power(a, b)) \
+    CASE(OP_EXP, exp(a)) \
+    CASE(OP_LN, log(a)) \
+    CASE(OP_LOG10, log10(a)) \
     CASE(OP_LOG2, log2(a))
 
 /* NaN equals itself and is greater than all other numbers. */

@@ -446,7 +446,7 @@ def reached_rows(
     for name in by:
         if name not in keys and name not in known:
             raise InputError(
-                f"pattern {source.pattern}: by names {name!r}, which is no column of the events",
+                f"pattern {source.pattern}: by: the events have no column {name!r}",
                 did_you_mean(name, known, f"the columns are {', '.join(known)}"),
             )
     added = [name for name in by if name not in keys]

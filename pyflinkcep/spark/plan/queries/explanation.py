@@ -159,7 +159,8 @@ def analysis_of(job: QueryJob, runs: bool = True) -> list[str]:
     """Return what happens when a query runs, by tables of its events."""
     if job.source.dataframe.isStreaming:
         raise NotSupportedError(
-            f"explain({'analyze=True' if runs else 'sample=…'}) on a stream, which never ends",
+            f"explain({'analyze=True' if runs else 'sample=…'}) is not available on a stream, "
+            "which never ends",
             "analyze the query on a bounded DataFrame of such events",
         )
     prepared = job.prepared()

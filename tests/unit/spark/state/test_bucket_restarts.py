@@ -98,7 +98,7 @@ def test_other_key_groups_are_refused(on_change: str) -> None:
     with pytest.raises(PatternChangedError, match="key groups: '8' is now '4'") as refused:
         bucket.batch([event("k", 40, "b")], 30)
 
-    hint = "go on with keyGroups=8, as the checkpoint began, or start a new checkpoint"
+    hint = "use keyGroups=8 as when the checkpoint was created, or start a new one"
     assert refused.value.hint == hint
 
 
@@ -116,13 +116,13 @@ def test_a_bucket_for_each_key_group() -> None:
 
 
 def test_other_parallel_tasks_are_refused() -> None:
-    """The hint says what to write as the checkpoint began."""
+    """The hint says with what the checkpoint was created."""
     current = {"key groups": "128"}
     data = BucketIndex({"key groups": "128 for 128 tasks"}, watermark=1).to_bytes()
     with pytest.raises(PatternChangedError) as refused:
         BucketIndex.load(data, current, "restart")
 
-    assert "go on with keyGroups=128, parallelTasks=128, as" in str(refused.value.hint)
+    assert "use keyGroups=128, parallelTasks=128 as" in str(refused.value.hint)
 
 
 @pytest.mark.parametrize("on_change", ["fail", "restart"])
@@ -133,7 +133,9 @@ def test_another_key_is_refused(on_change: str) -> None:
     with pytest.raises(PatternChangedError, match="key: ") as refused:
         bucket.batch([event("k", 40, "b")], 30)
 
-    assert str(refused.value.hint).startswith("go on with the same key, as the checkpoint began")
+    assert str(refused.value.hint).startswith(
+        "use the same key as when the checkpoint was created, or start a new one"
+    )
 
 
 def test_restart_asks_queued_events_the_new_conditions() -> None:
