@@ -193,7 +193,7 @@ _MODULES = {
 _SUBMODULES = frozenset({*_MODULES.values(), "conditions", "local", "testing"})
 
 
-provide("automaton_diagram", "pyflinkcep.engines.flink.nfa.compiler.drawn")
+provide("automaton_diagram", "pyflinkcep.engines.flink.nfa.compiler.automaton_diagram")
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.choice import AUTO, BACKTRACKING, EVENT_LISTS
-from pyflinkcep.engines.composed import (
+from pyflinkcep.engines.composed_queries import (
     ComposedSequences,
     PlainQueries,
     chosen_firsts,

@@ -21,7 +21,7 @@ from pyflinkcep.errors import (
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.coercion import Condition, as_condition, as_count
 from pyflinkcep.pattern.display import one_line
-from pyflinkcep.pattern.linked import LinkedStages, PatternT, stages_of
+from pyflinkcep.pattern.linked_stages import LinkedStages, PatternT, stages_of
 from pyflinkcep.pattern.quantifier import Combination, ConsumingStrategy, Quantifier, WithinType
 from pyflinkcep.pattern.stage import Change, Stage
 

@@ -13,7 +13,7 @@ from pyflinkcep.charts import Chart, funnel_chart
 from pyflinkcep.charts.model import readable
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.pattern.linked import stages_of
+from pyflinkcep.pattern.linked_stages import stages_of
 from pyflinkcep.pattern.quantifier import QuantifierProperty
 from pyflinkcep.pattern.stage import Stage
 

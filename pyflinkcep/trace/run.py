@@ -14,7 +14,7 @@ from pyflinkcep.engines.flink.nfa import NFA, EventMatch, Expressions
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.cep_operator import KeyState, Output
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.pattern.linked import stages_of
+from pyflinkcep.pattern.linked_stages import stages_of
 from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.time import MAX_WATERMARK
 from pyflinkcep.trace.model import End, Ending, PartialMatch, TracedEvent, TracedMatch

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyflinkcep import CepError
 from pyflinkcep.engines.choice import EVALUATIONS, OUTPUTS, chosen
 from pyflinkcep.engines.queries import compressed_matches, query_matches
-from pyflinkcep.engines.streamed import Kept, Portion, StreamedQuery
+from pyflinkcep.engines.streamed_queries import Kept, Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable, queried_attributes
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.model import Form

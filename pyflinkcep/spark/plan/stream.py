@@ -34,8 +34,12 @@ from pyflinkcep.spark.arrow.internals import (
     without_marks,
 )
 from pyflinkcep.spark.plan.job import Job, Prepared, map_in_arrow
-from pyflinkcep.spark.plan.observed import check_counters_name, counters_name, observed_columns
 from pyflinkcep.spark.plan.pipelines import set_or_refuse
+from pyflinkcep.spark.plan.progress_counters import (
+    check_counters_name,
+    counters_name,
+    observed_columns,
+)
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.watermark import (
     GUARDED,

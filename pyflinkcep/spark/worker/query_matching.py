@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.queries import last_event
 from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.engines.streamed import Kept, Portion, StreamedQuery
+from pyflinkcep.engines.streamed_queries import Kept, Portion, StreamedQuery
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.matching.columns import WINDOW, Ints
 from pyflinkcep.matching.event_store import EventStore

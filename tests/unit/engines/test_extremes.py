@@ -15,7 +15,7 @@ import pytest
 
 from pyflinkcep import Pattern
 from pyflinkcep.engines.lists.ranges import earlier, later
-from pyflinkcep.engines.streamed import Portion, StreamedQuery
+from pyflinkcep.engines.streamed_queries import Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.values import aggregated

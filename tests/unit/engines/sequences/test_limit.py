@@ -9,7 +9,7 @@ import pytest
 
 from pyflinkcep.engines.queries import query_matches
 from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.engines.streamed import Portion, StreamedQuery
+from pyflinkcep.engines.streamed_queries import Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import StateLimitError
 from pyflinkcep.expressions.program import Kind

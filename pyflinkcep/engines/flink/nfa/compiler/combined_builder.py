@@ -15,7 +15,7 @@ from pyflinkcep.engines.flink.nfa.compiler.graph_builder import (
 )
 from pyflinkcep.engines.flink.nfa.state import State, StateType
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.pattern.linked import stage_of, stages_of
+from pyflinkcep.pattern.linked_stages import stage_of, stages_of
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import ConsumingStrategy, Quantifier, QuantifierProperty
 

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
-from pyflinkcep.engines.composed import ComposedSequences, PlainQueries
+from pyflinkcep.engines.composed_queries import ComposedSequences, PlainQueries
 from pyflinkcep.engines.estimates import resolved
 from pyflinkcep.engines.queries import (
     LAST_NUMBER,

@@ -218,7 +218,7 @@ class LinkedStages(Generic[PatternT]):
 
     def _drawn(self) -> Diagram:
         """Return the stages as a diagram, whose modules no worker needs."""
-        from pyflinkcep.pattern.drawn import stage_diagram
+        from pyflinkcep.pattern.stage_diagram import stage_diagram
 
         return stage_diagram(stages_of(self), self._skip)
 
