@@ -16,9 +16,8 @@ from pathlib import Path
 import attrs
 
 from pyflinkcep.errors import InputError, counted
-from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import parse_java
+from pyflinkcep.migrate.java.source import parse_java, snake
 from pyflinkcep.migrate.program import Written, has_patterns, translate_file
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.writing.module import Module, docstring, indented

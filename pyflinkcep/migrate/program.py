@@ -10,15 +10,26 @@ import attrs
 from pyflinkcep.migrate.chains.expressions import CHANGES
 from pyflinkcep.migrate.chains.flow import STATEMENTS, share_types
 from pyflinkcep.migrate.chains.invocations import STAGES
-from pyflinkcep.migrate.chains.lookup import enclosing, inside, javadoc, simple_name, snake
 from pyflinkcep.migrate.chains.values import Code, Link, Scope
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.constants import literal_of
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
-from pyflinkcep.migrate.java.project import Project, called_in
-from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
+from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import (
+    Node,
+    Source,
+    called_in,
+    children,
+    enclosing,
+    inside,
+    javadoc,
+    line_of,
+    simple_name,
+    snake,
+    text_of,
+)
 from pyflinkcep.migrate.translated import Note, gathered
 from pyflinkcep.migrate.translation import Translation, columns_of
 from pyflinkcep.migrate.writing.jobs import JobWriter

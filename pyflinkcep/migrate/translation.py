@@ -11,16 +11,21 @@ from typing import Any
 import attrs
 
 from pyflinkcep.migrate.chains.constants import as_java, names_in, names_reached
-from pyflinkcep.migrate.chains.lookup import inside, simple_name
 from pyflinkcep.migrate.chains.values import Code, Constant, Link, Made, Symbol, Unknown, Value
 from pyflinkcep.migrate.conditions import joined_columns, translate_condition, translate_value
 from pyflinkcep.migrate.conditions.function import Given, GivenFunction, array_of
 from pyflinkcep.migrate.functions import translate_comparator, translate_function
 from pyflinkcep.migrate.java.constants import Constant as JavaConstant
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, written_type
-from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import children, line_of, parse_java, text_of
-from pyflinkcep.migrate.java.types import discriminator, schema_of, spark_type
+from pyflinkcep.migrate.java.project import Project, discriminator, schema_of, spark_type
+from pyflinkcep.migrate.java.source import (
+    children,
+    inside,
+    line_of,
+    parse_java,
+    simple_name,
+    text_of,
+)
 from pyflinkcep.migrate.meaning.reading import snake_case
 from pyflinkcep.migrate.meaning.tree import Captured, Var, parts
 from pyflinkcep.migrate.translated import Note, Translated, TranslatedFunction

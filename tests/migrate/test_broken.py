@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pyflinkcep.migrate.chains.values import Constant, Unknown
-from pyflinkcep.migrate.java.types import INT
+from pyflinkcep.migrate.java.project import INT
 from pyflinkcep.migrate.meaning.python import checked_names
 from pyflinkcep.migrate.meaning.reading import Findings
 from pyflinkcep.migrate.meaning.tree import Binary, Const, Untranslatable, Var

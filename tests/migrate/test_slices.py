@@ -3,12 +3,11 @@
 
 from pathlib import Path
 
-from pyflinkcep.migrate.chains.lookup import inside
 from pyflinkcep.migrate.check import compare
 from pyflinkcep.migrate.check.flink import Answer, CompileError
 from pyflinkcep.migrate.check.slices import Jars, Rows, Site, sliced
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import parse_java, text_of
+from pyflinkcep.migrate.java.source import inside, parse_java, text_of
 from pyflinkcep.migrate.migration import migrate
 
 PROGRAMS = Path(__file__).parent / "programs"

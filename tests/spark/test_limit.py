@@ -55,7 +55,10 @@ def test_nothing_is_dropped_where_nothing_counts(spark: SparkSession, tmp_path: 
         job(source(tmp_path).bounded(spark), 2, "dropOldest")
     clause = "ORDER BY at MEASURES A.n AS n PATTERN (A B) DEFINE A AS A.n > 0"
     events = spark.sql("SELECT 1 AS n, timestamp_millis(0) AS at")
-    with pytest.raises(NotSupportedError, match="onTooManyPartialMatches='dropOldest' is not available on a bounded"):
+    with pytest.raises(
+        NotSupportedError,
+        match="onTooManyPartialMatches='dropOldest' is not available on a bounded",
+    ):
         matchRecognize(events, clause, maxPartialMatches=2, onTooManyPartialMatches="dropOldest")
 
 

@@ -9,15 +9,21 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
-from pyflinkcep.migrate.chains.lookup import inside
 from pyflinkcep.migrate.chains.values import Constant, Made, Symbol, Value
 from pyflinkcep.migrate.java import constants as java
 from pyflinkcep.migrate.java.constants import Constant as JavaConstant
 from pyflinkcep.migrate.java.constants import literal_of
 from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType, Method, written_type
-from pyflinkcep.migrate.java.project import Project, is_assigned
-from pyflinkcep.migrate.java.source import Node, children, text_of
-from pyflinkcep.migrate.java.types import BOOLEAN, LONG, STRING, is_numeric, unboxed
+from pyflinkcep.migrate.java.project import (
+    BOOLEAN,
+    LONG,
+    STRING,
+    Project,
+    is_assigned,
+    is_numeric,
+    unboxed,
+)
+from pyflinkcep.migrate.java.source import Node, children, inside, text_of
 from pyflinkcep.migrate.meaning.reading import as_type
 from pyflinkcep.migrate.meaning.tree import Binary, Call, Const, Expression, Unary, Var
 

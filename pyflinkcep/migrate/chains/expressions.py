@@ -24,15 +24,6 @@ from pyflinkcep.migrate.chains.constants import (
     unary,
     unset,
 )
-from pyflinkcep.migrate.chains.lookup import (
-    LITERALS,
-    inside,
-    is_stream_type,
-    javadoc,
-    simple_name,
-    snake,
-    type_arguments,
-)
 from pyflinkcep.migrate.chains.values import (
     Branch,
     Call,
@@ -54,9 +45,22 @@ from pyflinkcep.migrate.chains.values import (
 )
 from pyflinkcep.migrate.java.constants import LIMITS
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
-from pyflinkcep.migrate.java.project import Project, declared_in, written_in
-from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
-from pyflinkcep.migrate.java.types import BOOLEAN, unboxed
+from pyflinkcep.migrate.java.project import BOOLEAN, Project, unboxed
+from pyflinkcep.migrate.java.source import (
+    LITERALS,
+    Node,
+    children,
+    declared_in,
+    inside,
+    is_stream_type,
+    javadoc,
+    line_of,
+    simple_name,
+    snake,
+    text_of,
+    type_arguments,
+    written_in,
+)
 from pyflinkcep.migrate.meaning.tree import Choice, Unary
 from pyflinkcep.migrate.translated import Note
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from pyflinkcep.migrate.chains.lookup import inside, simple_name, type_arguments
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
@@ -20,7 +19,15 @@ from pyflinkcep.migrate.chains.values import (
 )
 from pyflinkcep.migrate.java.declarations import JavaClass
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, Source, children, text_of
+from pyflinkcep.migrate.java.source import (
+    Node,
+    Source,
+    children,
+    inside,
+    simple_name,
+    text_of,
+    type_arguments,
+)
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.chains.expressions import Expressions

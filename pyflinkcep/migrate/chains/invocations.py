@@ -11,7 +11,6 @@ import attrs
 from pyflinkcep.migrate.chains import flow
 from pyflinkcep.migrate.chains.constants import as_java, binary, duration, in_unit
 from pyflinkcep.migrate.chains.expressions import CHANGES, KEPT, Expressions, forget
-from pyflinkcep.migrate.chains.lookup import simple_name, type_arguments
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
@@ -27,8 +26,8 @@ from pyflinkcep.migrate.chains.values import (
     Value,
 )
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
-from pyflinkcep.migrate.java.source import Node, children, text_of
-from pyflinkcep.migrate.java.types import STRING, chosen
+from pyflinkcep.migrate.java.project import STRING, chosen
+from pyflinkcep.migrate.java.source import Node, children, simple_name, text_of, type_arguments
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
 from pyflinkcep.migrate.meaning.tree import Const
 

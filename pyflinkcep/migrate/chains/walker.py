@@ -12,7 +12,6 @@ from pyflinkcep.migrate.chains import flow
 from pyflinkcep.migrate.chains.constants import binary, converted, list_name, tree_of
 from pyflinkcep.migrate.chains.expressions import Fork, forget
 from pyflinkcep.migrate.chains.invocations import Invocations
-from pyflinkcep.migrate.chains.lookup import inside, is_stream_type, javadoc
 from pyflinkcep.migrate.chains.values import (
     Code,
     Constant,
@@ -27,8 +26,8 @@ from pyflinkcep.migrate.chains.values import (
     Value,
 )
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
-from pyflinkcep.migrate.java.source import Node, children, text_of
-from pyflinkcep.migrate.java.types import INT
+from pyflinkcep.migrate.java.project import INT
+from pyflinkcep.migrate.java.source import Node, children, inside, is_stream_type, javadoc, text_of
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
 
 MOST_ROUNDS = 2_000

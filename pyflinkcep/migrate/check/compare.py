@@ -20,8 +20,7 @@ import attrs
 from pyflinkcep.errors import CepError, InputError, TimeUnitWarning, counted
 from pyflinkcep.migrate.check.flink import Answer, Checked, CompileError, Event, run_on_flink
 from pyflinkcep.migrate.check.rows import Selected, translated_rows
-from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.types import discriminator
+from pyflinkcep.migrate.java.project import Project, discriminator
 from pyflinkcep.migrate.program import Written
 from pyflinkcep.migrate.runtime import millis
 from pyflinkcep.migrate.translation import columns_of

@@ -9,10 +9,17 @@ from pathlib import Path
 
 import attrs
 
-from pyflinkcep.migrate.chains.lookup import enclosing, inside
 from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, Source, children, parse_java, text_of
+from pyflinkcep.migrate.java.source import (
+    Node,
+    Source,
+    children,
+    enclosing,
+    inside,
+    parse_java,
+    text_of,
+)
 
 GENERATED = frozenset(
     [

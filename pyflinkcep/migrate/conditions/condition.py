@@ -12,9 +12,8 @@ import attrs
 from pyflinkcep.errors import CepError
 from pyflinkcep.migrate.conditions.function import Function, function_of, reader_of
 from pyflinkcep.migrate.java.declarations import JavaType, written_type
-from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.project import BOOLEAN, UNKNOWN, Project, is_plain, spark_type, unboxed
 from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
-from pyflinkcep.migrate.java.types import BOOLEAN, UNKNOWN, is_plain, spark_type, unboxed
 from pyflinkcep.migrate.meaning.bodies import (
     checked_changes,
     folded_body,

@@ -12,16 +12,19 @@ import attrs
 
 from pyflinkcep.migrate.java.constants import Constant
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of, read_type
-from pyflinkcep.migrate.java.project import (
-    Project,
+from pyflinkcep.migrate.java.project import UNKNOWN, Project, filled
+from pyflinkcep.migrate.java.source import (
+    Node,
+    Source,
     called_in,
+    children,
     declared_in,
-    filled,
+    lambda_of,
+    line_of,
     set_by_this,
+    text_of,
     written_in,
 )
-from pyflinkcep.migrate.java.source import Node, Source, children, lambda_of, line_of, text_of
-from pyflinkcep.migrate.java.types import UNKNOWN
 from pyflinkcep.migrate.meaning.construction import constructed, initial, opened, set_fields, zero
 from pyflinkcep.migrate.meaning.reader import Reader, parameters_of
 from pyflinkcep.migrate.meaning.reading import Findings, Scope

@@ -18,18 +18,18 @@ from pyflinkcep.migrate.conditions.condition import (
 )
 from pyflinkcep.migrate.conditions.function import Function, function_of, javadoc, reader_of
 from pyflinkcep.migrate.java.declarations import JavaType, written_type
-from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
-from pyflinkcep.migrate.java.types import (
+from pyflinkcep.migrate.java.project import (
     INT,
     LONG,
     UNKNOWN,
+    Project,
     column_names,
     is_plain,
     quoted,
     schema_of,
     spark_type,
 )
+from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
 from pyflinkcep.migrate.meaning.bodies import checked_changes, helper_lines
 from pyflinkcep.migrate.meaning.python import Python, checked_names, tag_constant
 from pyflinkcep.migrate.meaning.python_calls import constant

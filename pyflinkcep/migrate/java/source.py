@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A parsed file of Java."""
+"""A parsed file of Java, and small questions to its tree."""
 
 from __future__ import annotations
 
 import functools
+import html
 import importlib
+import keyword
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -114,7 +117,176 @@ def lambda_of(text: str, file: str, line: int = 1) -> Node:
     7
     """
     lines = "\n" * (line - 1)
-    waiting = [parse_java(f"{lines}class X {{ Object x = {text}; }}", file).root]
-    while waiting[0].type != "lambda_expression":
-        waiting = [*waiting[0].named_children, *waiting[1:]]
-    return waiting[0]
+    root = parse_java(f"{lines}class X {{ Object x = {text}; }}", file).root
+    return next(inside(root, "lambda_expression"))
+
+
+LITERALS = frozenset({
+    "string_literal", "character_literal", "true", "false", "null_literal",
+    "decimal_integer_literal", "hex_integer_literal", "decimal_floating_point_literal",
+})  # fmt: skip
+"""The nodes of literals."""
+
+
+def inside(node: Node, *types: str) -> Iterator[Node]:
+    """Yield the nodes of some types in a node, from top to bottom."""
+    waiting = [node]
+    while waiting:
+        found = waiting.pop()
+        if found.type in types:
+            yield found
+        waiting.extend(reversed(found.named_children))
+
+
+def enclosing(node: Node, *types: str) -> Node | None:
+    """Return the nearest node of some types around a node."""
+    found = node.parent
+    while found is not None and found.type not in types:
+        found = found.parent
+    return found
+
+
+def simple_name(name: str) -> str:
+    """Return the name of a type without its package and arguments."""
+    return name.split("<", 1)[0].strip().rsplit(".", 1)[-1]
+
+
+def type_arguments(name: str) -> list[str]:
+    """
+    Return the arguments of a generic type.
+
+    Examples
+    --------
+    >>> type_arguments("KeyedStream<Event, Tuple2<String, Integer>>")
+    ['Event', 'Tuple2<String, Integer>']
+    """
+    if "<" not in name or not name.rstrip().endswith(">"):
+        return []
+    inner = name.rstrip()[:-1]
+    found, depth, start = [], 0, name.index("<") + 1
+    for at in range(start, len(inner)):
+        depth += {"<": 1, ">": -1}.get(inner[at], 0)
+        if inner[at] == "," and depth == 0:
+            found.append(inner[start:at].strip())
+            start = at + 1
+    return [*found, inner[start:].strip()]
+
+
+def is_stream_type(kind: str) -> bool:
+    """Whether a Java type is a stream of events."""
+    return simple_name(kind).endswith(
+        ("DataStream", "KeyedStream", "StreamOperator", "StreamSource")
+    )
+
+
+def snake(name: str) -> str:
+    """
+    Return a Java name as Python writes it.
+
+    Examples
+    --------
+    >>> snake("loginFailures"), snake("HTTPServer"), snake("MAX_SIZE"), snake("class")
+    ('login_failures', 'http_server', 'max_size', 'class_')
+    """
+    words = re.sub(r"\W", "_", _HUMPS.sub("_", name)).lower()
+    made = re.sub(r"_+", "_", words).strip("_") or "unnamed"
+    made = f"n{made}" if made[0].isdigit() else made
+    return f"{made}_" if made in _TAKEN else made
+
+
+_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+_TAKEN = frozenset([
+    *keyword.kwlist, "match", "case", "type", "list", "dict", "set", "str", "int", "float", "bool",
+    "print", "input", "filter", "map", "id", "next", "iter", "len", "sum", "min", "max", "all",
+    "any", "sorted", "range", "object", "l",
+])  # fmt: skip
+"""What no name of a module may hide."""
+
+
+def javadoc(node: Node) -> str:
+    """
+    Return the first paragraph of the comment before a declaration, without stars and tags.
+
+    Of a long one, the first sentences; Java that is commented out is none.
+    """
+    before = node.prev_named_sibling
+    lines: list[str] = []
+    while before is not None and before.type == "line_comment":
+        lines.insert(0, text_of(before).lstrip("/").strip())
+        before = before.prev_named_sibling
+    if not lines and before is not None and before.type == "block_comment":
+        body = text_of(before).removeprefix("/*").removesuffix("*/").strip("*")
+        for line in body.splitlines():
+            stripped = line.strip().lstrip("*").strip()
+            if stripped.startswith("@"):
+                break
+            lines.append(stripped)
+    found = re.sub(r"\{@\w+\s+#?([^}]*)\}", r"\1", "\n".join(lines))
+    found = re.sub(r"<p>\s*", "\n", found)
+    plain = html.unescape(re.sub(r"</?[a-zA-Z][^<>]*>", "", found)).strip()
+    kept = [line for line in plain.splitlines() if not _CODE.search(line)]
+    first = re.split(r"\n\s*\n", "\n".join(kept).strip(), maxsplit=1)[0]
+    if len(first) <= _LONGEST:
+        return first
+    sentences = re.match(r".*\.(?=\s)", first[:_LONGEST], re.DOTALL)
+    return sentences[0] if sentences else first[:_LONGEST].rpartition(" ")[0] + " …"
+
+
+_CODE = re.compile(r"[;{}]\s*$|^\s*(?:\.\w+\(|@\w+|import )")
+_LONGEST = 400
+"""How many characters of a comment a docstring has at most."""
+
+
+def written_in(node: Node, *, whole: bool = False) -> set[str]:
+    """Return the names of variables and fields that code assigns, or changes an element of."""
+    found: set[str] = set()
+    for one in inside(node, "assignment_expression", "update_expression"):
+        target = one.child_by_field_name("left") or children(one)[0]
+        while target.type == "array_access":
+            target = target.child_by_field_name("array")
+        name = text_of(target).removeprefix("this.")
+        found.add(name if whole else name.split(".", 1)[0])
+    return found
+
+
+def set_by_this(body: Node) -> set[str]:
+    """Return the fields that code assigns as ``this.name``."""
+    return set(re.findall(r"\bthis\.(\w+)\s*(?:[-+*/%&|^]|<<|>>>?)?=(?!=)", text_of(body)))
+
+
+_DECLARING = frozenset({
+    "variable_declarator", "enhanced_for_statement", "catch_formal_parameter", "formal_parameter",
+    "spread_parameter", "instanceof_expression", "lambda_expression",
+})  # fmt: skip
+
+
+@functools.lru_cache(maxsize=4096)
+def declared_in(body: Node) -> frozenset[str]:
+    """Return the variables that a body declares."""
+    found: set[str] = set()
+    for one in inside(body, *_DECLARING):
+        name = one.child_by_field_name("parameters" if one.type == "lambda_expression" else "name")
+        if name is not None and name.type == "inferred_parameters":
+            found |= {text_of(part) for part in name.named_children}
+        elif name is not None and name.type == "identifier":
+            found.add(text_of(name))
+    return frozenset(found)
+
+
+@functools.lru_cache(maxsize=4096)
+def called_in(source: Source) -> frozenset[str]:
+    """Return the names of the methods that a file calls or refers to."""
+    calls = inside(source.root, "method_invocation", "method_reference")
+    return frozenset(text_of(one.child_by_field_name("name") or one.children[-1]) for one in calls)
+
+
+@functools.lru_cache(maxsize=4096)
+def assignments_in(source: Source) -> frozenset[str]:
+    """Return what the methods of a file assign that is no variable of theirs."""
+    bodies = inside(source.root, *_BODIES)
+    return frozenset(
+        name for one in bodies for name in written_in(one, whole=True) - declared_in(one)
+    )
+
+
+_BODIES = ("method_declaration", "constructor_declaration", "static_initializer")

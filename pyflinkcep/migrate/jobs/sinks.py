@@ -7,9 +7,8 @@ import re
 
 import attrs
 
-from pyflinkcep.migrate.chains.lookup import simple_name
 from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Stream
-from pyflinkcep.migrate.java.source import children, line_of, text_of
+from pyflinkcep.migrate.java.source import children, line_of, simple_name, text_of
 from pyflinkcep.migrate.jobs.sources import NOT_SHOWN, properties
 from pyflinkcep.migrate.translation import code_of
 

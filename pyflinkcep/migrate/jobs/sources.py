@@ -9,7 +9,6 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.migrate.chains.constants import duration, literal
-from pyflinkcep.migrate.chains.lookup import inside, simple_name
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
@@ -23,7 +22,7 @@ from pyflinkcep.migrate.chains.values import (
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.declarations import JavaClass
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, children, inside, line_of, simple_name, text_of
 
 
 @attrs.frozen

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from pyflinkcep.migrate.java.declarations import JavaType, Method
+from pyflinkcep.migrate.java.project import UNKNOWN
 from pyflinkcep.migrate.java.source import Node
-from pyflinkcep.migrate.java.types import UNKNOWN
 from pyflinkcep.migrate.meaning.loops import folded
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements

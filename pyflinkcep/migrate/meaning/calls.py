@@ -6,9 +6,18 @@ from __future__ import annotations
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of
-from pyflinkcep.migrate.java.project import Project, filled, property_of
+from pyflinkcep.migrate.java.project import (
+    BOOLEAN,
+    INT,
+    STRING,
+    UNKNOWN,
+    Project,
+    discriminator,
+    filled,
+    is_boxed,
+    property_of,
+)
 from pyflinkcep.migrate.java.source import Node, children, text_of
-from pyflinkcep.migrate.java.types import BOOLEAN, INT, STRING, UNKNOWN, discriminator, is_boxed
 from pyflinkcep.migrate.meaning.bodies import combined, function_called, value_of_body
 from pyflinkcep.migrate.meaning.construction import (
     assigned,

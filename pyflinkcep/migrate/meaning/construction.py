@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
-from pyflinkcep.migrate.java.project import written_in
-from pyflinkcep.migrate.java.source import Node, children, text_of
-from pyflinkcep.migrate.java.types import INT, STRING, column_names, discriminator
+from pyflinkcep.migrate.java.project import INT, STRING, column_names, discriminator
+from pyflinkcep.migrate.java.source import Node, children, text_of, written_in
 from pyflinkcep.migrate.meaning.library import STATIC
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make, Untranslatable

@@ -8,8 +8,7 @@ from collections.abc import Callable, Collection
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.source import Node, children, text_of
-from pyflinkcep.migrate.java.types import (
+from pyflinkcep.migrate.java.project import (
     BOOLEAN,
     INT,
     LONG,
@@ -23,6 +22,7 @@ from pyflinkcep.migrate.java.types import (
     is_whole,
     unboxed,
 )
+from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.streams import element_of, list_call, map_call, stream_call
 from pyflinkcep.migrate.meaning.tree import (

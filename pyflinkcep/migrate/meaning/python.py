@@ -12,7 +12,7 @@ from typing import TypeGuard
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.types import BOOLEAN, STRING, UNKNOWN, is_boxed, is_floating, unboxed
+from pyflinkcep.migrate.java.project import BOOLEAN, STRING, UNKNOWN, is_boxed, is_floating, unboxed
 from pyflinkcep.migrate.meaning.python_calls import CALLS, COMPARISONS, TYPED_BOOL, constant
 from pyflinkcep.migrate.meaning.reading import Findings, snake_case
 from pyflinkcep.migrate.meaning.tree import (

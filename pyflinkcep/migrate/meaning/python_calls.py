@@ -10,7 +10,7 @@ from typing import Protocol
 
 import attrs
 
-from pyflinkcep.migrate.java.types import INT, UNKNOWN, unboxed
+from pyflinkcep.migrate.java.project import INT, UNKNOWN, unboxed
 from pyflinkcep.migrate.meaning.reading import Findings
 from pyflinkcep.migrate.meaning.tree import Binary, Call, Const, Expression, Lambda, Untranslatable
 

@@ -8,7 +8,7 @@ from typing import TypeGuard
 
 import attrs
 
-from pyflinkcep.migrate.java.types import is_floating
+from pyflinkcep.migrate.java.project import is_floating
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_calls import events_of
 from pyflinkcep.migrate.meaning.tree import (

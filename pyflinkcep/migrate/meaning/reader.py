@@ -9,20 +9,21 @@ from pyflinkcep.migrate.java.constants import Constant, constant_of, literal_of,
 from pyflinkcep.migrate.java.constants import binary as folded_binary
 from pyflinkcep.migrate.java.constants import unary as folded_unary
 from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType, Method, read_type
-from pyflinkcep.migrate.java.project import filled, is_assigned
-from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
-from pyflinkcep.migrate.java.types import (
+from pyflinkcep.migrate.java.project import (
     BOOLEAN,
     INT,
     STRING,
     UNKNOWN,
     discriminator,
+    filled,
+    is_assigned,
     is_boxed,
     is_floating,
     is_numeric,
     is_whole,
     unboxed,
 )
+from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.meaning.bodies import folded_body, value_of_body
 from pyflinkcep.migrate.meaning.calls import enum_field, is_value, method_call, on_value
 from pyflinkcep.migrate.meaning.construction import constructed, read_creation

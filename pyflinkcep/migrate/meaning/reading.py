@@ -15,17 +15,18 @@ import attrs
 from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.constants import Constant, converted, promoted
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
-from pyflinkcep.migrate.java.project import Project, filled
-from pyflinkcep.migrate.java.source import Node, Source, line_of
-from pyflinkcep.migrate.java.types import (
+from pyflinkcep.migrate.java.project import (
     BOOLEAN,
     UNKNOWN,
+    Project,
     chosen,
+    filled,
     is_boxed,
     is_floating,
     is_numeric,
     unboxed,
 )
+from pyflinkcep.migrate.java.source import Node, Source, line_of
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Captured,

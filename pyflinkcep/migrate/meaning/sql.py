@@ -10,7 +10,7 @@ from collections.abc import Callable
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.types import (
+from pyflinkcep.migrate.java.project import (
     BOOLEAN,
     STRING,
     UNKNOWN,

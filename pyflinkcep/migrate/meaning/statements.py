@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType, read_type
+from pyflinkcep.migrate.java.project import BOOLEAN, INT, STRING, UNKNOWN, unboxed
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
-from pyflinkcep.migrate.java.types import BOOLEAN, INT, STRING, UNKNOWN, unboxed
 from pyflinkcep.migrate.meaning.construction import as_row
 from pyflinkcep.migrate.meaning.library import is_parsed
 from pyflinkcep.migrate.meaning.reading import Reading

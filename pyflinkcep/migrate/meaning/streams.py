@@ -8,8 +8,16 @@ from collections.abc import Callable
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.project import (
+    BOOLEAN,
+    INT,
+    LONG,
+    STRING,
+    UNKNOWN,
+    never_equal,
+    unboxed,
+)
 from pyflinkcep.migrate.java.source import Node, children, text_of
-from pyflinkcep.migrate.java.types import BOOLEAN, INT, LONG, STRING, UNKNOWN, never_equal, unboxed
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Lambda, Var
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.types import BOOLEAN
+from pyflinkcep.migrate.java.project import BOOLEAN
 
 
 class Untranslatable(ValueError):

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.project import BOOLEAN, LONG, STRING, is_whole
 from pyflinkcep.migrate.java.source import Node
-from pyflinkcep.migrate.java.types import BOOLEAN, LONG, STRING, is_whole
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.streams import element_of
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Get

@@ -10,9 +10,8 @@ import attrs
 
 from pyflinkcep.migrate.chains.constants import by_field
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS
-from pyflinkcep.migrate.chains.lookup import simple_name, snake
 from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Scope, Stream, Value
-from pyflinkcep.migrate.java.source import line_of, text_of
+from pyflinkcep.migrate.java.source import line_of, simple_name, snake, text_of
 from pyflinkcep.migrate.jobs.sources import (
     Source,
     Times,

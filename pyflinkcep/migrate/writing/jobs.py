@@ -8,10 +8,9 @@ import re
 import attrs
 
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS, SINKS, STATEMENTS
-from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.chains.values import Call, Code, Stream, Tag
 from pyflinkcep.migrate.check.flink import Checked
-from pyflinkcep.migrate.java.source import line_of
+from pyflinkcep.migrate.java.source import line_of, snake
 from pyflinkcep.migrate.jobs.sinks import Sink, sink_of
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
 from pyflinkcep.migrate.translated import Note

@@ -14,8 +14,8 @@ from datetime import timedelta
 
 import attrs
 
-from pyflinkcep.migrate.chains.lookup import simple_name, snake
 from pyflinkcep.migrate.chains.values import Symbol
+from pyflinkcep.migrate.java.source import simple_name, snake
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
 from pyflinkcep.migrate.translated import Translated
 

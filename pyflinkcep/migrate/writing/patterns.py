@@ -9,7 +9,6 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.migrate.chains.invocations import CONDITIONS, STAGES
-from pyflinkcep.migrate.chains.lookup import inside, simple_name, snake
 from pyflinkcep.migrate.chains.values import (
     Branch,
     Call,
@@ -25,7 +24,16 @@ from pyflinkcep.migrate.chains.values import (
     Unknown,
     Value,
 )
-from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
+from pyflinkcep.migrate.java.source import (
+    Node,
+    Source,
+    children,
+    inside,
+    line_of,
+    simple_name,
+    snake,
+    text_of,
+)
 from pyflinkcep.migrate.meaning.loops import negated, unmarked
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
 from pyflinkcep.migrate.translated import Note, Translated

@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from pyflinkcep.migrate.chains.lookup import enclosing, snake
 from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Stream, Tag, Value
 from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.check.rows import Selected, names_of
 from pyflinkcep.migrate.check.slices import Site
-from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, children, enclosing, line_of, snake, text_of
 from pyflinkcep.migrate.jobs.sources import source_of
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
 from pyflinkcep.migrate.translated import Note, TranslatedFunction

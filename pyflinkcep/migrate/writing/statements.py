@@ -8,9 +8,8 @@ from pathlib import Path
 
 import attrs
 
-from pyflinkcep.migrate.chains.lookup import snake
 from pyflinkcep.migrate.chains.values import Constant, Stream
-from pyflinkcep.migrate.java.source import line_of
+from pyflinkcep.migrate.java.source import line_of, snake
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
 from pyflinkcep.migrate.translated import Note
 from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, literal

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from pyflinkcep.migrate.java.constants import constant_of
-from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.project import Project, discriminator, schema_of
 from pyflinkcep.migrate.java.source import parse_java
-from pyflinkcep.migrate.java.types import discriminator, schema_of
 from pyflinkcep.migrate.runtime import (
     compare,
     compare_text,
