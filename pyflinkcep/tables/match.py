@@ -11,9 +11,13 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.choice import EVENT_LISTS, check_pattern_evaluation, chosen_for_pattern
-from pyflinkcep.engines.flink.nfa import NFA, EventMatch, NFACompiler
-from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, PartialMatchLimit
+from pyflinkcep.engines.flink.nfa import NFA, EventMatch, Expressions, NFACompiler
+from pyflinkcep.engines.flink.operator import (
+    CepOperator,
+    Input,
+    KeyedCepOperator,
+    PartialMatchLimit,
+)
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.errors import (
@@ -24,162 +28,104 @@ from pyflinkcep.errors import (
     suggesting,
 )
 from pyflinkcep.expressions.evaluator import local_expressions
-from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.runtime import RuntimeContext
-from pyflinkcep.tables.events import Record, Table, as_event
+from pyflinkcep.tables.events import Record, Table
 from pyflinkcep.tables.matches import Matches, Timeout
 from pyflinkcep.tables.rows import rows_of, table_of_dicts, table_or_rest
 from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages, over_stages
 from pyflinkcep.tables.values import delay_ms, exact_times_of, grouping_key, key_getter, tie_order
-from pyflinkcep.time import MAX_WATERMARK
-
-
-@attrs.define(eq=False)
-class Arrived:
-    """
-    What became of events, in order of emission.
-
-    Attributes
-    ----------
-    matches, timeouts : list of (int, dict)
-        The matches and timeouts, each with its time in epoch milliseconds.
-    late : list
-        The events behind the watermark.
-    count_dropped : int
-        The number of partial matches dropped because a key had too many.
-    """
-
-    matches: list[tuple[int, EventMatch]] = attrs.field(factory=list)
-    timeouts: list[tuple[int, EventMatch]] = attrs.field(factory=list)
-    late_events: list[Any] = attrs.field(factory=list)
-    count_dropped: int = 0
-
-    def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
-        """Receive a match."""
-        self.matches.append((timestamp, match))
-
-    def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
-        """Receive a timed-out partial match."""
-        self.timeouts.append((timestamp, match))
-
-    def dropped(self, key: Any, count: int) -> None:
-        """Receive how many partial matches were dropped because there were too many."""
-        self.count_dropped += count
-
-    def late(self, key: Any, event: Any) -> None:
-        """Receive a late event."""
-        self.late_events.append(event)
-
-
-def arrived(
-    pattern: Pattern,
-    events: Sequence[Any],
-    times: Sequence[int],
-    keys: Sequence[Any],
-    delay: int | None,
-    limit: PartialMatchLimit | None,
-    order: Callable[[Any], Any] | None = None,
-) -> Arrived:
-    """
-    Match events in the order given.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        The pattern.
-    events : sequence
-        The events.
-    times : sequence of int, epoch milliseconds
-        Their times.
-    keys : sequence
-        Their keys, hashable.
-    delay : int, milliseconds, or None
-        How far the watermark is behind the latest time; None if it only comes at the end.
-    limit : PartialMatchLimit or None
-        How many partial matches a key may have.
-    order : callable, optional
-        A sort key for events of one millisecond; by default they keep the order given.
-    """
-    nfa = NFACompiler.compile(evaluated_here(pattern, events), timeoutHandling=True)
-    nfa.open(RuntimeContext())
-    found = Arrived()
-    expressions = expressions_over_stages(nfa, events) if events else None
-    rules = CepOperator(nfa, limit=limit, expressions=expressions)
-    operator = KeyedCepOperator(rules, found, order)
-    latest: int | None = None
-    for event, time, key in zip(events, times, keys, strict=True):
-        operator.process_element(key, event, time)
-        latest = time if latest is None else max(latest, time)
-        if delay is not None:
-            operator.advance_watermark(latest - delay - 1)  # as in Flink: this time may still come
-    operator.advance_watermark(MAX_WATERMARK)
-    return found
-
-
-def chain_matches(
-    pattern: Pattern, given: Sequence[Any], exact: Sequence[int], keys: Sequence[Any]
-) -> Iterator[dict[str, list[Any]]]:
-    """
-    Yield the matches of a pattern, in no particular order.
-
-    Parameters
-    ----------
-    pattern : Pattern
-        The pattern.
-    given : sequence
-        The events.
-    exact : sequence of int, epoch microseconds
-        Their times.
-    keys : sequence
-        Their keys.
-
-    Raises
-    ------
-    NotSupportedError
-        If the answer of lists could differ from the automaton's.
-    """
-    here = evaluated_here(pattern, given)
-    nfa = NFACompiler.compile(here)
-    expressions, fields = _expressions(nfa, given)
-    chosen_for_pattern(here, nfa, expressions, EVENT_LISTS)
-    chain = PatternChain.of(here, nfa, expressions)
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
-    places = [numbers[key] for key in keys]
-    times = [time // 1000 for time in exact]
-    order = sorted(range(len(times)), key=lambda at: (places[at], exact[at]))
-    events = [as_event(given[at]) for at in order]
-    seen = _Seen(events, fields)
-    lists = ChainEvents(
-        [times[at] for at in order], seen.holding, seen.field, [places[at] for at in order]
-    )
-    for frame in chain_frames(chain, lists) if events else ():
-        columns = [frame.singles[stage].tolist() for stage in chain.stages]
-        for row in zip(*columns, strict=True):
-            yield {s: [events[at]] for s, at in zip(chain.stages, row, strict=True)}
 
 
 @attrs.frozen(eq=False)
-class _Seen:
-    """The conditions and fields of events."""
+class Run:
+    """A pattern and events, ready to be matched one by one, or to be watched."""
 
-    events: Sequence[Any]
-    fields: Callable[[Any], Sequence[Any]]
+    pattern: Pattern  # The pattern, with conditions that can be evaluated here
+    nfa: NFA  # The same, compiled
+    given: Input  # The events, with times and keys
 
-    def holding(self, atom: Atom) -> Any:
-        """Return for each event whether a condition holds."""
-        return np.fromiter(map(atom.function, self.events), bool, len(self.events))
+    @classmethod
+    def of(
+        cls,
+        pattern: Pattern,
+        given: list[Any],
+        timestamp: str | Callable[[Any], Any] | None,
+        key: str | Sequence[str] | Callable[[Any], Any] | None,
+        delay: timedelta | None,
+    ) -> Run:
+        """Compile a pattern for events, and read their times and keys."""
+        exact: Sequence[int] = range(0, 1000 * len(given), 1000)
+        if timestamp is not None:
+            exact = exact_times_of(given, timestamp)
+        key_of = None if key is None else key_getter(key)
+        arriving = Input(
+            given,
+            [time // 1000 for time in exact],
+            [None if key_of is None else grouping_key(key_of(event)) for event in given],
+            None if delay is None else delay_ms(delay),
+            tie_order(given, exact),
+        )
+        here = evaluated_here(pattern, given)
+        nfa = NFACompiler.compile(here, timeoutHandling=True)
+        nfa.open(RuntimeContext())
+        return cls(here, nfa, arriving)
 
-    def field(self, number: int) -> list[Any]:
-        """Return a field of each event."""
-        return [self.fields(event)[number] for event in self.events]
+    @property
+    def expressions(self) -> Expressions | None:
+        """The SQL over stages."""
+        events = self.given.events
+        return expressions_over_stages(self.nfa, events) if events else None
+
+    def matches(self, limit: PartialMatchLimit | None) -> Matches[Any]:
+        """Return the matches as the automaton finds them."""
+        found = Matches[Any]()
+        rules = CepOperator(self.nfa, limit=limit, expressions=self.expressions)
+        keyed = KeyedCepOperator(rules, _Results(found), self.given.order)
+        self.given.feed(keyed, by_number=False)
+        return found
+
+    def by_lists(self) -> Iterator[dict[str, list[Any]]]:
+        """Yield the matches that lists find, in no particular order; refuse other patterns."""
+        named = over_stages(self.nfa)
+        events, times, keys = self.given.events, self.given.times, self.given.keys
+        expressions, fields = local_expressions(named, events) if named else (None, lambda _: ())
+        chosen_for_pattern(self.pattern, self.nfa, expressions, EVENT_LISTS)
+        chain = PatternChain.of(self.pattern, self.nfa, expressions)
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+        places = [numbers[key] for key in keys]
+        tie = self.given.order or (lambda _: 0)
+        order = sorted(range(len(times)), key=lambda at: (places[at], times[at], tie(events[at])))
+        ranked = [events[at] for at in order]
+        lists = ChainEvents(
+            [times[at] for at in order],
+            lambda atom: np.fromiter(map(atom.function, ranked), bool, len(ranked)),
+            lambda number: [fields(event)[number] for event in ranked],
+            [places[at] for at in order],
+        )
+        for frame in chain_frames(chain, lists) if ranked else ():
+            columns = [frame.singles[stage].tolist() for stage in chain.stages]
+            for row in zip(*columns, strict=True):
+                yield {s: [ranked[at]] for s, at in zip(chain.stages, row, strict=True)}
 
 
-def _expressions(
-    nfa: NFA, given: Sequence[Any]
-) -> tuple[CompiledExpressions | None, Callable[[Any], Sequence[Any]]]:
-    named = over_stages(nfa)
-    return local_expressions(named, given) if named else (None, lambda _: ())
+@attrs.frozen(eq=False)
+class _Results:
+    """Receives what becomes of events."""
+
+    found: Matches[Any]
+
+    def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        self.found.add(match)
+
+    def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        self.found.timeouts.append(Timeout(match, timestamp))
+
+    def dropped(self, key: Any, count: int) -> None:
+        self.found.numPartialMatchesDropped += count
+
+    def late(self, key: Any, event: Any) -> None:
+        self.found.late.append(event)
 
 
 EventT = TypeVar("EventT")
@@ -288,7 +234,8 @@ def match(
         )
     check_pattern_evaluation(evaluation)
     limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
-    delay = None if delayThreshold is None else delay_ms(delayThreshold)
+    if delayThreshold is not None:
+        delay_ms(delayThreshold)
     if evaluation == EVENT_LISTS and limit is not None:
         raise NotSupportedError(
             'maxPartialMatches is not available with evaluation="eventLists", which keeps no '
@@ -296,32 +243,21 @@ def match(
             'leave it out, or write evaluation="nfa"',
         )
     table, rest = table_or_rest(events)
-    if delay is None and evaluation != EVENT_LISTS:
+    if delayThreshold is None and evaluation != EVENT_LISTS:
         columns = _by_columns(pattern, rest, table, timestamp, key, limit)
         if columns is not None:
             return columns
     given = rows_of(rest)
-    if evaluation == EVENT_LISTS:
-        return _by_lists(pattern, given, timestamp, key, delay)
-    exact = _exact_times(given, timestamp)
-    key_of = (lambda _: None) if key is None else key_getter(key)
-    keys = [grouping_key(key_of(event)) for event in given]
-    order = tie_order(given, exact)
-    results = arrived(pattern, given, [time // 1000 for time in exact], keys, delay, limit, order)
-    found = Matches(match for _, match in results.matches)
-    found._timeouts = [Timeout(match, time) for time, match in results.timeouts]
-    found.late = results.late_events
-    found.numPartialMatchesDropped = results.count_dropped
+    if evaluation == EVENT_LISTS and delayThreshold is not None:
+        raise NotSupportedError(
+            'delayThreshold is not available with evaluation="eventLists"', 'write evaluation="nfa"'
+        )
+    run = Run.of(pattern, given, timestamp, key, delayThreshold)
+    if evaluation != EVENT_LISTS:
+        return run.matches(limit)
+    found = Matches(run.by_lists())
+    found._has_timeouts = False
     return found
-
-
-def _exact_times(
-    given: Sequence[Any], timestamp: str | Callable[[Any], Any] | None
-) -> Sequence[int]:
-    """Return the times of events in epoch microseconds."""
-    if timestamp is None:
-        return range(0, 1000 * len(given), 1000)
-    return exact_times_of(given, timestamp)
 
 
 def _by_columns(
@@ -340,22 +276,3 @@ def _by_columns(
 
     analysed = ColumnMatch.of(pattern, columns, timestamp, key)
     return None if analysed is None else analysed.matches(limit, events if table is None else None)
-
-
-def _by_lists(
-    pattern: Pattern,
-    given: Sequence[Any],
-    timestamp: str | Callable[[Any], Any] | None,
-    key: str | Sequence[str] | Callable[[Any], Any] | None,
-    delay: int | None,
-) -> Matches[Any]:
-    if delay is not None:
-        raise NotSupportedError(
-            'delayThreshold is not available with evaluation="eventLists"', 'write evaluation="nfa"'
-        )
-    exact = _exact_times(given, timestamp)
-    key_of = (lambda _: None) if key is None else key_getter(key)
-    keys = [grouping_key(key_of(event)) for event in given]
-    found = Matches(chain_matches(pattern, given, exact, keys))
-    found._has_timeouts = False
-    return found

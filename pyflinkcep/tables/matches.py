@@ -48,9 +48,72 @@ class Lookup(Protocol):
 
 
 _AT_ONCE = 1024
+ItemT = TypeVar("ItemT")
 
 
-class Matches(Sequence[dict[str, list[EventT]]]):
+class _Lazy(Sequence[ItemT]):
+    """Items that are made, some at a time, when they are looked at; equal to a list of them."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self) -> None:
+        self._begin = 0
+        self._made: list[ItemT] = []
+
+    def _some(self, begin: int, end: int) -> list[ItemT]:
+        """Make the items from one number to another."""
+        raise NotImplementedError
+
+    @overload
+    def __getitem__(self, at: int) -> ItemT: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[ItemT]: ...
+    def __getitem__(self, at: int | slice) -> Any:
+        """Return an item, or a list of some."""
+        places = range(len(self))[at]
+        if isinstance(places, int):
+            if not self._begin <= places < self._begin + len(self._made):
+                self._begin = places - places % _AT_ONCE
+                self._made = self._some(self._begin, self._begin + _AT_ONCE)
+            return self._made[places - self._begin]
+        if places.step == 1:
+            return self._some(places.start, places.stop)
+        return [self[place] for place in places]
+
+    def __iter__(self) -> Iterator[ItemT]:
+        """Yield the items."""
+        for begin in range(0, len(self), _AT_ONCE):
+            yield from self._some(begin, begin + _AT_ONCE)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether a list, or another such sequence, has equal items."""
+        if not isinstance(other, type(self) | list):
+            return NotImplemented
+        pairs = zip(self, other, strict=False)
+        return len(self) == len(other) and all(bool(left == right) for left, right in pairs)
+
+    def __repr__(self) -> str:
+        """Return the list of items as text."""
+        return repr(list(self))
+
+    def toArrow(self) -> pa.Table:
+        """Return the items as a table of Arrow."""
+        raise NotImplementedError
+
+    def toPandas(self) -> Any:
+        """Return the items as a DataFrame of pandas; see :meth:`toArrow`."""
+        from pyflinkcep.matching.columns import pandas_of  # which loads Arrow
+
+        return pandas_of(self.toArrow())
+
+    def toPolars(self) -> Any:
+        """Return the items as a DataFrame of polars; see :meth:`toArrow`."""
+        from importlib import import_module
+
+        return import_module("polars").from_arrow(self.toArrow())
+
+
+class Matches(_Lazy[dict[str, list[EventT]]]):
     """
     The matches, each a dict of stage name to events, with timeouts and late events.
 
@@ -76,12 +139,10 @@ class Matches(Sequence[dict[str, list[EventT]]]):
     ({'a': [2]}, 2, [{'a': [1]}], True)
     """
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(self, matches: Iterable[dict[str, list[EventT]]] = ()) -> None:
+        super().__init__()
         self._lookup: Lookup | None = None
-        self._made: list[dict[str, list[EventT]]] = list(matches)
-        self._begin = 0
+        self._listed = list(matches)
         self._timeouts: list[Timeout[EventT]] | None = []
         self._has_timeouts = True
         self.late: list[EventT] = []
@@ -104,6 +165,10 @@ class Matches(Sequence[dict[str, list[EventT]]]):
         found.numPartialMatchesDropped = dropped
         return found
 
+    def add(self, match: dict[str, list[EventT]]) -> None:
+        """Add a match to those that are there already."""
+        self._listed.append(match)
+
     @property
     def timeouts(self) -> list[Timeout[EventT]]:
         """The partial matches that timed out."""
@@ -116,43 +181,14 @@ class Matches(Sequence[dict[str, list[EventT]]]):
             self._timeouts = [] if self._lookup is None else self._lookup.timeouts()
         return self._timeouts
 
-    # --- a sequence
-
     def __len__(self) -> int:
         """Return the number of matches."""
-        return len(self._made) if self._lookup is None else len(self._lookup)
+        return len(self._listed if self._lookup is None else self._lookup)
 
-    @overload
-    def __getitem__(self, at: int) -> dict[str, list[EventT]]: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[dict[str, list[EventT]]]: ...
-    def __getitem__(self, at: int | slice) -> Any:
-        """Return a match, or a list of some."""
+    def _some(self, begin: int, end: int) -> list[dict[str, list[EventT]]]:
         if self._lookup is None:
-            return self._made[at]
-        places = range(len(self))[at]
-        if isinstance(places, int):
-            if not self._begin <= places < self._begin + len(self._made):
-                self._begin = places - places % _AT_ONCE
-                self._made = self._lookup.made(self._begin, self._begin + _AT_ONCE)
-            return self._made[places - self._begin]
-        if places.step == 1:
-            return self._lookup.made(places.start, places.stop)
-        return [self[place] for place in places]
-
-    def __iter__(self) -> Iterator[dict[str, list[EventT]]]:
-        """Yield the matches."""
-        if self._lookup is None:
-            yield from self._made
-            return
-        for begin in range(0, len(self), _AT_ONCE):
-            yield from self._lookup.made(begin, begin + _AT_ONCE)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether a list, or other matches, are equal."""
-        if not isinstance(other, Matches | list):
-            return NotImplemented
-        return len(self) == len(other) and all(map(_equal, self, other))
+            return self._listed[begin:end]
+        return self._lookup.made(begin, end)
 
     def __add__(self, other: Any) -> list[Any]:
         """Return a list of these matches and others."""
@@ -161,12 +197,6 @@ class Matches(Sequence[dict[str, list[EventT]]]):
     def __radd__(self, other: Any) -> list[Any]:
         """Return a list of others and these matches."""
         return [*other, *self] if isinstance(other, list) else NotImplemented
-
-    def __repr__(self) -> str:
-        """Return the list of matches as text."""
-        return repr(list(self))
-
-    # --- columns
 
     def toArrow(self) -> pa.Table:
         """
@@ -191,24 +221,8 @@ class Matches(Sequence[dict[str, list[EventT]]]):
             )
         return self._lookup.arrow()
 
-    def toPandas(self) -> Any:
-        """Return the matches as a DataFrame of pandas; see :meth:`toArrow`."""
-        from pyflinkcep.matching.columns import pandas_of  # which loads Arrow
 
-        return pandas_of(self.toArrow())
-
-    def toPolars(self) -> Any:
-        """Return the matches as a DataFrame of polars; see :meth:`toArrow`."""
-        from importlib import import_module
-
-        return import_module("polars").from_arrow(self.toArrow())
-
-
-def _equal(left: Any, right: Any) -> bool:
-    return bool(left == right)
-
-
-class OutputTable(Sequence[dict[str, Any]]):
+class OutputTable(_Lazy[dict[str, Any]]):
     """
     The output of a clause, a sequence of rows.
 
@@ -234,15 +248,17 @@ class OutputTable(Sequence[dict[str, Any]]):
     ({'user': 'bert', 'times': 1}, 2, True)
     """
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __init__(self, table: pa.Table, dropped: int = 0) -> None:
+        super().__init__()
         self._table = table
-        self._begin = 0
-        self._made: list[dict[str, Any]] = []
         self.numPartialMatchesDropped = dropped
 
-    def _rows(self, begin: int, end: int) -> list[dict[str, Any]]:
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        size: int = self._table.num_rows
+        return size
+
+    def _some(self, begin: int, end: int) -> list[dict[str, Any]]:
         from pyflinkcep.matching.columns import values_of  # which loads Arrow
 
         size = max(min(end, len(self)) - begin, 0)  # of a table without columns Arrow takes any
@@ -250,55 +266,6 @@ class OutputTable(Sequence[dict[str, Any]]):
         columns = dict(zip(part.column_names, map(values_of, part.columns), strict=True))
         return [{name: own[row] for name, own in columns.items()} for row in range(size)]
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        size: int = self._table.num_rows
-        return size
-
-    @overload
-    def __getitem__(self, at: int) -> dict[str, Any]: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[dict[str, Any]]: ...
-    def __getitem__(self, at: int | slice) -> Any:
-        """Return a row, or a list of some."""
-        places = range(len(self))[at]
-        if isinstance(places, int):
-            if not self._begin <= places < self._begin + len(self._made):
-                self._begin = places - places % _AT_ONCE
-                self._made = self._rows(self._begin, self._begin + _AT_ONCE)
-            return self._made[places - self._begin]
-        if places.step == 1:
-            return self._rows(places.start, places.stop)
-        return [self[place] for place in places]
-
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows."""
-        for begin in range(0, len(self), _AT_ONCE):
-            yield from self._rows(begin, begin + _AT_ONCE)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether a list, or another output, has equal rows."""
-        if not isinstance(other, OutputTable | list):
-            return NotImplemented
-        pairs = zip(self, other, strict=False)
-        return len(self) == len(other) and all(left == right for left, right in pairs)
-
-    def __repr__(self) -> str:
-        """Return the list of rows as text."""
-        return repr(list(self))
-
     def toArrow(self) -> pa.Table:
         """Return the rows as a table of Arrow, with the columns that ``CEP.sql`` gives."""
         return self._table
-
-    def toPandas(self) -> Any:
-        """Return the rows as a DataFrame of pandas."""
-        from pyflinkcep.matching.columns import pandas_of
-
-        return pandas_of(self._table)
-
-    def toPolars(self) -> Any:
-        """Return the rows as a DataFrame of polars."""
-        from importlib import import_module
-
-        return import_module("polars").from_arrow(self._table)

@@ -11,29 +11,21 @@ from typing import Any, TypeVar
 import attrs
 
 from pyflinkcep.conditions import IterativeCondition
-from pyflinkcep.engines.flink.nfa import NFA, EventMatch, Expressions, NFACompiler
+from pyflinkcep.engines.flink.nfa import EventMatch
 from pyflinkcep.engines.flink.nfa.observer import StageObserver
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, PartialMatchLimit
 from pyflinkcep.errors import InvalidArgumentError, OnTooManyPartialMatches, suggesting
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
 from pyflinkcep.tables.events import Table
+from pyflinkcep.tables.match import Run
 from pyflinkcep.tables.rows import rows_of
-from pyflinkcep.tables.sql import Evaluated, evaluated_here, expressions_over_stages
-from pyflinkcep.tables.values import (
-    delay_ms,
-    exact_times_of,
-    field_getter,
-    grouping_key,
-    has_time,
-    key_getter,
-    tie_order,
-)
+from pyflinkcep.tables.sql import Evaluated
+from pyflinkcep.tables.values import field_getter, grouping_key, has_time
 from pyflinkcep.trace.explanation import explained
 from pyflinkcep.trace.funnel import Funnel, FunnelSettings, Reach, counted_funnel, funnel_steps
 from pyflinkcep.trace.result import Trace
-from pyflinkcep.trace.run import Input, feed, over_numbers, traced
+from pyflinkcep.trace.run import over_numbers, traced
 from pyflinkcep.trace.why import WhyNot
 
 
@@ -204,55 +196,6 @@ def checked(name: str, pattern: Pattern, events: _T) -> _T:
     raise InvalidArgumentError(f"{name}: expected a Pattern, got {pattern!r}", hint)
 
 
-@attrs.frozen(eq=False)
-class Run:
-    """
-    A pattern and events, ready to be watched.
-
-    Attributes
-    ----------
-    pattern : Pattern
-        The pattern, with conditions that can be evaluated here.
-    nfa : NFA
-        The same, compiled.
-    given : Input
-        The events, with times and keys.
-    expressions : Expressions or None
-        The SQL over stages.
-    """
-
-    pattern: Pattern
-    nfa: NFA
-    given: Input
-    expressions: Expressions | None
-
-    @classmethod
-    def of(
-        cls,
-        pattern: Pattern,
-        given: list[Any],
-        timestamp: str | Callable[[Any], Any] | None,
-        key: str | Sequence[str] | Callable[[Any], Any] | None,
-        delay: timedelta | None,
-    ) -> Run:
-        """Compile a pattern for events, and read their times and keys."""
-        here = evaluated_here(pattern, given)
-        nfa = NFACompiler.compile(here, timeoutHandling=True)
-        nfa.open(RuntimeContext())
-        exact: Sequence[int] = range(0, 1000 * len(given), 1000)
-        if timestamp is not None:
-            exact = exact_times_of(given, timestamp)
-        key_of = None if key is None else key_getter(key)
-        arrived = Input(
-            given,
-            [time // 1000 for time in exact],
-            [None if key_of is None else grouping_key(key_of(event)) for event in given],
-            None if delay is None else delay_ms(delay),
-            tie_order(given, exact),
-        )
-        return cls(here, nfa, arrived, expressions_over_stages(nfa, given) if given else None)
-
-
 @suggesting
 def funnel(
     pattern: Pattern,
@@ -307,7 +250,7 @@ def funnel(
         given.__getitem__,
         expressions=over_numbers(run.expressions, given),
     )
-    feed(KeyedCepOperator(operator, output, run.given.order_of_numbers), run.given)
+    run.given.feed(KeyedCepOperator(operator, output, run.given.order_of_numbers))
     getters = [field_getter(name, "by") for name in settings.by]
     reaches = [
         Reach(

@@ -13,7 +13,7 @@ import attrs
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFA, Expressions
 from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.engines.flink.operator import Input, PartialMatchLimit
 from pyflinkcep.errors import counted
 from pyflinkcep.expressions.compared import compared_in_sql
 from pyflinkcep.pattern import Pattern
@@ -21,7 +21,7 @@ from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.time import MIN_WATERMARK, duration_text
 from pyflinkcep.trace.model import End, Record, quoted
 from pyflinkcep.trace.recorder import Recorder, valued
-from pyflinkcep.trace.run import Input, single_stages, watched
+from pyflinkcep.trace.run import single_stages, watched
 from pyflinkcep.trace.why import (
     Beginning,
     ConditionCount,

@@ -11,37 +11,19 @@ import attrs
 
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFA, EventMatch, Expressions
-from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, PartialMatchLimit
+from pyflinkcep.engines.flink.operator import (
+    CepOperator,
+    Input,
+    KeyedCepOperator,
+    PartialMatchLimit,
+)
 from pyflinkcep.engines.flink.operator.cep_operator import KeyState, Output
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.linked_stages import stages_of
 from pyflinkcep.pattern.stage import Stage
-from pyflinkcep.time import MAX_WATERMARK
 from pyflinkcep.trace.model import End, Ending, PartialMatch, TracedEvent, TracedMatch
 from pyflinkcep.trace.recorder import Answerer, Completed, EnoughError, Lane, Recorder
 from pyflinkcep.trace.result import Trace
-
-
-@attrs.frozen(eq=False)
-class Input:
-    """The events of a trace."""
-
-    events: Sequence[Any]  # The events, as conditions see them
-    times: Sequence[int]  # Their times
-    keys: Sequence[Any]  # Their keys, hashable
-    # How far the watermark is behind the latest time; None to sort the events first.
-    delay: int | None = None
-    # A sort key for events of equal time; by default they keep their order.
-    order: Callable[[Any], Any] | None = None
-    # A key of which later events are left out, and the time of its last one: what is to become of
-    # its partial matches after that is not known.
-    cut: tuple[Any, int] | None = None
-
-    @property
-    def order_of_numbers(self) -> Callable[[int], Any] | None:
-        """The order for events that are known by their numbers."""
-        order, events = self.order, self.events
-        return None if order is None else lambda number: order(events[number])
 
 
 def traced(
@@ -82,7 +64,7 @@ def watched(
     )
     keyed = KeyedCepOperator(operator, output, given.order_of_numbers)
     with suppress(EnoughError):
-        feed(keyed, given)
+        given.feed(keyed)
     fewest = {stage.name: _fewest(stage) for stage in stages if not stage.is_absent}
     return _Maker(nfa.description, given, recorder, fewest).trace(output), recorder
 
@@ -93,21 +75,6 @@ def over_numbers(expressions: Expressions | None, events: Sequence[Any]) -> Expr
         return None
     fields = expressions.fields
     return Expressions(expressions.functions, lambda number: fields(events[number]))
-
-
-def feed(keyed: KeyedCepOperator, given: Input) -> None:
-    """Let the events arrive, and then the end, as in ``match``."""
-    latest: int | None = None
-    for number, (time, key) in enumerate(zip(given.times, given.keys, strict=True)):
-        keyed.process_element(key, number, time)
-        latest = time if latest is None else max(latest, time)
-        if given.delay is not None:
-            keyed.advance_watermark(latest - given.delay - 1)
-    if given.cut is not None:
-        key, last = given.cut
-        keyed.advance_watermark(last)
-        keyed.keys.pop(key, None)
-    keyed.advance_watermark(MAX_WATERMARK)
 
 
 def single_stages(pattern: Pattern) -> Iterator[Stage]:

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, InvalidArgumentError, Pattern, parse
+from pyflinkcep.tables.match import Run
 from pyflinkcep.testing import match, trace, whyNot
-from pyflinkcep.testing.trace import Run, sql_of
+from pyflinkcep.testing.trace import sql_of
 from pyflinkcep.trace.model import End
 from pyflinkcep.trace.run import traced
 from pyflinkcep.trace.why import WhyNot

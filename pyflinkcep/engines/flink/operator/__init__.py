@@ -10,7 +10,7 @@ from pyflinkcep.engines.flink.operator.cep_operator import (
     comparator_key,
     is_late,
 )
-from pyflinkcep.engines.flink.operator.keyed_operator import KeyedCepOperator, KeyedOutput
+from pyflinkcep.engines.flink.operator.keyed_operator import Input, KeyedCepOperator, KeyedOutput
 from pyflinkcep.engines.flink.operator.state_codec import restore, snapshot
 from pyflinkcep.engines.flink.operator.state_format import STATE_FORMAT, Serializer
 
@@ -18,6 +18,7 @@ __all__ = [
     "STATE_FORMAT",
     "CepOperator",
     "Comparator",
+    "Input",
     "KeyState",
     "KeyedCepOperator",
     "KeyedOutput",

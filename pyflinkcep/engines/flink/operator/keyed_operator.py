@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import attrs
 
 from pyflinkcep.engines.flink.operator.cep_operator import CepOperator, KeyState, Output, is_late
-from pyflinkcep.time import MIN_WATERMARK
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 
 
 class KeyedOutput(Output, Protocol):
@@ -99,3 +99,41 @@ class KeyedCepOperator:
     def _forget_if_idle(self, key: Any, context: KeyContext) -> None:
         if not context.queue and self.operator.is_idle(context.state):
             del self.keys[key]
+
+
+@attrs.frozen(eq=False)
+class Input:
+    """Events in the order in which they arrive at a keyed operator in memory."""
+
+    events: Sequence[Any]  # The events, as conditions see them
+    times: Sequence[int]  # Their times
+    keys: Sequence[Any]  # Their keys, hashable
+    # How far the watermark is behind the latest time; None to sort the events first.
+    delay: int | None = None
+    # A sort key for events of equal time; by default they keep their order.
+    order: Callable[[Any], Any] | None = None
+    # A key of which later events are left out, and the time of its last one: what is to become of
+    # its partial matches after that is not known.
+    cut: tuple[Any, int] | None = None
+
+    @property
+    def order_of_numbers(self) -> Callable[[int], Any] | None:
+        """The order for events that are known by their numbers."""
+        order, events = self.order, self.events
+        return None if order is None else lambda number: order(events[number])
+
+    def feed(self, keyed: KeyedCepOperator, *, by_number: bool = True) -> None:
+        """Let the events arrive, as they are or as their numbers, and then the end."""
+        latest: int | None = None
+        elements = range(len(self.times)) if by_number else self.events
+        for element, time, key in zip(elements, self.times, self.keys, strict=True):
+            keyed.process_element(key, element, time)
+            latest = time if latest is None else max(latest, time)
+            if self.delay is not None:
+                # As in Flink: this time may still come.
+                keyed.advance_watermark(latest - self.delay - 1)
+        if self.cut is not None:
+            key, last = self.cut
+            keyed.advance_watermark(last)
+            keyed.keys.pop(key, None)
+        keyed.advance_watermark(MAX_WATERMARK)

@@ -32,7 +32,7 @@ from pyspark.sql.types import (
 
 from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.operator import PartialMatchLimit, comparator_key
+from pyflinkcep.engines.flink.operator import Input, PartialMatchLimit, comparator_key
 from pyflinkcep.errors import (
     InputError,
     InvalidArgumentError,
@@ -61,7 +61,6 @@ from pyflinkcep.testing.trace import sql_of
 from pyflinkcep.time import moment_text
 from pyflinkcep.trace.explanation import explained
 from pyflinkcep.trace.funnel import FunnelSettings, FunnelStep
-from pyflinkcep.trace.run import Input
 from pyflinkcep.trace.why import ConditionCount, WhyNot
 
 _NONE = "-"
