@@ -313,7 +313,7 @@ def test_explain_says_what_was_chosen(
     sample, happened = text.partition("What the first 5 events say")[2].split("What happened")
     for told in ("events of its types", "estimated counts: a", "order, the rarest first: a, b"):
         assert told in sample
-    assert "estimated costs: eventLists" in sample
+    assert "estimated pairs tested, weighed: eventLists" in sample
     assert "nfa would run on" in sample
     for told in ("live runs at most: a", "live runs on average: a", "runs merged: a"):
         assert f"nfa: {told}" in happened

@@ -66,19 +66,18 @@ class TypeCodes:
             lists = np.arange(len(numbers), dtype=np.int32)
         return cls(codes, lists, list(numbers))
 
-    @property
-    def step(self) -> int:
-        """One of so many events is in the sample."""
-        return len(self.codes) // _SAMPLE + 1
-
-    def sampled(self) -> dict[str, int]:
-        """Return how often each type occurs in a sample."""
-        sample = self.codes[:: self.step]
-        known = np.bincount(sample + 1, minlength=len(self.lists) + 1)  # -1 is no type
+    def counts(self) -> dict[str, int]:
+        """Return how often each type occurs."""
+        known = np.bincount(self.codes + 1, minlength=len(self.lists) + 1)  # -1 is no type
         counts = dict.fromkeys(self.names, 0)
         for code in np.flatnonzero(self.lists >= 0).tolist():
             counts[self.names[self.lists[code]]] += int(known[code + 1])
         return counts
+
+    def sampled(self) -> dict[str, int]:
+        """Return how often each type occurs in a sample."""
+        step = len(self.codes) // _SAMPLE + 1
+        return attrs.evolve(self, codes=self.codes[::step]).counts()
 
     def positions(
         self, split: Split | None = None, stretches: Stretches | None = None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pyflinkcep.engines import estimates
 from pyflinkcep.engines.choice import alternatives, chosen
-from pyflinkcep.engines.estimates import Facts, chosen_by_data, estimate, resolved
+from pyflinkcep.engines.estimates import PairCounts, chosen_by_data, estimate, resolved
 from pyflinkcep.engines.queries import query_matches
 from pyflinkcep.engines.table import Coded, EventTable, Numbers
 from pyflinkcep.expressions.program import Kind
@@ -76,7 +76,7 @@ def test_a_window_is_a_share_of_any_span(keys: Any) -> None:
     times = np.linspace(-(2**63) + 1, 2**63 - 1025, 1000).astype(np.int64)
     events = attrs.evolve(table(EVEN, 1000), times=Numbers(times), keys=keys)
 
-    assert 0 < Facts.of(parse(f"{_ABC} b.x > a.x WITHIN 9000 s"), events).share < 1e-6
+    assert 0 < PairCounts(parse(f"{_ABC} b.x > a.x WITHIN 9000 s"), events).share < 1e-6
 
 
 def test_composed_queries_and_windows_of_events_are_chosen_by_events_too() -> None:
@@ -88,27 +88,27 @@ def test_composed_queries_and_windows_of_events_are_chosen_by_events_too() -> No
     plain = [own for text in parts if (own := estimate(parse(text), events)) is not None]
     assert found is not None
     assert list(found.counts) == ["a", "b", "c"]
-    for name, milliseconds in found.milliseconds.items():
-        assert milliseconds == pytest.approx(sum(own.milliseconds[name] for own in plain))
+    for name, pairs in found.pairs.items():
+        assert pairs == pytest.approx(sum(own.pairs[name] for own in plain))
     assert chosen(composed).name == "eventLists"
     assert chosen_by_data(composed, events).name == found.least == "nfa"
 
     near = parse(f"{_AC} a.k = c.k WITHIN 400 EVENTS")
     of_events = estimate(near, events)
     assert of_events is not None
-    assert set(of_events.milliseconds) == {"nfa", "backtracking"}
+    assert set(of_events.pairs) == {"nfa", "backtracking"}
     assert chosen_by_data(near, events).name == of_events.least
 
 
 def test_small_tables_are_run_and_estimates_are_bounded() -> None:
     """Of few events no sample is drawn: runs are done before lists are made."""
     query = parse(f"{_ABC} b.x > a.x AND c.x > b.x WITHIN 60 s")
-    with mock.patch.object(estimates, "Sample") as sample:
+    with mock.patch.object(PairCounts, "_sample") as sample:
         few = chosen_by_data(query, table(EVEN, size=200))
         many = chosen_by_data(query, table(EVEN))
     assert few.name == "nfa"
     assert many.name == "eventLists"
-    assert not sample.of.called
+    assert not sample.mock_calls
 
 
 def test_counts_are_near_the_truth() -> None:
@@ -128,7 +128,7 @@ def test_counts_are_near_the_truth() -> None:
     assert found.joint["b"] == pytest.approx(0.1, rel=0.6)
     assert found.order == ("c", "b", "a")
     assert found.events == 40_000
-    assert Facts.of(query, events).share == pytest.approx(100 / 40_000, rel=0.02)
+    assert PairCounts(query, events).share == pytest.approx(100 / 40_000, rel=0.02)
 
 
 @given(st.integers(0, 1 << 40))
@@ -142,9 +142,8 @@ def test_whatever_is_chosen_the_answer_is_the_same(seed: int) -> None:
     events = random_table(chance, chance.choice([1, 9, 14]))
     output = chance.choice(["all", "all", "onePerStart", "nonOverlapping"])
     with mock.patch.multiple(
-        estimates, _FEW=0, _SURELY=0.5, _FEW_CANDIDATES=0, _CHEAP=0, _QUICK=0, is_small=mock.DEFAULT
-    ) as always:
-        always["is_small"].return_value = False
+        estimates, _FEW_PAIRS=0, _SURELY=0.5, _FEW_CANDIDATES=0, _FEW_PARTNERS=0
+    ):
         how = resolved(query, events, "auto", output)
         found = sorted(map(repr, query_matches(query, events, "auto", output)))
     usual = chosen(query, "auto", output).name

@@ -195,8 +195,7 @@ def _of_estimates(guessed: Sequence[_Table]) -> Iterator[str]:
     orders = dict.fromkeys(", ".join(table["order"]) for table in guessed)
     yield f"estimated order, the rarest first: {' or '.join(orders)}"
     yield f"estimated partial matches: {_named(_sums(t['partial'] for t in guessed))}"
-    costs = _sums(t["milliseconds"] for t in guessed)
-    yield f"estimated costs: {', '.join(f'{n} {ms:,.1f} ms' for n, ms in costs.items())}"
+    yield f"estimated pairs tested, weighed: {_named(_sums(t['pairs'] for t in guessed))}"
 
 
 def _of_evaluation(name: str, tables: Sequence[_Table]) -> Iterator[str]:
