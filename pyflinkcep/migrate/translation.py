@@ -10,12 +10,11 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.chains.constants import as_java, names_in, names_reached
-from pyflinkcep.migrate.chains.values import Code, Constant, Link, Made, Symbol, Unknown, Value
+from pyflinkcep.migrate.chains.constants import names_in, names_reached
+from pyflinkcep.migrate.chains.values import Code, Const, Link, Made, Symbol, Unknown, Value
 from pyflinkcep.migrate.conditions import joined_columns, translate_condition, translate_value
 from pyflinkcep.migrate.conditions.function import Given, GivenFunction, array_of
 from pyflinkcep.migrate.functions import translate_comparator, translate_function
-from pyflinkcep.migrate.java.constants import Constant as JavaConstant
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, written_type
 from pyflinkcep.migrate.java.project import Project, discriminator, schema_of, spark_type
 from pyflinkcep.migrate.java.source import (
@@ -281,11 +280,11 @@ def known(code: Code, project: Project, *, captures: bool = True) -> dict[str, A
 
 
 def _known(name: str, value: Any, project: Project, captures: bool) -> Any:
-    if isinstance(value, Constant) and isinstance(value.value, tuple):
-        parts = [one if isinstance(one, Value) else Constant(one) for one in value.value]
+    if isinstance(value, Const) and isinstance(value.value, tuple):
+        parts = [one if isinstance(one, Value) else Const(one) for one in value.value]
         return tuple(_known(name, part, project, captures) for part in parts)
-    if isinstance(value, Constant):
-        return as_java(value)
+    if isinstance(value, Const):
+        return value if value.is_plain else None
     if isinstance(value, Symbol) and captures:
         return Captured(name, value.tree, value.tree.type)
     if isinstance(value, Made) and not value.calls and not value.state:
@@ -298,13 +297,13 @@ def _known(name: str, value: Any, project: Project, captures: bool) -> Any:
     return None
 
 
-def _enum(code: Code, project: Project) -> JavaConstant | None:
+def _enum(code: Code, project: Project) -> Const | None:
     """Return a constant of an enum of the program."""
     owner, _, name = text_of(code.node).rpartition(".")
     declared = project.find(owner, code.source) if owner else None
     if declared is None or declared.kind != "enum" or name not in declared.constants:
         return None
-    return JavaConstant(name, JavaType(declared.name))
+    return Const(name, JavaType(declared.name))
 
 
 def parameters(code: Code, made: Translated) -> tuple[dict[str, str], dict[str, str]]:

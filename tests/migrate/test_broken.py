@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from pyflinkcep.migrate.chains.values import Constant, Unknown
+from pyflinkcep.migrate.chains.values import Const, Unknown
 from pyflinkcep.migrate.java.project import INT
 from pyflinkcep.migrate.meaning.python import checked_names
 from pyflinkcep.migrate.meaning.reading import Findings
-from pyflinkcep.migrate.meaning.tree import Binary, Const, Untranslatable, Var
+from pyflinkcep.migrate.meaning.tree import Binary, Untranslatable, Var
 from pyflinkcep.migrate.migration import migrate, write
 from pyflinkcep.migrate.writing.inputs import rows_of
 
@@ -132,11 +132,11 @@ def test_names_without_a_value_are_not_written(tmp_path):
     assert "the elements are not constants" in report.as_text()
 
 
-@pytest.mark.parametrize("held", [Unknown(None), (Unknown(None),), (Constant(3),), object()])
+@pytest.mark.parametrize("held", [Unknown(None), (Unknown(None),), (Const(3),), object()])
 def test_elements_are_constants_or_none_are_written(held):
     """An element that is not known before the program runs is never written as what stands for it."""
-    assert rows_of(None, (Constant("a"), Constant(held))) is None
-    assert rows_of(None, (Constant('a"b'), Constant(None))) == ["('a\"b',)", "(None,)"]
+    assert rows_of(None, (Const("a"), Const(held))) is None
+    assert rows_of(None, (Const('a"b'), Const(None))) == ["('a\"b',)", "(None,)"]
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,9 @@ from datetime import timedelta
 from functools import lru_cache
 from typing import Any
 
-from pyflinkcep.migrate.chains.values import Constant, Made, Symbol, Value
+from pyflinkcep.migrate.chains.values import Made, Symbol, Value
 from pyflinkcep.migrate.java import constants as java
-from pyflinkcep.migrate.java.constants import Constant as JavaConstant
-from pyflinkcep.migrate.java.constants import literal_of
+from pyflinkcep.migrate.java.constants import Const, literal_of
 from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType, Method, written_type
 from pyflinkcep.migrate.java.project import (
     BOOLEAN,
@@ -25,7 +24,7 @@ from pyflinkcep.migrate.java.project import (
 )
 from pyflinkcep.migrate.java.source import Node, children, inside, text_of
 from pyflinkcep.migrate.meaning.reading import as_type
-from pyflinkcep.migrate.meaning.tree import Binary, Call, Const, Expression, Unary, Var
+from pyflinkcep.migrate.meaning.tree import Binary, Call, Expression, Unary, Var
 
 _UNITS = {
     "milli": timedelta(milliseconds=1),
@@ -40,48 +39,19 @@ _ISO = re.compile(
 )
 
 
-def literal(node: Node) -> Constant | None:
-    """Return the value of a literal, or None."""
-    found = literal_of(node)
-    return None if found is None else Constant(found.value, found.type.name)
-
-
-def as_java(value: Constant) -> JavaConstant | None:
-    """Return a number, text or boolean with its Java type; None for other values."""
-    held = value.value
-    if value.type and isinstance(held, bool | int | float | str):
-        return JavaConstant(held, unboxed(JavaType(value.type)))
-    kinds = {bool: "boolean", float: "double", str: "String"}
-    if type(held) in kinds:
-        return JavaConstant(held, JavaType(kinds[type(held)]))  # type: ignore[arg-type]
-    if isinstance(held, int):
-        return JavaConstant(held, JavaType("int" if -(1 << 31) <= held < 1 << 31 else "long"))
-    return None
-
-
 def converted(value: Value, type_: str) -> Value:
     """
     Return a number as a variable of a type holds it; other values unchanged.
 
     Examples
     --------
-    >>> converted(Constant(2**31, "long"), "int")
-    Constant(value=-2147483648, type='int')
+    >>> converted(Const(2**31), "int")
+    Const(value=-2147483648, type=JavaType(name='int', args=(), dims=0))
     """
-    known = as_java(value) if isinstance(value, Constant) else None
-    numbers = ("byte", "short", "int", "long", "float", "double", "char")
-    kind = unboxed(JavaType(type_)).name
-    if known is None or kind not in numbers or isinstance(known.value, bool):
+    kind = unboxed(JavaType(type_))
+    if not isinstance(value, Const) or not is_numeric(kind) or value.type == BOOLEAN:
         return value
-    made = java.converted(known, JavaType(kind))
-    return value if made is None else Constant(made.value, kind)
-
-
-def unary(sign: str, value: Constant) -> Constant | None:
-    """Return the value of an operation on a constant; None if it is not known."""
-    known = as_java(value)
-    made = None if known is None else java.unary(sign, known)
-    return None if made is None else Constant(made.value, made.type.name)
+    return java.converted(value, kind) or value
 
 
 _TRUTHS = frozenset(["==", "!=", "<", "<=", ">", ">=", "&&", "||"])
@@ -90,25 +60,25 @@ _OPERATORS = _TRUTHS | frozenset("+-*/%")
 
 def binary(sign: str, left: Value, right: Value) -> Value | None:
     """Return the value of an operation; None if it is not known."""
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        return _folded(sign, left, right)
+    if isinstance(left, Const) and isinstance(right, Const):
+        made = java.binary(sign, left, right)
+        if made is None and sign in ("==", "!="):
+            return Const((left.value == right.value) is (sign == "=="))
+        return made
     a, b = tree_of(left), tree_of(right)
     if sign not in _OPERATORS or a is None or b is None:
         return None
     given = [value.names for value in (left, right) if isinstance(value, Symbol)]
     names = tuple(dict(name for some in given for name in some).items())
-    made = _operation(sign, a, b)
-    return None if made is None else Symbol(made, names)
+    operation = _operation(sign, a, b)
+    return None if operation is None else Symbol(operation, names)
 
 
 def tree_of(value: Value | None) -> Expression | None:
     """Return a value as an expression; None if it has none."""
-    if isinstance(value, Symbol):
-        return value.tree
-    if value == Constant(None):
-        return Const(None, JavaType("null"))
-    known = as_java(value) if isinstance(value, Constant) else None
-    return None if known is None else Const(known.value, known.type)
+    if isinstance(value, Const) and (value.is_plain or value.value is None):
+        return value
+    return value.tree if isinstance(value, Symbol) else None
 
 
 def _operation(sign: str, a: Expression, b: Expression) -> Expression | None:
@@ -129,25 +99,6 @@ def _operation(sign: str, a: Expression, b: Expression) -> Expression | None:
     if null in (a.type, b.type):
         same = Call("is null", (b if a.type == null else a,), BOOLEAN)
     return same if sign == "==" else Unary("!", same, BOOLEAN)
-
-
-def _folded(sign: str, left: Constant, right: Constant) -> Constant | None:
-    known = [as_java(side) for side in (left, right)]
-    if known[0] is not None and known[1] is not None:
-        made = java.binary(sign, known[0], known[1])
-        if made is not None:
-            return Constant(made.value, made.type.name)
-    if sign == "+" and (isinstance(left.value, str) or isinstance(right.value, str)):
-        return Constant(_shown(left.value) + _shown(right.value))
-    if sign in ("==", "!="):
-        return Constant((left.value == right.value) is (sign == "=="))
-    return None
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
-    return str(value)
 
 
 def duration(method: str, arguments: list[Any]) -> timedelta | None:
@@ -179,8 +130,8 @@ def in_unit(unit: str, method: str, amount: Value) -> Value | None:
 
     Examples
     --------
-    >>> in_unit("SECONDS", "toMillis", Constant(3)), in_unit("SECONDS", "toMinutes", Constant(90))
-    (Constant(value=3000, type='long'), Constant(value=1, type='long'))
+    >>> [in_unit("SECONDS", to, Const(90)).value for to in ("toMillis", "toMinutes")]
+    [90000, 1]
     """
     sizes = [duration("of", [1, name]) for name in (unit, method.removeprefix("to"))]
     if sizes[0] is None or sizes[1] is None:
@@ -188,10 +139,10 @@ def in_unit(unit: str, method: str, amount: Value) -> Value | None:
     if isinstance(amount, Symbol) and sizes[0] >= sizes[1]:
         factor = Const(sizes[0] // sizes[1], LONG)
         return Symbol(Binary("*", as_type(amount.tree, LONG), factor, LONG), amount.names)
-    if not isinstance(amount, Constant) or not isinstance(amount.value, int):
+    if not isinstance(amount, Const) or not isinstance(amount.value, int):
         return None
     size = abs(amount.value) * sizes[0] // sizes[1]
-    return Constant(size if amount.value > 0 else -size, "long")
+    return Const(size if amount.value > 0 else -size, LONG)
 
 
 def list_name(written: str) -> str:
@@ -223,12 +174,6 @@ def numbered(wanted: str, taken: str) -> str:
     """
     number = taken.removeprefix(wanted).removeprefix("_")
     return f"{wanted}_{int(number) + 1 if number else 2}"
-
-
-def least(digits: str) -> Constant:
-    """Return the least int or long, whose digits alone are no literal."""
-    is_long = digits[-1:] in ("l", "L")
-    return Constant(-(1 << 63) if is_long else -(1 << 31), "long" if is_long else "int")
 
 
 def construct(follow: Callable[..., Any], declared: JavaClass, made: Made, *, given: bool) -> None:
@@ -275,7 +220,7 @@ def _kept(
     given: dict[str, Value] = {}
     for call in inside(constructor.body, "explicit_constructor_invocation"):
         handed = [
-            values.get(text_of(node)) or literal(node)
+            values.get(text_of(node)) or literal_of(node)
             for node in children(call.child_by_field_name("arguments"))
         ]
         above = declared.superclass if text_of(call).startswith("super") else None
@@ -292,7 +237,7 @@ def _kept(
     for assignment in inside(constructor.body, "assignment_expression"):
         left = text_of(assignment.child_by_field_name("left")).removeprefix("this.")
         right = assignment.child_by_field_name("right")
-        value = values.get(text_of(right)) or literal(right)
+        value = values.get(text_of(right)) or literal_of(right)
         field = project.field(declared, left)
         if value is not None and field is not None:
             given[left] = converted(value, str(field.type))
@@ -308,7 +253,7 @@ def unset(field: Field | None) -> bool:
     return str(field.type) not in ("int", "long", "short", "byte", "double", "float", "boolean")
 
 
-def changes(owner: JavaClass, name: str, value: Constant, project: Project) -> bool:
+def changes(owner: JavaClass, name: str, value: Const, project: Project) -> bool:
     """Whether a static field that is known at first is assigned later."""
     modifiers = owner.fields[name].modifiers
     kept = "static" not in modifiers or "final" in modifiers

@@ -15,20 +15,17 @@ from pyflinkcep.migrate.chains.constants import (
     changes,
     construct,
     converted,
-    least,
-    literal,
     names_reached,
     numbered,
     parameter,
     tree_of,
-    unary,
     unset,
 )
 from pyflinkcep.migrate.chains.values import (
     Branch,
     Call,
     Code,
-    Constant,
+    Const,
     Gap,
     Header,
     Item,
@@ -43,7 +40,7 @@ from pyflinkcep.migrate.chains.values import (
     Unknown,
     Value,
 )
-from pyflinkcep.migrate.java.constants import LIMITS
+from pyflinkcep.migrate.java.constants import LIMITS, least, literal_of, unary
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import BOOLEAN, Project, unboxed
 from pyflinkcep.migrate.java.source import (
@@ -142,7 +139,7 @@ class Fork(Watch):
         for key in [*first[0], *(key for key in second[0] if key not in first[0])]:
             old = self.old(key)
             values = first[0].get(key, old), second[0].get(key, old)
-            known = next((v for v in values if isinstance(v, Constant)), None)
+            known = next((v for v in values if isinstance(v, Const)), None)
             joined = walker.joined(test, *values, self.node, self.scope)
             if (
                 joined is None
@@ -153,11 +150,11 @@ class Fork(Watch):
                 joined = self._read_at_start(str(key[1]), known, walker)
             self.set(key, joined or self._unknown(old, walker))
 
-    def _read_at_start(self, name: str, default: Constant, walker: Any) -> Value | None:
+    def _read_at_start(self, name: str, default: Const, walker: Any) -> Value | None:
         """Return a parameter for what is a constant, or read when the program starts."""
-        kind = default.type or {str: "String", bool: "boolean"}.get(type(default.value), "")
-        if not kind:
+        if not default.is_plain:
             return None
+        kind = str(default.type)
         what = f"{name} is a parameter: in Java {default.value!r} by default"
         walker.doubt(self.node, self.scope, what)
         of = (name, self.node.id, walker.frame)
@@ -188,7 +185,7 @@ def either(test: Symbol, first: Value, second: Value) -> Value | None:
     """Return the value that is one of two, as a test at run time decides."""
     if first is second:
         return first
-    if isinstance(first, Constant) and isinstance(second, Constant):
+    if isinstance(first, Const) and isinstance(second, Const):
         if first == second:
             return first
         a, b = tree_of(first), tree_of(second)
@@ -249,7 +246,7 @@ def forget(walker: Any, node: Node, scope: Scope) -> None:
                 streams = streams or isinstance(held, Stream)
                 if isinstance(held, Link) and (used is not root or method in CHANGES):
                     held.items.append(Gap(code))
-                elif isinstance(held, Constant) and isinstance(held.value, tuple):
+                elif isinstance(held, Const) and isinstance(held.value, tuple):
                     walker.replaced(held, unknown, scope)
                 elif isinstance(held, Made):
                     _lose_fields(walker, held, unknown)
@@ -356,7 +353,7 @@ class Expressions:
         if node is None:
             return Unknown(Code(node, scope.source, scope))
         if node.type in LITERALS:
-            return literal(node) or Unknown(Code(node, scope.source, scope))
+            return literal_of(node) or Unknown(Code(node, scope.source, scope))
         if node.type in _CODE:
             return self.captured(node, scope)
         follow: Callable[[Node, Scope], Value | None] | None
@@ -382,7 +379,7 @@ class Expressions:
                 field = owner.fields[name]
                 key = f"this.{name}" if name in seen.values else name
                 value = None if field.is_constant else self.field(name, scope)
-                if isinstance(value, Symbol | Constant):
+                if isinstance(value, Symbol | Const):
                     seen.values.setdefault(key, value)
             owner = owner.outer
         return Code(node, scope.source, seen)
@@ -409,14 +406,14 @@ class Expressions:
         if owner.type == "this":
             return self.field(name, scope)
         if simple_name(text_of(owner)) == "Duration" and name == "ZERO":
-            return Constant(timedelta(0))
+            return Const(timedelta(0))
         limit = LIMITS.get((text_of(owner), name))
         if limit is not None:
-            return Constant(limit.value, limit.type.name)
+            return limit
         if name == "length":
             held = self.evaluate(owner, scope)
-            if isinstance(held, Constant) and isinstance(held.value, tuple):
-                return Constant(len(held.value))
+            if isinstance(held, Const) and isinstance(held.value, tuple):
+                return Const(len(held.value))
         if owner.type in ("identifier", "field_access", "scoped_identifier"):
             declared = self.project.find(simple_name(text_of(owner)), scope.source)
             if declared is not None and scope.find(text_of(owner)) is None:
@@ -437,7 +434,7 @@ class Expressions:
         given = by_field(declared, made, self.project)
         held = (given or {}).get(name) or self._constructed(declared, name, made, True)
         null = held is None and given is not None and unset(self.project.field(declared, name))
-        return Constant(None) if null else held
+        return Const(None) if null else held
 
     def field(self, name: str, scope: Scope) -> Value | None:
         """Return what a field of the class around, or a constant imported, holds."""
@@ -499,7 +496,7 @@ class Expressions:
         elif target.type == "array_access":
             held = self.evaluate(target.child_by_field_name("array"), scope)
             unknown = Unknown(Code(target, scope.source, scope))
-            if isinstance(held, Constant):
+            if isinstance(held, Const):
                 self.replaced(held, unknown, scope)
 
     def held(self, node: Node, scope: Scope) -> Value | None:
@@ -543,7 +540,7 @@ class Expressions:
                 value = converted(self.evaluate(found.value, scope), str(found.type))
                 node = found.value.parent.parent
                 self._fields[key] = self.declared(value, name, str(found.type), node)
-                if isinstance(value, Constant) and changes(owner, name, value, self.project):
+                if isinstance(value, Const) and changes(owner, name, value, self.project):
                     self.doubt(node, scope, f"{name} is a parameter: Java assigns it while it runs")
                     self._fields[key] = self.symbol(name, str(found.type), key, value.value)
             elif (assigned := self._assigned(owner, name)) is not None:
@@ -566,7 +563,7 @@ class Expressions:
             self._objects[id(made)], self._objects[id(empty)] = (made, empty), (empty, empty)
             construct(self.run, owner, empty, given=given)
         value = self._objects[id(made)][1].state.get(name)
-        return value if isinstance(value, Link | Skip | Constant | Symbol) else None
+        return value if isinstance(value, Link | Skip | Const | Symbol) else None
 
     def declared(self, value: Value, name: str, kind: str, node: Node) -> Value:
         """Return a value with the name and type of the variable that holds it."""
@@ -583,13 +580,13 @@ class Expressions:
     def _binary_expression(self, node: Node, scope: Scope) -> Value | None:
         sign = text_of(node.child_by_field_name("operator"))
         left = self.evaluate(node.child_by_field_name("left"), scope)
-        if isinstance(left, Constant) and (sign, bool(left.value)) in (("&&", False), ("||", True)):
+        if isinstance(left, Const) and (sign, bool(left.value)) in (("&&", False), ("||", True)):
             return left
         right = self.evaluate(node.child_by_field_name("right"), scope)
-        if sign in ("==", "!=") and Constant(None) in (left, right):
-            other = right if left == Constant(None) else left
-            if not isinstance(other, Constant | Symbol | Unknown):
-                return Constant(sign == "!=")
+        if sign in ("==", "!=") and Const(None) in (left, right):
+            other = right if left == Const(None) else left
+            if not isinstance(other, Const | Symbol | Unknown):
+                return Const(sign == "!=")
         return binary(sign, left, right)
 
     def _unary_expression(self, node: Node, scope: Scope) -> Value | None:
@@ -601,14 +598,14 @@ class Expressions:
         if isinstance(value, Symbol):
             type_ = BOOLEAN if sign == "!" else unboxed(value.tree.type)
             return Symbol(Unary(sign, value.tree, type_), value.names) if sign != "+" else value
-        if not isinstance(value, Constant):
+        if not isinstance(value, Const):
             return None
         return unary(sign, value)
 
     def _ternary_expression(self, node: Node, scope: Scope) -> Value | None:
         condition = self.evaluate(node.child_by_field_name("condition"), scope)
         then, otherwise = (node.child_by_field_name(f) for f in ("consequence", "alternative"))
-        if isinstance(condition, Constant):
+        if isinstance(condition, Const):
             taken, left = (then, otherwise) if condition.value else (otherwise, then)
             self.idle.append(Code(left, scope.source, scope))
             return self.evaluate(taken, scope)
@@ -656,8 +653,8 @@ class Expressions:
     def _update_expression(self, node: Node, scope: Scope) -> Value | None:
         operand = children(node)[0]
         before = self.held(operand, scope)
-        step = Constant(1 if "++" in text_of(node) else -1)
-        after = binary("+", before, step) if isinstance(before, Constant) else None
+        step = Const(1 if "++" in text_of(node) else -1)
+        after = binary("+", before, step) if isinstance(before, Const) else None
         self.assign(operand, after or Unknown(Code(node, scope.source, scope)), scope)
         return before
 
@@ -666,7 +663,7 @@ class Expressions:
         return None if values is None else self._array_initializer(values, scope)
 
     def _array_initializer(self, node: Node, scope: Scope) -> Value:
-        return Constant(tuple(self._plain(part, scope) for part in children(node)))
+        return Const(tuple(self._plain(part, scope) for part in children(node)))
 
     def _array_access(self, node: Node, scope: Scope) -> Value | None:
         values = self.evaluate(node.child_by_field_name("array"), scope)
@@ -674,18 +671,18 @@ class Expressions:
         return self._element(values, at)
 
     def _element(self, values: Value, at: Value) -> Value | None:
-        if isinstance(values, Constant) and isinstance(at, Constant):
+        if isinstance(values, Const) and isinstance(at, Const):
             try:
-                found = values.value[at.value]  # type: ignore[index]
+                found = values.value[at.value]
             except (TypeError, IndexError, KeyError):
                 return None
-            return found if isinstance(found, Value) else Constant(found)
+            return found if isinstance(found, Value) else Const(found)
         return None
 
     def _plain(self, node: Node, scope: Scope) -> object:
         """Return the plain value of an element of a list, or what is known of it."""
         value = self.evaluate(node, scope)
-        return value.value if isinstance(value, Constant) else value
+        return value.value if isinstance(value, Const) else value
 
     # --- what is known at run time alone
 

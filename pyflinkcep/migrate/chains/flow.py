@@ -10,7 +10,7 @@ import attrs
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
-    Constant,
+    Const,
     Link,
     Made,
     Stream,
@@ -165,7 +165,7 @@ def _source(walker: Expressions, call: Call) -> Stream:
     made = Stream(call)
     first = call.arguments[0] if call.arguments else None
     if call.method in ("fromElements", "fromData", "fromCollection"):
-        listed = first.value if isinstance(first, Constant) else None
+        listed = first.value if isinstance(first, Const) else None
         elements = listed if isinstance(listed, tuple) else call.arguments
         types = {element.type if isinstance(element, Made) else None for element in elements}
         made.event_type = types.pop() if len(types) == 1 else None  # of several, the pattern's

@@ -9,12 +9,12 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.migrate.chains import flow
-from pyflinkcep.migrate.chains.constants import as_java, binary, duration, in_unit
+from pyflinkcep.migrate.chains.constants import binary, duration, in_unit
 from pyflinkcep.migrate.chains.expressions import CHANGES, KEPT, Expressions, forget
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
-    Constant,
+    Const,
     Link,
     Made,
     Scope,
@@ -29,7 +29,6 @@ from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.project import STRING, chosen
 from pyflinkcep.migrate.java.source import Node, children, simple_name, text_of, type_arguments
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
-from pyflinkcep.migrate.meaning.tree import Const
 
 STAGES = frozenset(["next", "followedBy", "followedByAny", "notNext", "notFollowedBy"])
 """The calls that add a stage."""
@@ -72,7 +71,7 @@ def called(walker: Expressions, link: Link, call: Call) -> Value | None:
         return link.previous
     if call.method in ("getAfterMatchSkipStrategy", "getWindowSize", "getWindowTime"):
         return None
-    return Constant(None) if call.method == "toString" else None
+    return Const(None) if call.method == "toString" else None
 
 
 def _take_groups(link: Link, call: Call) -> None:
@@ -105,14 +104,14 @@ class Invocations(Expressions):
             values = self.arguments(node, scope)
             first = values[0] if values else None
             rows = type_arguments(kind)
-            label = str(first.value) if isinstance(first, Constant) else text_of(node)
+            label = str(first.value) if isinstance(first, Const) else text_of(node)
             return Tag(label, rows[0] if rows else "", code)
         if body:
             return code
         values = self.arguments(node, scope)
         if name in ("ArrayList", "LinkedList", "HashSet", "LinkedHashSet"):
-            given = values[0].value if values and isinstance(values[0], Constant) else ()
-            return Constant(given if isinstance(given, tuple) else ())
+            given = values[0].value if values and isinstance(values[0], Const) else ()
+            return Const(given if isinstance(given, tuple) else ())
         if self.project.find(name, scope.source) is None:
             for part in children(node.child_by_field_name("arguments")):
                 if part.type in _FUNCTIONS:
@@ -133,7 +132,7 @@ class Invocations(Expressions):
             if isinstance(held, Link) and name not in KEPT:
                 what = f"a pattern is handed to {name}(): write that part of the job"
                 self.doubt(node, scope, what)
-            elif isinstance(held, Constant) and isinstance(held.value, tuple) and name not in KEPT:
+            elif isinstance(held, Const) and isinstance(held.value, tuple) and name not in KEPT:
                 self.replaced(held, Unknown(Code(node, scope.source, scope), lost=True), scope)
             elif part.type in _FUNCTIONS:
                 forget(self, part, scope)
@@ -164,7 +163,7 @@ class Invocations(Expressions):
             return thrown, True
         if isinstance(value, Made):
             return self._made(value, call, node, scope)
-        if isinstance(value, Constant):
+        if isinstance(value, Const):
             return self._of_constant(value, call, scope)
         if isinstance(value, Symbol) and name == "equals" and arguments:
             return binary("==", value, arguments[0]), True
@@ -192,23 +191,23 @@ class Invocations(Expressions):
         if kind == "AfterMatchSkipStrategy":
             return Skip(name, arguments[0] if arguments else None), True
         if kind in ("Arrays", "List", "Set", "Stream") and name in _LISTS:
-            values = [v.value if isinstance(v, Constant) else v for v in arguments]
-            return Constant(tuple(values)), True
+            values = [v.value if isinstance(v, Const) else v for v in arguments]
+            return Const(tuple(values)), True
         if kind == "String" and name == "valueOf" and arguments:
-            return binary("+", Constant(""), arguments[0]), True
+            return binary("+", Const(""), arguments[0]), True
         if declared is not None:
             return None
         made = Made(f"{kind}.{name}", arguments, code)
         return flow.consumed(self, made, call) or made, False
 
     def _duration(self, name: str, arguments: tuple[Value, ...], node: Node) -> Value | None:
-        values = [v.value if isinstance(v, Constant) else None for v in arguments]
+        values = [v.value if isinstance(v, Const) else None for v in arguments]
         given = node.child_by_field_name("arguments")
         if len(values) == 2 and values[1] is None:
             values[1] = text_of(children(given)[1])
         found = duration(name, values)
         if found is not None:
-            return Constant(found)
+            return Const(found)
         amount = arguments[0] if arguments else None
         if isinstance(amount, Symbol):
             unit = name.removeprefix("of").lower()
@@ -273,28 +272,28 @@ class Invocations(Expressions):
             return None if getter is None else self.member(value, getter.name), getter is not None
         return flow.built(self, value, call), False
 
-    def _of_constant(self, value: Constant, call: Call, scope: Scope) -> tuple[Value | None, bool]:
+    def _of_constant(self, value: Const, call: Call, scope: Scope) -> tuple[Value | None, bool]:
         """Return what a method of text, of a list or of a duration returns."""
         if not isinstance(value.value, tuple):
             return self._of_plain(value, call), False
-        arguments = [a.value if isinstance(a, Constant) else a for a in call.arguments]
+        arguments = [a.value if isinstance(a, Const) else a for a in call.arguments]
         held = value.value
         if call.method in ("add", "addLast") and len(arguments) == 1:
-            self.replaced(value, Constant((*held, *arguments)), scope)
-            return Constant(True), True
+            self.replaced(value, Const((*held, *arguments)), scope)
+            return Const(True), True
         if call.method in ("get", "getFirst"):
-            return self._element(value, Constant(arguments[0] if arguments else 0)), True
+            return self._element(value, Const(arguments[0] if arguments else 0)), True
         if call.method == "size":
-            return Constant(len(held)), True
+            return Const(len(held)), True
         if call.method in ("stream", "toList", "iterator"):
-            return Constant(held), True
+            return Const(held), True
         if call.method not in KEPT and call.method not in _READING:
             self.replaced(value, Unknown(call.code, lost=True), scope)
         return None, False
 
-    def _of_plain(self, value: Constant, call: Call) -> Value | None:
+    def _of_plain(self, value: Const, call: Call) -> Value | None:
         """Return what a method of text or of a duration returns."""
-        arguments = [a.value if isinstance(a, Constant) else a for a in call.arguments]
+        arguments = [a.value if isinstance(a, Const) else a for a in call.arguments]
         held = value.value
         first = arguments[0] if arguments else None
         if isinstance(held, str) and call.method == "equals" and isinstance(first, Symbol):
@@ -302,25 +301,22 @@ class Invocations(Expressions):
         if isinstance(held, str):
             return _of_text(held, call.method, arguments)
         if isinstance(held, timedelta) and call.method in ("toMilliseconds", "toMillis"):
-            return Constant(held // timedelta(milliseconds=1))
+            return Const(held // timedelta(milliseconds=1))
         if isinstance(held, timedelta) and call.method in ("plus", "minus"):
             more = first if isinstance(first, timedelta) else None
-            return None if more is None else Constant(held + more * _SIGNS[call.method])
+            return None if more is None else Const(held + more * _SIGNS[call.method])
         if isinstance(held, timedelta) and call.method.startswith(("plus", "minus")):
             sign = call.method[: len("plus") if call.method.startswith("plus") else len("minus")]
             more = duration(f"of{call.method.removeprefix(sign)}", list(arguments))
-            return None if more is None else Constant(held + more * _SIGNS[sign])
+            return None if more is None else Const(held + more * _SIGNS[sign])
         return value if call.method in ("intValue", "longValue", "toString", "getName") else None
 
 
 def type_of(value: Value) -> str:
     """Return the Java type of a value; ``?`` if it is not known."""
-    known = as_java(value) if isinstance(value, Constant) else None
-    if known is not None:
-        return known.type.name
     match value:
-        case Constant(value=timedelta()):
-            return "Duration"
+        case Const():
+            return value.type.name
         case Symbol() | Made():
             return simple_name(value.type)
         case Link():
@@ -337,18 +333,18 @@ _SIGNS = {"plus": 1, "minus": -1}
 
 def _of_text(held: str, method: str, arguments: list[object]) -> Value | None:
     if method == "equals" and arguments and isinstance(arguments[0], str):
-        return Constant(held == arguments[0])
+        return Const(held == arguments[0])
     if method in ("toLowerCase", "toUpperCase") and not arguments:
-        return Constant(held.lower() if method == "toLowerCase" else held.upper())
+        return Const(held.lower() if method == "toLowerCase" else held.upper())
     if method in ("trim", "strip", "stripIndent"):
-        return Constant(held.strip() if method != "stripIndent" else held)
+        return Const(held.strip() if method != "stripIndent" else held)
     if method == "concat" and arguments and isinstance(arguments[0], str):
-        return Constant(held + arguments[0])
+        return Const(held + arguments[0])
     if method in ("isEmpty", "length", "name"):
-        return Constant({"isEmpty": not held, "length": len(held), "name": held}[method])
+        return Const({"isEmpty": not held, "length": len(held), "name": held}[method])
     if method in ("formatted",) and all(isinstance(a, int | str) for a in arguments):
         try:
-            return Constant(held % tuple(arguments))
+            return Const(held % tuple(arguments))
         except (TypeError, ValueError):
             return None
     return None

@@ -8,18 +8,10 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.migrate.java.constants import Const as Const
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.reading import Findings
 from pyflinkcep.migrate.meaning.tree import Expression, Var, parts
-
-
-@attrs.frozen
-class Constant:
-    """A value that is known: a number, text, a duration, or a list of such."""
-
-    value: object
-    # The Java type of a number; empty for that of a literal.
-    type: str = attrs.field(default="", eq=False)
 
 
 @attrs.frozen
@@ -178,7 +170,7 @@ class Stream:
     pattern: Link | None = None  # Of the result of ``CEP.pattern``: the pattern
 
 
-Value = Constant | Symbol | Code | Made | Unknown | Skip | Tag | Link | Stream
+Value = Const | Symbol | Code | Made | Unknown | Skip | Tag | Link | Stream
 
 
 @attrs.define(eq=False, repr=False)

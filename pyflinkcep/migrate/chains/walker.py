@@ -14,7 +14,7 @@ from pyflinkcep.migrate.chains.expressions import Fork, forget
 from pyflinkcep.migrate.chains.invocations import Invocations
 from pyflinkcep.migrate.chains.values import (
     Code,
-    Constant,
+    Const,
     Gap,
     Header,
     Link,
@@ -122,8 +122,8 @@ class Walker(Invocations):
             return None
         first = len(method.parameters) - 1
         if arguments is not None and method.spreads:
-            rest = [a.value if isinstance(a, Constant) else a for a in arguments[first:]]
-            arguments = [*arguments[:first], Constant(tuple(rest))]
+            rest = [a.value if isinstance(a, Const) else a for a in arguments[first:]]
+            arguments = [*arguments[:first], Const(tuple(rest))]
         for at, (name, type_) in enumerate(method.parameters):
             kind = str(type_)
             given = arguments[at] if arguments is not None and at < len(arguments) else None
@@ -165,7 +165,7 @@ class Walker(Invocations):
                 given.items.append(Gap(where))
             elif isinstance(given, Stream):
                 self.gaps.append(where)
-            elif isinstance(given, Constant) and isinstance(given.value, tuple):
+            elif isinstance(given, Const) and isinstance(given.value, tuple):
                 self.replaced(given, Unknown(where), scope)
 
     def _parameter(
@@ -243,7 +243,7 @@ class Walker(Invocations):
         else:
             return value
         defaults = [self.evaluate(choice, scope) for choice in choices]
-        default = next((found for found in defaults if isinstance(found, Constant)), None)
+        default = next((found for found in defaults if isinstance(found, Const)), None)
         if default is not None:
             self.doubt(node, scope, f"{name} is a parameter: in Java {default.value!r} by default")
         of = (name, self.identity(node, scope))
@@ -282,7 +282,7 @@ class Walker(Invocations):
         condition = self.evaluate(node.child_by_field_name("condition"), scope)
         then = node.child_by_field_name("consequence")
         otherwise = node.child_by_field_name("alternative")
-        if isinstance(condition, Constant):
+        if isinstance(condition, Const):
             chosen, left = (then, otherwise) if condition.value else (otherwise, then)
             if left is not None:
                 self.idle.append(Code(left, scope.source, scope))
@@ -344,12 +344,12 @@ class Walker(Invocations):
                 self.evaluate(part, inner)
         condition = node.child_by_field_name("condition")
         for _ in range(MOST_ROUNDS):
-            test = Constant(True) if condition is None else self.evaluate(condition, inner)
-            if not isinstance(test, Constant):
+            test = Const(True) if condition is None else self.evaluate(condition, inner)
+            if not isinstance(test, Const):
                 counted = self._counted(node, inner)
                 if counted is None:  # what it counts is no longer what it began with
                     for name, held in inner.values.items():
-                        if isinstance(held, Constant) and type(held.value) is int:
+                        if isinstance(held, Const) and type(held.value) is int:
                             inner.set(name, self.symbol(name, "int", (node.id, self.frame)), "int")
                 return self._repeated(node, inner, counted)
             if not test.value:
@@ -408,7 +408,7 @@ class Walker(Invocations):
             return None
         first = scope.find(left)
         last = self.evaluate(condition.child_by_field_name("right"), scope)
-        most = binary("+", last, Constant(1)) if sign == "<=" and last is not None else last
+        most = binary("+", last, Const(1)) if sign == "<=" and last is not None else last
         start, end = tree_of(first), tree_of(most)
         if start is None or end is None:
             return None
@@ -423,10 +423,10 @@ class Walker(Invocations):
         values = self.evaluate(node.child_by_field_name("value"), scope)
         name = text_of(node.child_by_field_name("name"))
         kind = text_of(node.child_by_field_name("type"))
-        if isinstance(values, Constant) and isinstance(values.value, tuple):
+        if isinstance(values, Const) and isinstance(values.value, tuple):
             for value in values.value:
                 inner = Scope(scope.source, scope.owner, scope)
-                inner.set(name, value if isinstance(value, Value) else Constant(value), kind)
+                inner.set(name, value if isinstance(value, Value) else Const(value), kind)
                 ends, returned = self._round(node, inner)
                 if ends:
                     return returned
@@ -450,7 +450,7 @@ class Walker(Invocations):
     def _while_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         for _ in range(MOST_ROUNDS):
             test = self.evaluate(node.child_by_field_name("condition"), scope)
-            if not isinstance(test, Constant):
+            if not isinstance(test, Const):
                 return self._repeated(node, scope, None)
             if not test.value:
                 return None
@@ -510,8 +510,8 @@ class Walker(Invocations):
         test = self.evaluate(node.child_by_field_name("condition"), scope)
         groups = children(node.child_by_field_name("body"))
         if isinstance(test, Code) and test.node.type == "field_access":  # a constant of an enum
-            test = Constant(text_of(test.node.child_by_field_name("field")))
-        if not isinstance(test, Constant):
+            test = Const(text_of(test.node.child_by_field_name("field")))
+        if not isinstance(test, Const):
             self.doubt(node, scope, "a switch over what is known at run time alone")
             return groups, None
         default = len(groups)
@@ -522,9 +522,9 @@ class Walker(Invocations):
                     default = at
                 for case in children(label):
                     value = self.evaluate(case, scope)
-                    known = isinstance(value, Constant)
+                    known = isinstance(value, Const)
                     if text_of(case) == test.value or (
-                        isinstance(value, Constant) and value.value == test.value
+                        isinstance(value, Const) and value.value == test.value
                     ):
                         return groups, at
                     if not known and not (isinstance(test.value, str) and _is_enum(case)):
@@ -590,4 +590,4 @@ def _is_enum(case: Node) -> bool:
 def default_of(value: Value) -> object:
     """Return the default in ``params.getInt("limit", 4)``; None if there is none."""
     last = value.arguments[-1] if isinstance(value, Made) and len(value.arguments) > 1 else None
-    return last.value if isinstance(last, Constant) else None
+    return last.value if isinstance(last, Const) else None

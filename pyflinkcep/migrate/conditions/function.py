@@ -10,7 +10,6 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.java.constants import Constant
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of, read_type
 from pyflinkcep.migrate.java.project import UNKNOWN, Project, filled
 from pyflinkcep.migrate.java.source import (
@@ -52,13 +51,8 @@ def expression_of(value: Any, project: Project) -> Expression | None:
     """Return what a variable stands for; None if that is not known."""
     if isinstance(value, Expression):
         return value
-    if isinstance(value, Constant):
-        return Const(value.value, value.type)
-    for type_, name in ((bool, "boolean"), (str, "String"), (float, "double")):
-        if isinstance(value, type_):
-            return Const(value, JavaType(name))
-    if isinstance(value, int):
-        return Const(value, JavaType("int" if -(1 << 31) <= value < 1 << 31 else "long"))
+    if isinstance(value, bool | str | float | int):
+        return Const(value)
     if isinstance(value, tuple):
         inner = [expression_of(one, project) for one in value]
         known = [one for one in inner if one is not None]

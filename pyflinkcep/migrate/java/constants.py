@@ -7,22 +7,42 @@ import math
 import re
 import struct
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
-from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, Source, children, text_of
+from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.source import Node, text_of
+
+_NATURAL = {
+    bool: "boolean", float: "double", str: "String", timedelta: "Duration", type(None): "null",
+}  # fmt: skip
+
+
+def _natural(of: Const) -> JavaType:
+    """Return the type that a value has if nothing else is said."""
+    if type(of.value) is int:
+        return JavaType("int" if -(1 << 31) <= of.value < 1 << 31 else "long")
+    return JavaType(_NATURAL.get(type(of.value), "?"))
 
 
 @attrs.frozen
-class Constant:
-    """A value known when the program is read, and its type; a char is a string of one."""
+class Const:
+    """
+    A value known when the program is read, and its type.
 
-    value: int | float | str | bool | None
-    type: JavaType
+    A char is a string of one, a constant of an enum its name, a list a tuple.
+    """
+
+    value: Any = attrs.field(eq=lambda v: (type(v), repr(v) if isinstance(v, float) else v))
+    type: JavaType = attrs.field(default=attrs.Factory(_natural, takes_self=True))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is a number, text or boolean."""
+        return isinstance(self.value, bool | int | float | str)
 
 
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
@@ -68,19 +88,19 @@ def unescaped(text: str) -> str:
     return found.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def literal_of(node: Node) -> Constant | None:
+def literal_of(node: Node) -> Const | None:
     """Return the value of a literal; None for other nodes, and literals that Java refuses."""
     text = text_of(node)
     match node.type:
         case "true" | "false":
-            return Constant(node.type == "true", JavaType("boolean"))
+            return Const(node.type == "true", JavaType("boolean"))
         case "null_literal":
-            return Constant(None, JavaType("null"))
+            return Const(None, JavaType("null"))
         case "character_literal":
-            return Constant(unescaped(text[1:-1]), JavaType("char"))
+            return Const(unescaped(text[1:-1]), JavaType("char"))
         case "string_literal":
             inner = _block(text) if text.startswith('"""') else text[1:-1]
-            return Constant(unescaped(inner), JavaType("String"))
+            return Const(unescaped(inner), JavaType("String"))
         case (
             "decimal_integer_literal"
             | "hex_integer_literal"
@@ -93,6 +113,12 @@ def literal_of(node: Node) -> Constant | None:
     return None
 
 
+def least(digits: str) -> Const:
+    """Return the least int or long, whose digits alone are no literal."""
+    is_long = digits[-1:] in ("l", "L")
+    return Const(-(1 << 63) if is_long else -(1 << 31), JavaType("long" if is_long else "int"))
+
+
 def _block(text: str) -> str:
     lines = text[3:-3].split("\n", 1)
     body = textwrap.dedent(lines[1]) if len(lines) > 1 else ""
@@ -102,7 +128,7 @@ def _block(text: str) -> str:
     return "\n".join(line.rstrip(" \t") for line in body.split("\n"))
 
 
-def _integer(text: str) -> Constant | None:
+def _integer(text: str) -> Const | None:
     type_ = "long" if text[-1] in "lL" else "int"
     digits = text.rstrip("lL").lower()
     try:
@@ -119,10 +145,10 @@ def _integer(text: str) -> Constant | None:
     bits = _BITS[type_]
     if value >> bits or (is_decimal and value > 1 << bits - 1):
         return None
-    return Constant(wrapped(value, type_), JavaType(type_))
+    return Const(wrapped(value, type_), JavaType(type_))
 
 
-def _floating(text: str) -> Constant | None:
+def _floating(text: str) -> Const | None:
     is_hex = text.startswith("0x")
     type_ = "float" if text.endswith("f") else "double"
     digits = text.rstrip("fd") if not is_hex or "p" in text else text
@@ -130,143 +156,31 @@ def _floating(text: str) -> Constant | None:
         value = float.fromhex(digits) if is_hex else float(digits)
     except (ValueError, OverflowError):
         return None
-    return Constant(float32(value) if type_ == "float" else value, JavaType(type_))
+    return Const(float32(value) if type_ == "float" else value, JavaType(type_))
 
 
 _ORDER = ("byte", "short", "char", "int", "long", "float", "double")
-_NOTHING: Mapping[str, Any] = {}
-
-
-def constant_of(
-    node: Node,
-    source: Source,
-    project: Project,
-    within: JavaClass | None = None,
-    known: Mapping[str, Any] = _NOTHING,
-) -> Constant | None:
-    """
-    Return the value of a constant expression; None if it is not one.
-
-    Examples
-    --------
-    >>> from pyflinkcep.migrate.java.source import parse_java
-    >>> source = parse_java("class A { static final int N = 2 * 3; static final long S = N + 1; }")
-    >>> fields = Project([source]).find("A").fields
-    >>> constant_of(fields["S"].value, source, Project([source])).value
-    7
-    """
-    if within is None:
-        within = project.at(source, node.start_point[0] + 1)
-    return _Reader(source, project, known).value(node, within, 0)
-
-
-class _Reader:
-    def __init__(self, source: Source, project: Project, known: Mapping[str, Any]) -> None:
-        self._source = source
-        self._project = project
-        self._known = known
-
-    def value(self, node: Node, within: JavaClass | None, depth: int) -> Constant | None:
-        literal = literal_of(node)
-        if literal is not None or depth > 50:
-            return literal
-        inner = [self.value(part, within, depth + 1) for part in _operands(node)]
-        if any(part is None for part in inner):
-            return None
-        parts = [part for part in inner if part is not None]
-        match node.type:
-            case "parenthesized_expression":
-                return parts[0]
-            case "binary_expression":
-                return binary(text_of(node.child_by_field_name("operator")), *parts)
-            case "unary_expression":
-                return unary(text_of(node.child_by_field_name("operator")), parts[0])
-            case "cast_expression":
-                type_ = text_of(node.child_by_field_name("type"))
-                return converted(parts[0], JavaType(type_))
-            case "ternary_expression":
-                return parts[1] if parts[0].value else parts[2]
-            case "identifier":
-                return self._named(text_of(node), within, depth)
-            case "field_access":
-                return self._member(node, within, depth)
-        return None
-
-    def _named(self, name: str, within: JavaClass | None, depth: int) -> Constant | None:
-        if name in self._known:
-            return _known_constant(self._known[name])
-        found = self._project.constant_field(name, self._source, within)
-        return self._field(*found, depth) if found is not None else None
-
-    def _member(self, node: Node, within: JavaClass | None, depth: int) -> Constant | None:
-        owner = text_of(node.child_by_field_name("object"))
-        name = text_of(node.child_by_field_name("field"))
-        if (owner, name) in LIMITS:
-            return LIMITS[owner, name]
-        if owner == "this":
-            return self._named(name, within, depth)
-        of = self._project.find(owner, self._source, within)
-        declared = self._project.owner_of(of, name) if of is not None else None
-        return self._field(declared.fields[name], declared, depth) if declared is not None else None
-
-    def _field(self, field: Any, owner: JavaClass, depth: int) -> Constant | None:
-        if not field.is_constant:
-            return None
-        inside = _Reader(owner.source, self._project, _NOTHING)
-        value = inside.value(field.value, owner, depth + 1)
-        return converted(value, field.type) if value is not None else None
-
-
 LIMITS = {
-    ("Integer", "MAX_VALUE"): Constant((1 << 31) - 1, JavaType("int")),
-    ("Integer", "MIN_VALUE"): Constant(-(1 << 31), JavaType("int")),
-    ("Long", "MAX_VALUE"): Constant((1 << 63) - 1, JavaType("long")),
-    ("Long", "MIN_VALUE"): Constant(-(1 << 63), JavaType("long")),
-    ("Double", "MAX_VALUE"): Constant(1.7976931348623157e308, JavaType("double")),
-    ("Double", "MIN_VALUE"): Constant(5e-324, JavaType("double")),
-    ("Double", "NaN"): Constant(math.nan, JavaType("double")),
-    ("Double", "POSITIVE_INFINITY"): Constant(math.inf, JavaType("double")),
-    ("Double", "NEGATIVE_INFINITY"): Constant(-math.inf, JavaType("double")),
-    ("Float", "MAX_VALUE"): Constant(3.4028234663852886e38, JavaType("float")),
-    ("Float", "MIN_VALUE"): Constant(1.401298464324817e-45, JavaType("float")),
-    ("Float", "NaN"): Constant(math.nan, JavaType("float")),
-    ("Float", "POSITIVE_INFINITY"): Constant(math.inf, JavaType("float")),
-    ("Float", "NEGATIVE_INFINITY"): Constant(-math.inf, JavaType("float")),
-    ("Short", "MAX_VALUE"): Constant((1 << 15) - 1, JavaType("short")),
-    ("Short", "MIN_VALUE"): Constant(-(1 << 15), JavaType("short")),
-    ("Byte", "MAX_VALUE"): Constant(127, JavaType("byte")),
-    ("Byte", "MIN_VALUE"): Constant(-128, JavaType("byte")),
+    ("Integer", "MAX_VALUE"): Const((1 << 31) - 1, JavaType("int")),
+    ("Integer", "MIN_VALUE"): Const(-(1 << 31), JavaType("int")),
+    ("Long", "MAX_VALUE"): Const((1 << 63) - 1, JavaType("long")),
+    ("Long", "MIN_VALUE"): Const(-(1 << 63), JavaType("long")),
+    ("Double", "MAX_VALUE"): Const(1.7976931348623157e308, JavaType("double")),
+    ("Double", "MIN_VALUE"): Const(5e-324, JavaType("double")),
+    ("Double", "NaN"): Const(math.nan, JavaType("double")),
+    ("Double", "POSITIVE_INFINITY"): Const(math.inf, JavaType("double")),
+    ("Double", "NEGATIVE_INFINITY"): Const(-math.inf, JavaType("double")),
+    ("Float", "MAX_VALUE"): Const(3.4028234663852886e38, JavaType("float")),
+    ("Float", "MIN_VALUE"): Const(1.401298464324817e-45, JavaType("float")),
+    ("Float", "NaN"): Const(math.nan, JavaType("float")),
+    ("Float", "POSITIVE_INFINITY"): Const(math.inf, JavaType("float")),
+    ("Float", "NEGATIVE_INFINITY"): Const(-math.inf, JavaType("float")),
+    ("Short", "MAX_VALUE"): Const((1 << 15) - 1, JavaType("short")),
+    ("Short", "MIN_VALUE"): Const(-(1 << 15), JavaType("short")),
+    ("Byte", "MAX_VALUE"): Const(127, JavaType("byte")),
+    ("Byte", "MIN_VALUE"): Const(-128, JavaType("byte")),
 }
 """The limits of the types of numbers."""
-
-
-def _operands(node: Node) -> list[Node]:
-    match node.type:
-        case "parenthesized_expression":
-            return children(node)[:1]
-        case "binary_expression":
-            return [node.child_by_field_name("left"), node.child_by_field_name("right")]
-        case "unary_expression":
-            return [node.child_by_field_name("operand")]
-        case "cast_expression":
-            return [node.child_by_field_name("value")]
-        case "ternary_expression":
-            return [
-                node.child_by_field_name(name)
-                for name in ("condition", "consequence", "alternative")
-            ]
-    return []
-
-
-def _known_constant(value: Any) -> Constant | None:
-    if isinstance(value, Constant):
-        return value
-    for type_, name in ((bool, "boolean"), (str, "String"), (float, "double")):
-        if isinstance(value, type_):
-            return Constant(value, JavaType(name))
-    if isinstance(value, int):
-        return Constant(value, JavaType("int" if -(1 << 31) <= value < 1 << 31 else "long"))
-    return None
 
 
 def promoted(a: str, b: str) -> str:
@@ -275,7 +189,7 @@ def promoted(a: str, b: str) -> str:
     return _ORDER[most]
 
 
-def converted(constant: Constant, type_: JavaType) -> Constant | None:
+def converted(constant: Const, type_: JavaType) -> Const | None:
     """Return a constant as a value of another type; None if that is not known."""
     value, name = constant.value, type_.name
     if type_ == constant.type:
@@ -288,13 +202,13 @@ def converted(constant: Constant, type_: JavaType) -> Constant | None:
             case "byte" | "short" | "int" | "long" as whole:
                 if isinstance(value, float):
                     value = _truncated(value, whole)
-                return Constant(wrapped(value, whole), type_)
+                return Const(wrapped(value, whole), type_)
             case "double":
-                return Constant(float(value), type_)
+                return Const(float(value), type_)
             case "float":
-                return Constant(float32(float(value)), type_)
+                return Const(float32(float(value)), type_)
             case "char":
-                return Constant(chr(int(value) % 65536), type_)
+                return Const(chr(int(value) % 65536), type_)
     is_text = isinstance(value, str) and constant.type.name == "String"
     if is_text and name in ("String", "CharSequence", "Object", "?"):
         return constant
@@ -308,33 +222,33 @@ def _truncated(value: float, type_: str) -> int:
     return max(-(1 << bits), min((1 << bits) - 1, int(max(-1e19, min(1e19, value)))))
 
 
-def unary(operator: str, of: Constant) -> Constant | None:
+def unary(operator: str, of: Const) -> Const | None:
     """Return the value of a unary operator; None if unknown."""
     value, type_ = of.value, of.type.name
     if operator == "!" and isinstance(value, bool):
-        return Constant(not value, of.type)
+        return Const(not value, of.type)
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     name = promoted(type_, type_) if type_ in _ORDER else type_
     if operator == "+":
-        return Constant(value, JavaType(name))
+        return Const(value, JavaType(name))
     if operator == "-":
         negative = wrapped(-value, name) if isinstance(value, int) else -value
-        return Constant(negative, JavaType(name))
+        return Const(negative, JavaType(name))
     if operator == "~" and isinstance(value, int):
-        return Constant(~value, JavaType(name))
+        return Const(~value, JavaType(name))
     return None
 
 
-def binary(operator: str, left: Constant, right: Constant) -> Constant | None:
+def binary(operator: str, left: Const, right: Const) -> Const | None:
     """Return the value of a binary operator by Java's rules; None if unknown or an error."""
     a, b = left.value, right.value
     if operator == "+" and "String" in (left.type.name, right.type.name):
         texts = [_text(left), _text(right)]
-        return None if None in texts else Constant("".join(map(str, texts)), JavaType("String"))
+        return None if None in texts else Const("".join(map(str, texts)), JavaType("String"))
     if isinstance(a, bool) and isinstance(b, bool):
         logical = {"&&": a and b, "||": a or b, "==": a == b, "!=": a != b, "^": a != b}
-        return Constant(logical[operator], JavaType("boolean")) if operator in logical else None
+        return Const(logical[operator], JavaType("boolean")) if operator in logical else None
     if left.type.name not in _ORDER or right.type.name not in _ORDER:
         return None
     type_ = promoted(left.type.name, right.type.name)
@@ -358,30 +272,32 @@ _WHOLE: dict[str, Callable[[int, int], int]] = {
 }  # fmt: skip
 
 
-def _numbers(operator: str, a: Any, b: Any, type_: str) -> Constant | None:
+def _numbers(operator: str, a: Any, b: Any, type_: str) -> Const | None:
     if operator in _COMPARED:
-        return Constant(_COMPARED[operator](a, b), JavaType("boolean"))
+        return Const(_COMPARED[operator](a, b), JavaType("boolean"))
     if type_ in ("int", "long"):
         if operator in ("<<", ">>", ">>>"):
             bits = 64 if type_ == "long" else 32
             moved = a << b % bits if operator == "<<" else a >> b % bits
             moved = a % (1 << bits) >> b % bits if operator == ">>>" else moved
-            return Constant(wrapped(moved, type_), JavaType(type_))
+            return Const(wrapped(moved, type_), JavaType(type_))
         compute = _COMPUTED.get(operator) or _WHOLE.get(operator)
         if compute is None or (operator in "/%" and b == 0):
             return None
-        return Constant(wrapped(compute(a, b), type_), JavaType(type_))
+        return Const(wrapped(compute(a, b), type_), JavaType(type_))
     if operator == "/" and b != 0:
         result = a / b
     elif operator in _COMPUTED:
         result = _COMPUTED[operator](a, b)
     else:
         return None
-    return Constant(float32(result) if type_ == "float" else result, JavaType(type_))
+    return Const(float32(result) if type_ == "float" else result, JavaType(type_))
 
 
-def _text(constant: Constant) -> str | None:
+def _text(constant: Const) -> str | None:
     value = constant.value
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | str) else None
+    if isinstance(value, bool) or value is None:
+        return {True: "true", False: "false", None: "null"}[value]
+    if isinstance(value, float) and not (value == 0 or 1e-3 <= abs(value) < 1e7):
+        return None  # Java writes it otherwise
+    return str(value) if isinstance(value, int | str | float) else None

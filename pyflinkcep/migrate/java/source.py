@@ -123,7 +123,8 @@ def lambda_of(text: str, file: str, line: int = 1) -> Node:
 
 LITERALS = frozenset({
     "string_literal", "character_literal", "true", "false", "null_literal",
-    "decimal_integer_literal", "hex_integer_literal", "decimal_floating_point_literal",
+    "decimal_integer_literal", "hex_integer_literal", "octal_integer_literal",
+    "binary_integer_literal", "decimal_floating_point_literal", "hex_floating_point_literal",
 })  # fmt: skip
 """The nodes of literals."""
 

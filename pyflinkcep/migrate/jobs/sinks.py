@@ -7,7 +7,7 @@ import re
 
 import attrs
 
-from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Stream
+from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Stream
 from pyflinkcep.migrate.java.source import children, line_of, simple_name, text_of
 from pyflinkcep.migrate.jobs.sources import NOT_SHOWN, properties
 from pyflinkcep.migrate.translation import code_of
@@ -31,7 +31,7 @@ def sink_of(stream: Stream) -> Sink:
         return Sink("console")
     given = call.arguments[0] if call.arguments else None
     if call.method in ("writeAsText", "writeAsCsv"):
-        path = str(given.value) if isinstance(given, Constant) else ""
+        path = str(given.value) if isinstance(given, Const) else ""
         kind = "text" if call.method == "writeAsText" else "csv"
         return Sink(kind, (("path", path),) if path else (), missing=() if path else ("path",))
     made = given if isinstance(given, Made) else None
@@ -81,7 +81,7 @@ def _kafka(made: Made) -> Sink:
     left: list[str] = []
     for call in made.calls:
         given = call.arguments[0] if call.arguments else None
-        values = [str(v.value) for v in call.arguments if isinstance(v, Constant)]
+        values = [str(v.value) for v in call.arguments if isinstance(v, Const)]
         if call.method == "setBootstrapServers":
             options += [("kafka.bootstrap.servers", value) for value in values]
         elif call.method == "setProperty":
@@ -106,7 +106,7 @@ def _kafka(made: Made) -> Sink:
 def _property(call: Call, values: list[str]) -> list[tuple[str, str]]:
     """Return a setting as an option; its value is to be written if the code does not show it."""
     first = call.arguments[0] if call.arguments else None
-    if not isinstance(first, Constant):
+    if not isinstance(first, Const):
         return [("kafka.TODO", NOT_SHOWN)]
     return [(f"kafka.{first.value}", values[1] if len(values) == 2 else NOT_SHOWN)]
 
@@ -118,7 +118,7 @@ def _serialized(made: Made) -> tuple[list[tuple[str, str]], list[str]]:
     for call in made.calls:
         first = call.arguments[0] if call.arguments else None
         if call.method == "setTopic":
-            options += [("topic", str(first.value))] if isinstance(first, Constant) else []
+            options += [("topic", str(first.value))] if isinstance(first, Const) else []
         elif call.method == "setValueSerializationSchema":
             written = text_of(call.code.node.child_by_field_name("arguments"))
             plain = "SimpleStringSchema" in written or "Json" in written
@@ -133,7 +133,7 @@ def _serialized(made: Made) -> tuple[list[tuple[str, str]], list[str]]:
 def _producer(made: Made | None) -> Sink:
     options: list[tuple[str, str]] = []
     left: list[str] = []
-    values = [] if made is None else [a.value for a in made.arguments if isinstance(a, Constant)]
+    values = [] if made is None else [a.value for a in made.arguments if isinstance(a, Const)]
     texts = [value for value in values if isinstance(value, str)]
     servers = [value for value in texts if ":" in value]
     topics = [value for value in texts if ":" not in value]

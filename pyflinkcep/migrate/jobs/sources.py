@@ -8,11 +8,11 @@ from datetime import timedelta
 
 import attrs
 
-from pyflinkcep.migrate.chains.constants import duration, literal
+from pyflinkcep.migrate.chains.constants import duration
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
-    Constant,
+    Const,
     Made,
     Scope,
     Stream,
@@ -20,6 +20,7 @@ from pyflinkcep.migrate.chains.values import (
     Value,
 )
 from pyflinkcep.migrate.chains.walker import Walker
+from pyflinkcep.migrate.java.constants import literal_of
 from pyflinkcep.migrate.java.declarations import JavaClass
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, children, inside, line_of, simple_name, text_of
@@ -110,7 +111,7 @@ def _old_form(code: Code, project: Project) -> Times:
 
 def _first_duration(arguments: tuple[Value, ...]) -> timedelta | None:
     first = arguments[0] if arguments else None
-    if isinstance(first, Constant) and isinstance(first.value, timedelta):
+    if isinstance(first, Const) and isinstance(first.value, timedelta):
         return first.value
     return None
 
@@ -201,7 +202,7 @@ def _taken_off(node: Node, walker: Walker, scope: Scope) -> timedelta | None:
     sign = text_of(node.child_by_field_name("operator"))
     amount = walker.evaluate(node.child_by_field_name("right"), scope)
     rest = _taken_off(node.child_by_field_name("left"), walker, scope)
-    if sign not in ("+", "-") or not isinstance(amount, Constant) or rest is None:
+    if sign not in ("+", "-") or not isinstance(amount, Const) or rest is None:
         return None
     if type(amount.value) is not int:
         return None
@@ -275,8 +276,8 @@ def source_of(stream: Stream) -> Source:
 def _elements(call: Call) -> tuple[Value, ...]:
     values = call.arguments
     first = values[0] if values else None
-    if isinstance(first, Constant) and isinstance(first.value, tuple):
-        values = tuple(v if isinstance(v, Value) else Constant(v) for v in first.value)
+    if isinstance(first, Const) and isinstance(first.value, tuple):
+        values = tuple(v if isinstance(v, Value) else Const(v) for v in first.value)
     return values
 
 
@@ -284,7 +285,7 @@ def _plain(call: Call, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     return tuple(
         (name, str(value.value))
         for name, value in zip(names, call.arguments, strict=False)
-        if isinstance(value, Constant)
+        if isinstance(value, Const)
     )
 
 
@@ -323,7 +324,7 @@ def _kafka_builder(made: Made) -> Source:
     bounded = False
     left: list[str] = []
     for call in made.calls:
-        values = [str(v.value) for v in call.arguments if isinstance(v, Constant)]
+        values = [str(v.value) for v in call.arguments if isinstance(v, Const)]
         if call.method in names and values:
             options.append((names[call.method], ",".join(values)))
         elif call.method == "setStartingOffsets":
@@ -364,7 +365,7 @@ def _kafka_consumer(made: Made) -> Source:
     """Return the settings of the old consumer: topic, format, properties."""
     options: list[tuple[str, str]] = []
     topic = made.arguments[0] if made.arguments else None
-    if isinstance(topic, Constant) and isinstance(topic.value, str):
+    if isinstance(topic, Const) and isinstance(topic.value, str):
         options.append(("subscribe", topic.value))
     found, left = properties(made.code, _last_argument(made.code.node))
     schema = text_of(made.code.node)
@@ -399,8 +400,8 @@ def properties(code: Code, given: Node | None) -> tuple[list[tuple[str, str]], l
         if owner is None or text_of(owner) != name or method.startswith(_READING):
             continue
         arguments = children(call.child_by_field_name("arguments"))
-        held = [literal(one) or code.scope.find(text_of(one)) for one in arguments]
-        known = [one.value if isinstance(one, Constant) else None for one in held]
+        held = [literal_of(one) or code.scope.find(text_of(one)) for one in arguments]
+        known = [one.value if isinstance(one, Const) else None for one in held]
         if method in ("setProperty", "put") and len(known) == 2 and isinstance(known[0], str):
             value = str(known[1]) if isinstance(known[1], str | int) else NOT_SHOWN
             found.append((f"kafka.{known[0]}", value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import attrs
 
-from pyflinkcep.migrate.java.constants import Constant, constant_of, literal_of, promoted
+from pyflinkcep.migrate.java.constants import LIMITS, converted, least, literal_of, promoted
 from pyflinkcep.migrate.java.constants import binary as folded_binary
 from pyflinkcep.migrate.java.constants import unary as folded_unary
 from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType, Method, read_type
@@ -28,7 +28,7 @@ from pyflinkcep.migrate.meaning.bodies import folded_body, value_of_body
 from pyflinkcep.migrate.meaning.calls import enum_field, is_value, method_call, on_value
 from pyflinkcep.migrate.meaning.construction import constructed, read_creation
 from pyflinkcep.migrate.meaning.library import STATIC
-from pyflinkcep.migrate.meaning.reading import Reading, as_type
+from pyflinkcep.migrate.meaning.reading import Findings, Reading, as_type
 from pyflinkcep.migrate.meaning.statements import (
     case_labels,
     is_case,
@@ -120,11 +120,9 @@ class Operators(Reading):
     def operation(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:
         """Return an operator over two values, with Java's promotions."""
         if isinstance(left, Const) and isinstance(right, Const):
-            found = folded_binary(
-                op, Constant(left.value, left.type), Constant(right.value, right.type)
-            )
+            found = folded_binary(op, left, right)
             if found is not None:
-                return Const(found.value, found.type)
+                return found
         a, b = unboxed(left.type), unboxed(right.type)
         if op in ("&&", "||"):
             return Binary(op, left, right, BOOLEAN)
@@ -199,15 +197,13 @@ class Operators(Reading):
         inner = node.child_by_field_name("operand")
         whole = literal_of(inner)
         if operator == "-" and whole is None and "integer" in inner.type:
-            digits = text_of(inner).replace("_", "").rstrip("lL")  # the least int or long
-            type_ = JavaType("long" if text_of(inner)[-1] in "lL" else "int")
-            return Const(-int(digits), type_)
+            return least(text_of(inner))
         operand = self.read(inner)
         type_ = unboxed(operand.type)
         if isinstance(operand, Const):
-            found = folded_unary(operator, Constant(operand.value, operand.type))
+            found = folded_unary(operator, operand)
             if found is not None:
-                return Const(found.value, found.type)
+                return found
         if operator == "!":
             return Unary("!", operand, BOOLEAN)
         if is_numeric(type_) and operator in "+-~":
@@ -492,7 +488,7 @@ class Reader(Operators):
             field = scope.project.field(of, name) if of is not None else None
             if field is not None and "static" not in field.modifiers:
                 return self.member(scope.this, name, node)
-        constant = self._constant(node)
+        constant = self._constant(name)
         if constant is not None:
             return constant
         found = self.enum_constant(name) or declared_tag(self, node)
@@ -503,10 +499,19 @@ class Reader(Operators):
             return listed
         raise self.no(node, f"the value of {name} is not known here")
 
-    def _constant(self, node: Node) -> Expression | None:
+    def _constant(self, name: str, of: JavaClass | None = None) -> Const | None:
+        """Return the plain value of a final field, or a limit of a type; None for others."""
         scope = self.scope
-        found = constant_of(node, self.source, scope.project, scope.within)
-        return Const(found.value, found.type) if found is not None else None
+        found = scope.project.constant_field(name, self.source, of or scope.within)
+        if found is None or not found[0].is_constant or scope.depth > 20:
+            return None
+        field, owner = found
+        try:
+            trial = attrs.evolve(self.at(owner.source, owner), findings=Findings())
+            value = trial.read(field.value)
+        except Untranslatable:
+            return None
+        return converted(value, field.type) if isinstance(value, Const) else None
 
     def _constant_list(self, name: str, of: JavaClass | None = None) -> Expression | None:
         """Return a constant that is not a plain value, such as ``List.of("a", "b")``."""
@@ -567,10 +572,12 @@ class Reader(Operators):
             if self.scope.this is None:
                 return self._identifier(node.child_by_field_name("field"))
         if not self._is_value(owner):
-            constant = self._constant(node)
+            of = self.class_named(text_of(owner))
+            constant = LIMITS.get((text_of(owner), name))
+            if constant is None and of is not None:
+                constant = self._constant(name, of)
             if constant is not None:
                 return constant
-            of = self.class_named(text_of(owner))
             library = CONSTANTS.get((text_of(owner).rsplit(".", 1)[-1], name))
             if of is None and library is not None:
                 return library

@@ -13,7 +13,7 @@ from typing import Any, Self
 import attrs
 
 from pyflinkcep.migrate import runtime
-from pyflinkcep.migrate.java.constants import Constant, converted, promoted
+from pyflinkcep.migrate.java.constants import converted, promoted
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
 from pyflinkcep.migrate.java.project import (
     BOOLEAN,
@@ -148,7 +148,7 @@ def as_type(value: Expression, type_: JavaType) -> Expression:
     if have == want or not is_numeric(want) or not is_numeric(have):
         return value
     if isinstance(value, Const) and value.value is not None:
-        constant = converted(Constant(value.value, have), want)
+        constant = converted(Const(value.value, have), want)
         if constant is not None:
             return Const(constant.value, want)
     if is_floating(want) or have.name == "char" or want.name == "char":

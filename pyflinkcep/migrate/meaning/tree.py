@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 
+from pyflinkcep.migrate.java.constants import Const as Const
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import BOOLEAN
 
@@ -18,14 +19,6 @@ class Untranslatable(ValueError):
         super().__init__(what)
         self.what = what
         self.line = line
-
-
-@attrs.frozen
-class Const:
-    """A value; a char is a string of one, a constant of an enum its name."""
-
-    value: int | float | str | bool | None = attrs.field(eq=lambda v: (type(v), repr(v)))
-    type: JavaType
 
 
 @attrs.frozen

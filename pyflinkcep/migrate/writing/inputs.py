@@ -10,7 +10,7 @@ import attrs
 
 from pyflinkcep.migrate.chains.constants import by_field
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS
-from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Scope, Stream, Value
+from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Scope, Stream, Value
 from pyflinkcep.migrate.java.source import line_of, simple_name, snake, text_of
 from pyflinkcep.migrate.jobs.sources import (
     Source,
@@ -43,7 +43,7 @@ def rows_of(translation: Translation, elements: tuple[Value, ...]) -> list[str] 
 
 
 def _row(translation: Translation, element: Value) -> str | None:
-    if isinstance(element, Constant) and isinstance(element.value, _PLAIN):
+    if isinstance(element, Const) and isinstance(element.value, _PLAIN):
         return f"({constant(element.value)},)"
     if not isinstance(element, Made):
         return None
@@ -57,9 +57,9 @@ def _row(translation: Translation, element: Value) -> str | None:
     values = []
     column = translation.discriminator(declared.name, element.code)
     for name in fields:
-        value = given.get(name, Constant(None))
+        value = given.get(name, Const(None))
         if name == column and name not in given:
-            value = Constant(declared.name)
+            value = Const(declared.name)
         text = _value(translation, value)
         if text is None:
             return None
@@ -69,10 +69,10 @@ def _row(translation: Translation, element: Value) -> str | None:
 
 def _value(translation: Translation, value: Value) -> str | None:
     """Return a field's value: a constant, a list of constants, or an object in the event."""
-    if not isinstance(value, Constant):
+    if not isinstance(value, Const):
         return _row(translation, value)
     if isinstance(value.value, tuple):
-        held = [part if isinstance(part, Value) else Constant(part) for part in value.value]
+        held = [part if isinstance(part, Value) else Const(part) for part in value.value]
         parts = [_value(translation, part) for part in held]
         known = [part for part in parts if part is not None]
         return f"[{', '.join(known)}]" if len(known) == len(parts) else None

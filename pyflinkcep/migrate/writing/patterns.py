@@ -13,7 +13,7 @@ from pyflinkcep.migrate.chains.values import (
     Branch,
     Call,
     Code,
-    Constant,
+    Const,
     Gap,
     Item,
     Link,
@@ -53,7 +53,7 @@ def stages_of(items: Sequence[Item]) -> Iterator[str]:
             yield from stages_of(item.body)
         elif isinstance(item, Call) and (item.method == "begin" or item.method in STAGES):
             first = item.arguments[0] if item.arguments else None
-            if isinstance(first, Constant):
+            if isinstance(first, Const):
                 yield str(first.value)
             elif isinstance(first, Link):
                 yield from stages_of(first.flat())
@@ -268,7 +268,7 @@ class PatternWriter:
         return ("where", [quoted(sql)]), kind
 
     def _argument(self, call: Call, value: Value, indent: int, place: int) -> str:
-        if isinstance(value, Constant) and not isinstance(value.value, tuple):
+        if isinstance(value, Const) and not isinstance(value.value, tuple):
             return self._constant(value.value)
         if isinstance(value, Symbol):
             return self._need(value)
@@ -328,7 +328,7 @@ class PatternWriter:
     def _skip(self, skip: Skip) -> str:
         self.module.use("from pyflinkcep import AfterMatchSkipStrategy")
         stage = ""
-        if isinstance(skip.stage, Constant):
+        if isinstance(skip.stage, Const):
             stage = self._constant(skip.stage.value)
         elif isinstance(skip.stage, Symbol):
             stage = self._need(skip.stage)
@@ -369,7 +369,7 @@ class PatternWriter:
 
 def _stage_name(call: Call) -> str:
     first = call.arguments[0] if call.arguments else None
-    return first.value if isinstance(first, Constant) and isinstance(first.value, str) else "event"
+    return first.value if isinstance(first, Const) and isinstance(first.value, str) else "event"
 
 
 _MADE_HERE = ("lambda_expression", "method_reference", "object_creation_expression")

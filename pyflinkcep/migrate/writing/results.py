@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from pyflinkcep.migrate.chains.values import Call, Code, Constant, Made, Stream, Tag, Value
+from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Stream, Tag, Value
 from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.check.rows import Selected, names_of
 from pyflinkcep.migrate.check.slices import Site
@@ -81,7 +81,7 @@ def function_code(value: Value) -> Code | None:
 
 def plain_values(arguments: Sequence[Value]) -> tuple[object, ...] | None:
     """Return the arguments of a constructor, if all are numbers, texts or booleans."""
-    values = [value.value if isinstance(value, Constant) else value for value in arguments]
+    values = [value.value if isinstance(value, Const) else value for value in arguments]
     known = all(isinstance(value, bool | int | float | str) for value in values)
     return tuple(values) if known else None
 

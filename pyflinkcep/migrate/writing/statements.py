@@ -8,7 +8,7 @@ from pathlib import Path
 
 import attrs
 
-from pyflinkcep.migrate.chains.values import Constant, Stream
+from pyflinkcep.migrate.chains.values import Const, Stream
 from pyflinkcep.migrate.java.source import line_of, snake
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
 from pyflinkcep.migrate.translated import Note
@@ -441,7 +441,7 @@ class StatementWriter:
 def sql_of(stream: Stream) -> str | None:
     """Return the text of a statement, if the program says it."""
     given = stream.call.arguments[0] if stream.call.arguments else None
-    if isinstance(given, Constant) and isinstance(given.value, str):
+    if isinstance(given, Const) and isinstance(given.value, str):
         return given.value
     return None
 

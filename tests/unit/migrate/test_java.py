@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep.migrate.java.constants import constant_of
+from pyflinkcep.migrate.chains.walker import Walker
+from pyflinkcep.migrate.java.constants import Const
 from pyflinkcep.migrate.java.project import Project, discriminator, schema_of
 from pyflinkcep.migrate.java.source import parse_java
 from pyflinkcep.migrate.runtime import (
@@ -87,9 +88,9 @@ def test_constants_are_folded(java: str, value: Any) -> None:
     project = Project([source, parse_java(FILES["b/Kind.java"], "b/Kind.java")])
     declared = project.find("Q")
     assert declared is not None
-    found = constant_of(declared.fields["it"].value, source, project)
+    found = Walker(project).field_of(declared, "it")
 
-    assert (found.value if found is not None else None) == value
+    assert (found.value if isinstance(found, Const) else None) == value
 
 
 def test_syntax_errors_have_lines() -> None:
