@@ -7,9 +7,9 @@ import re
 
 import attrs
 
-from pyflinkcep.migrate.chains.expressions import CHANGES
+from pyflinkcep.migrate.chains.effects import CHANGES
+from pyflinkcep.migrate.chains.expressions import STAGES
 from pyflinkcep.migrate.chains.flow import STATEMENTS, share_types
-from pyflinkcep.migrate.chains.invocations import STAGES
 from pyflinkcep.migrate.chains.values import Code, Link, Scope
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.check.flink import Checked

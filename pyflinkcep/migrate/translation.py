@@ -10,8 +10,17 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.chains.constants import names_in, names_reached
-from pyflinkcep.migrate.chains.values import Code, Const, Link, Made, Symbol, Unknown, Value
+from pyflinkcep.migrate.chains.values import (
+    Code,
+    Const,
+    Link,
+    Made,
+    Symbol,
+    Unknown,
+    Value,
+    names_in,
+    names_reached,
+)
 from pyflinkcep.migrate.conditions import joined_columns, translate_condition, translate_value
 from pyflinkcep.migrate.conditions.function import Given, GivenFunction, array_of
 from pyflinkcep.migrate.functions import translate_comparator, translate_function

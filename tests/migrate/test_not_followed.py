@@ -49,8 +49,6 @@ FOLLOWED = {
                  + USED, "a s0 s2"),
     "break": ("", BEGUN + 'for (int i = 0; i < 4; i++) { if (i == 2) break; p = p.next("s" + i); }' + USED,
               "a s0 s1"),
-    "label": ("", BEGUN + 'all: for (int i = 0; i < 4; i++) { for (;;) { p = p.next("s" + i); break all; } }'
-              + USED, "a s0"),
     "while": ("", BEGUN + 'int i = 0; while (i < 2) { p = p.next("s" + i); ++i; }' + USED, "a s0 s1"),
     "do": ("", BEGUN + 'int i = 0; do { p = p.next("s" + i); i += 1; } while (i < 2);' + USED, "a s0 s1"),
     "finally": ("", BEGUN + 'try { p = p.next("b"); } finally { p = p.next("c"); }' + USED, "a b c"),
@@ -104,6 +102,8 @@ LEFT = {
     "many calls": ("", 'Pattern<Ev, ?> p = Pattern.<Ev>begin("a")' + '.next("b")' * 10_000 + ";" + USED),
     "deep": ("static Pattern<Ev, ?> b(int n) { if (n == 0) return Pattern.<Ev>begin(\"a\");"
              ' return b(n - 1).next("s" + n); }', 'CEP.pattern(evs, b(40)).select(m -> "x").print();'),
+    "a label": ("", BEGUN + 'all: for (int i = 0; i < 4; i++) { for (;;) { p = p.next("s" + i); break all; } }'
+              + USED),
     "a break that depends": ("", BEGUN + "for (int i = 0; i < 4; i++) { if (args.length == i) break;"
                              ' p = p.next("s" + i); }' + USED),
     "a return that depends": ("static Pattern<Ev, ?> b(boolean f, boolean g) { Pattern<Ev, ?> p ="

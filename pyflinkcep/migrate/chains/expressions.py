@@ -1,34 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follows expressions: what is known of their values."""
+"""Follows expressions, calls and constructors: what is known of their values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.chains.constants import (
-    binary,
-    by_field,
-    changes,
-    construct,
-    converted,
-    names_reached,
-    numbered,
-    parameter,
-    tree_of,
-    unset,
-)
+from pyflinkcep.migrate.chains import flow
+from pyflinkcep.migrate.chains.effects import CHANGES, KEPT, Watch, either, forget
 from pyflinkcep.migrate.chains.values import (
-    Branch,
     Call,
     Code,
     Const,
     Gap,
     Header,
-    Item,
     Link,
     Loop,
     Made,
@@ -36,18 +25,27 @@ from pyflinkcep.migrate.chains.values import (
     Skip,
     Stream,
     Symbol,
+    Tag,
     TooLong,
     Unknown,
     Value,
+    binary,
+    changes,
+    converted,
+    duration,
+    in_unit,
+    names_reached,
+    numbered,
+    parameter,
+    unset,
 )
 from pyflinkcep.migrate.java.constants import LIMITS, least, literal_of, unary
-from pyflinkcep.migrate.java.declarations import JavaClass, Method
-from pyflinkcep.migrate.java.project import BOOLEAN, Project, unboxed
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
+from pyflinkcep.migrate.java.project import BOOLEAN, STRING, Project, chosen, unboxed
 from pyflinkcep.migrate.java.source import (
     LITERALS,
     Node,
     children,
-    declared_in,
     inside,
     is_stream_type,
     javadoc,
@@ -56,243 +54,65 @@ from pyflinkcep.migrate.java.source import (
     snake,
     text_of,
     type_arguments,
-    written_in,
 )
-from pyflinkcep.migrate.meaning.tree import Choice, Unary
+from pyflinkcep.migrate.meaning.tree import Call as TreeCall
+from pyflinkcep.migrate.meaning.tree import Unary
 from pyflinkcep.migrate.translated import Note
 
+STAGES = frozenset(["next", "followedBy", "followedByAny", "notNext", "notFollowedBy"])
+"""The calls that add a stage."""
 
-class Watch:
-    """Remembers the variables and patterns that code sees, to tell what it changed."""
+CONDITIONS = frozenset(["where", "or", "until"])
+"""The calls with a condition."""
 
-    def __init__(self, scope: Scope, walker: Any) -> None:
-        self.scope = scope
-        self._holders: list[dict[Any, Value]] = [s.values for s in _chain(scope)]
-        self._holders.append(walker.set_fields)
-        self._values = {id(held): dict(held) for held in self._holders}
-        links: list[Link] = walker.links
-        self._links = {id(link): (link, len(link.items)) for link in links}
-
-    def taken(self) -> tuple[dict[tuple[int, Any], Value], dict[int, list[Item]]]:
-        """Return the variables and the calls that were added, and undo both."""
-        changed: dict[tuple[int, Any], Value] = {}
-        for held in self._holders:
-            old = self._values[id(held)]
-            for name, value in held.items():
-                known = name in old or isinstance(name, tuple)
-                if known and old.get(name) is not value:
-                    changed[id(held), name] = value
-            held.clear()
-            held.update(old)
-        added: dict[int, list[Item]] = {}
-        for key, (link, length) in self._links.items():
-            if len(link.items) > length:
-                added[key] = link.items[length:]
-                del link.items[length:]
-        return changed, added
-
-    def link(self, key: int) -> Link:
-        """Return a pattern that was seen."""
-        return self._links[key][0]
-
-    def set(self, key: tuple[int, Any], value: Value) -> None:
-        """Give a variable a value."""
-        next(held for held in self._holders if id(held) == key[0])[key[1]] = value
-
-    def old(self, key: tuple[int, Any]) -> Value:
-        """Return what a variable held."""
-        unknown = Unknown(Code(None, self.scope.source, self.scope))
-        held: Value = self._values[key[0]].get(key[1], unknown)
-        return held
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9]?")
+"""The name of a type that a method is given."""
 
 
-class Fork(Watch):
-    """The two branches of a conditional."""
-
-    def __init__(self, scope: Scope, walker: Any, node: Node) -> None:
-        super().__init__(scope, walker)
-        self.node = node
-        self._first: Any = ({}, {})
-
-    def turn(self) -> None:
-        """Go back to the beginning, for the second branch."""
-        self._first = self.taken()
-
-    def swap(self) -> None:
-        """Go on with the first branch, and keep the second one."""
-        second = self.taken()
-        self._restore(self._first)
-        self._first = second
-
-    def _restore(self, state: Any) -> None:
-        for key, value in state[0].items():
-            self.set(key, value)
-        for key, items in state[1].items():
-            self.link(key).items.extend(items)
-
-    def join(self, test: Symbol, walker: Any) -> None:
-        """Let each variable hold what either branch gave it."""
-        first, second = self._first, self.taken()
-        for key in [*first[1], *(key for key in second[1] if key not in first[1])]:
-            then, otherwise = first[1].get(key, ()), second[1].get(key, ())
-            self.link(key).items.append(Branch(test, tuple(then), tuple(otherwise)))
-        for key in [*first[0], *(key for key in second[0] if key not in first[0])]:
-            old = self.old(key)
-            values = first[0].get(key, old), second[0].get(key, old)
-            known = next((v for v in values if isinstance(v, Const)), None)
-            joined = walker.joined(test, *values, self.node, self.scope)
-            if (
-                joined is None
-                and known is not None
-                and isinstance(key[1], str)
-                and any(isinstance(v, Unknown | Made) for v in values)
-            ):
-                joined = self._read_at_start(str(key[1]), known, walker)
-            self.set(key, joined or self._unknown(old, walker))
-
-    def _read_at_start(self, name: str, default: Const, walker: Any) -> Value | None:
-        """Return a parameter for what is a constant, or read when the program starts."""
-        if not default.is_plain:
-            return None
-        kind = str(default.type)
-        what = f"{name} is a parameter: in Java {default.value!r} by default"
-        walker.doubt(self.node, self.scope, what)
-        of = (name, self.node.id, walker.frame)
-        made: Symbol = walker.symbol(name, kind, of, default.value)
-        return made
-
-    def returned(
-        self, test: Symbol, first: Value | None, second: Value | None, walker: Any
-    ) -> Value | None:
-        """Return what a method returns if both branches do."""
-        then, otherwise = self._first, self.taken()
-        for added, is_first in ((then[1], True), (otherwise[1], False)):
-            for key, items in added.items():
-                parts = (tuple(items), ()) if is_first else ((), tuple(items))
-                self.link(key).items.append(Branch(test, *parts))
-        if first is None or second is None:
-            return None
-        made = walker.joined(test, first, second, self.node, self.scope)
-        return made or Unknown(Code(self.node, self.scope.source, self.scope))
-
-    def _unknown(self, old: Value, walker: Any) -> Value:
-        if isinstance(old, Unknown | Code):
-            return Unknown(old) if isinstance(old, Code) else old
-        return Unknown(Code(self.node, self.scope.source, self.scope))
+def begin(walker: Expressions, call: Call) -> Link:
+    """Return the pattern that a call of ``begin`` makes."""
+    types = call.code.node.child_by_field_name("type_arguments")
+    written = type_arguments(text_of(types)) if types is not None else []
+    kind = written[0] if written else None
+    if kind is not None and _VARIABLE.fullmatch(kind):  # unless a class is called like that
+        kind = kind if walker.project.find(kind, call.code.source) is not None else None
+    link = Link(None, [call], call.code, kind)
+    walker.links.append(link)
+    _take_groups(link, call)
+    return link
 
 
-def either(test: Symbol, first: Value, second: Value) -> Value | None:
-    """Return the value that is one of two, as a test at run time decides."""
-    if first is second:
-        return first
-    if isinstance(first, Const) and isinstance(second, Const):
-        if first == second:
-            return first
-        a, b = tree_of(first), tree_of(second)
-        if a is None or b is None or type(first.value) is not type(second.value):
-            return None
-        return Symbol(Choice(test.tree, a, b, a.type), test.names)
-    if not (isinstance(first, Link) and isinstance(second, Link)):
+def called(walker: Expressions, link: Link, call: Call) -> Value | None:
+    """Return what a call on a pattern returns: a further stage, or the same one, changed."""
+    if call.method in STAGES:
+        longer = Link(link, [call], link.begun, link.event_type)
+        walker.links.append(longer)
+        _take_groups(longer, call)
+        return longer
+    if call.method in CHANGES:
+        link.items.append(call)
+        return link
+    if call.method == "getName":
+        first = link.items[0] if link.items else None
+        if isinstance(first, Call) and first.arguments:
+            return first.arguments[0]
+    if call.method == "getPrevious":
+        return link.previous
+    if call.method in ("getAfterMatchSkipStrategy", "getWindowSize", "getWindowTime"):
         return None
-    seen = {id(link): link for link in first.ancestors()}
-    common = next((link for link in second.ancestors() if id(link) in seen), None)
-    branch = Branch(test, tuple(first.flat(common)), tuple(second.flat(common)))
-    begun = first.begun if common is None else common.begun
-    kind_of_events = first.event_type or second.event_type
-    joined = Link(common, [branch], begun, kind_of_events, first.name or second.name)
-    joined.joined = (first, second)
-    return joined
+    return Const(None) if call.method == "toString" else None
 
 
-CHANGES = frozenset([
-    "where", "or", "until", "subtype", "within", "optional", "oneOrMore", "timesOrMore", "times",
-    "greedy", "allowCombinations", "consecutive",
-])  # fmt: skip
-"""The calls that change a pattern's last stage."""
-
-KEPT = frozenset([
-    "get", "getFirst", "getLast", "size", "isEmpty", "contains", "indexOf", "stream", "iterator",
-    "toString", "equals", "hashCode", "join", "println", "print", "printf", "info", "debug", "warn",
-    "error", "trace", "log", "requireNonNull", "isNull", "nonNull", "format", "length",
-])  # fmt: skip
-"""The methods that neither change what they are called on nor what they are given."""
+def _take_groups(link: Link, call: Call) -> None:
+    for argument in call.arguments:
+        if isinstance(argument, Link):
+            argument.is_group = True
+            link.event_type = link.event_type or argument.event_type
 
 
-def forget(walker: Any, node: Node, scope: Scope) -> None:
-    """
-    Let all that code may change be unknown, as it is not followed.
-
-    Variables, fields and elements that it assigns are unknown from here on; patterns that it
-    changes have a gap there, and what it does with streams is a gap of the job.
-    """
-    code = Code(node, scope.source, scope)
-    unknown = Unknown(code, lost=True)
-    streams = False
-    for body, is_own in _reached(node, scope.owner):
-        for name in written_in(body) - declared_in(body):
-            if is_own and scope.holder(name) is not None:
-                scope.set(name, unknown)
-            else:
-                walker.set_field(name, unknown, scope)
-        for call in inside(body, "method_invocation"):
-            method = text_of(call.child_by_field_name("name"))
-            given = children(call.child_by_field_name("arguments") or call)
-            root = _root(call)
-            for used in (root, *given):
-                held = None if used is None else walker.held(used, scope)
-                streams = streams or (isinstance(held, Stream) and used is root)
-                if method in KEPT:
-                    continue
-                streams = streams or isinstance(held, Stream)
-                if isinstance(held, Link) and (used is not root or method in CHANGES):
-                    held.items.append(Gap(code))
-                elif isinstance(held, Const) and isinstance(held.value, tuple):
-                    walker.replaced(held, unknown, scope)
-                elif isinstance(held, Made):
-                    _lose_fields(walker, held, unknown)
-    if streams:
-        walker.gaps.append(code)
-
-
-def _lose_fields(walker: Any, made: Made, unknown: Unknown) -> None:
-    """Let the fields of an object of the program be unknown."""
-    declared = walker.project.find(simple_name(made.type), made.code.source)
-    for name in walker.project.all_fields(declared):
-        made.state[name] = unknown
-
-
-def _reached(node: Node, owner: Any) -> Iterator[tuple[Node, bool]]:
-    """Yield code, and the methods of its class that it calls: whether it sees the variables."""
-    yield node, True
-    seen: set[str] = set()
-    waiting = [node]
-    while waiting and owner is not None:
-        for call in inside(waiting.pop(), "method_invocation"):
-            name, on = text_of(call.child_by_field_name("name")), call.child_by_field_name("object")
-            if name in seen or not (on is None or on.type in ("this", "super")):
-                continue
-            seen.add(name)
-            for method in owner.methods.get(name, []):
-                if method.body is not None:
-                    waiting.append(method.body)
-                    yield method.body, False
-
-
-def _root(call: Node) -> Node | None:
-    """Return what a chain of calls begins with."""
-    on = call.child_by_field_name("object")
-    while on is not None and on.type in ("method_invocation", "array_access"):
-        field = "object" if on.type == "method_invocation" else "array"
-        on = on.child_by_field_name(field)
-    return on
-
-
-def _chain(scope: Scope | None) -> list[Scope]:
-    found = []
-    while scope is not None:
-        found.append(scope)
-        scope = scope.outer
-    return found
+_LISTS = frozenset(["asList", "of", "stream"])
+_READING = frozenset(["forEach", "containsAll", "lastIndexOf", "subList", "toArray", "copyOf"])
+_FUNCTIONS = ("lambda_expression", "method_reference", "object_creation_expression")
 
 
 MOST_STEPS = 200_000
@@ -323,7 +143,9 @@ class Expressions:
     _symbols: dict[str, object] = attrs.field(factory=dict)
     _counters: list[str] = attrs.field(factory=list)
     _fields: dict[tuple[int, str], Value] = attrs.field(factory=dict)
-    _objects: dict[int, tuple[Made, Made]] = attrs.field(factory=dict)
+    # The fields that constructors set, of an object, or of a class with unknown arguments.
+    _objects: dict[tuple[int, str], dict[str, Value] | None] = attrs.field(factory=dict)
+    _kept: list[Made] = attrs.field(factory=list)  # Objects, so that their ids stay their own
 
     def run(
         self,
@@ -425,16 +247,16 @@ class Expressions:
         return self.member(held, name) if isinstance(held, Made) else None
 
     def member(self, made: Made, name: str) -> Value | None:
-        """Return a field of an object, if its constructor only keeps what it is given."""
+        """Return a field of an object, as its constructor leaves it."""
         if name in made.state:
             return made.state[name]
         declared = self.project.find(simple_name(made.type), made.code.source)
         if declared is None:
             return None
-        given = by_field(declared, made, self.project)
-        held = (given or {}).get(name) or self._constructed(declared, name, made, True)
-        null = held is None and given is not None and unset(self.project.field(declared, name))
-        return Const(None) if null else held
+        state = self.constructed(declared, made)
+        held = None if state is None else state.get(name)
+        null = state is not None and name not in state and unset(self.project.field(declared, name))
+        return Const(None) if null else None if isinstance(held, Unknown) else held
 
     def field(self, name: str, scope: Scope) -> Value | None:
         """Return what a field of the class around, or a constant imported, holds."""
@@ -550,20 +372,6 @@ class Expressions:
             elif str(found.type) in ("int", "long", "String", "boolean", "double", "Duration"):
                 self._fields[key] = self.symbol(name, str(found.type), key)
         return self._fields[key]
-
-    def _assigned(self, owner: JavaClass, name: str) -> Value | None:
-        """Return what a constructor of a class makes of a field, its arguments unknown."""
-        where = Code(owner.node, owner.source, Scope(owner.source, owner))
-        return self._constructed(owner, name, Made(owner.name, (), where), False)
-
-    def _constructed(self, owner: JavaClass, name: str, made: Made, given: bool) -> Value | None:
-        """Return what a field holds after the constructor, which is followed once."""
-        if id(made) not in self._objects:
-            empty = attrs.evolve(made, state={})
-            self._objects[id(made)], self._objects[id(empty)] = (made, empty), (empty, empty)
-            construct(self.run, owner, empty, given=given)
-        value = self._objects[id(made)][1].state.get(name)
-        return value if isinstance(value, Link | Skip | Const | Symbol) else None
 
     def declared(self, value: Value, name: str, kind: str, node: Node) -> Value:
         """Return a value with the name and type of the variable that holds it."""
@@ -771,3 +579,315 @@ class Expressions:
         stream = Stream(Call("parameter", (), code), (), arguments[0] if arguments else None, name)
         self.streams.append(stream)
         return stream
+
+    # --- calls and constructors
+
+    def arguments(self, node: Node, scope: Scope) -> tuple[Value, ...]:
+        """Return the values of a call's arguments."""
+        given = node.child_by_field_name("arguments")
+        return tuple(self.evaluate(part, scope) for part in children(given)) if given else ()
+
+    def _object_creation_expression(self, node: Node, scope: Scope) -> Value | None:
+        kind = text_of(node.child_by_field_name("type"))
+        name = simple_name(kind)
+        body = any(part.type == "class_body" for part in children(node))
+        code = self.captured(node, scope)
+        if name == "OutputTag":
+            values = self.arguments(node, scope)
+            first = values[0] if values else None
+            rows = type_arguments(kind)
+            label = str(first.value) if isinstance(first, Const) else text_of(node)
+            return Tag(label, rows[0] if rows else "", code)
+        if body:
+            return code
+        values = self.arguments(node, scope)
+        if name in ("ArrayList", "LinkedList", "HashSet", "LinkedHashSet"):
+            given = values[0].value if values and isinstance(values[0], Const) else ()
+            return Const(given if isinstance(given, tuple) else ())
+        if self.project.find(name, scope.source) is None:
+            for part in children(node.child_by_field_name("arguments")):
+                if part.type in _FUNCTIONS:
+                    forget(self, part, scope)
+        return Made(name, values, code)
+
+    def _assigned(self, owner: JavaClass, name: str) -> Value | None:
+        """Return what a constructor of a class makes of a field, its arguments unknown."""
+        key = (id(owner), "new")
+        if key not in self._objects:
+            where = Code(owner.node, owner.source, Scope(owner.source, owner))
+            made = Made(owner.name, (), where)
+            self._objects[key] = made.state
+            for constructor in owner.methods.get(owner.name, [])[:1]:
+                self.run(constructor, owner, None, made)
+        value = (self._objects[key] or {}).get(name)
+        return value if isinstance(value, Link | Skip | Const | Symbol) else None
+
+    def constructed(self, declared: JavaClass, made: Made) -> dict[str, Value] | None:
+        """Return the fields of an object after its constructor, followed once; None if unknown."""
+        key = (id(made), "made")
+        if key not in self._objects:
+            this = attrs.evolve(made, state={})
+            self._objects[key] = self._objects[id(this), "made"] = this.state
+            self._kept += [made, this]
+            sure, self.unsure = self.unsure, 0
+            if not self.construct(declared, this, made.arguments):
+                self._objects[key] = None
+            self.unsure = sure
+        return self._objects[key]
+
+    def construct(self, declared: JavaClass, this: Made, arguments: tuple[Value, ...]) -> bool:
+        """Give an object the fields that a constructor sets; return whether there is one."""
+        named = [m for m in declared.methods.get(declared.name, []) if m.body is not None]
+        fitting = [m for m in named if len(m.parameters) == len(arguments)]
+        if fitting:
+            types = [JavaType(type_of(value)) for value in arguments]
+            first = chosen(fitting, types, self.project) or fitting[0]
+            self.run(first, declared, arguments, this)
+            return True
+        own = {n: field for n, field in declared.fields.items() if "static" not in field.modifiers}
+        if len(own) != len(arguments):
+            return False
+        for (name, field), value in zip(own.items(), arguments, strict=True):
+            this.state[name] = converted(value, str(field.type))  # of a record, or by Lombok
+        return bool(own) or declared.kind == "class"
+
+    def _explicit_constructor_invocation(self, node: Node, scope: Scope) -> None:
+        """Follow ``this(…)`` or ``super(…)``."""
+        this, owner = scope.object(), scope.owner
+        above = None if owner is None else owner.superclass
+        if text_of(node.child_by_field_name("constructor")) == "super":
+            owner = None if above is None else self.project.find(above.name, scope.source)
+        arguments = self.arguments(node, scope)
+        if this is not None and owner is not None:
+            self.construct(owner, this, arguments)
+
+    def _method_invocation(self, node: Node, scope: Scope) -> Value | None:
+        value, is_followed = self._called(node, scope)
+        if not is_followed:
+            self._not_followed(node, scope)
+        return value
+
+    def _not_followed(self, node: Node, scope: Scope) -> None:
+        """Forget what a call may do with what it is given."""
+        name = text_of(node.child_by_field_name("name"))
+        for part in children(node.child_by_field_name("arguments")):
+            held = self.held(part, scope)
+            if isinstance(held, Link) and name not in KEPT:
+                what = f"a pattern is handed to {name}(): write that part of the job"
+                self.doubt(node, scope, what)
+            elif isinstance(held, Const) and isinstance(held.value, tuple) and name not in KEPT:
+                self.replaced(held, Unknown(Code(node, scope.source, scope), lost=True), scope)
+            elif part.type in _FUNCTIONS:
+                forget(self, part, scope)
+
+    def _called(self, node: Node, scope: Scope) -> tuple[Value | None, bool]:
+        """Return what a call returns, and whether it is known what it does."""
+        name = text_of(node.child_by_field_name("name"))
+        owner = node.child_by_field_name("object")
+        if owner is None or owner.type in ("this", "super"):
+            return self._own(node, name, scope.owner, scope)
+        written = text_of(owner)
+        code = Code(node, scope.source, scope)
+        if owner.type in ("identifier", "field_access", "scoped_identifier"):
+            kind = simple_name(written)
+            if scope.find(written) is None and kind[:1].isupper():
+                made = self._static(node, kind, name, scope, code)
+                if made is not None:
+                    return made
+        value = self.evaluate(owner, scope)
+        arguments = self.arguments(node, scope)
+        call = Call(name, arguments, code)
+        if isinstance(value, Link):
+            return called(self, value, call), True
+        if isinstance(value, Stream):
+            return flow.called(self, value, call), True
+        if isinstance(value, Skip):
+            thrown = Skip(value.method, value.stage, True) if name.startswith("throw") else value
+            return thrown, True
+        if isinstance(value, Made):
+            return self._made(value, call, node, scope)
+        if isinstance(value, Const):
+            return self._of_constant(value, call, scope)
+        if isinstance(value, Symbol) and name == "equals" and arguments:
+            return binary("==", value, arguments[0]), True
+        return flow.consumed(self, value, call), False
+
+    def _static(
+        self, node: Node, kind: str, name: str, scope: Scope, code: Code
+    ) -> tuple[Value | None, bool] | None:
+        """Return what a static method of a class returns; None if it is not one."""
+        declared = self.project.find(kind, scope.source)
+        if declared is not None and name in declared.methods:
+            return self._own(node, name, declared, scope)
+        if kind in ("SimpleCondition", "RichIterativeCondition") and name == "of":
+            return self.captured(node, scope), True
+        arguments = self.arguments(node, scope)
+        call = Call(name, arguments, code)
+        if kind in ("Pattern", "GroupPattern") and name == "begin":
+            return begin(self, call), True
+        if kind == "CEP" and name == "pattern":
+            return flow.cep_pattern(self, call), True
+        if kind in ("Duration", "Time"):
+            return self._duration(name, arguments, node), True
+        if kind.isupper() and name.startswith("to") and len(arguments) == 1:
+            return in_unit(kind, name, arguments[0]), True
+        if kind == "AfterMatchSkipStrategy":
+            return Skip(name, arguments[0] if arguments else None), True
+        if kind in ("Arrays", "List", "Set", "Stream") and name in _LISTS:
+            values = [v.value if isinstance(v, Const) else v for v in arguments]
+            return Const(tuple(values)), True
+        if kind == "String" and name == "valueOf" and arguments:
+            return binary("+", Const(""), arguments[0]), True
+        if declared is not None:
+            return None
+        made = Made(f"{kind}.{name}", arguments, code)
+        return flow.consumed(self, made, call) or made, False
+
+    def _duration(self, name: str, arguments: tuple[Value, ...], node: Node) -> Value | None:
+        values = [v.value if isinstance(v, Const) else None for v in arguments]
+        given = node.child_by_field_name("arguments")
+        if len(values) == 2 and values[1] is None:
+            values[1] = text_of(children(given)[1])
+        found = duration(name, values)
+        if found is not None:
+            return Const(found)
+        amount = arguments[0] if arguments else None
+        if isinstance(amount, Symbol):
+            unit = name.removeprefix("of").lower()
+            unit = "milliseconds" if unit in ("millis", "milliseconds") else unit
+            operands = (Const(unit, STRING), amount.tree)
+            return Symbol(TreeCall("timedelta", operands, JavaType("Duration")), amount.names)
+        return None
+
+    def _own(
+        self, node: Node, name: str, owner: JavaClass | None, scope: Scope
+    ) -> tuple[Value | None, bool]:
+        """Follow a method of the program; return its value, and whether there is one."""
+        arguments = self.arguments(node, scope)
+        this = scope.object()
+        own = None if this is None else self.project.find(simple_name(this.type), scope.source)
+        if own is not None and owner is not None and self.project.is_a(own, owner.name):
+            owner = own  # which may override the method
+        found = self.method(owner, name, arguments)
+        if found is None:
+            return None, False
+        this = None if "static" in found[0].modifiers else this
+        value = self._run_from(scope, found, arguments, this)
+        if isinstance(value, Stream) and value.name == name:
+            value.name = None
+        return value, True
+
+    def _run_from(
+        self,
+        scope: Scope,
+        found: tuple[Method, JavaClass],
+        arguments: tuple[Value, ...],
+        this: Made | None,
+    ) -> Value | None:
+        """Follow a method with the variables of its callers at hand."""
+        self.callers.append(scope)
+        try:
+            return self.run(*found, arguments, this)
+        finally:
+            self.callers.pop()
+
+    def method(
+        self, owner: JavaClass | None, name: str, arguments: tuple[Value, ...]
+    ) -> tuple[Method, JavaClass] | None:
+        """Return a method of a class, of what it extends, or of the classes around it."""
+        while owner is not None:
+            named = self.project.overloads(owner, name, len(arguments))
+            written = [m for m in named if m.body is not None]
+            if written:
+                types = [JavaType(type_of(value)) for value in arguments]
+                found = chosen(written, types, self.project)
+                return None if found is None else (found, found.owner or owner)
+            owner = owner.outer
+        return None
+
+    def _made(self, value: Made, call: Call, node: Node, scope: Scope) -> tuple[Value | None, bool]:
+        declared = self.project.find(value.type, scope.source)
+        if declared is not None:
+            found = self.method(declared, call.method, call.arguments)
+            if found is not None:
+                return self._run_from(scope, found, call.arguments, value), True
+            getter = self.project.getter(declared, call.method)
+            return None if getter is None else self.member(value, getter.name), getter is not None
+        return flow.built(self, value, call), False
+
+    def _of_constant(self, value: Const, call: Call, scope: Scope) -> tuple[Value | None, bool]:
+        """Return what a method of text, of a list or of a duration returns."""
+        if not isinstance(value.value, tuple):
+            return self._of_plain(value, call), False
+        arguments = [a.value if isinstance(a, Const) else a for a in call.arguments]
+        held = value.value
+        if call.method in ("add", "addLast") and len(arguments) == 1:
+            self.replaced(value, Const((*held, *arguments)), scope)
+            return Const(True), True
+        if call.method in ("get", "getFirst"):
+            return self._element(value, Const(arguments[0] if arguments else 0)), True
+        if call.method == "size":
+            return Const(len(held)), True
+        if call.method in ("stream", "toList", "iterator"):
+            return Const(held), True
+        if call.method not in KEPT and call.method not in _READING:
+            self.replaced(value, Unknown(call.code, lost=True), scope)
+        return None, False
+
+    def _of_plain(self, value: Const, call: Call) -> Value | None:
+        """Return what a method of text or of a duration returns."""
+        arguments = [a.value if isinstance(a, Const) else a for a in call.arguments]
+        held = value.value
+        first = arguments[0] if arguments else None
+        if isinstance(held, str) and call.method == "equals" and isinstance(first, Symbol):
+            return binary("==", first, value)
+        if isinstance(held, str):
+            return _of_text(held, call.method, arguments)
+        if isinstance(held, timedelta) and call.method in ("toMilliseconds", "toMillis"):
+            return Const(held // timedelta(milliseconds=1))
+        if isinstance(held, timedelta) and call.method in ("plus", "minus"):
+            more = first if isinstance(first, timedelta) else None
+            return None if more is None else Const(held + more * _SIGNS[call.method])
+        if isinstance(held, timedelta) and call.method.startswith(("plus", "minus")):
+            sign = call.method[: len("plus") if call.method.startswith("plus") else len("minus")]
+            more = duration(f"of{call.method.removeprefix(sign)}", list(arguments))
+            return None if more is None else Const(held + more * _SIGNS[sign])
+        return value if call.method in ("intValue", "longValue", "toString", "getName") else None
+
+
+def type_of(value: Value) -> str:
+    """Return the Java type of a value; ``?`` if it is not known."""
+    match value:
+        case Const():
+            return value.type.name
+        case Symbol() | Made():
+            return simple_name(value.type)
+        case Link():
+            return "Pattern"
+        case Stream():
+            return "DataStream"
+        case Skip():
+            return "AfterMatchSkipStrategy"
+    return "?"
+
+
+_SIGNS = {"plus": 1, "minus": -1}
+
+
+def _of_text(held: str, method: str, arguments: list[object]) -> Value | None:
+    if method == "equals" and arguments and isinstance(arguments[0], str):
+        return Const(held == arguments[0])
+    if method in ("toLowerCase", "toUpperCase") and not arguments:
+        return Const(held.lower() if method == "toLowerCase" else held.upper())
+    if method in ("trim", "strip", "stripIndent"):
+        return Const(held.strip() if method != "stripIndent" else held)
+    if method == "concat" and arguments and isinstance(arguments[0], str):
+        return Const(held + arguments[0])
+    if method in ("isEmpty", "length", "name"):
+        return Const({"isEmpty": not held, "length": len(held), "name": held}[method])
+    if method in ("formatted",) and all(isinstance(a, int | str) for a in arguments):
+        try:
+            return Const(held % tuple(arguments))
+        except (TypeError, ValueError):
+            return None
+    return None

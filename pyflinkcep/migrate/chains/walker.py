@@ -9,9 +9,8 @@ from collections.abc import Sequence
 import attrs
 
 from pyflinkcep.migrate.chains import flow
-from pyflinkcep.migrate.chains.constants import binary, converted, list_name, tree_of
-from pyflinkcep.migrate.chains.expressions import Fork, forget
-from pyflinkcep.migrate.chains.invocations import Invocations
+from pyflinkcep.migrate.chains.effects import Fork, forget
+from pyflinkcep.migrate.chains.expressions import Expressions
 from pyflinkcep.migrate.chains.values import (
     Code,
     Const,
@@ -24,6 +23,10 @@ from pyflinkcep.migrate.chains.values import (
     Symbol,
     Unknown,
     Value,
+    binary,
+    converted,
+    list_name,
+    tree_of,
 )
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.project import INT
@@ -43,10 +46,9 @@ class _Returned:
 
 @attrs.frozen
 class _Jump:
-    """A ``break``, ``continue`` or ``yield``, with its label, or an end that is not known."""
+    """A ``break``, ``continue`` or ``yield``, or an end that is not known."""
 
     kind: str
-    label: str = ""
     value: Value | None = None
 
 
@@ -61,9 +63,9 @@ _NO_CODE = frozenset(
 _BODIES = ("method_declaration", "constructor_declaration", "lambda_expression")
 
 
-_READ = frozenset(
-    ["int", "long", "double", "float", "boolean", "Integer", "Long", "Double", "String", "Boolean"]
-)
+_READ = frozenset([
+    "int", "long", "double", "float", "boolean", "Integer", "Long", "Double", "String", "Boolean",
+])  # fmt: skip
 """Types of values that become parameters if the program reads them when it starts."""
 
 _VAGUE = frozenset(["pattern", "p", "result", "res", "ceppattern", "pat"])
@@ -75,33 +77,13 @@ def _is_vague(name: str) -> bool:
     return re.sub(r"^(get|build|create|make)|Pattern$", "", name).lower() in ("", *_VAGUE)
 
 
-_PRIMITIVES = frozenset(
-    [
-        "int",
-        "long",
-        "short",
-        "byte",
-        "double",
-        "float",
-        "boolean",
-        "char",
-        "Integer",
-        "Long",
-        "Short",
-        "Byte",
-        "Double",
-        "Float",
-        "Boolean",
-        "Character",
-        "String",
-        "Duration",
-        "Time",
-    ]
-)
+_PRIMITIVES = _READ | {
+    "short", "byte", "char", "Short", "Byte", "Float", "Character", "Duration", "Time",
+}  # fmt: skip
 
 
 @attrs.define(eq=False)
-class Walker(Invocations):
+class Walker(Expressions):
     """
     Follows methods; collects the patterns and streams that they make.
 
@@ -262,14 +244,14 @@ class Walker(Invocations):
     def _throw_statement(self, _node: Node, _scope: Scope) -> _Outcome:
         return _ENDED
 
-    def _break_statement(self, node: Node, _scope: Scope) -> _Outcome:
-        return _Jump("break", "".join(text_of(part) for part in children(node)))
+    def _break_statement(self, _node: Node, _scope: Scope) -> _Outcome:
+        return _Jump("break")
 
-    def _continue_statement(self, node: Node, _scope: Scope) -> _Outcome:
-        return _Jump("continue", "".join(text_of(part) for part in children(node)))
+    def _continue_statement(self, _node: Node, _scope: Scope) -> _Outcome:
+        return _Jump("continue")
 
     def _yield_statement(self, node: Node, scope: Scope) -> _Outcome:
-        return _Jump("yield", value=self.evaluate(children(node)[0], scope))
+        return _Jump("yield", self.evaluate(children(node)[0], scope))
 
     def _assert_statement(self, _node: Node, _scope: Scope) -> None:
         """Go on: Java does not check it unless it is asked to."""
@@ -342,25 +324,24 @@ class Walker(Invocations):
                 self._local_variable_declaration(part, inner)
             else:
                 self.evaluate(part, inner)
+        return self._turns(node, inner)
+
+    def _turns(self, node: Node, scope: Scope) -> _Outcome | None:
+        """Follow a loop as long as its condition is known to hold."""
         condition = node.child_by_field_name("condition")
         for _ in range(MOST_ROUNDS):
-            test = Const(True) if condition is None else self.evaluate(condition, inner)
+            test = Const(True) if condition is None else self.evaluate(condition, scope)
             if not isinstance(test, Const):
-                counted = self._counted(node, inner)
-                if counted is None:  # what it counts is no longer what it began with
-                    for name, held in inner.values.items():
-                        if isinstance(held, Const) and type(held.value) is int:
-                            inner.set(name, self.symbol(name, "int", (node.id, self.frame)), "int")
-                return self._repeated(node, inner, counted)
+                return self._repeated(node, scope, self._counted(node, scope))
             if not test.value:
                 return None
-            ends, returned = self._round(node, inner)
+            ends, returned = self._round(node, scope)
             if ends:
                 return returned
             for part in node.children_by_field_name("update"):
-                self.evaluate(part, inner)
-        self.doubt(node, inner, f"a loop of more than {MOST_ROUNDS:,} rounds")
-        return self._lost(node, inner)
+                self.evaluate(part, scope)
+        self.doubt(node, scope, f"a loop of more than {MOST_ROUNDS:,} rounds")
+        return self._lost(node, scope)
 
     def _repeated(self, node: Node, scope: Scope, header: Header | None) -> _Outcome | None:
         """Follow a loop that runs as often as is known at run time alone."""
@@ -382,18 +363,23 @@ class Walker(Invocations):
         """Follow the body of a loop; return whether the loop ends there, and how."""
         outcome = self.statement(node.child_by_field_name("body"), scope)
         if isinstance(outcome, _Jump):
-            around = node.parent
-            own = text_of(children(around)[0]) if around.type == "labeled_statement" else ""
-            if outcome.kind in ("break", "continue") and outcome.label in ("", own):
+            if outcome.kind in ("break", "continue"):
                 return outcome.kind == "break", None
             if outcome is _UNSURE:
                 left = self._lost(node, scope)
-                returns = any(inside(node, "return_statement")) or "label" in around.type
-                return True, left if returns else None
+                return True, left if any(inside(node, "return_statement")) else None
         return outcome is not None, outcome
 
     def _counted(self, node: Node, scope: Scope) -> Header | None:
         """Return the header of a loop that counts from a number up to another one."""
+        header = self._range(node, scope)
+        if header is None and node.type == "for_statement":
+            for name, held in scope.values.items():  # no longer what it began with
+                if isinstance(held, Const) and type(held.value) is int:
+                    scope.set(name, self.symbol(name, "int", (node.id, self.frame)), "int")
+        return header
+
+    def _range(self, node: Node, scope: Scope) -> Header | None:
         inits = node.children_by_field_name("init")
         condition = node.child_by_field_name("condition")
         update = " ".join(text_of(part) for part in node.children_by_field_name("update"))
@@ -447,21 +433,11 @@ class Walker(Invocations):
             inner.set(name, Unknown(Code(node, scope.source, scope)), kind)
         return self._repeated(node, inner, header)
 
-    def _while_statement(self, node: Node, scope: Scope) -> _Outcome | None:
-        for _ in range(MOST_ROUNDS):
-            test = self.evaluate(node.child_by_field_name("condition"), scope)
-            if not isinstance(test, Const):
-                return self._repeated(node, scope, None)
-            if not test.value:
-                return None
-            ends, returned = self._round(node, scope)
-            if ends:
-                return returned
-        return self._lost(node, scope)
+    _while_statement = _turns
 
     def _do_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         ends, returned = self._round(node, scope)
-        return returned if ends else self._while_statement(node, scope)
+        return returned if ends else self._turns(node, scope)
 
     def _try_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         """Follow what is tried, as if nothing were thrown; what is caught is not followed."""
@@ -490,19 +466,33 @@ class Walker(Invocations):
         return self.statement(node.child_by_field_name("body"), scope)
 
     def _switch_expression(self, node: Node, scope: Scope) -> _Outcome | None:
+        outcome = self._taken(node, scope)
+        ends = isinstance(outcome, _Jump) and outcome.kind in ("break", "value")
+        return None if ends else outcome
+
+    def switched(self, node: Node, scope: Scope) -> Value | None:
+        """Return the value of a switch."""
+        outcome = self._taken(node, scope)
+        if isinstance(outcome, _Jump) and outcome.kind in ("yield", "value"):
+            return outcome.value
+        forget(self, node, scope)
+        return None
+
+    def _taken(self, node: Node, scope: Scope) -> _Outcome | None:
+        """Follow the part of a switch that is taken; return how it ends."""
         groups, taken = self._case(node, scope)
         if taken is None:
             return self._lost(node, scope)
-        for at, group in enumerate(groups):
-            if at < taken or (at > taken and group.type == "switch_rule"):
-                self.idle.append(Code(group, scope.source, scope))
-                continue
+        last = taken + 1 if groups and groups[-1].type == "switch_rule" else len(groups)
+        left = [*groups[:taken], *groups[last:]]
+        self.idle += [Code(group, scope.source, scope) for group in left]
+        for group in groups[taken:last]:
             body = [p for p in children(group) if p.type != "switch_label"]
-            returned = self._all(body, Scope(scope.source, scope.owner, scope))
-            if isinstance(returned, _Jump) and returned == _Jump("break"):
-                return None
-            if returned is not None:
-                return returned
+            if group.type == "switch_rule" and body[0].type == "expression_statement":
+                return _Jump("value", self.evaluate(children(body[0])[0], scope))
+            outcome = self._all(body, Scope(scope.source, scope.owner, scope))
+            if outcome is not None:
+                return outcome
         return None
 
     def _case(self, node: Node, scope: Scope) -> tuple[list[Node], int | None]:
@@ -531,31 +521,6 @@ class Walker(Invocations):
                         return groups, None
         return groups, default
 
-    def switched(self, node: Node, scope: Scope) -> Value | None:
-        """Return the value of a switch."""
-        groups, taken = self._case(node, scope)
-        if taken is None or taken == len(groups):
-            forget(self, node, scope)
-            return None
-        for at, group in enumerate(groups):
-            if at < taken or (at > taken and group.type == "switch_rule"):
-                self.idle.append(Code(group, scope.source, scope))
-                continue
-            body = [p for p in children(group) if p.type != "switch_label"]
-            if group.type == "switch_rule" and body[0].type == "expression_statement":
-                return self.evaluate(children(body[0])[0], scope)
-            outcome = self._all(body, Scope(scope.source, scope.owner, scope))
-            if isinstance(outcome, _Jump) and outcome.kind == "yield":
-                return outcome.value
-            if outcome is not None:
-                break
-        forget(self, node, scope)
-        return None
-
-    def _labeled_statement(self, node: Node, scope: Scope) -> _Outcome | None:
-        outcome = self.statement(children(node)[-1], scope)
-        return None if outcome == _Jump("break", text_of(children(node)[0])) else outcome
-
 
 _LOST = (
     "it is changed in code that is not followed, so it became a parameter: "
@@ -569,15 +534,10 @@ def _leaves(end: Node, code: Node) -> bool:
     """Whether a jump goes out of code."""
     around = {"break_statement": _LOOPS | {"switch_expression"}, "continue_statement": _LOOPS}
     inner = around.get(end.type, frozenset())
-    label = "".join(text_of(part) for part in children(end)) if inner else ""
     found = end
     while found.id != code.id:
         found = found.parent
-        if found.type in _BODIES:  # of a lambda, or of another class
-            return False
-        if label and found.type == "labeled_statement" and text_of(children(found)[0]) == label:
-            return False
-        if not label and found.type in inner:
+        if found.type in inner or found.type in _BODIES:  # of a lambda, or of another class
             return False
     return True
 

@@ -8,7 +8,6 @@ from datetime import timedelta
 
 import attrs
 
-from pyflinkcep.migrate.chains.constants import duration
 from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
@@ -18,6 +17,7 @@ from pyflinkcep.migrate.chains.values import (
     Stream,
     Unknown,
     Value,
+    duration,
 )
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.constants import literal_of

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import attrs
 
-from pyflinkcep.migrate.chains.constants import by_field
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS
 from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Scope, Stream, Value
+from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.source import line_of, simple_name, snake, text_of
 from pyflinkcep.migrate.jobs.sources import (
     Source,
@@ -47,20 +47,16 @@ def _row(translation: Translation, element: Value) -> str | None:
         return f"({constant(element.value)},)"
     if not isinstance(element, Made):
         return None
-    declared = translation.project.find(simple_name(element.type), element.code.source)
-    if declared is None:
+    project = translation.project
+    declared = project.find(simple_name(element.type), element.code.source)
+    given = None if declared is None else Walker(project).constructed(declared, element)
+    if declared is None or given is None:
         return None
-    given = by_field(declared, element, translation.project)
-    if given is None:
-        return None
-    fields = translation.fields(declared)
-    values = []
     column = translation.discriminator(declared.name, element.code)
-    for name in fields:
-        value = given.get(name, Const(None))
-        if name == column and name not in given:
-            value = Const(declared.name)
-        text = _value(translation, value)
+    values = []
+    for name in translation.fields(declared):
+        value = Const(declared.name if name == column else None)
+        text = _value(translation, given.get(name, value))
         if text is None:
             return None
         values.append(text)

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import attrs
 
-from pyflinkcep.migrate.chains.invocations import CONDITIONS, STAGES
+from pyflinkcep.migrate.chains.expressions import CONDITIONS, STAGES
 from pyflinkcep.migrate.chains.values import (
     Branch,
     Call,
