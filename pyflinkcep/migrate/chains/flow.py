@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import attrs
 
@@ -29,83 +29,43 @@ from pyflinkcep.migrate.java.source import (
     type_arguments,
 )
 
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.chains.expressions import Expressions
+
+class Found(Protocol):
+    """What a walker has found: streams, and what is set on the environment."""
+
+    streams: list[Stream]
+    settings: list[Call]
 
 
-SOURCES = frozenset(
-    [
-        "addSource",
-        "fromSource",
-        "fromElements",
-        "fromData",
-        "fromCollection",
-        "readTextFile",
-        "readFile",
-        "socketTextStream",
-        "fromSequence",
-        "generateSequence",
-        "fromParallelCollection",
-    ]
-)
+SOURCES = frozenset([
+    "addSource", "fromSource", "fromElements", "fromData", "fromCollection", "readTextFile",
+    "readFile", "socketTextStream", "fromSequence", "generateSequence", "fromParallelCollection",
+])  # fmt: skip
 """The calls that make a stream."""
 
-SINKS = frozenset(
-    [
-        "print",
-        "printToErr",
-        "addSink",
-        "sinkTo",
-        "writeAsText",
-        "writeAsCsv",
-        "writeToSocket",
-        "executeAndCollect",
-        "writeUsingOutputFormat",
-    ]
-)
+SINKS = frozenset([
+    "print", "printToErr", "addSink", "sinkTo", "writeAsText", "writeAsCsv", "writeToSocket",
+    "executeAndCollect", "writeUsingOutputFormat",
+])  # fmt: skip
 """The calls that end a stream."""
 
 
 STATEMENTS = frozenset(["executeSql", "sqlQuery", "sqlUpdate"])
 """The calls with SQL."""
 
-SAME_EVENTS = frozenset(
-    [
-        "filter",
-        "keyBy",
-        "assignTimestampsAndWatermarks",
-        "assignTimestamps",
-        "union",
-        "name",
-        "uid",
-        "setParallelism",
-        "setMaxParallelism",
-        "rebalance",
-        "rescale",
-        "shuffle",
-        "forward",
-        "broadcast",
-        "global",
-        "startNewChain",
-        "disableChaining",
-        "slotSharingGroup",
-        "returns",
-        "inProcessingTime",
-        "inEventTime",
-        "sideOutputLateData",
-        "setDescription",
-        "setBufferTimeout",
-        "setUidHash",
-        "partitionCustom",
-        "assignAscendingTimestamps",
-    ]
-)
+SAME_EVENTS = frozenset([
+    "filter", "keyBy", "assignTimestampsAndWatermarks", "assignTimestamps", "union", "name", "uid",
+    "setParallelism", "setMaxParallelism", "rebalance", "rescale", "shuffle", "forward",
+    "broadcast", "global", "startNewChain", "disableChaining", "slotSharingGroup", "returns",
+    "inProcessingTime", "inEventTime", "sideOutputLateData", "setDescription", "setBufferTimeout",
+    "setUidHash", "partitionCustom", "assignAscendingTimestamps",
+])  # fmt: skip
 """The calls on a stream whose result has the same events."""
 
 _STREAMS_ONLY = SAME_EVENTS & {"keyBy", "assignTimestampsAndWatermarks", "assignTimestamps"}
 
 
-def called(walker: Expressions, stream: Stream, call: Call) -> Stream:
+def called(walker: Found, stream: Stream, call: Call) -> Stream:
     """Return what a call on a stream returns."""
     others = tuple(a for a in call.arguments if isinstance(a, Stream))
     kind = stream.event_type if call.method in SAME_EVENTS else None
@@ -116,7 +76,7 @@ def called(walker: Expressions, stream: Stream, call: Call) -> Stream:
     return made
 
 
-def cep_pattern(walker: Expressions, call: Call) -> Stream:
+def cep_pattern(walker: Found, call: Call) -> Stream:
     """Return the stream of a pattern's matches."""
     first = call.arguments[0] if call.arguments else None
     source = first if isinstance(first, Stream) else _given(walker, call)
@@ -130,7 +90,7 @@ def cep_pattern(walker: Expressions, call: Call) -> Stream:
     return made
 
 
-def built(walker: Expressions, value: Made, call: Call) -> Value | None:
+def built(walker: Found, value: Made, call: Call) -> Value | None:
     """Return what a call on an environment, or on a builder, returns."""
     if call.method in SOURCES:
         return _source(walker, call)
@@ -144,7 +104,7 @@ def built(walker: Expressions, value: Made, call: Call) -> Value | None:
     return attrs.evolve(value, calls=(*value.calls, call))
 
 
-def consumed(walker: Expressions, value: Value, call: Call) -> Value | None:
+def consumed(walker: Found, value: Value, call: Call) -> Value | None:
     """Return what a call on something unknown returns, if that is about streams."""
     if call.method in SOURCES:
         return _source(walker, call)
@@ -161,7 +121,7 @@ def consumed(walker: Expressions, value: Value, call: Call) -> Value | None:
     return made
 
 
-def _source(walker: Expressions, call: Call) -> Stream:
+def _source(walker: Found, call: Call) -> Stream:
     made = Stream(call)
     first = call.arguments[0] if call.arguments else None
     if call.method in ("fromElements", "fromData", "fromCollection"):
@@ -173,14 +133,14 @@ def _source(walker: Expressions, call: Call) -> Stream:
     return made
 
 
-def made_elsewhere(walker: Expressions, value: Made) -> Stream:
+def made_elsewhere(walker: Found, value: Made) -> Stream:
     """Return the stream that a method returns which is not in the sources."""
     made = Stream(Call("elsewhere", (), value.code))
     walker.streams.append(made)
     return made
 
 
-def _given(walker: Expressions, call: Call) -> Stream:
+def _given(walker: Found, call: Call) -> Stream:
     """Return a stream of which nothing is known."""
     made = Stream(Call("elsewhere", (), call.code))
     walker.streams.append(made)
