@@ -87,18 +87,23 @@ def of_operation(operator: str, a: Digits, b: Digits) -> Digits:
     >>> of_operation("/", Digits(12, 2), Digits(1, 0)).sql
     'decimal(16,6)'
     """
+    return _adjusted(*needed(operator, a, b))
+
+
+def needed(operator: str, a: Digits, b: Digits) -> Digits:
+    """Return the same, even if they are more than a type has."""
     scale = max(a.scale, b.scale)
     match operator:
         case "+" | "-":
-            return _adjusted(max(a.whole, b.whole) + scale + 1, scale)
+            return Digits(max(a.whole, b.whole) + scale + 1, scale)
         case "*":
-            return _adjusted(a.precision + b.precision + 1, a.scale + b.scale)
+            return Digits(a.precision + b.precision + 1, a.scale + b.scale)
         case "/":
             scale = max(_LEAST_SCALE, a.scale + b.precision + 1)
-            return _adjusted(a.whole + b.scale + scale, scale)
+            return Digits(a.whole + b.scale + scale, scale)
         case "div":
-            return _adjusted(max(a.whole + b.scale, 1), 0)
-    return _adjusted(min(a.whole, b.whole) + scale, scale)  # % and pmod
+            return Digits(max(a.whole + b.scale, 1), 0)
+    return Digits(min(a.whole, b.whole) + scale, scale)  # % and pmod
 
 
 def wider(a: Digits, b: Digits) -> Digits:

@@ -211,6 +211,11 @@ class Kind(Enum):
         return self._value_.startswith("decimal")
 
     @property
+    def family(self) -> Kind:
+        """The kind without the digits of a decimal."""
+        return Kind.DECIMAL if self.is_decimal else self
+
+    @property
     def type(self) -> Type:
         """The type that represents it."""
         if self is Kind.DOUBLE:

@@ -298,9 +298,7 @@ class LeafFields(Kinds):
 def kind_of_aggregate(function: str, kind: Kind) -> Kind:
     """Return the kind of an aggregate of values of a kind."""
     found = aggregate_type(function, of_kind(kind))
-    if found is None or found.kind is None:
-        return kind
-    return found.kind if found.of_decimal is None else Kind.decimal(found.of_decimal)
+    return (found and found.kind) or kind
 
 
 class ProgramLayout(Kinds):

@@ -199,3 +199,8 @@ CASTS: dict[tuple[Kind, Kind], Cast] = {
     (Kind.BOOLEAN, Kind.BOOLEAN): Cast.KEPT,
 }  # fmt: skip
 """By the kinds of value and result; Spark refuses all others."""
+
+
+def cast_rule(of: Kind | None, to: Kind | None) -> Cast | None:
+    """Return what a cast of decimals of any digits, or of other kinds, does; None if none does."""
+    return None if of is None or to is None else CASTS.get((of.family, to.family))

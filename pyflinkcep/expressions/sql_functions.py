@@ -709,3 +709,20 @@ FUNCTIONS: dict[str, SqlFunction] = {
     "unix_timestamp": _of(lambda t: _micros(t) // 1_000_000, BIGINT, takes="c", reads=False),
 }
 """By name."""
+
+CASTS = {
+    **{name: name for name in (
+        "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean", "string",
+        "date", "timestamp",
+    )},
+    "to_date": "date", "to_timestamp": "timestamp",
+}  # fmt: skip
+"""The functions that are casts, and their types."""
+
+FIELDS = {
+    "year": "year", "years": "year", "quarter": "quarter", "month": "month", "months": "month",
+    "day": "day", "days": "day", "hour": "hour", "hours": "hour", "minute": "minute",
+    "minutes": "minute", "doy": "dayofyear", "dow": "dayofweek", "dayofweek": "dayofweek",
+    "week": "weekofyear", "weeks": "weekofyear",
+}  # fmt: skip
+"""What EXTRACT takes out of times, and the function that it is."""

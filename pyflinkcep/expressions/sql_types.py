@@ -57,7 +57,20 @@ class SqlType:
     @property
     def kind(self) -> Kind | None:
         """What programs call it; None for a type that they lack."""
-        return _KINDS.get(self.name)
+        digits = self.of_decimal
+        return _KINDS.get(self.name) if digits is None else Kind.decimal(digits)
+
+    @property
+    def sql(self) -> str:
+        """The type in SQL, as Spark writes it."""
+        inner = ["" if type_ is None else type_.sql for type_ in self.inner]
+        if self.fields:
+            inner = [f"{name}:{type_}" for name, type_ in zip(self.fields, inner, strict=True)]
+        if inner:
+            return f"{self.name}<{','.join(inner)}>"
+        if self.digits:
+            return f"{self.name}({self.digits},{self.scale})"
+        return Kind.INTERVAL.value if self.name == "interval" else self.name
 
     @property
     def of_decimal(self) -> Digits | None:
@@ -75,9 +88,19 @@ class SqlType:
         return self.name in _BITS
 
     @property
+    def is_float(self) -> bool:
+        """Whether its values may be NaN."""
+        return self.name in ("float", "double")
+
+    @property
+    def is_decimal(self) -> bool:
+        """Whether its values are decimals."""
+        return self.name == "decimal"
+
+    @property
     def is_number(self) -> bool:
         """Whether its values are numbers."""
-        return self.name in _BITS or self.name in ("float", "double", "decimal")
+        return self.is_whole or self.is_float or self.is_decimal
 
     @property
     def is_time(self) -> bool:
@@ -218,7 +241,7 @@ def common_type(a: SqlType | None, b: SqlType | None) -> SqlType | None:
 def _common_number(a: SqlType, b: SqlType) -> SqlType | None:
     if a.is_whole and b.is_whole:
         return max(a, b, key=lambda type_: type_.bits)
-    if a.name in ("float", "double") or b.name in ("float", "double"):
+    if a.is_float or b.is_float:
         return DOUBLE
     digits, others = _as_decimal(a).of_decimal, _as_decimal(b).of_decimal
     return decimal_of(digits and others and wider_digits(digits, others))
@@ -326,7 +349,7 @@ def beside(operands: Sequence[Tree], types: Sequence[SqlType | None]) -> tuple[S
     )
 
 
-def digits_beside(part: Tree, type_: SqlType | None) -> Digits | None:
+def digits_beside(part: Tree | None, type_: SqlType | None) -> Digits | None:
     """Return the digits that an operand has beside a decimal; None if they are not known."""
     is_tiny = type_ is not None and type_.name == "tinyint"  # whose literals Spark takes for any
     if isinstance(part, Literal) and isinstance(part.value, int) and not is_tiny:

@@ -34,11 +34,11 @@ from pyflinkcep.expressions.number_functions import (
 from pyflinkcep.expressions.program import Kind, Op
 from pyflinkcep.expressions.rules import (
     BY_ZERO,
-    CASTS,
     OPERATORS,
     OVERFLOW,
     RULES,
     Cast,
+    cast_rule,
     floats_compared,
 )
 from pyflinkcep.expressions.sql_types import SqlType
@@ -471,8 +471,7 @@ def passed(time: date, by: timedelta) -> datetime:
 
 def cast_value(value: Any, type_: SqlType, zone: tzinfo | None = None) -> Any:
     """Return a value that is not NULL as another type; `zone` is where clocks without one are."""
-    kind = _kind_of(value)
-    rule = None if kind is None or type_.kind is None else CASTS.get((kind, type_.kind))
+    rule = cast_rule(_kind_of(value), type_.kind)
     if rule is Cast.BY_SPARK:
         raise NotImplementedError(type_.name)
     try:
@@ -493,12 +492,7 @@ def _placed(time: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _refused(value: Any, type_: SqlType) -> InputError:
-    return InputError(f"expected {written_type(type_)}, got {value!r}", "write a value that is one")
-
-
-def written_type(type_: SqlType) -> str:
-    """Return a type as SQL has it."""
-    return f"{type_.name}({type_.digits},{type_.scale})" if type_.digits else type_.name
+    return InputError(f"expected {type_.sql}, got {value!r}", "write a value that is one")
 
 
 def _kind_of(value: Any) -> Kind | None:
@@ -543,7 +537,7 @@ def rounded_decimal(value: Any, type_: SqlType) -> Decimal:
 
 def _read(text: str, type_: SqlType) -> Any:
     """Read a text, without the blanks around it."""
-    match type_.kind:
+    match type_.kind and type_.kind.family:
         case Kind.BIGINT:
             return _whole(whole_of(text), type_)
         case Kind.DOUBLE:

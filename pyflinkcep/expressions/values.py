@@ -28,8 +28,10 @@ from pyflinkcep.expressions.decimals import (
 )
 from pyflinkcep.expressions.decimals import aggregate as decimal_aggregate
 from pyflinkcep.expressions.program import Op
-from pyflinkcep.expressions.rules import CASTS, OPERATORS, RULES, Cast, Nulls
+from pyflinkcep.expressions.rules import OPERATORS, RULES, Cast, Nulls, cast_rule
 from pyflinkcep.expressions.sql_functions import (
+    CASTS,
+    FIELDS,
     FUNCTIONS,
     joined,
     matching,
@@ -416,8 +418,7 @@ class _Maker:
 
     def _reading(self, type_: SqlType, own: SqlType | None = None) -> Callable[[Any], Any]:
         """Return a cast; refuse one that only Spark computes."""
-        kind = None if own is None else own.kind
-        if kind and type_.kind and CASTS.get((kind, type_.kind)) is Cast.BY_SPARK:
+        if cast_rule(None if own is None else own.kind, type_.kind) is Cast.BY_SPARK:
             raise NotSupportedError(
                 f"{self._where}a cast of {own and own.name} to {type_.name} can only be "
                 "evaluated by Spark",
@@ -537,7 +538,7 @@ class _Maker:
     def _call(self, tree: Call) -> Typed:
         name, detail = tree.function, tree.detail
         if name == "extract" and len(tree.operands) == 2:
-            field = _FIELDS.get(tree.operands[0].text.lower())
+            field = FIELDS.get(tree.operands[0].text.lower())
             if field is None:
                 raise self._only_spark(tree)
             name, tree = field, Call(field, tree.operands[1:], "", tree.text)
@@ -547,8 +548,8 @@ class _Maker:
         functions, count = tuple(part.function for part in parts), len(parts)
         if name in ("cast", "try_cast"):
             return self._cast(tree, parts[0], detail, name == "try_cast")
-        if name in _CASTS and count == 1 and not detail:
-            return self._cast(tree, parts[0], _CASTS[name], False)
+        if name in CASTS and count == 1 and not detail:
+            return self._cast(tree, parts[0], CASTS[name], False)
         if name == ".":
             return self._member(parts[0], detail)
         if name == "[]":
@@ -717,27 +718,10 @@ class _Maker:
         return Typed(spread((of.function,), cast), type_)
 
 
-_CASTS = {
-    **{name: name for name in (
-        "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "boolean", "string",
-        "date", "timestamp",
-    )},
-    "to_date": "date", "to_timestamp": "timestamp",
-}  # fmt: skip
-"""The functions that are casts, and their types."""
-
 _TRIES = {
     "try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%",
 }  # fmt: skip
 """The functions that are NULL where an operator fails."""
-
-_FIELDS = {
-    "year": "year", "years": "year", "quarter": "quarter", "month": "month", "months": "month",
-    "day": "day", "days": "day", "hour": "hour", "hours": "hour", "minute": "minute",
-    "minutes": "minute", "doy": "dayofyear", "dow": "dayofweek", "dayofweek": "dayofweek",
-    "week": "weekofyear", "weeks": "weekofyear",
-}  # fmt: skip
-"""What EXTRACT takes out of times, and the function that it is."""
 
 
 def _tried_alone(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:

@@ -65,10 +65,9 @@ class RowSql:
         type_ = self._function(sql).type
         if type_ is None or (type_.kind is None and type_ != VOID):
             return kind_of_values(sql, self._values(sql))
-        digits = type_.of_decimal
-        if type_.name == "decimal" and digits is None:
+        if type_.kind is Kind.DECIMAL:
             return kind_of_values(sql, self._values(sql))
-        return type_.kind if digits is None else Kind.decimal(digits)
+        return type_.kind
 
     def field(self, sql: str, kind: Kind) -> FieldSource:
         """Return the values of a part."""

@@ -76,7 +76,7 @@ def test_recorded_values(spark: SparkSession) -> None:
     for text, (type_, _) in answers.items():
         with contextlib.suppress(NotSupportedError):
             value = portable(EventReader(text).part(parsed(text)), names, setting)
-            assert (text, value.type.simpleString()) == (text, type_)
+            assert (text, value.type.sql) == (text, type_)
             asked[text] = value.sql
     differing: dict[str, Any] = {}
 

@@ -8,31 +8,35 @@ from collections.abc import Callable, Sequence
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql.types import (
-    BooleanType,
+    ArrayType,
     DataType,
-    DateType,
+    DayTimeIntervalType,
     DecimalType,
-    FractionalType,
-    IntegralType,
-    StringType,
-    TimestampNTZType,
-    TimestampType,
+    MapType,
+    StructType,
 )
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.expressions.decimals import Digits
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.expressions.sql_types import DAYS, INTERVAL, MAP, STRUCT, SqlType, array_of
 
-_KINDS: dict[type[DataType], Kind] = {
-    IntegralType: Kind.BIGINT,
-    FractionalType: Kind.DOUBLE,
-    BooleanType: Kind.BOOLEAN,
-    StringType: Kind.STRING,
-    TimestampType: Kind.TIMESTAMP,
-    TimestampNTZType: Kind.TIMESTAMP_NTZ,
-    DateType: Kind.DATE,
-}
+
+def sql_type(type_: DataType) -> SqlType:
+    """Return a type of Spark as expressions have it."""
+    if isinstance(type_, DecimalType):
+        return SqlType("decimal", type_.precision, max(type_.scale, 0))
+    if isinstance(type_, ArrayType):
+        return array_of(sql_type(type_.elementType))
+    if isinstance(type_, MapType):
+        return SqlType(MAP, inner=(sql_type(type_.keyType), sql_type(type_.valueType)))
+    if isinstance(type_, StructType):
+        inner = tuple(sql_type(field.dataType) for field in type_)
+        return SqlType(STRUCT, inner=inner, fields=tuple(type_.fieldNames()))
+    if isinstance(type_, DayTimeIntervalType):
+        is_days = type_.endField == DayTimeIntervalType.DAY
+        return DAYS if is_days else INTERVAL
+    return SqlType(type_.simpleString())
 
 
 def common_kind(type_: DataType) -> Kind | None:
@@ -41,11 +45,8 @@ def common_kind(type_: DataType) -> Kind | None:
 
     Texts are compared byte by byte, so one with another collation has none.
     """
-    if isinstance(type_, StringType) and type_.collation != "UTF8_BINARY":
-        return None
-    if isinstance(type_, DecimalType):
-        return Kind.decimal(Digits(type_.precision, max(type_.scale, 0)))
-    return next((kind for known, kind in _KINDS.items() if isinstance(type_, known)), None)
+    kind = sql_type(type_).kind
+    return None if kind is Kind.INTERVAL else kind
 
 
 def first_line(error: Exception) -> str:

@@ -3,94 +3,61 @@
 
 from __future__ import annotations
 
-from pyspark.sql.types import (
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    IntegralType,
-    NullType,
-    NumericType,
-    ShortType,
-    StringType,
-    TimestampNTZType,
-    TimestampType,
-)
-
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.rules import CASTS
-from pyflinkcep.expressions.sql_types import cast_type
-from pyflinkcep.spark.plan.analysis import common_kind
-from pyflinkcep.spark.plan.portable.times import since_epoch
-from pyflinkcep.spark.plan.portable.values import (
+from pyflinkcep.expressions.rules import cast_rule
+from pyflinkcep.expressions.sql_types import (
     BIGINT,
     BOOLEAN,
     DATE,
     DOUBLE,
-    FLOAT,
-    INT,
-    NTZ,
-    RANGE,
     STRING,
     TIMESTAMP,
-    Setting,
-    Value,
-    failing_if,
-    is_float,
-    is_time,
+    TIMESTAMP_NTZ,
+    VOID,
+    SqlType,
+    cast_type,
 )
+from pyflinkcep.spark.plan.portable.times import since_epoch
+from pyflinkcep.spark.plan.portable.values import RANGE, Setting, Value, failing_if, narrowed
 
-_WHOLE: dict[int, DataType] = {8: ByteType(), 16: ShortType(), 32: INT, 64: BIGINT}
 _EXPONENT = "^ *[-+]?[0-9.]+[eE]"
 _PLAIN = 6
 """The most digits after the point with which no decimal has an exponent in its text."""
-_TYPES = {
-    Kind.BOOLEAN: BOOLEAN, Kind.STRING: STRING, Kind.DATE: DATE, Kind.TIMESTAMP: TIMESTAMP,
-    Kind.TIMESTAMP_NTZ: NTZ,
-}  # fmt: skip
 
 
 def cast_value(value: Value, written: str, function: str, setting: Setting, what: str) -> Value:
     """Return a cast with Spark's value."""
-    type_ = _type_of(written)
-    if type_ is None:
+    to, own = cast_type(written), value.type
+    if to is None:
         raise setting.refused(what, f"{written} is not a type of plain values", "cast before")
-    if isinstance(value.type, NullType) or value.type == type_:
-        return Value(f"{function}({value.sql} AS {written})", type_)
-    _check(value, type_, setting, what)
-    sql = value.sql
-    if isinstance(value.type, TimestampType) and isinstance(type_, IntegralType):
-        sql = since_epoch(value, 10**6).sql
-        return Value(narrowed(sql, written, function), type_)
-    if isinstance(value.type, IntegralType) and isinstance(type_, TimestampType):
+    if own in (VOID, to):
+        return Value(f"{function}({value.sql} AS {written})", to)
+    _check(value, to, setting, what)
+    if own.is_whole and to == TIMESTAMP:
         return _time_of(value, setting)
-    if isinstance(value.type, BooleanType) and isinstance(type_, DecimalType):
-        sql = f"cast({sql} AS int)"
-    if isinstance(value.type, DecimalType) and isinstance(type_, BooleanType):
-        return Value(f"({sql} <> 0)", type_)
-    if isinstance(value.type, TimestampType) and isinstance(type_, DecimalType):
+    if own.is_decimal and to == BOOLEAN:
+        return Value(f"({value.sql} <> 0)", to)
+    sql, is_number = value.sql, own.is_number and to.is_number
+    if own == TIMESTAMP and to.is_whole:
+        sql, is_number = since_epoch(value, 10**6).sql, True
+    elif own == TIMESTAMP and to.is_decimal:
         micros = f"cast({since_epoch(value, 1).sql} AS decimal(19, 0))"
-        sql = f"({micros} * cast('0.000001' AS decimal(7, 6)))"
-        return Value(narrowed(sql, written, function), type_)
-    if is_float(value.type) and isinstance(type_, DecimalType):
-        digits = _digits(value.as_type(DOUBLE, setting).sql)
-        return Value(narrowed(digits, written, function), type_)
-    if isinstance(value.type, StringType) and isinstance(type_, BooleanType | DecimalType):
-        bad = (
-            f"lower(trim({sql})) IN ('on', 'off')"
-            if isinstance(type_, BooleanType)
-            else f"length({sql}) <> octet_length({sql})"
-        )
-        if isinstance(type_, DecimalType):
+        sql, is_number = f"({micros} * cast('0.000001' AS decimal(7, 6)))", True
+    elif own == BOOLEAN and to.is_decimal:
+        sql = f"cast({sql} AS int)"
+    elif own.is_float and to.is_decimal:
+        sql = _digits(value.as_type(DOUBLE, setting).sql)
+    elif own.is_decimal and to.is_float:
+        sql = value.exact_digits
+    elif own == STRING and (to == BOOLEAN or to.is_decimal):
+        bad = f"lower(trim({sql})) IN ('on', 'off')"
+        if to.is_decimal:
+            bad = f"length({sql}) <> octet_length({sql})"
             sql = failing_if(f"{sql} RLIKE '{_EXPONENT}'", sql, "a decimal with an exponent")
         otherwise = "NULL" if function == "try_cast" or not setting.ansi else "raise_error('cast')"
         sql = f"if({bad}, {otherwise}, {sql})"
-    if is_float(type_) and isinstance(value.type, DecimalType):
-        sql = value.exact_digits
-    if isinstance(value.type, NumericType) and isinstance(type_, NumericType):
-        return Value(narrowed(sql, written, function), type_)
-    return Value(f"{function}({sql} AS {written})", type_)
+    cast = narrowed(sql, written, function) if is_number else f"{function}({sql} AS {written})"
+    return Value(cast, to)
 
 
 def _digits(number: str) -> str:
@@ -118,64 +85,31 @@ def _time_of(seconds: Value, setting: Setting) -> Value:
     )
 
 
-def narrowed(sql: str, written: str, function: str = "cast") -> str:
-    """Return a cast that fails if the number does not fit, even beside a comparison."""
-    return f"coalesce({function}({sql} AS {written}), NULL)"  # which is not simplified away
-
-
-def _type_of(written: str) -> DataType | None:
-    """Return the type of a name; None if it is none of plain values."""
-    known = cast_type(written)
-    if known is None:
-        return None
-    if known.kind is Kind.DECIMAL:
-        return DecimalType(known.digits, known.scale)
-    if known.kind is Kind.DOUBLE:
-        return FLOAT if known.bits == 32 else DOUBLE
-    assert known.kind is not None
-    return _WHOLE[known.bits] if known.is_whole else _TYPES[known.kind]
-
-
-def _check(value: Value, type_: DataType, setting: Setting, what: str) -> None:
-    kinds = tuple(_kind(one) for one in (value.type, type_))
-    if (
-        kinds not in CASTS
-        or (isinstance(type_, TimestampNTZType) and isinstance(value.type, NumericType))
-        or (isinstance(value.type, TimestampNTZType) and isinstance(type_, NumericType))
-    ):
+def _check(value: Value, to: SqlType, setting: Setting, what: str) -> None:
+    own = value.type
+    is_clock = TIMESTAMP_NTZ in (own, to) and (own.is_number or to.is_number)
+    if cast_rule(own.kind, to.kind) is None or is_clock or own.kind is Kind.INTERVAL:
         raise setting.refused(what, "Spark has no such cast", "leave it out")
-    if isinstance(type_, StringType):
+    if to == STRING:
         text_of(value, setting, what)
-    if isinstance(value.type, TimestampType) and is_time(type_):
-        setting.needs_utc(what)
-    numbers = NumericType | TimestampType
-    ends = isinstance(type_, IntegralType | DecimalType) and isinstance(value.type, numbers)
-    if ends and not setting.ansi:
+    if to.is_time:
+        setting.needs_utc(what, own)
+    if not setting.ansi and (to.is_whole or to.is_decimal) and (own.is_number or own == TIMESTAMP):
         raise setting.refused(what, "without ANSI it has other values out of range", "use floor()")
-
-
-def _kind(type_: DataType) -> Kind | None:
-    kind = common_kind(type_)
-    return Kind.DECIMAL if kind is not None and kind.is_decimal else kind
 
 
 def text_of(value: Value, setting: Setting, what: str) -> Value:
     """Return a value as text."""
-    type_ = value.type
-    if isinstance(type_, StringType):
+    own = value.type
+    if own == STRING:
         return value
-    if is_float(type_):
+    if own.is_float:
         raise setting.refused(
             what, "it writes 1.0E7 as 10000000.0", "cast to a decimal or a whole number before"
         )
-    if isinstance(type_, TimestampType):
-        setting.needs_utc(what)
-    if isinstance(type_, DecimalType) and type_.scale > _PLAIN and not setting.ansi:
+    setting.needs_utc(what, own)
+    if own.is_decimal and own.scale > _PLAIN and not setting.ansi:
         raise setting.refused(what, "without ANSI, Spark writes 1E-7", "cast to fewer digits")
-    if not isinstance(
-        type_,
-        IntegralType | DecimalType | BooleanType | DateType | TimestampType | TimestampNTZType
-        | NullType,
-    ):  # fmt: skip
+    if own not in (BOOLEAN, DATE, TIMESTAMP, TIMESTAMP_NTZ, VOID) and not own.is_number:
         raise setting.refused(what, "it is no plain value", "take it apart before")
     return Value(f"cast({value.sql} AS string)", STRING)

@@ -8,20 +8,23 @@ from collections.abc import Callable, Sequence
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType, YearMonthIntervalType
+from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import EventReader
-from pyflinkcep.expressions.text import literal_sql, quoted_name
-from pyflinkcep.expressions.tree import Call, Interval, Leaf, Literal, Moment, Tree
+from pyflinkcep.expressions.sql_functions import CASTS, FIELDS
+from pyflinkcep.expressions.sql_types import INT
+from pyflinkcep.expressions.text import quoted_name
+from pyflinkcep.expressions.tree import Call, Leaf, Literal, Tree
 from pyflinkcep.expressions.tree import Column as Name
+from pyflinkcep.spark.plan.analysis import sql_type
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.portable.casts import cast_value
-from pyflinkcep.spark.plan.portable.functions import CONVERSIONS, PARTS, called, element, member
+from pyflinkcep.spark.plan.portable.functions import called, element, member
 from pyflinkcep.spark.plan.portable.operations import computed
-from pyflinkcep.spark.plan.portable.times import INTERVAL, added
-from pyflinkcep.spark.plan.portable.values import DATE, INT, TIMESTAMP, Setting, Value
+from pyflinkcep.spark.plan.portable.times import MONTHS, added
+from pyflinkcep.spark.plan.portable.values import Setting, Value
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00", "UTC+0")
 _WINDOW = re.compile(
@@ -31,7 +34,6 @@ _WINDOW = re.compile(
 )
 """A window function of a column, over a window of columns."""
 _MONTHS = re.compile(r"interval\b.*\b(month|year)s?\b", re.IGNORECASE | re.DOTALL)
-_BEFORE = "compute it as a column of the events, if this engine's own value will do"
 
 
 class UnknownNameError(CepError):
@@ -62,7 +64,7 @@ def _with_sparks_values(sql: str, dataframe: DataFrame, setting: Setting) -> str
     try:
         tree = EventReader(sql).part(parsed(sql))
     except CepError:
-        raise setting.refused(sql, "it is not known to have the same values", _BEFORE) from None
+        raise setting.unknown(sql) from None
     try:
         return portable(tree, names_of(dataframe.schema), setting).sql
     except UnknownNameError:
@@ -80,7 +82,7 @@ def setting_of(session: SparkSession) -> Setting:
 
 def names_of(schema: StructType) -> Callable[[Leaf], Value]:
     """Return a function from a column to its value."""
-    types = {field.name: field.dataType for field in schema}
+    types = {field.name: sql_type(field.dataType) for field in schema}
     folded = {name.casefold(): type_ for name, type_ in types.items()}
 
     def named(leaf: Leaf) -> Value:
@@ -101,11 +103,11 @@ def portable(
 
     def value(part: Tree) -> Value:
         if isinstance(part, Literal):
-            return _literal(part)
+            return Value.of(part)
         if isinstance(part, Leaf):
             return leaf(part)
         if isinstance(part, Call) and part.function == "extract" and len(part.operands) == 2:
-            name = PARTS.get(part.operands[0].text.upper(), "")
+            name = FIELDS.get(part.operands[0].text.lower(), "")
             return called(name, [value(part.operands[1])], setting, part.text)
         if isinstance(part, Call) and not part.operands and _WINDOW.match(part.text):
             return _of_window(part.text, leaf)
@@ -123,33 +125,22 @@ def _of_window(text: str, leaf: Callable[[Leaf], Value]) -> Value:
     return Value(text, leaf(Name(quoted_name(name))).type if name else INT)
 
 
-def _literal(literal: Literal) -> Value:
-    value = literal.value
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return Value.with_suffix(value, literal.text[-1:]) or Value.of_literal(value)
-    if isinstance(value, Interval):
-        return Value(literal_sql(value), INTERVAL, value)
-    if isinstance(value, Moment):
-        return Value(literal_sql(value), DATE if value.is_date else TIMESTAMP)
-    return Value.of_literal(value)
-
-
 def _call(tree: Call, operands: list[Value], setting: Setting) -> Value:
     function, what = tree.function, tree.text
     if not function:
         if not operands and _MONTHS.match(tree.text):
-            return Value(tree.text, YearMonthIntervalType())
-        raise setting.refused(what, "it is not known to have the same values", _BEFORE)
+            return Value(tree.text, MONTHS)
+        raise setting.unknown(what)
     if function == ".":
-        return member(operands[0], tree.detail, quoted_name(tree.detail), setting, what)
+        return member(operands[0], tree.detail, setting, what)
     if function == "[]":
         return element(operands[0], operands[1], setting, what)
     if function in ("cast", "try_cast") and tree.detail:
         return cast_value(operands[0], tree.detail, function, setting, what)
-    if function in CONVERSIONS and len(operands) == 1 and not tree.detail:
-        return cast_value(operands[0], CONVERSIONS[function], "cast", setting, what)
+    if function in CASTS and len(operands) == 1 and not tree.detail:
+        return cast_value(operands[0], CASTS[function], "cast", setting, what)
     if function in ("timestampadd", "dateadd") and tree.detail and len(operands) == 2:
         return added(tree.detail, operands, setting, what)
     if tree.detail:
-        raise setting.refused(what, "it is not known to have the same values", _BEFORE)
+        raise setting.unknown(what)
     return called(function, operands, setting, what)

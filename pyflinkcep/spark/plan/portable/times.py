@@ -5,80 +5,75 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyspark.sql.types import (
-    DataType,
-    DateType,
-    DayTimeIntervalType,
-    IntegralType,
-    LongType,
-    TimestampNTZType,
-    TimestampType,
-    YearMonthIntervalType,
-)
-
-from pyflinkcep.expressions.text import literal_sql
-from pyflinkcep.expressions.tokens import UNITS_US
-from pyflinkcep.expressions.tree import Interval
-from pyflinkcep.spark.plan.portable.values import (
+from pyflinkcep.expressions.sql_types import (
     BIGINT,
     DATE,
+    DAYS,
     INT,
-    NTZ,
-    RANGE,
+    INTERVAL,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
+    SqlType,
+)
+from pyflinkcep.expressions.tokens import UNITS_US
+from pyflinkcep.expressions.tree import Interval, Literal
+from pyflinkcep.spark.plan.portable.values import (
+    RANGE,
     Setting,
     Value,
     common_type,
     failing_if,
-    is_time,
 )
 
-INTERVAL = DayTimeIntervalType()
+MONTHS = SqlType("interval year to month")
+_LENGTHS = (DAYS, INTERVAL)
 _DAY = UNITS_US["DAY"]
-_CLOCKS = (TimestampType, TimestampNTZType)
-_INTERVALS = (DayTimeIntervalType, YearMonthIntervalType)
 
 
 def is_clock(value: Value) -> bool:
     """Whether a value is a time, a date or an interval."""
-    return is_time(value.type) or isinstance(value.type, _INTERVALS)
+    return value.type.is_time or value.type in (*_LENGTHS, MONTHS)
 
 
 def moved(sign: str, operands: Sequence[Value], setting: Setting, what: str) -> Value:
     """Return a sum or difference of times, dates and intervals."""
     left, right = operands
-    if sign == "+" and not is_time(left.type):
+    if sign == "+" and not left.type.is_time:
         left, right = right, left
     if sign == "*":
         return _multiplied(left, right, setting, what)
-    if not is_time(left.type):
-        if not all(isinstance(value.type, DayTimeIntervalType) for value in operands):
+    if not left.type.is_time:
+        if not all(value.type in _LENGTHS for value in operands):
             raise setting.refused(what, "it adds no two intervals", "add intervals of days")
         return _infix(sign, left, right, INTERVAL)
-    if isinstance(right.type, YearMonthIntervalType):
-        if isinstance(left.type, TimestampType):
-            setting.needs_utc(what)
+    if right.type == MONTHS:
+        setting.needs_utc(what, left.type)
         return _infix(sign, left, right, left.type)
-    if sign == "-" and is_time(right.type):
+    if sign == "-" and right.type.is_time:
         return _between(left, right, setting, what)
-    if isinstance(left.type, DateType):
+    if left.type == DATE:
         return _date_moved(sign, left, right, setting, what)
-    if not isinstance(right.type, DayTimeIntervalType):
+    if right.type not in _LENGTHS:
         raise setting.refused(what, "it adds no interval to a time", "add an INTERVAL")
-    length = right.literal.microseconds if isinstance(right.literal, Interval) else _DAY
-    if isinstance(left.type, TimestampType) and abs(length) >= _DAY:
-        setting.needs_utc(what)
+    length = _length(right)
+    if length is None or abs(length) >= _DAY:
+        setting.needs_utc(what, left.type)
     return _infix(sign, left, right, left.type)
 
 
+def _length(value: Value) -> int | None:
+    """Return a literal interval; None for any other value."""
+    return value.value.microseconds if isinstance(value.value, Interval) else None
+
+
 def _multiplied(left: Value, right: Value, setting: Setting, what: str) -> Value:
-    interval, count = (right, left) if isinstance(right.literal, Interval) else (left, right)
-    if not isinstance(interval.literal, Interval) or not isinstance(count.type, IntegralType):
+    interval, count = (left, right) if _length(right) is None else (right, left)
+    length = _length(interval)
+    if length is None or not count.type.is_whole:
         raise setting.refused(
             what, "it wraps around or rounds otherwise", "write whole number * INTERVAL '1' SECOND"
         )
-    number = count.as_type(BIGINT, setting).sql
-    most = RANGE // max(abs(interval.literal.microseconds), 1)
+    number, most = count.as_type(BIGINT, setting).sql, RANGE // max(abs(length), 1)
     if most < RANGE:
         bad = f"{number} > {most} OR {number} < -{most}"
         number = failing_if(bad, number, "overflow: the interval is too long")
@@ -93,23 +88,21 @@ def since_epoch(time: Value, micros: int) -> Value:
 
 
 def _between(left: Value, right: Value, setting: Setting, what: str) -> Value:
-    if isinstance(left.type, DateType) and isinstance(right.type, DateType):
-        return Value(
-            f"(datediff({left.sql}, {right.sql}) * INTERVAL '1' DAY)", DayTimeIntervalType(0, 0)
-        )
+    if left.type == right.type == DATE:
+        return Value(f"(datediff({left.sql}, {right.sql}) * INTERVAL '1' DAY)", DAYS)
     type_ = common_type([left, right], setting, what)
-    if isinstance(type_, TimestampType):
-        setting.needs_utc(what)
+    setting.needs_utc(what, type_)
     return _infix("-", left.as_type(type_, setting), right.as_type(type_, setting), INTERVAL)
 
 
 def _date_moved(sign: str, date: Value, by: Value, setting: Setting, what: str) -> Value:
     function = "date_add" if sign == "+" else "date_sub"
-    if isinstance(by.type, IntegralType) and not isinstance(by.type, LongType):
+    if by.type.is_whole and by.type != BIGINT:
         return Value(f"{function}({date.sql}, {by.sql})", DATE)
-    if not isinstance(by.literal, Interval):
+    length = _length(by)
+    if length is None:
         raise setting.refused(what, "it adds a value to a date", "add an INTERVAL of days")
-    days, rest = divmod(by.literal.microseconds, _DAY)
+    days, rest = divmod(length, _DAY)
     if not rest:
         return Value(f"{function}({date.sql}, {days})", DATE)
     return _infix(sign, date.as_type(TIMESTAMP, setting), by, TIMESTAMP)
@@ -117,9 +110,8 @@ def _date_moved(sign: str, date: Value, by: Value, setting: Setting, what: str) 
 
 def distance(unit: str, operands: Sequence[Value], setting: Setting, what: str) -> Value:
     """Return a number of whole units between two times."""
-    type_ = common_type([*operands, Value("", NTZ)], setting, what)
-    if isinstance(type_, TimestampType):
-        setting.needs_utc(what)
+    type_ = common_type([*operands, Value("", TIMESTAMP_NTZ)], setting, what)
+    setting.needs_utc(what, type_)
     first, second = (value.as_type(type_, setting) for value in operands)
     ends = [f"unix_micros(cast({value.sql} AS timestamp))" for value in (second, first)]
     return Value(f"(({' - '.join(ends)}) div {UNITS_US[unit]})", BIGINT)
@@ -127,9 +119,8 @@ def distance(unit: str, operands: Sequence[Value], setting: Setting, what: str) 
 
 def days_between(operands: Sequence[Value], setting: Setting, what: str) -> Value:
     """Return a number of days between two days."""
-    if any(isinstance(value.type, TimestampType) for value in operands):
-        setting.needs_utc(what)
-    if not all(is_time(value.type) for value in operands):
+    setting.needs_utc(what, *(value.type for value in operands))
+    if not all(value.type.is_time for value in operands):
         raise setting.refused(what, "it counts days between texts", "write DATE '2026-03-01'")
     later, earlier = (value.as_type(DATE, setting).sql for value in operands)
     return Value(f"cast(datediff({later}, {earlier}) AS int)", INT)
@@ -138,14 +129,13 @@ def days_between(operands: Sequence[Value], setting: Setting, what: str) -> Valu
 def added(unit: str, operands: Sequence[Value], setting: Setting, what: str) -> Value:
     """Return a time some units later."""
     count, time = operands
-    if not isinstance(count.type, IntegralType) or not isinstance(time.type, _CLOCKS):
+    if not count.type.is_whole or time.type not in (TIMESTAMP, TIMESTAMP_NTZ):
         raise setting.refused(what, "it adds to a date or a text", "cast to timestamp before")
-    if isinstance(time.type, TimestampType) and UNITS_US[unit] >= _DAY:
-        setting.needs_utc(what)
-    length = Interval(UNITS_US[unit])
-    by = _multiplied(count, Value(literal_sql(length), INTERVAL, length), setting, what)
+    if UNITS_US[unit] >= _DAY:
+        setting.needs_utc(what, time.type)
+    by = _multiplied(count, Value.of(Literal(Interval(UNITS_US[unit]))), setting, what)
     return Value(f"if({time.sql} IS NULL, NULL, {time.sql} + {by.sql})", time.type)
 
 
-def _infix(sign: str, left: Value, right: Value, type_: DataType) -> Value:
+def _infix(sign: str, left: Value, right: Value, type_: SqlType) -> Value:
     return Value(f"({left.sql} {sign} {right.sql})", type_)

@@ -3,64 +3,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
 import attrs
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DateType,
-    DecimalType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    IntegralType,
-    LongType,
-    MapType,
-    NullType,
-    NumericType,
-    ShortType,
-    StringType,
-    StructType,
-    TimestampNTZType,
-    TimestampType,
-)
 
 from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits
 from pyflinkcep.expressions.program import EXACT_DIGITS
+from pyflinkcep.expressions.sql_types import (
+    BIGINT,
+    DAYS,
+    DOUBLE,
+    FLOAT,
+    INT,
+    INTERVAL,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    SqlType,
+    decimal_of,
+    digits_beside,
+    literal_type,
+    wider,
+)
 from pyflinkcep.expressions.text import literal_sql
-from pyflinkcep.spark.plan.analysis import common_kind
+from pyflinkcep.expressions.tree import Literal
 
-BIGINT, BOOLEAN, DATE, DOUBLE, FLOAT = (
-    LongType(),
-    BooleanType(),
-    DateType(),
-    DoubleType(),
-    FloatType(),
-)
-INT, NTZ, NULL, STRING, TIMESTAMP = (
-    IntegerType(),
-    TimestampNTZType(),
-    NullType(),
-    StringType(),
-    TimestampType(),
-)
-MOST_DIGITS = 38
 RANGE = 2**63
-
-_WIDTHS: dict[type[DataType], tuple[int, int]] = {
-    ByteType: (0, 3), ShortType: (1, 5), IntegerType: (2, 10), LongType: (3, 20),
-}  # fmt: skip
-"""By whole type, its rank and the digits of its decimals."""
-
-_NO_LITERAL = object()
-_SUFFIXES: dict[str, DataType] = {
-    "Y": ByteType(), "S": ShortType(), "L": LongType(), "F": FloatType(),
-}  # fmt: skip
+BEFORE = "compute it as a column of the events, if this engine's own value will do"
 
 
 @attrs.frozen
@@ -77,9 +49,13 @@ class Setting:
             f"{self.engine} does not compute {what} as Spark does: {why}", hint
         )
 
-    def needs_utc(self, what: str) -> None:
-        """Refuse what depends on the session's clock, unless that is UTC."""
-        if not self.is_utc:
+    def unknown(self, what: str) -> NotSupportedError:
+        """Return the error of something that nobody has compared with Spark."""
+        return self.refused(what, "it is not known to have the same values", BEFORE)
+
+    def needs_utc(self, what: str, *types: SqlType) -> None:
+        """Refuse what depends on the session's clock, unless that is UTC, or no type has it."""
+        if not self.is_utc and (not types or TIMESTAMP in types):
             raise self.refused(
                 what,
                 "it leaves out the time zone of the session",
@@ -92,121 +68,102 @@ class Value:
     """A part of an expression."""
 
     sql: str  # The part as SQL
-    type: DataType  # Its type in Spark
-    literal: Any = _NO_LITERAL  # Its value, if it is a literal
+    type: SqlType  # Its type in Spark
+    literal: Literal | None = None  # What was written, if it is a literal
 
     @classmethod
-    def of_literal(cls, value: Any) -> Value:
-        """Return a number, text, truth value or NULL that was written."""
-        type_: DataType = NULL
-        if isinstance(value, bool):
-            type_ = BOOLEAN
-        elif isinstance(value, int):
-            type_ = INT if -(2**31) <= value < 2**31 else BIGINT
-        elif isinstance(value, float):
-            type_ = DOUBLE
-        elif isinstance(value, str):
-            type_ = STRING
-        elif isinstance(value, Decimal):
-            _, digits, exponent = value.as_tuple()
-            scale = max(-int(exponent), 0)
-            type_ = DecimalType(max(len(digits), scale), scale)
+    def of(cls, literal: Literal) -> Value:
+        """Return what was written."""
+        value, type_ = literal.value, literal_type(literal) or TIMESTAMP
+        type_ = INTERVAL if type_ == DAYS else type_
         sql = literal_sql(value)
-        return cls(f"cast({sql} AS int)" if value == -(2**31) else sql, type_, value)
-
-    @classmethod
-    def with_suffix(cls, value: int | float, suffix: str) -> Value | None:
-        """Return a number that was written with the letter of its type; None for another one."""
-        type_ = _SUFFIXES.get(suffix.upper())
-        if type_ is None:
-            return None
-        return cls(f"cast({value!r} AS {type_.simpleString()})", type_, value)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        is_least = value == -(2**31) and type_ == INT
+        if is_number and (is_least or literal.text[-1:].upper() in tuple("YSLF")):
+            sql = f"cast({sql.removesuffix('D')} AS {type_.sql})"
+        return cls(sql, type_, literal)
 
     @property
-    def is_literal(self) -> bool:
-        """Whether it was written as a literal."""
-        return self.literal is not _NO_LITERAL
+    def value(self) -> Any:
+        """The value of a literal; None of anything else."""
+        return None if self.literal is None else self.literal.value
+
+    @property
+    def digits(self) -> Digits:
+        """The digits that a number has beside a decimal."""
+        return digits_beside(self.literal, self.type) or Digits(1, 0)
 
     @property
     def exact_digits(self) -> str:
         """A decimal as SQL of which a cast makes the nearest double."""
-        is_short = isinstance(self.type, DecimalType) and self.type.precision <= EXACT_DIGITS
+        is_short = self.type.is_decimal and self.type.digits <= EXACT_DIGITS
         return self.sql if is_short else f"cast({self.sql} AS string)"
 
-    def as_type(self, type_: DataType, setting: Setting) -> Value:
+    def as_type(self, type_: SqlType, setting: Setting) -> Value:
         """Return the value with another type, as Spark casts without being asked."""
-        if self.type == type_ or isinstance(self.type, NullType):
+        if self.type in (type_, VOID):
             return self
-        if isinstance(type_, DoubleType) and isinstance(self.literal, int | Decimal):
-            return Value(f"{float(self.literal)!r}D", type_, float(self.literal))
-        if is_float(type_) and isinstance(self.type, DecimalType):
-            return Value(f"cast({self.exact_digits} AS {type_.simpleString()})", type_)
-        if isinstance(self.type, TimestampType) and is_time(type_):
-            setting.needs_utc(f"{self.sql} as {type_.simpleString()}")
-        return Value(f"cast({self.sql} AS {type_.simpleString()})", type_)
+        if type_ == DOUBLE and isinstance(self.value, int | Decimal):
+            return Value.of(Literal(float(self.value)))
+        sql = self.sql
+        if type_.is_float and self.type.is_decimal:
+            sql = self.exact_digits
+        if type_.is_time:
+            setting.needs_utc(f"{self.sql} as {type_.sql}", self.type)
+        return Value(f"cast({sql} AS {type_.sql})", type_)
 
 
-def is_float(type_: DataType) -> bool:
-    """Whether numbers of a type may be NaN."""
-    return isinstance(type_, FloatType | DoubleType)
-
-
-def is_time(type_: DataType) -> bool:
-    """Whether a type has dates or times."""
-    return isinstance(type_, DateType | TimestampType | TimestampNTZType)
-
-
-def has_floats(type_: DataType) -> bool:
+def has_floats(type_: SqlType) -> bool:
     """Whether a type has parts that may be NaN."""
-    if isinstance(type_, ArrayType):
-        return has_floats(type_.elementType)
-    if isinstance(type_, MapType):
-        return has_floats(type_.keyType) or has_floats(type_.valueType)
-    if isinstance(type_, StructType):
-        return any(has_floats(field.dataType) for field in type_)
-    return is_float(type_)
+    return type_.is_float or any(has_floats(part) for part in type_.inner if part is not None)
 
 
-def decimal_of(value: Value) -> tuple[int, int]:
-    """Return the digits of a decimal or whole number, all and those after the point."""
-    if isinstance(value.type, DecimalType):
-        return value.type.precision, value.type.scale
-    if isinstance(value.literal, int):
-        return len(str(abs(value.literal))), 0
-    return _WIDTHS[type(value.type)][1], 0
-
-
-def common_type(values: Sequence[Value], setting: Setting, what: str) -> DataType:
+def common_type(values: Sequence[Value], setting: Setting, what: str) -> SqlType:
     """Return the type to which Spark casts values beside each other."""
-    known = [value for value in values if not isinstance(value.type, NullType)]
-    types = [value.type for value in known]
-    if not types:
-        return NULL
-    if all(type_ == types[0] for type_ in types):
-        return types[0]
-    if all(isinstance(type_, IntegralType) for type_ in types):
-        return max(types, key=lambda type_: _WIDTHS[type(type_)])
-    if all(isinstance(type_, NumericType) for type_ in types):
-        return _common_number(known, setting, what)
-    texts = [type_ for type_ in types if isinstance(type_, StringType)]
-    others = [value for value in known if not isinstance(value.type, StringType)]
-    if texts and others:
-        return _beside_texts(common_type(others, setting, what), setting, what)
-    if all(map(is_time, types)):
-        zoned = any(isinstance(type_, TimestampType) for type_ in types)
-        return TIMESTAMP if zoned else NTZ
-    kinds = {common_kind(type_) for type_ in types}
-    if len(kinds) == 1 and None not in kinds:
-        return types[0]
-    raise _mixed(what, setting)
+    known = [value for value in values if value.type != VOID]
+    types = list(dict.fromkeys(value.type for value in known))
+    if len(types) < 2:
+        return types[0] if types else VOID
+    mixed = setting.refused(what, "it has values of different types", "cast them to one type")
+    if STRING in types:
+        other = common_type([value for value in known if value.type != STRING], setting, what)
+        if other.is_time:
+            return other
+        if not (setting.ansi and other.is_number):
+            raise mixed
+        return BIGINT if other.is_whole else DOUBLE
+    if all(type_.is_number for type_ in types):
+        if FLOAT in types and DOUBLE not in types and not setting.ansi:
+            raise mixed
+        if any(type_.is_decimal for type_ in types) and not any(t.is_float for t in types):
+            return _common_decimal([value.digits for value in known], setting, what)
+    elif not all(type_.is_time for type_ in types):
+        raise mixed
+    found = wider(types)
+    assert found is not None
+    return found
 
 
-def chosen_type(values: Sequence[Value], setting: Setting, what: str) -> DataType:
+def _common_decimal(digits: Sequence[Digits], setting: Setting, what: str) -> SqlType:
+    scale, whole = max(own.scale for own in digits), max(own.whole for own in digits)
+    if whole + scale > MOST_DIGITS:
+        raise setting.refused(
+            what, f"more than {MOST_DIGITS} digits are needed", "cast to decimals of fewer digits"
+        )
+    return decimal_of(Digits(whole + scale, scale))
+
+
+def chosen_type(values: Sequence[Value], setting: Setting, what: str) -> SqlType:
     """Return the type of a choice, where literals have all digits of their types."""
-    texts = [isinstance(value.type, StringType) for value in values]
-    if not setting.ansi and any(texts) and any(is_time(value.type) for value in values):
-        raise _mixed(what, setting)
+    types = [value.type for value in values]
+    if not setting.ansi and STRING in types and any(type_.is_time for type_ in types):
+        raise setting.refused(what, "it has values of different types", "cast them to one type")
     return common_type([Value(value.sql, value.type) for value in values], setting, what)
+
+
+def listed(values: Iterable[Value], between: str = ", ") -> str:
+    """Return the SQL of values, one after the other."""
+    return between.join(value.sql for value in values)
 
 
 def failing_if(bad: str, sql: str, problem: str) -> str:
@@ -214,29 +171,6 @@ def failing_if(bad: str, sql: str, problem: str) -> str:
     return f"if({bad}, raise_error('{problem}'), {sql})"
 
 
-def _mixed(what: str, setting: Setting) -> NotSupportedError:
-    return setting.refused(what, "it has values of different types", "cast them to one type")
-
-
-def _common_number(values: Sequence[Value], setting: Setting, what: str) -> DataType:
-    if any(is_float(value.type) for value in values):
-        if not setting.ansi and not any(isinstance(v.type, DoubleType) for v in values):
-            raise _mixed(what, setting)
-        return DOUBLE
-    digits = [decimal_of(value) for value in values]
-    scale = max(scale for _, scale in digits)
-    whole = max(precision - scale for precision, scale in digits)
-    if whole + scale > MOST_DIGITS:
-        raise setting.refused(
-            what, f"more than {MOST_DIGITS} digits are needed", "cast to decimals of fewer digits"
-        )
-    return DecimalType(whole + scale, scale)
-
-
-def _beside_texts(type_: DataType, setting: Setting, what: str) -> DataType:
-    """Return the type of texts beside another type."""
-    if is_time(type_):
-        return type_
-    if setting.ansi and isinstance(type_, NumericType):
-        return BIGINT if isinstance(type_, IntegralType) else DOUBLE
-    raise _mixed(what, setting)
+def narrowed(sql: str, written: str, function: str = "cast") -> str:
+    """Return a cast that fails if the number does not fit, even beside a comparison."""
+    return f"coalesce({function}({sql} AS {written}), NULL)"  # which is not simplified away

@@ -9,22 +9,29 @@ from decimal import Decimal
 import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, DecimalType, IntegralType, StructType
 
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits, averaged, summed
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import EventReader
+from pyflinkcep.expressions.sql_types import BIGINT, DOUBLE, INT, SqlType, array_of
 from pyflinkcep.expressions.text import spark_sql
-from pyflinkcep.expressions.tree import Aggregate, Call, Column, Leaf, Operation, Tree
+from pyflinkcep.expressions.tree import (
+    Aggregate,
+    Call,
+    Column,
+    Leaf,
+    Operation,
+    Tree,
+    attribute_of,
+)
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.sase.computed import FIRST, LAST, owned_sql
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
-from pyflinkcep.spark.plan.analysis import common_kind
+from pyflinkcep.spark.plan.analysis import sql_type
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
-from pyflinkcep.spark.plan.portable.casts import narrowed
 from pyflinkcep.spark.plan.portable.sql import portable, setting_of
-from pyflinkcep.spark.plan.portable.values import BIGINT, DOUBLE, INT, Setting, Value, is_float
+from pyflinkcep.spark.plan.portable.values import Setting, Value, narrowed
 
 _NAN = "cast('NaN' AS double)"
 
@@ -33,7 +40,7 @@ _NAN = "cast('NaN' AS double)"
 class PortableMatches:
     """Values of matches, whose variables are arrays of events."""
 
-    types: Mapping[str, DataType]  # The types of the columns of the matches
+    types: Mapping[str, SqlType]  # The types of the columns of the matches
     setting: Setting  # What values depend on
 
     def sql(self, tree: Tree) -> str:
@@ -49,61 +56,54 @@ class PortableMatches:
             return self._aggregate(leaf)
         place = -1 if leaf.index == LAST else 1
         event = f"try_element_at({quoted(leaf.variable)}, {place})"
-        return self._of_event(leaf, event, self._event_type(leaf))
+        return self._of_event(leaf, event)
 
-    def _event_type(self, column: Column) -> StructType:
-        type_ = self.types[column.variable]
-        assert isinstance(type_, ArrayType)
-        assert isinstance(type_.elementType, StructType)
-        return type_.elementType
-
-    def _of_event(self, column: Column, event: str, type_: StructType) -> Value:
+    def _of_event(self, column: Column, event: str) -> Value:
+        type_ = _element(self.types[column.variable])
         if column.sql is None:
             return Value(event, type_)
-        known = {field.name.casefold(): field.dataType for field in type_}
+        known = dict(zip(map(str.casefold, type_.fields), type_.inner, strict=True))
 
         def field(leaf: Leaf) -> Value:
             name = str(leaf.over.sql)
-            return Value(f"{event}.{name}", known[name[1:-1].replace("``", "`").casefold()])
+            own = known[attribute_of(name).casefold()]
+            assert own is not None
+            return Value(f"{event}.{name}", own)
 
         return portable(EventReader(column.sql).part(parsed(column.sql)), field, self.setting)
 
     def _events(self, over: Column) -> Value:
-        type_ = self._event_type(over)
         events = quoted(over.variable)
-        if over.sql is None:
-            return Value(events, ArrayType(type_))
         if over.computed is None:
-            field = self._of_event(over, events, type_)
-            return Value(field.sql, ArrayType(field.type))
-        value = self._of_event(over, "e", type_)
-        return Value(f"transform({events}, e -> {value.sql})", ArrayType(value.type))
+            value = self._of_event(over, events)
+            return Value(value.sql, array_of(value.type))
+        value = self._of_event(over, "e")
+        return Value(f"transform({events}, e -> {value.sql})", array_of(value.type))
 
     def _aggregate(self, tree: Aggregate) -> Value:
         events, function = self._events(tree.over), tree.function
         if tree.argument is None:
             return Value(f"size({events.sql})", INT)
-        assert isinstance(events.type, ArrayType)
-        element = events.type.elementType
+        element = _element(events.type)
         if function in ("first", "last"):
             place = 1 if function == "first" else -1
             return Value(f"try_element_at({events.sql}, {place})", element)
         if function in ("min", "max"):
             values = events.sql
-            if is_float(element):
+            if element.is_float:
                 values, element = f"transform({values}, v -> nanvl(v, {_NAN}))", DOUBLE
             return Value(f"array_{function}({values})", element)
         known = f"filter({events.sql}, v -> v IS NOT NULL)"
         if function == "count":
             return Value(f"size({known})", INT)
-        if function == "sum" and isinstance(element, IntegralType) and self.setting.ansi:
+        if function == "sum" and element.is_whole and self.setting.ansi:
             return Value(
                 _if_any(known, narrowed(_total(known, "decimal(38, 0)"), "bigint")), BIGINT
             )
-        if function == "sum" and (is_float(element) or isinstance(element, IntegralType)):
-            type_ = DOUBLE if is_float(element) else BIGINT
-            return Value(_if_any(known, _total(known, type_.simpleString())), type_)
-        if function == "avg" and not isinstance(element, DecimalType):
+        if function == "sum" and (element.is_float or element.is_whole):
+            type_ = DOUBLE if element.is_float else BIGINT
+            return Value(_if_any(known, _total(known, type_.sql)), type_)
+        if function == "avg" and not element.is_decimal:
             return Value(f"({_total(known, 'double')} / nullif(size({known}), 0))", DOUBLE)
         form = AGGREGATES[function].sql
         if form:
@@ -111,6 +111,12 @@ class PortableMatches:
         raise self.setting.refused(
             f"{function}({tree.argument})", "it adds decimals", "cast them to double"
         )
+
+
+def _element(array: SqlType) -> SqlType:
+    (found,) = array.inner
+    assert found is not None
+    return found
 
 
 def _if_any(known: str, total: str) -> str:
@@ -126,7 +132,7 @@ def returned(query: Query, matches: DataFrame) -> DataFrame:
     sql: Callable[[Tree], str] = _Sql(matches)
     events = _events
     if engine_of(matches.sparkSession) is not SPARK:
-        types = {field.name: field.dataType for field in matches.schema}
+        types = {field.name: sql_type(field.dataType) for field in matches.schema}
         values = PortableMatches(types, setting_of(matches.sparkSession))
         sql, events = values.sql, values.events
     if query.having is not None:
@@ -217,9 +223,8 @@ class _Sql:
 
     def _digits(self, events: str) -> Digits | None:
         """Return the digits of the decimals in an array; None if it has other values."""
-        type_ = self.matches.select(F.expr(events)).schema[0].dataType
-        kind = common_kind(type_.elementType) if isinstance(type_, ArrayType) else None
-        return None if kind is None else kind.digits
+        type_ = sql_type(self.matches.select(F.expr(events)).schema[0].dataType)
+        return _element(type_).of_decimal
 
 
 # --- decimals, exactly, though Spark's operators round what has more than 38 digits
