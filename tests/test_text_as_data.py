@@ -59,6 +59,8 @@ def test_regular_expressions_read_what_users_wrote(package: list[Source]) -> Non
 
 
 TOKENS = {
+    "expressions/grammar.py": "expressions, which it parses",
+    "sase/tokens.py": "queries, in their own words and signs",
     "match_recognize/tokens.py": "statements",
     "match_recognize/expressions.py": "expressions as written, before they are parsed",
     "spark/plan/clauses/measures.py": "whether an argument is a name or has a query",

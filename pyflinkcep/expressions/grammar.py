@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
-from pyflinkcep.expressions.tokens import Cursor, TokenKind
+from pyflinkcep.expressions.tokens import (
+    ExpressionReader,
+    SqlSyntaxError,
+    TokenKind,
+    slip,
+    tokenized,
+)
 from pyflinkcep.expressions.tree import joined
 
 
@@ -200,7 +206,8 @@ def parsed(text: str) -> Syntax:
         part = parser.expression()
     except RecursionError:  # parentheses take several frames each
         raise parser.too_deep() from None
-    parser.expect_end()
+    if parser.here.kind is not TokenKind.END:
+        raise parser.unexpected("an operator or the end")
     if _depth(part) > _MOST_LEVELS:
         raise parser.too_deep()
     return part
@@ -218,11 +225,10 @@ def _depth(part: Syntax) -> int:
     return depth
 
 
-_COMPARISONS = ("=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">=")
 _NAMES = {"==": "=", "!=": "<>", "unknown": "null"}
-_LEVELS: tuple[tuple[str, ...], ...] = (
-    _COMPARISONS, ("|",), ("^",), ("&",), ("<<", ">>", ">>>"), ("+", "-", "||"),
-    ("*", "/", "%", "DIV"),
+_LEVELS = (
+    ("=", "==", "<=>", "<>", "!=", "<", "<=", ">", ">="), ("|",), ("^",), ("&",),
+    ("<<", ">>", ">>>"), ("+", "-", "||"), ("*", "/", "%", "DIV"),
 )  # fmt: skip
 _UNIT_FIRST = (
     "extract", "timestampdiff", "timestampadd", "datediff", "dateadd", "date_diff", "date_add",
@@ -231,359 +237,360 @@ _SEPARATORS = ("FROM", "FOR", "PLACING", "IN")
 _WINDOWS = ("OVER", "FILTER", "IGNORE", "RESPECT", "WITHIN")
 
 
-class _Parser(Cursor):
-    """Reads Spark SQL's expressions by recursive descent, precedence as in its grammar."""
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_MOST_DEPTH = 60
+_NUMBERS = (TokenKind.STRING, TokenKind.NUMBER)
+
+
+class _Parser(ExpressionReader[Syntax]):
+    """Reads Spark SQL's expressions, precedence as in its grammar."""
+
+    powers: ClassVar = {sign: n for n, signs in enumerate(_LEVELS, 1) for sign in signs}
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, tokenized(text))
+
+    def unexpected(self, wanted: str, hint: str = "") -> SqlSyntaxError:
+        """Make the error for the next token, in whose place something else is wanted."""
+        token = self.here
+        got = "the end" if token.kind is TokenKind.END else repr(token.text)
+        return SqlSyntaxError(
+            f"{self.text!r}: expected {wanted} at position {token.start + 1}, got {got}",
+            slip(self.text) or "write it as Spark SQL",
+            problem=f"expected {wanted}, got {got}",
+            span=(token.start, token.end),
+        )
+
+    def too_deep(self) -> SqlSyntaxError:
+        """Make the error for a text that is nested too deep."""
+        return SqlSyntaxError(
+            f"{self.text[:60]!r}… is nested more than {_MOST_DEPTH} deep, "
+            "or chains hundreds of operators",
+            "split it into several conditions",
+        )
 
     # --- booleans
 
     def expression(self) -> Syntax:
         """Read an expression of any kind."""
-        with self._deeper():
-            return self._chain("OR", lambda: self._chain("AND", self._negated))
+        with self.deeper(_MOST_DEPTH, self.too_deep):
+            return super().expression()
 
-    def _chain(self, word: str, operand: Callable[[], Syntax]) -> Syntax:
-        """Read AND or OR; of many, each half is a part, so that long chains are not deep."""
-        operands = [operand()]
-        while self._word(word):
-            operands.append(operand())
+    def _inside(self, *, is_condition: bool) -> Syntax:
+        return self.expression()
+
+    def _joined(self, operator: str, operands: list[Syntax]) -> Syntax:
+        """Return AND or OR; of many, each half is a part, so that long chains are not deep."""
         while len(operands) > 1:
             pairs = zip(operands[::2], operands[1::2], strict=False)
             rest = operands[len(operands) // 2 * 2 :]
-            operands = [
-                Syntax(Form.OPERATION, word.lower(), (left, right), left.start, right.end)
-                for left, right in pairs
-            ] + rest
+            operands = [self._operation(operator, *pair) for pair in pairs] + rest
         return operands[0]
 
-    def _negated(self) -> Syntax:
-        start = self._now.start
-        if self._now.is_word("NOT") and not self._ahead().is_sign(".", ")", ","):
-            self._at += 1
-        elif not self._sign("!"):
+    def _operation(self, operator: str, left: Syntax, right: Syntax) -> Syntax:
+        name = _NAMES.get(operator, operator)
+        return Syntax(Form.OPERATION, name, (left, right), left.start, right.end)
+
+    def factor(self) -> Syntax:
+        """Read a condition without AND or OR."""
+        start = self.here.start
+        if not self._takes_not():
             return self._predicate()
-        with self._deeper():
-            operand = self._negated()
+        with self.deeper(_MOST_DEPTH, self.too_deep):
+            operand = self.factor()
         return Syntax(Form.OPERATION, "not", (operand,), start, operand.end)
+
+    def _takes_not(self) -> bool:
+        if self.here.word == "NOT" and self.ahead().word in (".", ")", ","):
+            return False  # a column
+        return self.take("NOT", "!") is not None
 
     def _predicate(self) -> Syntax:
         """Read a value and a following BETWEEN, IN, LIKE or IS."""
-        part = self._value(0)
+        part = self.value()
         start, at = part.start, self._at
-        negated = self._word("NOT")
-        found = self._is(part) if not negated and self._word("IS") else self._tested(part)
+        negated = self.take("NOT")
+        found = self._is(part) if not negated and self.take("IS") else self._tested(part)
         if found is None:
             self._at = at
             return part
-        if negated:
-            return Syntax(Form.OPERATION, "not", (found,), start, found.end)
-        return found
+        return Syntax(Form.OPERATION, "not", (found,), start, found.end) if negated else found
 
     def _tested(self, part: Syntax) -> Syntax | None:
-        if self._word("BETWEEN"):
-            low = self._value(0)
-            if not self._word("AND"):
-                raise self._unexpected("AND")
-            high = self._value(0)
+        if self.take("BETWEEN"):
+            low = self.value()
+            self.need("AND")
+            high = self.value()
             return Syntax(Form.OPERATION, "between", (part, low, high), part.start, high.end)
-        if self._now.is_word("IN") and self._ahead().is_sign("("):
-            self._at += 1
+        if self.sees("IN", "("):
+            self.next()
             if self._is_query(1):
-                query = self._opaque(self._now.start)
+                query = self._opaque(self.here.start)
                 return Syntax(Form.OPAQUE, None, (part,), part.start, query.end)
             items = self._items()
-            return Syntax(Form.OPERATION, "in", (part, *items), part.start, self._end())
-        for word in ("LIKE", "ILIKE", "RLIKE", "REGEXP"):
-            if self._word(word):
-                return self._like(part, word.lower())
-        return None
+            return Syntax(Form.OPERATION, "in", (part, *items), *self.span(part.start))
+        operator = self.take("LIKE", "ILIKE", "RLIKE", "REGEXP")
+        return None if operator is None else self._like(part, operator.word.lower())
 
     def _like(self, part: Syntax, operator: str) -> Syntax:
-        if self._now.is_word("ANY", "SOME", "ALL") and self._ahead().is_sign("("):
-            operator += " " + self._next().text.lower()
+        if self.here.word in ("ANY", "SOME", "ALL") and self.ahead().word == "(":
+            operator += " " + self.next().text.lower()
             items = self._items()
-            return Syntax(Form.OPERATION, operator, (part, *items), part.start, self._end())
-        pattern = self._value(0)
-        escape = self._next().text if self._word("ESCAPE") else ""
-        return Syntax(Form.OPERATION, operator, (part, pattern), part.start, self._end(), escape)
+            return Syntax(Form.OPERATION, operator, (part, *items), *self.span(part.start))
+        pattern = self.value()
+        escape = self.next().text if self.take("ESCAPE") else ""
+        return Syntax(Form.OPERATION, operator, (part, pattern), *self.span(part.start), escape)
 
     def _is(self, part: Syntax) -> Syntax:
-        negated = self._word("NOT")
-        if self._word("DISTINCT"):
-            if not self._word("FROM"):
-                raise self._unexpected("FROM")
-            other = self._value(0)
-            found = Syntax(Form.OPERATION, "<=>", (part, other), part.start, other.end)
+        negated = self.take("NOT") is not None
+        if self.take("DISTINCT"):
+            self.need("FROM")
+            found = self._operation("<=>", part, self.value())
             negated = not negated
-        elif self._now.is_word("NULL", "TRUE", "FALSE", "UNKNOWN"):
-            operator = "is " + _NAMES.get(word := self._next().text.lower(), word)
-            found = Syntax(Form.OPERATION, operator, (part,), part.start, self._end())
         else:
-            raise self._unexpected("NULL, TRUE, FALSE or DISTINCT FROM")
+            constant = self.take("NULL", "TRUE", "FALSE", "UNKNOWN")
+            if constant is None:
+                raise self.unexpected("NULL, TRUE, FALSE or DISTINCT FROM")
+            operator = "is " + _NAMES.get(word := constant.word.lower(), word)
+            found = Syntax(Form.OPERATION, operator, (part,), *self.span(part.start))
         return Syntax(Form.OPERATION, "not", (found,), part.start, found.end) if negated else found
 
     # --- values
 
-    def _value(self, level: int) -> Syntax:
-        """Read operators of a precedence level, and all that bind more tightly."""
-        if level == len(_LEVELS):
-            return self._signed()
-        signs = _LEVELS[level]
-        left = self._value(level + 1)
-        while self._now.is_sign(*signs) or ("DIV" in signs and self._now.is_word("DIV")):
-            operator = self._next().text.lower()
-            right = self._value(level + 1)
-            name = _NAMES.get(operator, operator)
-            left = Syntax(Form.OPERATION, name, (left, right), left.start, right.end)
-        return left
-
     def _signed(self) -> Syntax:
-        token = self._now
-        if not token.is_sign("-", "+", "~"):
+        token = self.take("-", "+", "~")
+        if token is None:
             return self._postfix(self._primary())
-        self._at += 1
-        if token.text == "-" and self._now.kind is TokenKind.NUMBER:
-            number = self._next()
-            literal = Syntax(Form.LITERAL, "-" + number.text, (), token.start, number.end)
-            return self._postfix(literal)
-        with self._deeper():
+        if token.word == "-" and self.here.kind is TokenKind.NUMBER:
+            text = "-" + self.next().text
+            return self._postfix(self._read(Form.LITERAL, text, (), token.start))
+        with self.deeper(_MOST_DEPTH, self.too_deep):
             operand = self._signed()
-        name = {"-": "neg", "+": "pos", "~": "~"}[token.text]
+        name = {"-": "neg", "+": "pos", "~": "~"}[token.word]
         return Syntax(Form.OPERATION, name, (operand,), token.start, operand.end)
 
+    def _read(
+        self, form: Form, value: Any, operands: Iterable[Syntax], start: int, detail: str = ""
+    ) -> Syntax:
+        """Return what was read from a position on."""
+        return Syntax(form, value, tuple(operands), *self.span(start), detail)
+
     def _postfix(self, part: Syntax) -> Syntax:
+        start = part.start
         while True:
-            if self._sign("["):
+            if self.take("["):
                 index = self.expression()
-                self._expect("]")
-                part = Syntax(Form.CALL, "[]", (part, index), part.start, self._end())
-            elif self._sign("::"):
+                self.need("]")
+                part = self._read(Form.CALL, "[]", (part, index), start)
+            elif self.take("::"):
                 type_ = self._type()
-                part = Syntax(Form.CALL, "cast", (part,), part.start, self._end(), type_)
-            elif self._now.is_sign(".") and self._ahead().kind is TokenKind.NAME:
-                name = self._ahead()
-                part = Syntax(Form.CALL, ".", (part,), part.start, name.end, name.text)
-                self._at += 2
-            elif self._sign(":"):
-                self._next()
-                part = Syntax(Form.CALL, ":", (part,), part.start, self._end())
+                part = self._read(Form.CALL, "cast", (part,), start, type_)
+            elif self.here.word == "." and self.ahead().kind is TokenKind.NAME:
+                self.next()
+                field = self.next().text
+                part = self._read(Form.CALL, ".", (part,), start, field)
+            elif self.take(":"):
+                self.next()
+                part = self._read(Form.CALL, ":", (part,), start)
             else:
                 return part
 
     def _type(self) -> str:
         """Read the name of a type; return its text."""
-        start, depth = self._now.start, 0
-        if self._now.kind is not TokenKind.NAME:
-            raise self._unexpected("a type")
-        self._next()
+        start, depth = self.here.start, 0
+        if self.here.kind is not TokenKind.NAME:
+            raise self.unexpected("a type")
+        self.next()
         while True:
-            token = self._now
-            if token.is_sign("<", "("):
+            token = self.here
+            if token.word in ("<", "("):
                 depth += 1
-            elif token.is_sign(">", ">>", ">>>", ")") and depth > 0:
+            elif token.word in (">", ">>", ">>>", ")") and depth > 0:
                 depth -= len(token.text)
             elif depth <= 0:
-                return self._text[start : self._end()]
+                return self.text[slice(*self.span(start))]
             elif token.kind is TokenKind.END:
-                raise self._unexpected("the end of a type")
-            self._next()
+                raise self.unexpected("the end of a type")
+            self.next()
 
     def _primary(self) -> Syntax:
-        token = self._now
+        token, following = self.here, self.ahead()
         start = token.start
-        if token.kind in (TokenKind.NUMBER, TokenKind.STRING):
-            self._next()
-            return Syntax(Form.LITERAL, token.text, (), start, token.end)
-        if token.is_sign("("):
+        if token.kind in _NUMBERS:
+            return self._read(Form.LITERAL, self.next().text, (), start)
+        if token.word == "(":
             return self._parenthesized()
-        if token.is_sign("*"):
-            self._next()
-            return Syntax(Form.STAR, (), (), start, token.end)
+        if self.take("*"):
+            return self._read(Form.STAR, (), (), start)
         if token.kind is not TokenKind.NAME:
-            raise self._unexpected("a value")
-        if token.quoted:
+            raise self.unexpected("a value")
+        if not token.word:  # in backquotes
             return self._named()
-        following = self._ahead()
-        if token.is_word("NULL", "TRUE", "FALSE") and not following.is_sign("."):
-            self._next()
-            return Syntax(Form.LITERAL, token.text.lower(), (), start, token.end)
-        if token.is_word("CASE") and not following.is_sign(".", ")", ","):
-            return self._case()
-        if token.is_word("INTERVAL") and (
-            following.kind in (TokenKind.STRING, TokenKind.NUMBER) or following.is_sign("-", "+")
+        if token.word in ("NULL", "TRUE", "FALSE") and following.word != ".":
+            return self._read(Form.LITERAL, self.next().text.lower(), (), start)
+        if token.word == "CASE" and following.word not in (".", ")", ","):
+            subject, parts = self._case()
+            asked = subject is not None, len(parts) % 2 == 1
+            operands = parts if subject is None else [subject, *parts]
+            return self._read(Form.CASE, asked, operands, start)
+        if token.word == "INTERVAL" and (
+            following.kind in _NUMBERS or following.word in ("-", "+")
         ):
             return self._interval()
         if following.kind is TokenKind.STRING:
-            self._at += 2
-            return Syntax(Form.TYPED, (token.text, following.text), (), start, following.end)
+            self.next()
+            self.next()
+            return self._read(Form.TYPED, (token.text, following.text), (), start)
         return self._named()
 
     def _parenthesized(self) -> Syntax:
-        start = self._now.start
+        start = self.here.start
         if self._is_query(1):
             return self._opaque(start)
-        self._next()
-        items = [self.expression()]
-        while self._sign(","):
-            items.append(self.expression())
-        self._expect(")")
-        if self._now.is_sign("->"):
+        self.next()
+        items = self.listed(self.expression)
+        self.need(")")
+        if self.here.word == "->":
             return self._lambda(items, start)
         if len(items) > 1:
-            return Syntax(Form.CALL, "struct", tuple(items), start, self._end())
-        return Syntax(Form.PAREN, None, (items[0],), start, self._end())
+            return self._read(Form.CALL, "struct", items, start)
+        return self._read(Form.PAREN, None, items, start)
 
     def _named(self) -> Syntax:
         """Read a column, a star after names, or a function."""
-        start = self._now.start
-        names, inner = [self._next().text], -1
-        while self._now.is_sign("."):
+        start = self.here.start
+        names, inner = [self.next().text], -1
+        while self.here.word == ".":
+            following = self.ahead()
             if len(names) == 1:
-                inner = self._ahead().start
-            if self._ahead().is_sign("*"):
-                self._at += 2
-                return Syntax(Form.STAR, tuple(names), (), start, self._end(), inner=inner)
-            if self._ahead().kind is not TokenKind.NAME:
+                inner = following.start
+            if following.word != "*" and following.kind is not TokenKind.NAME:
                 break
-            self._at += 1
-            names.append(self._next().text)
-        if self._now.is_sign("("):
+            self.next()
+            self.next()
+            if following.word == "*":
+                return attrs.evolve(self._read(Form.STAR, tuple(names), (), start), inner=inner)
+            names.append(following.text)
+        if self.here.word == "(":
             return self._call(names[-1].lower(), start)
-        column = Syntax(Form.COLUMN, tuple(names), (), start, self._end(), inner=inner)
-        return self._lambda([column], start) if self._now.is_sign("->") else column
+        column = attrs.evolve(self._read(Form.COLUMN, tuple(names), (), start), inner=inner)
+        return self._lambda([column], start) if self.here.word == "->" else column
 
     def _lambda(self, variables: list[Syntax], start: int) -> Syntax:
         if any(v.form is not Form.COLUMN or len(v.value) > 1 for v in variables):
-            raise self._unexpected("an operator")
-        self._expect("->")
+            raise self.unexpected("an operator")
+        self.need("->")
         body = self.expression()
         names = tuple(variable.value[0] for variable in variables)
         return Syntax(Form.LAMBDA, names, (body,), start, body.end)
 
-    def _case(self) -> Syntax:
-        start = self._next().start
-        operands: list[Syntax] = []
-        has_subject = not self._now.is_word("WHEN")
-        if has_subject:
-            operands.append(self.expression())
-        if not self._now.is_word("WHEN"):
-            raise self._unexpected("WHEN")
-        while self._word("WHEN"):
-            operands.append(self.expression())
-            if not self._word("THEN"):
-                raise self._unexpected("THEN")
-            operands.append(self.expression())
-        has_else = self._word("ELSE")
-        if has_else:
-            operands.append(self.expression())
-        if not self._word("END"):
-            raise self._unexpected("END")
-        return Syntax(Form.CASE, (has_subject, has_else), tuple(operands), start, self._end())
-
     def _interval(self) -> Syntax:
         """Read an interval: a string or number with its unit, or several."""
-        start = self._next().start
-        first = self._now.start
-        while True:
-            is_signed = self._now.is_sign("-", "+")
-            number = self._ahead() if is_signed else self._now
-            if number.kind not in (TokenKind.STRING, TokenKind.NUMBER):
-                break
-            self._sign("-", "+")
-            self._next()
-            if self._word(*_UNITS) and self._now.is_word("TO") and self._ahead().is_word(*_UNITS):
-                self._at += 2
-        return Syntax(Form.INTERVAL, self._text[first : self._end()], (), start, self._end())
+        start = self.next().start
+        first = self.here.start
+        while (self.ahead() if self.here.word in ("-", "+") else self.here).kind in _NUMBERS:
+            self.take("-", "+")
+            self.next()
+            if self.take(*_UNITS) and self.here.word == "TO" and self.ahead().word in _UNITS:
+                self.next()
+                self.next()
+        text = self.text[slice(*self.span(first))]
+        return self._read(Form.INTERVAL, text, (), start)
 
     # --- calls
 
     def _call(self, name: str, start: int) -> Syntax:
         if self._is_query(1):
             return self._opaque(start)
-        self._expect("(")
+        self.need("(")
         operands: list[Syntax] = []
-        distinct = "distinct" if self._word("DISTINCT") else ""
-        self._word("ALL")
+        distinct = "distinct" if self.take("DISTINCT") else ""
+        self.take("ALL")
         type_ = ""
-        while not self._now.is_sign(")"):
+        while self.here.word != ")":
             operands.append(self._argument(name, len(operands)))
-            if self._word("AS"):
+            if self.take("AS"):
                 type_ = self._type()
-            elif not self._sign(",") and not self._word(*_SEPARATORS):
+            elif not self.take(",", *_SEPARATORS):
                 break
-        self._expect(")")
-        if self._now.is_word(*_WINDOWS):
-            return self._windowed(name, tuple(operands), start, distinct)
+        self.need(")")
+        if self.here.word in _WINDOWS:
+            return self._windowed(name, operands, start, distinct)
         if len(operands) == 2 and operands[0].form is Form.WORD and name.startswith("date"):
             column = operands[0]  # datediff(end, start), without a unit
-            names = (column.value,)
-            operands[0] = Syntax(Form.COLUMN, names, (), column.start, column.end)
-        end = self._end()
-        return Syntax(Form.CALL, name, tuple(operands), start, end, type_ or distinct)
+            operands[0] = attrs.evolve(column, form=Form.COLUMN, value=(column.value,))
+        return self._read(Form.CALL, name, operands, start, type_ or distinct)
 
     def _argument(self, function: str, place: int) -> Syntax:
-        token, following = self._now, self._ahead()
-        is_constant = token.is_word("NULL", "TRUE", "FALSE")
-        if place == 0 and token.kind is TokenKind.NAME and not token.quoted and not is_constant:
-            if function in _UNIT_FIRST and (following.is_sign(",") or following.is_word("FROM")):
-                self._next()
-                return Syntax(Form.WORD, token.text, (), token.start, token.end)
-            if function == "trim" and token.is_word("BOTH", "LEADING", "TRAILING"):
-                self._next()
-                if self._now.is_word("FROM"):
-                    return Syntax(Form.WORD, token.text, (), token.start, token.end)
-        if token.kind is TokenKind.NAME and following.is_sign("=>"):
-            self._at += 2
-        return self._value(0) if function == "position" else self.expression()
+        token, following = self.here, self.ahead()
+        is_name = token.kind is TokenKind.NAME
+        if place == 0 and is_name and token.word not in ("", "NULL", "TRUE", "FALSE"):
+            if function in _UNIT_FIRST and following.word in (",", "FROM"):
+                return self._read(Form.WORD, self.next().text, (), token.start)
+            is_side = function == "trim" and self.take("BOTH", "LEADING", "TRAILING")
+            if is_side and self.here.word == "FROM":
+                return self._read(Form.WORD, token.text, (), token.start)
+        if is_name and following.word == "=>":
+            self.next()
+            self.next()
+        return self.value() if function == "position" else self.expression()
 
-    def _items(self) -> tuple[Syntax, ...]:
-        self._expect("(")
-        items = [] if self._now.is_sign(")") else [self.expression()]
-        while self._sign(","):
-            items.append(self.expression())
-        self._expect(")")
-        return tuple(items)
+    def _items(self) -> list[Syntax]:
+        self.need("(")
+        items = [] if self.here.word == ")" else self.listed(self.expression)
+        self.need(")")
+        return items
 
-    def _windowed(
-        self, name: str, operands: tuple[Syntax, ...], start: int, distinct: str
-    ) -> Syntax:
+    def _windowed(self, name: str, operands: list[Syntax], start: int, distinct: str) -> Syntax:
         """Read the suffixes of Spark's own aggregates: OVER, FILTER, IGNORE NULLS."""
-        is_window, inside = False, list(operands)
-        while self._now.is_word(*_WINDOWS):
-            is_window = is_window or self._now.is_word("OVER")
-            self._next()
-            self._word("NULLS", "GROUP")
-            if self._now.is_sign("(") and is_window:
+        is_window = False
+        while self.here.word in _WINDOWS:
+            is_window = self.next().word == "OVER" or is_window
+            self.take("NULLS", "GROUP")
+            if self.here.word == "(" and is_window:
                 self._skip_brackets()
-            elif self._now.is_sign("("):
-                inside += self._suffix()
+            elif self.here.word == "(":
+                operands += self._suffix()
             elif is_window:
-                self._next()
+                self.next()
         # With OVER, Spark computes it; otherwise it is an unsupported aggregate over a stage.
         if is_window:
-            return Syntax(Form.OPAQUE, "over", (), start, self._end())
-        return Syntax(Form.OPAQUE, name, tuple(inside), start, self._end(), distinct or "other")
+            return self._read(Form.OPAQUE, "over", (), start)
+        return self._read(Form.OPAQUE, name, operands, start, distinct or "other")
 
     def _suffix(self) -> list[Syntax]:
         """Read what stands in brackets after FILTER or WITHIN GROUP: WHERE …, ORDER BY …."""
-        self._expect("(")
-        suffix = "filter" if self._word("WHERE") else "order by"
-        if suffix == "order by" and not (self._word("ORDER") and self._word("BY")):
-            raise self._unexpected("WHERE or ORDER BY")
+        self.need("(")
+        suffix = "filter" if self.take("WHERE") else "order by"
+        if suffix == "order by" and not (self.take("ORDER") and self.take("BY")):
+            raise self.unexpected("WHERE or ORDER BY")
         parts = [self.expression()]
-        while not self._now.is_sign(")"):
-            if not self._word("ASC", "DESC", "NULLS", "FIRST", "LAST"):
-                if not self._sign(","):
-                    raise self._unexpected("')'")
+        while not self.take(")"):
+            if not self.take("ASC", "DESC", "NULLS", "FIRST", "LAST"):
+                if not self.take(","):
+                    raise self.unexpected("')'")
                 parts.append(self.expression())
-        self._expect(")")
         return [Syntax(Form.CALL, suffix, (part,), part.start, part.end) for part in parts]
 
     def _is_query(self, ahead: int) -> bool:
-        return self._now.is_sign("(") and self._ahead(ahead).is_word("SELECT", "WITH", "VALUES")
+        return self.here.word == "(" and self.ahead(ahead).word in ("SELECT", "WITH", "VALUES")
 
     def _opaque(self, start: int) -> Syntax:
         self._skip_brackets()
-        return Syntax(Form.OPAQUE, None, (), start, self._end())
+        return self._read(Form.OPAQUE, None, (), start)
+
+    def _skip_brackets(self) -> None:
+        """Read from an opening bracket to its closing one."""
+        closing = [_CLOSING[self.next().word]]
+        while closing:
+            token = self.here
+            if token.kind is TokenKind.END:
+                raise self.unexpected(repr(closing[-1]))
+            if token.word in _CLOSING:
+                closing.append(_CLOSING[token.word])
+            elif token.word == closing[-1]:
+                closing.pop()
+            self.next()
 
 
 _UNITS = {

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spark SQL's words and symbols, each with its position in the text."""
+"""Words and symbols of SQL and of queries, with their positions, and what reads them in turn."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from enum import Enum
-from typing import NamedTuple
+from typing import ClassVar, Generic, NamedTuple, TypeVar
 
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import CepError, InvalidArgumentError
 
 
 class SqlSyntaxError(InvalidArgumentError):
@@ -35,19 +36,13 @@ class Token(NamedTuple):
     # Its position: ``text[start:end]``.
     start: int
     end: int
-    quoted: bool = False  # Whether it is a name in backquotes, and so never a keyword
-
-    def is_word(self, *words: str) -> bool:
-        """Whether the token is one of these keywords, in upper case."""
-        return self.kind is TokenKind.NAME and not self.quoted and self.text.upper() in words
-
-    def is_sign(self, *signs: str) -> bool:
-        """Whether the token is one of these signs."""
-        return self.kind is TokenKind.SIGN and self.text in signs
+    # What keywords and signs are compared with: the text in capitals; empty for strings, and for
+    # names in backquotes, which are never keywords.
+    word: str = ""
 
 
 _STRING = r"""'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*\""""
-_TOKENS = re.compile(
+_SQL = re.compile(
     rf"""
       (?P<space>\s+|--[^\n]*|/\*(?:[^*]|\*(?!/))*\*/)
     | (?P<raw>[rR](?:'[^']*'|"[^"]*"))
@@ -62,6 +57,7 @@ _TOKENS = re.compile(
 _KINDS = {
     "raw": TokenKind.STRING,
     "string": TokenKind.STRING,
+    "quoted": TokenKind.NAME,
     "number": TokenKind.NUMBER,
     "name": TokenKind.NAME,
     "sign": TokenKind.SIGN,
@@ -103,9 +99,25 @@ def slip(text: str) -> str | None:
     return next((hint for found, hint in _SLIPS if found.search(code)), None)
 
 
-def tokenized(text: str) -> list[Token]:
+def _unreadable(text: str, at: int) -> SqlSyntaxError:
+    return SqlSyntaxError(
+        f"{text!r}: expected a word or sign at position {at + 1}, got {text[at]!r}",
+        slip(text) or "close strings with ' and quoted names with `",
+        problem=f"expected a word or sign, got {text[at]!r}",
+        span=(at, at + 1),
+    )
+
+
+def tokenized(
+    text: str,
+    language: re.Pattern[str] = _SQL,
+    unreadable: Callable[[str, int], CepError] = _unreadable,
+) -> list[Token]:
     """
     Return the tokens of a text without spaces and comments; the last is of kind END.
+
+    The groups of a language's pattern are the kinds of tokens; `unreadable` makes the error for
+    what is none of them, at a position.
 
     Examples
     --------
@@ -115,21 +127,16 @@ def tokenized(text: str) -> list[Token]:
     tokens: list[Token] = []
     at = 0
     while at < len(text):
-        found = _TOKENS.match(text, at)
+        found = language.match(text, at)
         if found is None:
-            raise SqlSyntaxError(
-                f"{text!r}: expected a word or sign at position {at + 1}, got {text[at]!r}",
-                slip(text) or "close strings with ' and quoted names with `",
-                problem=f"expected a word or sign, got {text[at]!r}",
-                span=(at, at + 1),
-            )
-        kind = str(found.lastgroup)
+            raise unreadable(text, at)
+        kind, written, end = str(found.lastgroup), found[0], found.end()
         if kind == "quoted":
-            name = found[0][1:-1].replace("``", "`")
-            tokens.append(Token(TokenKind.NAME, name, at, found.end(), True))
+            tokens.append(Token(TokenKind.NAME, written[1:-1].replace("``", "`"), at, end))
         elif kind != "space":
-            tokens.append(Token(_KINDS[kind], found[0], at, found.end()))
-        at = found.end()
+            word = "" if _KINDS[kind] is TokenKind.STRING else written.upper()
+            tokens.append(Token(_KINDS[kind], written, at, end, word))
+        at = end
     tokens.append(Token(TokenKind.END, "", len(text), len(text)))
     return tokens
 
@@ -162,100 +169,154 @@ def _unescaped(found: re.Match[str]) -> str:
     return _CONTROLS.get(escape, escape)
 
 
-_CLOSING = {"(": ")", "[": "]", "{": "}"}
-_MOST_DEPTH = 60
+Node = TypeVar("Node")
 
 
 class Cursor:
-    """Reads tokens one by one."""
+    """Reads tokens one by one, the last of which is of kind END."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tokens = tokenized(text)
+    def __init__(self, text: str, tokens: Sequence[Token]) -> None:
+        self.text = text
+        self._tokens = tokens
         self._at = 0
         self._depth = 0
 
-    # --- tokens
-
     @property
-    def _now(self) -> Token:
+    def here(self) -> Token:
+        """The next token."""
         return self._tokens[self._at]
 
-    def _ahead(self, count: int = 1) -> Token:
+    def ahead(self, count: int = 1) -> Token:
+        """Return a token after the next one, or the end if there are too few."""
         return self._tokens[min(self._at + count, len(self._tokens) - 1)]
 
-    def _next(self) -> Token:
-        token = self._now
+    def next(self) -> Token:
+        """Move past a token and return it."""
+        token = self._tokens[self._at]
         if token.kind is not TokenKind.END:
             self._at += 1
         return token
 
-    def _end(self) -> int:
-        """Return the end of the last token read."""
-        return self._tokens[self._at - 1].end
+    def sees(self, *words: str, ahead: int = 0) -> bool:
+        """Whether these keywords or signs come next, one after another."""
+        return is_at(self._tokens, self._at + ahead, *words)
 
-    def _sign(self, *signs: str) -> bool:
-        """Whether the next token is one of these symbols; if so, read it."""
-        if self._now.is_sign(*signs):
-            self._at += 1
-            return True
-        return False
+    def take(self, *words: str) -> Token | None:
+        """Move past the next token if it is one of these keywords or signs."""
+        token = self._tokens[self._at]
+        if token.word not in words:
+            return None
+        self._at += 1
+        return token
 
-    def _word(self, *words: str) -> bool:
-        """Whether the next token is one of these keywords; if so, read it."""
-        if self._now.is_word(*words):
-            self._at += 1
-            return True
-        return False
+    def take_all(self, *words: str) -> bool:
+        """Move past these keywords or signs if they come next, one after another."""
+        found = self.sees(*words)
+        self._at += len(words) if found else 0
+        return found
 
-    def _expect(self, sign: str) -> None:
-        if not self._sign(sign):
-            raise self._unexpected(repr(sign))
+    def need(self, word: str, hint: str = "") -> Token:
+        """Move past a keyword or sign, which must come next."""
+        token = self.take(word)
+        if token is None:
+            raise self.unexpected(word if word.isalpha() else repr(word), hint)
+        return token
 
-    def expect_end(self) -> None:
-        """Raise if there are more tokens."""
-        if self._now.kind is not TokenKind.END:
-            raise self._unexpected("an operator or the end")
+    def listed(self, item: Callable[[], Node]) -> list[Node]:
+        """Read items with commas between."""
+        items = [item()]
+        while self.take(","):
+            items.append(item())
+        return items
 
-    def _unexpected(self, expected: str) -> SqlSyntaxError:
-        token = self._now
-        got = "the end" if token.kind is TokenKind.END else repr(token.text)
-        return SqlSyntaxError(
-            f"{self._text!r}: expected {expected} at position {token.start + 1}, got {got}",
-            slip(self._text) or "write it as Spark SQL",
-            problem=f"expected {expected}, got {got}",
-            span=(token.start, token.end),
-        )
+    def span(self, start: int) -> tuple[int, int]:
+        """Return the span from a position to the end of the last token that was read."""
+        return start, self._tokens[self._at - 1].end
 
-    def _skip_brackets(self) -> None:
-        """Read from an opening bracket to its closing one."""
-        closing = [_CLOSING[self._next().text]]
-        while closing:
-            token = self._now
-            if token.kind is TokenKind.END:
-                raise self._unexpected(repr(closing[-1]))
-            if token.is_sign(*_CLOSING):
-                closing.append(_CLOSING[token.text])
-            elif token.is_sign(closing[-1]):
-                closing.pop()
-            self._next()
+    @abstractmethod
+    def unexpected(self, wanted: str, hint: str = "") -> CepError:
+        """Make the error for the next token, in whose place something else is wanted."""
 
     @contextmanager
-    def _deeper(self) -> Iterator[None]:
-        """Count the nesting depth of the text; raise if it is too deep."""
+    def deeper(self, most: int, error: Callable[[], CepError]) -> Iterator[None]:
+        """Count the nesting depth of the text; raise an error if it is too deep."""
         self._depth += 1
-        if self._depth > _MOST_DEPTH:
-            raise self.too_deep()
+        if self._depth > most:
+            raise error()
         yield
         self._depth -= 1
 
-    def too_deep(self) -> SqlSyntaxError:
-        """Make the error for a text that is nested too deep."""
-        return SqlSyntaxError(
-            f"{self._text[:60]!r}… is nested more than {_MOST_DEPTH} deep, "
-            "or chains hundreds of operators",
-            "split it into several conditions",
-        )
+
+def is_at(tokens: Sequence[Token], at: int, *words: str) -> bool:
+    """Whether keywords or signs stand at a position."""
+    found = tokens[max(at, 0) : at + len(words)]
+    return len(found) == len(words) and all(t.word == w for t, w in zip(found, words, strict=True))
+
+
+class ExpressionReader(Cursor, Generic[Node]):
+    """
+    Reads expressions by precedence climbing.
+
+    What stands around operators, and what is made of what is read, is each language's own.
+    """
+
+    powers: ClassVar[Mapping[str, int]]
+    """How tightly operators between values bind, from 1 on."""
+
+    def expression(self) -> Node:
+        """Read conditions joined by OR and AND, which binds more tightly."""
+        return self._chain("OR", lambda: self._chain("AND", self.factor))
+
+    def _chain(self, word: str, part: Callable[[], Node]) -> Node:
+        operands = [part()]
+        while self.take(word):
+            operands.append(part())
+        return operands[0] if len(operands) == 1 else self._joined(word.lower(), operands)
+
+    def value(self, power: int = 0) -> Node:
+        """Read operators that bind more tightly than some power, and what they are between."""
+        left = self._signed()
+        while (own := self.powers.get(self.here.word, 0)) > power:
+            sign = self.next().word
+            left = self._operation(sign.lower(), left, self.value(own))
+        return left
+
+    def _case(self) -> tuple[Node | None, list[Node]]:
+        """Read CASE: its subject; conditions and values in turn, and what follows ELSE."""
+        self.next()
+        hint = "write CASE WHEN condition THEN value ELSE value END"
+        subject = None if self.here.word == "WHEN" else self._inside(is_condition=False)
+        parts: list[Node] = []
+        if self.here.word != "WHEN":
+            raise self.unexpected("WHEN", hint)
+        while self.take("WHEN"):
+            parts.append(self._inside(is_condition=subject is None))
+            self.need("THEN", hint)
+            parts.append(self._inside(is_condition=False))
+        if self.take("ELSE"):
+            parts.append(self._inside(is_condition=False))
+        self.need("END", "close CASE with END")
+        return subject, parts
+
+    @abstractmethod
+    def factor(self) -> Node:
+        """Read a condition without AND or OR, except in parentheses."""
+
+    @abstractmethod
+    def _signed(self) -> Node:
+        """Read a value without operators, except signs before it."""
+
+    @abstractmethod
+    def _inside(self, *, is_condition: bool) -> Node:
+        """Read a condition or a value inside of another one."""
+
+    @abstractmethod
+    def _joined(self, operator: str, operands: list[Node]) -> Node:
+        """Return several conditions under AND or OR."""
+
+    @abstractmethod
+    def _operation(self, operator: str, left: Node, right: Node) -> Node:
+        """Return an operator between values."""
 
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1

@@ -88,9 +88,9 @@ def _insertions(text: str, queries: str) -> Iterator[tuple[int, str]]:
     for a literal of the type SELECT.
     """
     for before, token, following in zip(*(tokenized(text)[at:] for at in range(3)), strict=False):
-        if queries and before.is_sign("(") and token.is_word("SELECT"):
+        if queries and before.word == "(" and token.word == "SELECT":
             yield token.start, queries
-        if token.is_word("SELECT") and following.kind is TokenKind.STRING:
+        if token.word == "SELECT" and following.kind is TokenKind.STRING:
             yield token.end, " ALL"
 
 
@@ -142,14 +142,14 @@ class _Reader:
         tokens = tokenized(text)
         for at, token in enumerate(tokens[:-2]):
             following, after = tokens[at + 1], tokens[at + 2]
-            if token.is_word("MATCH_RECOGNIZE") and following.is_sign("("):
+            if token.word == "MATCH_RECOGNIZE" and following.word == "(":
                 raise self._error(
                     "MATCH_RECOGNIZE inside a clause",
                     "name its output by a WITH query or a view, and join that",
                     NotSupportedError,
                     token.start,
                 )
-            if not token.is_word("RUNNING", "FINAL") or following.kind is not TokenKind.NAME:
+            if token.word not in ("RUNNING", "FINAL") or following.kind is not TokenKind.NAME:
                 continue
             word = token.text.upper()
             if word == "FINAL" and self._variable is not None:
@@ -160,7 +160,7 @@ class _Reader:
                 )
             name = following.text.lower()
             may_run = name in ("first", "last", *AGGREGATES) or name in FOLDS
-            if self._names.standard and not (after.is_sign("(") and may_run):
+            if self._names.standard and not (after.word == "(" and may_run):
                 raise self._error(
                     f"{word} {following.text}: expected FIRST, LAST or an aggregate",
                     f"leave {word} out, or write {word} LAST(…)",

@@ -10,15 +10,13 @@ from typing import TypeVar
 
 import attrs
 
-from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import CepError, NotSupportedError
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.tokens import SqlSyntaxError
+from pyflinkcep.expressions.tokens import Cursor, SqlSyntaxError, Token, TokenKind, is_at
 from pyflinkcep.match_recognize.tokens import (
     Source,
-    Token,
     as_name,
     closing,
-    is_at,
     tokenize,
     with_array_calls,
 )
@@ -62,7 +60,7 @@ def window_ms(clause: Clause, source: Source) -> int:
     tokens = tokenize(Source(clause.within.text))
     refused = source.error(_MESSAGE, _INTERVAL_HINT, start, end, NotSupportedError)
     words = [token.text for token in tokens[1:]]
-    if not tokens[0].is_word("INTERVAL") or not words:
+    if tokens[0].word != "INTERVAL" or not words:
         raise refused
     value = words.pop(0).strip("'\"").strip()
     if not words:
@@ -109,6 +107,47 @@ def _milliseconds(values: Sequence[str], units: Sequence[str], refused: Exceptio
     return int(total)
 
 
+class _ClauseCursor(Cursor):
+    """Reads tokens of a clause one by one."""
+
+    where = "the clause"
+
+    def __init__(self, tokens: Sequence[Token], source: Source, end: int) -> None:
+        super().__init__(source.text, [*tokens, Token(TokenKind.END, "", end, end)])
+        self._source = source
+
+    def error(self, message: str, hint: str, start: int | None = None) -> CepError:
+        """Make an error about the next token, or the part that began at an offset."""
+        token = self.here
+        begin = token.start if start is None else start
+        return self._source.error(message, hint, begin, token.end)
+
+    def got(self) -> str:
+        """Return the next token as messages show it."""
+        return f"the end of {self.where}" if self.at_end else repr(self.here.text)
+
+    def unexpected(self, wanted: str, hint: str = "") -> CepError:
+        """Make the error for the next token, in whose place something else is wanted."""
+        return self.error(f"expected {wanted}, got {self.got()}", hint)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether all tokens have been read."""
+        return self.here.kind is TokenKind.END
+
+    def span_of(self, start: int) -> tuple[int, int]:
+        """Return the span from an offset to the end of the last token read, if it is after it."""
+        return start, max(start, self._tokens[self._at - 1].end) if self._at else start
+
+    def name(self, what: str, hint: str) -> str:
+        """Move past a name, which may be in double quotes, and return it."""
+        token = as_name(self.here)
+        if token.kind is not TokenKind.NAME:
+            raise self.unexpected(what, hint)
+        self.next()
+        return token.text
+
+
 _QUANTIFIERS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _HINT = "write variables, | ( ) {- -} ^ $ PERMUTE and the quantifiers * + ? {n,m}"
 _MOST_TIMES = 1_000_000
@@ -119,119 +158,98 @@ def parse_pattern(tokens: Sequence[Token], source: Source, end: int) -> Part:
     """Read a pattern."""
     parser = _PatternParser(tokens, source, end)
     part = parser.alternation()
-    if parser.token is not None:
-        raise parser.error(f"unexpected {parser.token.text!r} in PATTERN")
+    if not parser.at_end:
+        raise parser.error(f"unexpected {parser.here.text!r} in PATTERN", _HINT)
     return part
 
 
-class _PatternParser:
-    def __init__(self, tokens: Sequence[Token], source: Source, end: int) -> None:
-        self._tokens = tokens
-        self._source = source
-        self._end = end
-        self._at = 0
-        self._depth = 0
-
-    @property
-    def token(self) -> Token | None:
-        """The next token, None at the end."""
-        return self._tokens[self._at] if self._at < len(self._tokens) else None
-
-    def error(self, message: str, hint: str = _HINT, start: int | None = None) -> CepError:
-        """Make an error about the next token, or the part that began at an offset."""
-        token = self.token
-        end = self._end if token is None else token.end
-        if start is None:
-            start = self._end if token is None else token.start
-        return self._source.error(message, hint, start, end, InvalidArgumentError)
+class _PatternParser(_ClauseCursor):
+    where = "PATTERN"
 
     def alternation(self) -> Part:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self.error(
-                f"PATTERN is nested more than {_DEEPEST} deep", "use fewer parentheses"
-            )
-        start = self._start()
-        parts = [self._concatenation()]
-        while self._take("|"):
-            parts.append(self._concatenation())
-        self._depth -= 1
-        return parts[0] if len(parts) == 1 else Alternation(tuple(parts), self._span(start))
+        with self.deeper(_DEEPEST, self._too_deep):
+            start = self.here.start
+            parts = [self._concatenation()]
+            while self.take("|"):
+                parts.append(self._concatenation())
+        return parts[0] if len(parts) == 1 else Alternation(tuple(parts), self.span_of(start))
+
+    def _too_deep(self) -> CepError:
+        return self.error(f"PATTERN is nested more than {_DEEPEST} deep", "use fewer parentheses")
 
     def _concatenation(self) -> Part:
-        start, parts = self._start(), []
-        while self.token is not None and not self._ends():
+        start, parts = self.here.start, list[Part]()
+        while not self.at_end and self.here.word not in ("|", ")", ",") and not self.sees("-", "}"):
             parts.append(self._factor())
-        return parts[0] if len(parts) == 1 else Concatenation(tuple(parts), self._span(start))
-
-    def _ends(self) -> bool:
-        """Whether a concatenation ends before the next token."""
-        return any(self._sees(*end) for end in (("|",), (")",), (",",), ("-", "}")))
+        return parts[0] if len(parts) == 1 else Concatenation(tuple(parts), self.span_of(start))
 
     def _factor(self) -> Part:
-        start = self._start()
+        start = self.here.start
         part = self._primary()
+        began = self.here.start
         bounds = self._quantifier()
         if bounds is None:
             return part
-        low, high, began = bounds
-        greedy = not self._take("?")
-        written = self._source.text[began : self._before()]
-        return Quantified(part, low, high, greedy, written, self._span(start))
+        greedy = self.take("?") is None
+        written = self.text[slice(*self.span(began))]
+        return Quantified(part, *bounds, greedy, written, self.span(start))
 
     def _primary(self) -> Part:
-        start = self._start()
-        for symbol in "^$":
-            if self._take(symbol):
-                return Anchor(symbol == "$", self._span(start))
-        if self._take("{", "-"):
+        start = self.here.start
+        anchor = self.take("^", "$")
+        if anchor is not None:
+            return Anchor(anchor.word == "$", self.span(start))
+        if self.take_all("{", "-"):
             inner = self.alternation()
-            self._expect("-", "}", start=start)
-            return Exclusion(inner, self._span(start))
-        if self._take("("):
+            self._close(start, "-", "}")
+            return Exclusion(inner, self.span(start))
+        if self.take("("):
             inner = self.alternation()
-            self._expect(")", start=start)
+            self._close(start, ")")
             return inner
-        token = None if self.token is None else as_name(self.token)
-        if token is None or not token.is_identifier:
-            raise self.error(f"expected a variable in PATTERN, got {_named(token)}")
-        self._at += 1
-        if token.is_word("PERMUTE") and self._take("("):
-            parts = [self.alternation()]
-            while self._take(","):
-                parts.append(self.alternation())
-            self._expect(")", start=start)
-            return Permutation(tuple(parts), self._span(start))
-        return Variable(token.text, (token.start, token.end))
+        token = self.here
+        name = self.name("a variable in PATTERN", _HINT)
+        if token.word == "PERMUTE" and self.take("("):
+            parts = self.listed(self.alternation)
+            self._close(start, ")")
+            return Permutation(tuple(parts), self.span(start))
+        return Variable(name, (token.start, token.end))
+
+    def _close(self, start: int, *signs: str) -> None:
+        if not self.take_all(*signs):
+            raise self.error(
+                f"expected {''.join(signs)!r} in PATTERN, got {self.got()}",
+                f"close the part that begins at {self._source.place(start)}",
+            )
 
     # --- quantifiers
 
-    def _quantifier(self) -> tuple[int, int | None, int] | None:
-        start = self._start()
-        for symbol, (low, high) in _QUANTIFIERS.items():
-            if self._take(symbol):
-                return low, high, start
-        if self._sees("{", "-") or not self._take("{"):
+    def _quantifier(self) -> tuple[int, int | None] | None:
+        start = self.here.start
+        sign = self.take(*_QUANTIFIERS)
+        if sign is not None:
+            return _QUANTIFIERS[sign.word]
+        if self.sees("{", "-") or not self.take("{"):
             return None
         least = self._number()
-        if self._take(","):
+        if self.take(","):
             most = self._number()
         elif least is None:
-            raise self.error(f"expected a number in {{ }}, got {_named(self.token)}")
+            raise self.unexpected("a number in { }", _HINT)
         else:
             most = least
-        self._expect("}", start=start)
+        self._close(start, "}")
         if most is not None and (least or 0) > most:
             raise self.error(
                 f"The to should be a number greater than or equal to from: {least}.",
                 f"write {{{most},{least}}}",
                 start,
             )
-        return least or 0, most, start
+        return least or 0, most
 
     def _number(self) -> int | None:
-        token = self.token
-        if token is None or token.kind != "number":
+        token = self.here
+        if token.kind is not TokenKind.NUMBER:
             return None
         is_short = token.text.isdecimal() and len(token.text) <= len(str(_MOST_TIMES))
         if not is_short or int(token.text) > _MOST_TIMES:
@@ -239,46 +257,10 @@ class _PatternParser:
                 f"expected a whole number up to {_MOST_TIMES}, got {token.text}",
                 "write {n}, {n,}, {n,m} or {,m}",
             )
-        self._at += 1
-        return int(token.text)
-
-    # --- tokens
-
-    def _start(self) -> int:
-        return self._end if self.token is None else self.token.start
-
-    def _before(self) -> int:
-        """Return where the last token taken ends."""
-        return self._tokens[self._at - 1].end if self._at else self._start()
-
-    def _span(self, start: int) -> tuple[int, int]:
-        return start, max(start, self._before())
-
-    def _sees(self, *symbols: str) -> bool:
-        following = self._tokens[self._at : self._at + len(symbols)]
-        return len(following) == len(symbols) and all(
-            token.is_symbol(symbol) for token, symbol in zip(following, symbols, strict=True)
-        )
-
-    def _take(self, *symbols: str) -> bool:
-        if not self._sees(*symbols):
-            return False
-        self._at += len(symbols)
-        return True
-
-    def _expect(self, *symbols: str, start: int) -> None:
-        if not self._take(*symbols):
-            wanted = "".join(symbols)
-            raise self.error(
-                f"expected {wanted!r} in PATTERN, got {_named(self.token)}",
-                f"close the part that begins at {self._source.place(start)}",
-            )
+        return int(self.next().text)
 
 
-def _named(token: Token | None) -> str:
-    return "the end of PATTERN" if token is None else repr(token.text)
-
-
+_ALL = ("ALL", "ROWS", "PER", "MATCH")
 _ALL_ROWS = {
     ("SHOW", "EMPTY", "MATCHES"): Rows.SHOW_EMPTY,
     ("OMIT", "EMPTY", "MATCHES"): Rows.OMIT_EMPTY,
@@ -321,33 +303,30 @@ def parse_clause(tokens: Sequence[Token], source: Source, end: int) -> Clause:
     return _Parser(tokens, source, end).clause()
 
 
-class _Parser:
-    def __init__(self, tokens: Sequence[Token], source: Source, end: int) -> None:
-        self._tokens = tokens
-        self._source = source
-        self._end = end
-        self._at = 0
-
+class _Parser(_ClauseCursor):
     def clause(self) -> Clause:
-        partition = self._list(self._column) if self._take("PARTITION", "BY") else ()
-        order = self._list(self._order_column) if self._take("ORDER", "BY") else ()
-        measures = self._list(self._measure) if self._take("MEASURES") else ()
-        rows_start = self._start()
+        partition = self._list(self._column) if self.take_all("PARTITION", "BY") else ()
+        order = self._list(self._order_column) if self.take_all("ORDER", "BY") else ()
+        measures = self._list(self._measure) if self.take("MEASURES") else ()
+        start = self.here.start
         rows = self._rows()
-        rows_span = (rows_start, self._before(rows_start))
+        rows_span = self.span_of(start)
         skip = self._skip()
-        pattern_start = self._start()
+        start = self.here.start
         pattern = self._pattern()
-        pattern_span = (pattern_start, self._before(pattern_start))
+        pattern_span = self.span_of(start)
         within = self._within()
-        subsets = self._list(self._subset) if self._take("SUBSET") else ()
-        definitions = self._list(self._definition) if self._take("DEFINE") else ()
-        if self._at < len(self._tokens):
-            raise self._error(f"unexpected {self._tokens[self._at].text!r}", self._hint_here())
+        subsets = self._list(self._subset) if self.take("SUBSET") else ()
+        definitions = self._list(self._definition) if self.take("DEFINE") else ()
+        if not self.at_end:
+            raise self.error(f"unexpected {self.here.text!r}", self._hint_here())
         return Clause(
             partition, order, measures, rows, skip, pattern, within, subsets, definitions,
             rows_span, pattern_span,
         )  # fmt: skip
+
+    def _list(self, item: Callable[[], _T]) -> tuple[_T, ...]:
+        return tuple(self.listed(item))
 
     # --- clause by clause
 
@@ -367,9 +346,12 @@ class _Parser:
             hint = NO_PROCESSING_TIME
         elif "LIMIT" in words:
             hint = _WITHIN
-        elif self._is_sql(start, last) and any(t.is_identifier for t in self._tokens[start:last]):
+        elif self._is_sql(start, last) and self._has_name(start, last):
             return attrs.evolve(self._text(start, last), is_computed=True)
         raise self._spanned(f"{head} takes columns", hint, start, stop)
+
+    def _has_name(self, start: int, stop: int) -> bool:
+        return any(token.kind is TokenKind.NAME for token in self._tokens[start:stop])
 
     def _order_column(self) -> OrderColumn:
         start = self._at
@@ -391,8 +373,9 @@ class _Parser:
         start, stop = self._at, self._item_end()
         self._check_end_of_measure(start, stop)
         name = as_name(self._tokens[stop - 1])
-        named = stop - 2 > start and is_at(self._tokens, stop - 2, "AS") and name.is_identifier
-        is_alias = not named and name.is_identifier and self._is_alias(start, stop)
+        is_name = name.kind is TokenKind.NAME
+        named = is_name and stop - 2 > start and is_at(self._tokens, stop - 2, "AS")
+        is_alias = is_name and not named and self._is_alias(start, stop)
         end = stop - 2 if named else stop - 1 if is_alias else stop
         shown = self._source.shown(*self._span(start, end))
         hint = f"write {shown} AS {name.text if is_alias else 'name'}"
@@ -404,7 +387,7 @@ class _Parser:
 
     def _is_alias(self, start: int, stop: int) -> bool:
         """Whether the last word is a name after an expression, rather than part of it."""
-        if stop - start < 2 or self._is_dot(stop - 2):
+        if stop - start < 2 or self._tokens[stop - 2].word == ".":
             return False
         return self._is_sql(start, stop - 1) and not self._is_sql(start, stop)
 
@@ -420,8 +403,7 @@ class _Parser:
         depth = 0
         for at in range(start, stop - 2):
             token = self._tokens[at]
-            depth += token.is_symbol("(") + token.is_symbol("[")
-            depth -= token.is_symbol(")") + token.is_symbol("]")
+            depth += (token.word in ("(", "[")) - (token.word in (")", "]"))
             if depth or at == start or not is_at(self._tokens, at, "AS"):
                 continue
             words = self._source.shown(*self._span(at + 2, stop))
@@ -429,48 +411,42 @@ class _Parser:
             raise self._spanned(f"unexpected {words!r} after a measure", hint, at + 2, stop)
 
     def _rows(self) -> Rows:
-        if self._take("ONE", "ROW", "PER", "MATCH"):
-            return Rows.ONE
-        if not self._take("ALL", "ROWS", "PER", "MATCH"):
+        if self.take_all("ONE", "ROW", "PER", "MATCH") or not self.take_all(*_ALL):
             return Rows.ONE
         for words, rows in _ALL_ROWS.items():
-            if self._take(*words):
+            if self.take_all(*words):
                 return rows
         return Rows.SHOW_EMPTY
 
     def _skip(self) -> Skip | None:
         start = self._at
-        if not self._take("AFTER", "MATCH"):
+        if not self.take_all("AFTER", "MATCH"):
             return None
         hint = "write AFTER MATCH SKIP PAST LAST ROW, TO NEXT ROW, TO FIRST A, TO LAST A or TO A"
-        if not self._take("SKIP"):
-            raise self._error(f"expected SKIP after AFTER MATCH, got {self._got()}", hint)
+        if not self.take("SKIP"):
+            raise self.unexpected("SKIP after AFTER MATCH", hint)
         to, variable = SkipTo.LAST, None
-        if self._take("PAST", "LAST", "ROW"):
+        if self.take_all("PAST", "LAST", "ROW"):
             to = SkipTo.PAST_LAST_ROW
-        elif self._take("TO", "NEXT", "ROW"):
+        elif self.take_all("TO", "NEXT", "ROW"):
             to = SkipTo.NEXT_ROW
-        elif self._take("TO"):
-            if self._sees("FIRST") and not is_at(self._tokens, self._at + 1, "PATTERN", "("):
-                self._at, to = self._at + 1, SkipTo.FIRST
-            elif self._sees("LAST") and not is_at(self._tokens, self._at + 1, "PATTERN", "("):
-                self._at += 1
-            variable = self._identifier("a variable to skip to", hint)
-        elif self._take("PAST"):
-            raise self._error(f"expected LAST ROW after SKIP PAST, got {self._got()}", hint)
+        elif self.take("TO"):
+            if self.here.word in ("FIRST", "LAST") and not self.sees("PATTERN", "(", ahead=1):
+                to = SkipTo.FIRST if self.next().word == "FIRST" else SkipTo.LAST
+            variable = self.name("a variable to skip to", hint)
+        elif self.take("PAST"):
+            raise self.unexpected("LAST ROW after SKIP PAST", hint)
         else:
-            raise self._error(f"expected PAST or TO after SKIP, got {self._got()}", hint)
+            raise self.unexpected("PAST or TO after SKIP", hint)
         return Skip(to, variable, self._span(start, self._at))
 
     def _hint_here(self) -> str:
         """Return what to write in place of the next word, which may be another system's."""
-        at = self._at
-        word = self._tokens[at].text.upper() if at < len(self._tokens) else ""
-        return _OTHERS.get(word, _ORDER_OF_CLAUSES)
+        return _OTHERS.get(self.here.text.upper(), _ORDER_OF_CLAUSES)
 
     def _pattern(self) -> Part:
-        if not self._sees("PATTERN", "("):
-            raise self._error(f"expected PATTERN (…), got {self._got()}", self._hint_here())
+        if not self.sees("PATTERN", "("):
+            raise self.unexpected("PATTERN (…)", self._hint_here())
         begin = self._at + 1
         end = closing(self._tokens, begin, self._source)
         self._at = end + 1
@@ -478,85 +454,70 @@ class _Parser:
         return parse_pattern(inner, self._source, self._tokens[end].start)
 
     def _within(self) -> Text | None:
-        if not self._take("WITHIN"):
+        if not self.take("WITHIN"):
             return None
         start = self._at
-        while self._at < len(self._tokens) and not self._at_head():
-            self._at += 1
+        while not self.at_end and not self._at_head():
+            self.next()
         if start == self._at:
-            raise self._error(
-                f"expected an interval after WITHIN, got {self._got()}",
-                "write WITHIN INTERVAL '5' MINUTE",
-            )
+            raise self.unexpected("an interval after WITHIN", "write WITHIN INTERVAL '5' MINUTE")
         return self._text(start, self._at)
 
     def _subset(self) -> Subset:
         start = self._at
         hint = "write SUBSET U = (A, B)"
-        name = self._identifier("a name in SUBSET", hint)
+        name = self.name("a name in SUBSET", hint)
         for symbol in "=(":
-            if not self._take(symbol):
-                raise self._error(f"expected {symbol} in SUBSET, got {self._got()}", hint)
-        members = [self._identifier("a variable in SUBSET", hint)]
-        while self._take(","):
-            members.append(self._identifier("a variable in SUBSET", hint))
-        if not self._take(")"):
-            raise self._error(f"expected ) in SUBSET, got {self._got()}", hint)
-        return Subset(name, tuple(members), self._span(start, self._at))
+            if not self.take(symbol):
+                raise self.unexpected(f"{symbol} in SUBSET", hint)
+        members = self._list(lambda: self.name("a variable in SUBSET", hint))
+        if not self.take(")"):
+            raise self.unexpected(") in SUBSET", hint)
+        return Subset(name, members, self._span(start, self._at))
 
     def _definition(self) -> Definition:
         start = self._at
         hint = "write DEFINE A AS condition"
-        variable = self._identifier("a variable in DEFINE", hint)
-        if not self._take("AS"):
-            raise self._error(f"expected AS in DEFINE, got {self._got()}", hint)
+        variable = self.name("a variable in DEFINE", hint)
+        if not self.take("AS"):
+            raise self.unexpected("AS in DEFINE", hint)
         begin, stop = self._at, self._item_end()
         if begin == stop:
-            raise self._error(f"expected a condition of {variable}, got {self._got()}", hint)
+            raise self.unexpected(f"a condition of {variable}", hint)
         self._at = stop
         return Definition(variable, self._text(begin, stop), self._span(start, stop))
 
     # --- lists and tokens
 
-    def _list(self, item: Callable[[], _T]) -> tuple[_T, ...]:
-        items = [item()]
-        while self._take(","):
-            items.append(item())
-        return tuple(items)
-
     def _item_end(self, is_column: bool = False) -> int:
         """Return the end of a list item: before a comma or the next clause."""
         depth, at = 0, self._at
-        while at < len(self._tokens):
-            token = self._tokens[at]
-            if token.is_symbol("(") or token.is_symbol("["):
+        while (token := self._tokens[at]).kind is not TokenKind.END:
+            if token.word in ("(", "["):
                 depth += 1
-            elif token.is_symbol(")") or token.is_symbol("]"):
+            elif token.word in (")", "]"):
                 depth -= 1
-            elif not depth and (token.is_symbol(",") or self._at_head(at, is_column)):
+            elif not depth and (token.word == "," or self._at_head(at, is_column)):
                 break
             at += 1
         if at == self._at:
-            raise self._error(
-                f"expected more after {self._head_before(at)}, got {self._got()}",
-                _ORDER_OF_CLAUSES,
-            )
+            raise self.unexpected(f"more after {self._head_before(at)}", _ORDER_OF_CLAUSES)
         return at
 
     def _at_head(self, at: int | None = None, in_column: bool = False) -> bool:
         """Whether a clause begins at a position, which may be inside an item that is a column."""
         position = self._at if at is None else at
-        if position and self._tokens[position - 1].is_symbol("."):
+        if position and self._tokens[position - 1].word == ".":
             return False
         if is_at(self._tokens, position, "WITHIN", "GROUP"):
             return False
         for head in _HEADS:
             if is_at(self._tokens, position, *head):
                 # One word only ends an item if it cannot be a column name there.
-                following = self._tokens[position + 1 : position + 2]
-                if len(head) > 1 or not following:
+                following = self._tokens[position + 1].kind
+                if len(head) > 1 or following is TokenKind.END:
                     return len(head) > 1
-                return position > self._at if in_column else following[0].kind != "symbol"
+                return position > self._at if in_column else following is not TokenKind.SIGN
         return False
 
     def _head_before(self, at: int) -> str:
@@ -567,25 +528,15 @@ class _Parser:
                     return " ".join(word for word in head if word != "(")
         return "MATCH_RECOGNIZE ("
 
-    def _is_dot(self, at: int) -> bool:
-        return self._tokens[at].is_symbol(".")
-
     def _name_at(self, start: int, stop: int) -> Text | None:
         """Return tokens as a column's name; None if they are not one."""
         names = [as_name(token) for token in self._tokens[start:stop:2]]
         dots = self._tokens[start + 1 : stop : 2]
-        is_name = all(name.is_identifier for name in names) and len(names) == len(dots) + 1
-        if not is_name or not all(dot.is_symbol(".") for dot in dots):
+        is_name = all(name.kind is TokenKind.NAME for name in names) and len(names) == len(dots) + 1
+        if not is_name or not all(dot.word == "." for dot in dots):
             return None
         table = names[-2].text if dots else None
         return Text(names[-1].text, self._span(start, stop), table)
-
-    def _identifier(self, what: str, hint: str) -> str:
-        token = as_name(self._tokens[self._at]) if self._at < len(self._tokens) else None
-        if token is None or not token.is_identifier:
-            raise self._error(f"expected {what}, got {self._got()}", hint)
-        self._at += 1
-        return token.text
 
     def _text(self, start: int, stop: int) -> Text:
         """Return tokens as written; names in double quotes, beside a dot, in backquotes."""
@@ -594,36 +545,13 @@ class _Parser:
         for at in range(start, stop):
             token = as_name(self._tokens[at])
             beside = self._tokens[max(at - 1, start)], self._tokens[min(at + 1, stop - 1)]
-            if token is not self._tokens[at] and any(other.is_symbol(".") for other in beside):
+            if token is not self._tokens[at] and any(other.word == "." for other in beside):
                 begin, end = token.start - span[0], token.end - span[0]
                 text = f"{text[:begin]}`{token.text}`{text[end:]}"
         return Text(text, span)
 
     def _span(self, start: int, stop: int) -> tuple[int, int]:
         return self._tokens[start].start, self._tokens[max(start, stop - 1)].end
-
-    def _start(self) -> int:
-        return self._tokens[self._at].start if self._at < len(self._tokens) else self._end
-
-    def _before(self, start: int) -> int:
-        return max(start, self._tokens[self._at - 1].end) if self._at else start
-
-    def _sees(self, *words: str) -> bool:
-        return is_at(self._tokens, self._at, *words)
-
-    def _take(self, *words: str) -> bool:
-        if not self._sees(*words):
-            return False
-        self._at += len(words)
-        return True
-
-    def _got(self) -> str:
-        at_end = self._at >= len(self._tokens)
-        return "the end of the clause" if at_end else repr(self._tokens[self._at].text)
-
-    def _error(self, message: str, hint: str) -> CepError:
-        end = self._tokens[self._at].end if self._at < len(self._tokens) else self._end
-        return self._source.error(message, hint, self._start(), end)
 
     def _spanned(self, message: str, hint: str, start: int, stop: int) -> CepError:
         return self._source.error(message, hint, *self._span(start, stop))

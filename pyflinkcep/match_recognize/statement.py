@@ -13,8 +13,9 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import CepError, InvalidArgumentError, counted
+from pyflinkcep.expressions.tokens import Token, TokenKind, is_at
 from pyflinkcep.match_recognize.parser import parse_clause
-from pyflinkcep.match_recognize.tokens import Source, Token, closing, is_at, tokenize
+from pyflinkcep.match_recognize.tokens import Source, closing, is_word, tokenize
 from pyflinkcep.match_recognize.tree import Clause
 
 
@@ -32,7 +33,7 @@ def named_queries(
         if end > limit:
             return
         yield at, end
-        if not (end < len(tokens) and tokens[end].is_symbol(",")):
+        if not (end < len(tokens) and tokens[end].word == ","):
             return
         at = end + 1
 
@@ -51,7 +52,7 @@ def _unused(text: str) -> tuple[int, int] | None:
     source = Source(text)
     tokens = tokenize(source)
     for at, token in enumerate(tokens):
-        begins = at == 0 or tokens[at - 1].is_symbol("(")
+        begins = at == 0 or tokens[at - 1].word == "("
         if not begins or not is_at(tokens, at, "WITH") or is_at(tokens, at, "WITH", "RECURSIVE"):
             continue
         queries = list(named_queries(tokens, at + 1, len(tokens), source))
@@ -70,7 +71,7 @@ def _is_named(tokens: Sequence[Token], start: int, end: int) -> bool:
     """Whether the name of a query appears anywhere outside the query."""
     name = tokens[start].text.lower()
     return any(
-        token.is_identifier and token.text.lower() == name
+        token.kind is TokenKind.NAME and token.text.lower() == name
         for at, token in enumerate(tokens)
         if not start <= at < end
     )
@@ -115,18 +116,18 @@ def _markers(tokens: Sequence[Token], source: Source) -> Iterator[tuple[Token, s
         if is_at(tokens, at, "PATTERN", "("):
             at = closing(tokens, at + 1, source)
         token, following = tokens[at], tokens[at + 1 : at + 2]
-        if token.is_symbol("?"):
+        if token.word == "?":
             yield token, ""
-        elif token.is_symbol(":") and not (at and _goes_on(tokens[at - 1], token)):
+        elif token.word == ":" and not (at and _goes_on(tokens[at - 1], token)):
             for name in following:
-                if name.kind == "word" and name.start == token.end:
+                if is_word(name) and name.start == token.end:
                     yield token, name.text
         at += 1
 
 
 def _goes_on(before: Token, colon: Token) -> bool:
     """Whether a colon is a path into the value before it, or part of a cast."""
-    ends_value = before.kind != "symbol" or before.text in ")]:"
+    ends_value = before.kind is not TokenKind.SIGN or before.text in ")]:"
     return before.end == colon.start and ends_value
 
 
@@ -214,7 +215,7 @@ class Statement:
     def __init__(self, text: str) -> None:
         self.source = Source(text)
         self._tokens = tokenize(self.source)
-        if self._tokens and self._tokens[-1].is_symbol(";"):
+        if self._tokens and self._tokens[-1].word == ";":
             self._tokens.pop()
 
     @property
@@ -225,8 +226,8 @@ class Statement:
     @property
     def first_words(self) -> list[str]:
         """The words that the statement begins with, in capitals."""
-        words = takewhile(lambda token: token.kind == "word", self._tokens)
-        return [token.text.upper() for token in words]
+        words = takewhile(is_word, self._tokens)
+        return [token.word for token in words]
 
     def next_use(self) -> Use | None:
         """Return the next clause, an inner one before an outer one; None if there is none."""
@@ -238,15 +239,19 @@ class Statement:
     def replaced(self, use: Use, view: str) -> None:
         """Replace a clause and its source by the name of a view."""
         first, last = self._tokens[use.start], self._tokens[use.end - 1]
-        self._tokens[use.start : use.end] = [Token(view, first.start, last.end, "word")]
+        self._tokens[use.start : use.end] = [
+            Token(TokenKind.NAME, view, first.start, last.end, view.upper())
+        ]
 
     def _use(self, at: int) -> Use:
         end = closing(self._tokens, at + 1, self.source)
         inner = self._tokens[at + 2 : end]
         clause = parse_clause(inner, self.source, self._tokens[end].start)
         start, stop = self._input(at)
-        last = self._tokens[at - 1 if self._tokens[at - 1].is_identifier else self._begins(at - 1)]
-        alias = last.text if last.is_identifier else None
+        last = self._tokens[
+            at - 1 if self._tokens[at - 1].kind is TokenKind.NAME else self._begins(at - 1)
+        ]
+        alias = last.text if last.kind is TokenKind.NAME else None
         with_queries = ", ".join(self._joined(*query) for query in self._queries_before(start))
         head = f"WITH {with_queries} " if with_queries else ""
         query = f"{head}SELECT * FROM {self._joined(start, stop)}"
@@ -273,31 +278,30 @@ class Statement:
     def _begins(self, last: int) -> int:
         """Return where the table, or alias, begins that ends with a token."""
         tokens, at = self._tokens, last
-        if at > 0 and tokens[at].is_symbol(")"):
+        if at > 0 and tokens[at].word == ")":
             at = self._opening(at)
             if (
                 at == 0
-                or not tokens[at - 1].is_identifier
+                or tokens[at - 1].kind is not TokenKind.NAME
                 or not self._may_end_table(tokens[at - 1])
             ):
                 return at
             at -= 1
-        while at > 1 and tokens[at - 1].is_symbol("."):
+        while at > 1 and tokens[at - 1].word == ".":
             at -= 2
         return at
 
     def _may_end_table(self, token: Token) -> bool:
         """Whether a table or an alias may end with a token."""
-        if token.kind == "word":
-            return token.text.upper() not in _KEYWORDS
-        return token.kind == "name" or token.is_symbol(")")
+        is_name = token.kind is TokenKind.NAME and token.word not in _KEYWORDS
+        return is_name or token.word == ")"
 
     def _opening(self, at: int) -> int:
         depth = 0
         for position in range(at, -1, -1):
-            if self._tokens[position].is_symbol(")"):
+            if self._tokens[position].word == ")":
                 depth += 1
-            elif self._tokens[position].is_symbol("("):
+            elif self._tokens[position].word == "(":
                 depth -= 1
                 if not depth:
                     return position
@@ -312,9 +316,9 @@ class Statement:
         """Yield the named queries visible at a position, from the outermost WITH on."""
         scopes, position = [0], 0
         while position < at:
-            if self._tokens[position].is_symbol("("):
+            if self._tokens[position].word == "(":
                 scopes.append(position + 1)
-            elif self._tokens[position].is_symbol(")"):
+            elif self._tokens[position].word == ")":
                 scopes.pop()
             position += 1
             if not scopes:
@@ -341,4 +345,4 @@ def view_tokens(text: str) -> list[Token]:
 
 
 def _is_view(token: Token) -> bool:
-    return token.kind == "word" and token.text.startswith(VIEW)
+    return is_word(token) and token.text.startswith(VIEW)

@@ -9,34 +9,9 @@ from itertools import pairwise
 import attrs
 
 from pyflinkcep.errors import CepError, InvalidArgumentError
-from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, tokenized
+from pyflinkcep.expressions.tokens import SqlSyntaxError, Token, TokenKind, tokenized
 
-_NAMES = {TokenKind.NAME: "word", TokenKind.STRING: "string", TokenKind.NUMBER: "number"}
 _MOST_SHOWN = 60
-
-
-@attrs.frozen
-class Token:
-    """A word, name in backquotes, number, string, or one character of anything else."""
-
-    text: str  # The token; a name without its backquotes
-    # Its place in the statement.
-    start: int
-    end: int
-    kind: str  # Its kind; a *name* is in backquotes and never a keyword
-
-    def is_word(self, word: str) -> bool:
-        """Whether it is one of some keywords, ignoring case."""
-        return self.kind == "word" and self.text.upper() == word
-
-    def is_symbol(self, symbol: str) -> bool:
-        """Whether it is a character."""
-        return self.kind == "symbol" and self.text == symbol
-
-    @property
-    def is_identifier(self) -> bool:
-        """Whether it may name something."""
-        return self.kind in ("word", "name")
 
 
 @attrs.frozen
@@ -72,7 +47,7 @@ class Source:
 
 
 def tokenize(source: Source) -> list[Token]:
-    """Split a statement into tokens, without comments."""
+    """Split a statement into tokens, without comments and the end; signs are single characters."""
     try:
         found = tokenized(source.text)
     except SqlSyntaxError as cause:
@@ -80,21 +55,25 @@ def tokenize(source: Source) -> list[Token]:
         raise source.error(cause.problem, cause.hint or "", at, end) from cause
     tokens = []
     for token in found[:-1]:
-        if token.kind is TokenKind.SIGN:  # a pattern's symbols are single characters
-            places = range(token.start, token.end)
-            tokens += [Token(source.text[at], at, at + 1, "symbol") for at in places]
+        if token.kind is TokenKind.SIGN:
+            signs = enumerate(token.text, token.start)
+            tokens += [Token(token.kind, sign, at, at + 1, sign) for at, sign in signs]
         else:
-            kind = "name" if token.quoted else _NAMES[token.kind]
-            tokens.append(Token(token.text, token.start, token.end, kind))
+            tokens.append(token)
     return tokens
+
+
+def is_word(token: Token) -> bool:
+    """Whether a token is a keyword or a name without backquotes."""
+    return token.kind is TokenKind.NAME and bool(token.word)
 
 
 def as_name(token: Token) -> Token:
     """Return a text in double quotes, where only a name can stand, as that name."""
-    is_double = token.kind == "string" and token.text[0] == '"' and len(token.text) > 2
+    is_double = token.kind is TokenKind.STRING and token.text[0] == '"' and len(token.text) > 2
     if not is_double or set(token.text[1:-1]) & set('"`\\'):
         return token
-    return Token(token.text[1:-1], token.start, token.end, "name")
+    return Token(TokenKind.NAME, token.text[1:-1], token.start, token.end)
 
 
 def with_names(text: str) -> str:
@@ -107,24 +86,13 @@ def with_names(text: str) -> str:
     return "".join(pieces) + text[at:]
 
 
-def is_at(tokens: Sequence[Token], at: int, *words: str) -> bool:
-    """Whether keywords, or characters, stand at a position."""
-    if at < 0 or at + len(words) > len(tokens):
-        return False
-    pairs = zip(tokens[at:], words, strict=False)
-    return all(token.is_word(word) or token.is_symbol(word) for token, word in pairs)
-
-
 def closing(tokens: Sequence[Token], at: int, source: Source) -> int:
     """Return the position of the parenthesis that closes the one at a position."""
     depth = 0
     for position in range(at, len(tokens)):
-        if tokens[position].is_symbol("("):
-            depth += 1
-        elif tokens[position].is_symbol(")"):
-            depth -= 1
-            if not depth:
-                return position
+        depth += (tokens[position].word == "(") - (tokens[position].word == ")")
+        if not depth:
+            return position
     raise source.error(
         "the parenthesis is not closed", "write the missing )", tokens[at].start, tokens[at].end
     )
@@ -134,11 +102,11 @@ def with_array_calls(text: str, is_column: Callable[[str], bool]) -> str:
     """Return SQL with ARRAY[…] as Spark writes it, array(…)."""
     tokens, opened = tokenized(text), list[bool]()
     for before, token in pairwise(tokens):
-        if token.is_sign("["):
-            opened.append(before.is_word("ARRAY") and not is_column(before.text))
-        sign = {"[": "(", "]": ")"}.get(token.text) if opened and opened[-1] else None
-        if sign is not None and token.is_sign(token.text):
+        if token.word == "[":
+            opened.append(before.word == "ARRAY" and not is_column(before.text))
+        sign = {"[": "(", "]": ")"}.get(token.word) if opened and opened[-1] else None
+        if sign is not None:
             text = f"{text[: token.start]}{sign}{text[token.end :]}"
-        if token.is_sign("]") and opened:
+        if token.word == "]" and opened:
             opened.pop()
     return text

@@ -241,6 +241,12 @@ MOST_WORDS = 128
 """The most sequences of components that a pattern may stand for."""
 
 
+MOST_WINDOWS = 1440
+"""In how many windows an event may be, each with a copy of it: those of a day by minutes."""
+
+TOTALS = ("count", "sum", "avg", "min", "max", "stddev")
+"""The aggregates over all matches."""
+
 OUTSIDE = (
     "a negated component or a closure of a ; query at an end, about which events outside of the "
     "window decide"

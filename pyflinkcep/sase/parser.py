@@ -4,11 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
+from itertools import count
+from typing import TypeVar
 
 import attrs
 
+from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.expressions import tree
+from pyflinkcep.expressions.text import written_name
+from pyflinkcep.expressions.tokens import Token, TokenKind
 from pyflinkcep.expressions.tree import Literal, Tree
 from pyflinkcep.sase.checks import check_query
 from pyflinkcep.sase.computed import is_computed, path_names
@@ -16,6 +21,8 @@ from pyflinkcep.sase.conditions import ConditionReader, made
 from pyflinkcep.sase.model import (
     EVENT_TIME,
     EVENT_TYPE,
+    MOST_WINDOWS,
+    TOTALS,
     AnyOrder,
     Choice,
     Column,
@@ -28,11 +35,12 @@ from pyflinkcep.sase.model import (
     Sequence,
     Shape,
     Strategy,
+    Totals,
     default_variable,
     ones,
 )
-from pyflinkcep.sase.tokens import END, KEYWORDS, NAME, TEXT, Cursor, Token
-from pyflinkcep.sase.windows import read_aggregates, read_totals, read_within
+from pyflinkcep.sase.tokens import KEYWORDS
+from pyflinkcep.time import UNITS_MS
 
 SHAPE = "write PATTERN SEQ(A a, B+ b[]) or PATTERN A;B^2;C, then WHERE, WITHIN, HAVING, RETURN"
 _COMPONENT = "a component is a type and a variable: Stock a"
@@ -41,127 +49,127 @@ _COUNTS = "write {2}, {2,} or {2,5}"
 _MOST_DEPTH = 50
 _MOST_DIGITS = 9
 
+_T = TypeVar("_T")
 
-@attrs.define(eq=False)
-class PatternReader:
+
+class _PatternReader(ConditionReader):
     """Reads PATTERN, after the word."""
 
-    _cursor: Cursor
-    # The components, in the order of the text.
-    components: list[Component] = attrs.field(factory=list, init=False)
-    _depth: int = attrs.field(default=0, init=False)
-
-    def read(self) -> tuple[Form, Shape | None]:
-        """Return the form of the pattern, and its shape if it is composed."""
-        cursor = self._cursor
-        if cursor.take("("):  # as the OptiSeq paper writes it: PATTERN(A;B)
-            found = self.read()
-            cursor.need(")", "close the parenthesis of PATTERN(")
-        elif self._at_group("seq", "and"):
-            shape = self._choice()
-            found = Form.SEQ, None if self._is_plain(shape) else shape
-        else:
-            self._elements()
-            found = Form.LIST, None
-        self._refuse_same_names()
-        return found
-
-    def _is_plain(self, shape: Shape) -> bool:
+    def pattern(self) -> tuple[Form, tuple[Component, ...], Shape | None]:
+        """Return the form of the pattern, its components, and its shape if it is composed."""
+        self._components: list[Component] = []
+        form, shape = self._form()
+        names = set()
+        for part in self._components:
+            if part.variable in names:
+                raise self.failure(
+                    part.at,
+                    f"two components are named {part.variable!r}",
+                    f"give each its own name, as in {part.type} {part.variable}2",
+                )
+            names.add(part.variable)
         parts = shape.parts if isinstance(shape, Sequence) else (shape,)
-        return all(isinstance(part, One) for part in parts)
+        is_plain = all(isinstance(part, One) for part in parts)
+        return form, tuple(self._components), None if is_plain else shape
+
+    def _form(self) -> tuple[Form, Shape | None]:
+        if self.take("("):  # as the OptiSeq paper writes it: PATTERN(A;B)
+            found = self._form()
+            self.need(")", "close the parenthesis of PATTERN(")
+            return found
+        if self.sees("SEQ", "(") or self.sees("AND", "("):
+            return Form.SEQ, self._alternatives()
+        self._element()
+        while self.take(";"):
+            self._element()
+        return Form.LIST, None
 
     # --- SEQ
 
-    def _at_group(self, *words: str) -> bool:
-        return self._cursor.here.word in words and self._cursor.ahead().text == "("
-
-    def _choice(self) -> Shape:
+    def _alternatives(self) -> Shape:
         """Read alternatives."""
-        cursor = self._cursor
-        self._depth += 1
-        if self._depth > _MOST_DEPTH:
-            raise cursor.unexpected(f"at most {_MOST_DEPTH} nested groups", "simplify the pattern")
-        parts = [self._part()]
-        while cursor.take("|"):
-            parts.append(self._part())
-        self._depth -= 1
+        with self.deeper(_MOST_DEPTH, self._too_many_groups):
+            parts = [self._part()]
+            while self.take("|"):
+                parts.append(self._part())
         return parts[0] if len(parts) == 1 else Choice(tuple(parts))
 
+    def _too_many_groups(self) -> InvalidArgumentError:
+        return self.unexpected(f"at most {_MOST_DEPTH} nested groups", "simplify the pattern")
+
     def _part(self) -> Shape:
-        cursor, begin = self._cursor, len(self.components)
-        if self._at_group("seq"):
-            shape = _sequence(self._parts("separate components by commas: SEQ(A a, B+ b[])"))
-        elif self._at_group("and"):
-            parts = self._parts("separate components by commas: AND(A a, B b)")
+        begin = len(self._components)
+        if self.sees("SEQ", "("):
+            shape = _sequence(self._parts("SEQ(A a, B+ b[])"))
+        elif self.sees("AND", "("):
+            parts = self._parts("AND(A a, B b)")
             shape = parts[0] if len(parts) == 1 else AnyOrder(tuple(parts))
-        elif cursor.here.text == "(":
-            cursor.next()
-            shape = self._choice()
-            cursor.need(")", "close the parenthesis")
+        elif self.take("("):
+            shape = self._alternatives()
+            self.need(")", "close the parenthesis")
         else:
             return self._component()
-        if cursor.here.text in ("+", "*", "{"):
+        if self.here.word in ("+", "*", "{"):
             _, least, most = self._repetition()
-            inside = self.components[begin:]
-            self.components[begin:] = [attrs.evolve(part, in_group=True) for part in inside]
+            inside = self._components[begin:]
+            self._components[begin:] = [attrs.evolve(part, in_group=True) for part in inside]
             return Repeated(shape, least, most)
-        return Optional(shape) if cursor.take("?") else shape
+        return Optional(shape) if self.take("?") else shape
 
-    def _parts(self, hint: str) -> list[Shape]:
-        cursor = self._cursor
-        cursor.next()
-        cursor.next()
-        parts = [self._choice()]
-        while cursor.take(","):
-            parts.append(self._choice())
-        cursor.need(")", hint)
+    def _parts(self, example: str) -> list[Shape]:
+        self.next()
+        self.next()
+        parts = self.listed(self._alternatives)
+        self.need(")", f"separate components by commas: {example}")
         return parts
 
     def _component(self) -> Shape:
-        cursor = self._cursor
-        at = cursor.here.at
-        negated = cursor.take("~", "!") is not None
-        in_brackets = cursor.take("(") is not None
-        if negated and self._at_group("seq"):
+        at = self.here.start
+        negated = self.take("~", "!") is not None
+        in_brackets = self.take("(") is not None
+        if negated and self.sees("SEQ", "("):
             shape = self._negated_sequence()
             if in_brackets:
-                cursor.need(")", "close the parenthesis")
+                self.need(")", "close the parenthesis")
             return shape
-        if negated and (self._at_group("and") or cursor.here.text == "("):
-            raise cursor.unexpected("a component or SEQ after ~", _NEGATED)
-        type_ = cursor.type(_COMPONENT)
+        if negated and (self.sees("AND", "(") or self.here.word == "("):
+            raise self.unexpected("a component or SEQ after ~", _NEGATED)
+        type_ = self.type(_COMPONENT)
         repeats, least, most = self._repetition()
-        optional = least == 0
-        variable = cursor.name("a variable", f"name the events: {type_} a")
-        if cursor.take("["):
-            cursor.need("]", f"write {type_}+ {variable.text}[]")
+        name = self.name("a variable", f"name the events: {type_} a")
+        if self.take("["):
+            brackets = f"{self.written(name)}[]"
+            self.need("]", f"write {type_}+ {brackets}")
             if not repeats:
-                raise cursor.failure(
-                    variable.at,
-                    f"{variable.text}[] without + after its type",
-                    f"write {type_}+ {variable.text}[]",
-                )
+                what = f"{brackets} without + after its type"
+                raise self.failure(name.start, what, f"write {type_}+ {brackets}")
         if in_brackets:
             neither = ", or negate each by itself: ~(B b), ~(C c)" if negated else ""
-            cursor.need(")", f"close the parenthesis{neither}")
-        self._refuse_negated_loop(negated and (repeats or optional), variable.name, at)
-        part = Component(
-            type_, variable.name, repeats, negated, least=max(1, least), most=most, at=at
-        )
-        self.components.append(part)
-        return Optional(One(part.variable)) if optional else One(part.variable)
+            self.need(")", f"close the parenthesis{neither}")
+        self._add(Component(type_, name.text, repeats, negated, max(1, least), most, at=at), least)
+        one = One(name.text)
+        return one if least else Optional(one)
+
+    def _add(self, part: Component, least: int) -> None:
+        if part.negated and (part.repeats or not least):
+            raise self.failure(
+                part.at,
+                f"{part.variable!r} is negated and repeats",
+                "one event is enough to forbid a match: leave out the repetition",
+            )
+        self._components.append(part)
 
     def _negated_sequence(self) -> Shape:
         """Read SEQ after ~: events which must not come one after another."""
-        begin = len(self.components)
-        shape = _sequence(self._parts("separate components by commas: SEQ(B b, C c)"))
-        inside = self.components[begin:]
+        begin = len(self._components)
+        shape = _sequence(self._parts("SEQ(B b, C c)"))
+        inside = self._components[begin:]
         for part in shape.parts if isinstance(shape, Sequence) else (shape,):
             own = next(c for c in inside if c.variable == next(ones(part)).variable)
             if own.negated or own.repeats or not isinstance(part, One):
                 what = "negated" if own.negated else "not a single component"
-                raise self._cursor.failure(own.at, f"{own.variable!r} is {what} in ~SEQ", _NEGATED)
-        self.components[begin:] = [
+                raise self.failure(own.at, f"{own.variable!r} is {what} in ~SEQ", _NEGATED)
+        self._components[begin:] = [
             attrs.evolve(part, negated=True, goes_on=number > 0)
             for number, part in enumerate(inside)
         ]
@@ -169,82 +177,47 @@ class PatternReader:
 
     def _repetition(self) -> tuple[bool, int, int | None]:
         """Read whether a component's type repeats, how often at least and at most."""
-        cursor = self._cursor
-        sign = cursor.take("+", "*", "?", "{")
-        if sign is None:
-            return False, 1, None
-        if sign.text == "?":
-            return False, 0, None
-        if sign.text != "{":
-            return True, int(sign.text == "+"), None
+        sign = self.take("+", "*", "?", "{")
+        if sign is None or sign.word == "?":
+            return False, int(sign is None), None
+        if sign.word != "{":
+            return True, int(sign.word == "+"), None
         least = self._count()
         most: int | None = least
-        if cursor.take(","):
-            most = None if cursor.here.text == "}" else self._count()
+        if self.take(","):
+            most = None if self.here.word == "}" else self._count()
         if most is not None and (most < least or most == 0):
-            raise cursor.failure(
-                sign.at,
-                f"{{{least},{most}}} has no number of events",
-                f"{_COUNTS}, the least first",
-            )
-        cursor.need("}", _COUNTS)
+            what = f"{{{least},{most}}} has no number of events"
+            raise self.failure(sign.start, what, f"{_COUNTS}, the least first")
+        self.need("}", _COUNTS)
         return True, least, most
 
     def _count(self) -> int:
-        number = self._cursor.here
-        if not (number.text.isdigit() and len(number.text) <= _MOST_DIGITS):
-            raise self._cursor.unexpected("a number of events", _COUNTS)
-        return int(self._cursor.next().text)
+        if not (self.here.word.isdecimal() and len(self.here.word) <= _MOST_DIGITS):
+            raise self.unexpected("a number of events", _COUNTS)
+        return int(self.next().word)
 
     # --- elements
 
-    def _elements(self) -> None:
-        self._element()
-        while self._cursor.take(";"):
-            self._element()
-
     def _element(self) -> None:
-        cursor = self._cursor
-        at = cursor.here.at
-        negated = cursor.take("!", "~") is not None
-        type_ = cursor.type(SHAPE)
+        at = self.here.start
+        negated = self.take("!", "~") is not None
+        type_ = self.type(SHAPE)
         repeats, least = False, 1
-        if cursor.take("^"):
-            number = cursor.here
-            if not (number.text.isdigit() and len(number.text) < 10 and int(number.text) > 0):
-                raise cursor.unexpected(
+        if self.take("^"):
+            number = self.here.word
+            if not (number.isdecimal() and len(number) <= _MOST_DIGITS and int(number) > 0):
+                raise self.unexpected(
                     f"a number from 1 to 999999999 after {type_}^",
                     f"write {type_}^2 for two events or more",
                 )
-            repeats, least = True, int(cursor.next().text)
-        elif cursor.take("+"):
+            repeats, least = True, int(self.next().word)
+        elif self.take("+"):
             repeats = True
         variable = default_variable(type_)
-        if cursor.here.kind == NAME and cursor.here.word not in KEYWORDS:
-            variable = cursor.next().name
-        self._refuse_negated_loop(negated and repeats, variable, at)
-        self.components.append(Component(type_, variable, repeats, negated, least, at=at))
-
-    # --- refusals
-
-    def _refuse_negated_loop(self, is_one: bool, variable: str, at: int) -> None:
-        if is_one:
-            raise self._cursor.failure(
-                at,
-                f"{variable!r} is negated and repeats",
-                "one event is enough to forbid a match: leave out the repetition",
-            )
-
-    def _refuse_same_names(self) -> None:
-        seen = set()
-        for part in self.components:
-            if part.variable in seen:
-                raise self._cursor.failure(
-                    part.at,
-                    f"two components are named {part.variable!r}",
-                    f"give each its own name, as in {part.type} {part.variable}2",
-                )
-            seen.add(part.variable)
+        if self.here.kind is TokenKind.NAME and self.here.word not in KEYWORDS:
+            variable = self.next().text
+        self._add(Component(type_, variable, repeats, negated, least, at=at), least)
 
 
 def _sequence(parts: list[Shape]) -> Shape:
@@ -255,176 +228,290 @@ def _sequence(parts: list[Shape]) -> Shape:
     return flat[0] if len(flat) == 1 else Sequence(tuple(flat))
 
 
-_STRATEGIES = {strategy.value: strategy for strategy in Strategy}
-_WITH_HYPHENS = {strategy: strategy.value.replace("_", " - ").split() for strategy in Strategy}
+_STRATEGIES = {strategy.name: strategy for strategy in Strategy}
 
 
 @attrs.define(eq=False)
-class WhereReader:
+class _Where:
+    """What WHERE says."""
+
+    strategies: dict[str, Strategy] = attrs.field(factory=dict)  # By variable
+    same: list[str] = attrs.field(factory=list)  # The attributes of the tests ``[attr]``
+    constants: list[tuple[str, Literal]] = attrs.field(factory=list)  # ``[attr = literal]``
+    conditions: list[Tree] = attrs.field(factory=list)
+
+
+class _WhereReader(_PatternReader):
     """Reads WHERE: strategies, tests and conditions, joined by AND."""
 
-    _cursor: Cursor
-    _values: ConditionReader
-    _components: tuple[Component, ...]
-    # The strategies by variable; empty if none is named.
-    strategies: dict[str, Strategy] = attrs.field(factory=dict)
-    same: list[str] = attrs.field(factory=list)  # The attributes of the tests ``[attr]``
-    # The tests ``[attr = literal]``.
-    constants: list[tuple[str, Literal]] = attrs.field(factory=list)
-    conditions: list[Tree] = attrs.field(factory=list)  # The conditions
-
-    def read(self) -> None:
+    def where(self) -> _Where:
         """Read all of WHERE, after the word."""
-        cursor = self._cursor
+        self._found = found = _Where()
+        positive = [part for part in self._declared if not part.negated]
         plain = self._plain_strategy()
         if plain is not None:
-            self.strategies = dict.fromkeys(_names(self._components), plain)
-            if not cursor.take("and"):
-                return
+            found.strategies = dict.fromkeys((part.variable for part in positive), plain)
+            if not self.take("AND"):
+                return found
         while True:
             if self._at_strategy():
                 self._strategy()
-                if cursor.here.word == "or":
-                    raise cursor.unexpected(
+                if self.here.word == "OR":
+                    raise self.unexpected(
                         "AND after a strategy", "join a strategy to conditions with AND, not OR"
                     )
-                if not cursor.take("and"):
+                if not self.take("AND"):
                     break
             elif not self._conjunction():
                 break
-        missing = [name for name in _names(self._components) if name not in self.strategies]
-        if self.strategies and missing:
-            part = next(part for part in self._components if part.variable == missing[0])
-            raise cursor.failure(
-                part.at,
-                f"{missing[0]!r} has no strategy, though other variables have one",
-                "name every variable in a strategy, or none",
-            )
-
-    @property
-    def in_order(self) -> tuple[tuple[str, Strategy], ...]:
-        """The strategies by variable, in the order of PATTERN; none if none was named."""
-        if not self.strategies:
-            return ()
-        return tuple((name, self.strategies[name]) for name in _names(self._components))
+        for part in positive if found.strategies else ():
+            if part.variable not in found.strategies:
+                raise self.failure(
+                    part.at,
+                    f"{part.variable!r} has no strategy, though other variables have one",
+                    "name every variable in a strategy, or none",
+                )
+        return found
 
     def _plain_strategy(self) -> Strategy | None:
         """Read a strategy for all variables: ``skip-till-next-match`` or with underscores."""
-        cursor = self._cursor
-        if cursor.here.word in _STRATEGIES and cursor.ahead().text != "(":
-            return _STRATEGIES[cursor.next().word]
-        for strategy, words in _WITH_HYPHENS.items():
-            if all(cursor.ahead(number).word == word for number, word in enumerate(words)):
-                for _ in words:
-                    cursor.next()
+        if self.here.word in _STRATEGIES and self.ahead().word != "(":
+            return _STRATEGIES[self.next().word]
+        for name, strategy in _STRATEGIES.items():
+            if self.take_all(*name.replace("_", " - ").split()):
                 return strategy
         return None
 
     def _at_strategy(self) -> bool:
-        return self._cursor.here.word in _STRATEGIES and self._cursor.ahead().text == "("
+        return self.here.word in _STRATEGIES and self.ahead().word == "("
 
     def _strategy(self) -> None:
-        cursor = self._cursor
-        strategy = _STRATEGIES[cursor.next().word]
-        cursor.next()
-        self._name(strategy)
-        while cursor.take(","):
-            self._name(strategy)
-        cursor.need(")", "separate variables by commas")
-        cursor.need("{", f"write {strategy.value}(a, b[]) {{ conditions }}")
-        if cursor.take("}"):
+        strategy = _STRATEGIES[self.next().word]
+        hint = f"write {strategy.value}(a, b[]) {{ conditions }}"
+        self.next()
+        self.listed(lambda: self._strategy_of(strategy, hint))
+        self.need(")", "separate variables by commas")
+        self.need("{", hint)
+        if self.take("}"):
             return
-        self._conjunction()
-        while cursor.take(","):
-            self._conjunction()
-        cursor.need("}", "join conditions with AND and close the braces")
+        self.listed(self._conjunction)
+        self.need("}", "join conditions with AND and close the braces")
 
-    def _name(self, strategy: Strategy) -> None:
-        cursor = self._cursor
-        cursor.take("~", "!")
-        token = cursor.name("a variable", f"write {strategy.value}(a, b[]) {{ conditions }}")
-        if cursor.take("["):
-            cursor.need("]", f"write {token.text}[]")
-        part = next((p for p in self._components if p.variable == token.name), None)
+    def _strategy_of(self, strategy: Strategy, hint: str) -> None:
+        self.take("~", "!")
+        token = self.name("a variable", hint)
+        written, strategies = self.written(token), self._found.strategies
+        if self.take("["):
+            self.need("]", f"write {written}[]")
+        part = self._by_name.get(token.text)
         if part is None:
-            raise cursor.failure(
-                token.at,
-                f"{strategy.value} names {token.text!r}, which is not in PATTERN",
-                f"the variables are {', '.join(repr(p.variable) for p in self._components)}",
+            raise self.failure(
+                token.start,
+                f"{strategy.value} names {written!r}, which is not in PATTERN",
+                f"the variables are {', '.join(map(repr, self._by_name))}",
             )
         if part.negated:
             return
-        if token.name in self.strategies:
-            raise cursor.failure(
-                token.at, f"{token.text!r} has two strategies", "name it in one of them"
-            )
-        self.strategies[token.name] = strategy
+        if token.text in strategies:
+            what = f"{written!r} has two strategies"
+            raise self.failure(token.start, what, "name it in one of them")
+        strategies[token.text] = strategy
 
     def _conjunction(self) -> bool:
         """
         Read conditions and tests joined by AND; an OR applies to all of them and what
         follows.
         """
-        cursor = self._cursor
         group: list[Tree] = []
-        test: Token | None = None
+        has_test = False
         while True:
-            if cursor.here.text == "[":
-                test = cursor.here
+            if self.here.word == "[":
+                has_test = True
                 self._test()
             else:
-                group.append(self._values.factor())
-            joined = cursor.take("and")
+                group.append(self.factor())
+            joined = self.take("AND")
             if not joined or self._at_strategy():
                 break
-        if cursor.here.word == "or" and cursor.here.kind == NAME:
-            if test is not None or not group:
-                raise cursor.failure(
-                    cursor.here.at,
+        if self.here.word == "OR":
+            if has_test:
+                raise self.failure(
+                    self.here.start,
                     "an equivalence test joined by OR",
                     "put the operands of OR in parentheses: [a] AND (b.x = 1 OR c.x = 1)",
                 )
-            cursor.next()
+            self.next()
             left = group[0] if len(group) == 1 else made("and", *group)
-            group = [made("or", left, self._values.condition())]
-        self.conditions.extend(group)
+            group = [made("or", left, self.expression())]
+        self._found.conditions += group
         return joined is not None
 
     def _test(self) -> None:
-        cursor = self._cursor
         hint = "write [attribute] or [attribute = literal]"
-        cursor.next()
-        while True:
-            named = cursor.name("an attribute", hint)
-            attribute = named.name
-            if is_computed(attribute) or cursor.here.text == ".":
-                raise cursor.failure(
-                    named.at,
-                    f"expected a column in a test, got {named.text}{cursor.here.text}",
-                    "add a column of a plain name for it, or write a condition: b.x.y = a.x.y",
+        self.next()
+        self.listed(lambda: self._tested(self.name("an attribute", hint)))
+        self.need("]", hint)
+
+    def _tested(self, named: Token) -> None:
+        attribute = named.text
+        if is_computed(attribute) or self.here.word == ".":
+            raise self.failure(
+                named.start,
+                f"expected a column in a test, got {self.written(named)}{self.written(self.here)}",
+                "add a column of a plain name for it, or write a condition: b.x.y = a.x.y",
+            )
+        if self.take("=", "=="):
+            self._found.constants.append((attribute, self.literal()))
+        else:
+            self._found.same.append(attribute)
+
+
+_NO_UNITS = {*KEYWORDS, "SLIDE", "GROUP", "THEN"}
+_AGGREGATE = "write count(*), count(b), sum(b.volume) AS v, or avg, min, max, stddev"
+
+
+class _WindowReader(_WhereReader):
+    """Reads windows: WITHIN, and SLIDE with GROUP BY and the aggregates of RETURN."""
+
+    def within(self) -> tuple[int | None, int | None]:
+        """Read what follows WITHIN: a window in milliseconds, or in events."""
+        number = self._length("WITHIN")
+        if not self.take("EVENTS", "EVENT"):
+            return self._milliseconds(number, "WITHIN"), None
+        if not (number.text.isdigit() and 0 < int(number.text) < 1 << 53):
+            raise self.failure(
+                number.start,
+                f"WITHIN {number.text} EVENTS is out of range",
+                "write how many events, from the first event of a match to its last",
+            )
+        return None, int(number.text)
+
+    def totals(self, window: int | None) -> Totals:
+        """Read what follows SLIDE, to the end."""
+        number = self._length("SLIDE")
+        if window is None:
+            hint = "write WITHIN 10 minutes SLIDE 5 minutes"
+            raise self.failure(number.start, "SLIDE after a window of events", hint)
+        slide = self._milliseconds(number, "SLIDE")
+        if slide > window:
+            raise self.failure(
+                number.start,
+                "SLIDE is longer than WITHIN, so events between windows would be in none",
+                "write a slide that is at most the window",
+            )
+        if window > slide * MOST_WINDOWS:
+            raise self.failure(
+                number.start,
+                f"expected at most {MOST_WINDOWS} windows at a time, got {-(-window // slide)}, "
+                "each with a copy of its events",
+                "write a longer slide",
+            )
+        groups: list[str] = []
+        if self.take("GROUP"):
+            hint = "write GROUP BY attribute"
+            self.need("BY", hint)
+            groups = self.listed(lambda: self.name("an attribute", hint).text)
+        if self.here.word == "HAVING":
+            raise self.unexpected(
+                "RETURN with aggregates", "leave HAVING out: filter the rows of windows"
+            )
+        aggregates = self.aggregates() if self.take("RETURN") else ()
+        return Totals(slide, tuple(dict.fromkeys(groups)), aggregates)
+
+    def aggregates(self) -> tuple[str, ...]:
+        """Read aggregates over all matches, to the end."""
+        found = self._named_once(self._aggregate)
+        self.expect_end(_AGGREGATE)
+        return tuple(text for text, _ in found)
+
+    def _named_once(
+        self, read: Callable[[], tuple[_T, str]], reserved: Iterable[str] = ()
+    ) -> list[tuple[_T, str]]:
+        """Read columns of RETURN, each with a name of its own."""
+        taken = set(reserved)
+
+        def column() -> tuple[_T, str]:
+            at = self.here.start
+            found, name = read()
+            if name in taken:
+                what = f"two columns of RETURN are named {name!r}"
+                raise self.failure(at, what, "name one of them with AS")
+            taken.add(name)
+            return found, name
+
+        return self.listed(column)
+
+    def _aggregate(self) -> tuple[str, str]:
+        """Return the text of an aggregate, and its name."""
+        function, name = self.here, self.here.word.lower()
+        if name not in TOTALS or self.ahead().word != "(":
+            raise self.unexpected("an aggregate over all matches of a window", _AGGREGATE)
+        self.next()
+        self.next()
+        over = "*" if self.take("*") else self._totalled()
+        if name != "count" and "." not in over:
+            what = f"{function.text}({over}) needs an attribute"
+            raise self.failure(function.start, what, _AGGREGATE)
+        self.need(")", _AGGREGATE)
+        text = f"{name}({over})"
+        if not self.take("AS"):
+            return text, text
+        name = self.name("a column name", "write count(*) AS name").text
+        return f"{text} AS {written_name(name)}", name
+
+    def _totalled(self) -> str:
+        variable = self.name("a variable", _AGGREGATE)
+        written = self.written(variable)
+        known = [part.variable for part in self._declared if not part.negated]
+        if variable.text not in known:
+            raise self.failure(
+                variable.start,
+                f"expected a variable that takes events, got {written!r}",
+                f"the variables are {', '.join(map(repr, known))}",
+            )
+        over = written_name(variable.text)
+        if self.take("["):
+            self.need("]", f"an aggregate is over all events: {written}[]")
+            over += "[]"
+        if self.take("."):
+            over += f".{written_name(self.name('an attribute', _AGGREGATE).text)}"
+        return over
+
+    def _length(self, clause: str) -> Token:
+        if self.here.kind is not TokenKind.NUMBER:
+            raise self.unexpected(f"a number after {clause}", f"write {clause} 10 minutes")
+        return self.next()
+
+    def _milliseconds(self, number: Token, clause: str) -> int:
+        factor = 1
+        if self.here.kind is TokenKind.NAME and self.here.word not in _NO_UNITS:
+            unit = self.here.word.lower()
+            if unit not in UNITS_MS and unit.endswith("s"):
+                unit = unit[:-1]
+            if unit not in UNITS_MS:
+                raise self.unexpected(
+                    "a unit of time",
+                    "the units are ms, s, m, h, d, seconds, minutes, hours, days, and EVENTS",
                 )
-            if cursor.take("=", "=="):
-                self.constants.append((attribute, self._values.literal()))
-            else:
-                self.same.append(attribute)
-            if not cursor.take(","):
-                break
-        cursor.need("]", hint)
-
-
-def _names(components: Iterable[Component]) -> list[str]:
-    return [part.variable for part in components if not part.negated]
+            factor = UNITS_MS[unit]
+            self.next()
+        milliseconds = float(number.text) * factor
+        if not 1 <= milliseconds < 1 << 53:
+            raise self.failure(
+                number.start,
+                f"{clause} {number.text} is out of range",
+                "a window is longer than 0 ms and shorter than 285,000 years",
+            )
+        return int(milliseconds)
 
 
 _CHAIN = "write PATTERN … RETURN EVENT Rise(a.x AS x) THEN PATTERN SEQ(Rise r, Rise s) …"
-
 _OF_EVENTS = EVENT_TYPE, EVENT_TIME
 """The columns that events made of matches have already."""
-
 _CLAUSES = {
-    "then": _CHAIN,
-    "slide": "write WITHIN 10 minutes SLIDE 5 minutes",
-    "group": "write WITHIN 10 minutes SLIDE 5 minutes GROUP BY attribute",
+    "THEN": _CHAIN,
+    "SLIDE": "write WITHIN 10 minutes SLIDE 5 minutes",
+    "GROUP": "write WITHIN 10 minutes SLIDE 5 minutes GROUP BY attribute",
 }
 """What to write in place of a clause that has no place there."""
 
@@ -436,69 +523,59 @@ def parsed(text: str) -> Query:
 
 def parsed_condition(text: str, query: Query) -> Query:
     """Return a query with one more condition; see :func:`parsed`."""
-    cursor = Cursor(text)
-    condition = ConditionReader(cursor, query.components).condition()
-    if cursor.here.kind != END:
-        raise cursor.unexpected("the end", "write one condition; join several with AND or OR")
+    reader = _QueryReader(text, query.components)
+    condition = reader.expression()
+    reader.expect_end("write one condition; join several with AND or OR")
     query = attrs.evolve(query, conditions=(*query.conditions, condition))
-    check_query(query, cursor.failure)
+    check_query(query, reader.failure)
     return query
 
 
 def parsed_columns(text: str, query: Query) -> Query:
     """Return a query with other columns; see :func:`parsed`."""
-    cursor = Cursor(text)
+    reader = _QueryReader(text, query.components)
     if query.totals is not None:
-        totals = attrs.evolve(query.totals, aggregates=read_aggregates(cursor, query.components))
+        totals = attrs.evolve(query.totals, aggregates=reader.aggregates())
         return attrs.evolve(query, totals=totals)
-    reserved = () if query.event is None else _OF_EVENTS
-    columns = tuple(_columns(cursor, ConditionReader(cursor, query.components), reserved))
-    if cursor.here.kind != END:
-        raise cursor.unexpected("the end", "write a value, or value AS name")
+    columns = reader.columns(() if query.event is None else _OF_EVENTS)
+    reader.expect_end("write a value, or value AS name")
     query = attrs.evolve(query, columns=columns)
-    check_query(query, cursor.failure)
+    check_query(query, reader.failure)
     return query
 
 
-class _QueryReader:
+class _QueryReader(_WindowReader):
     """Reads a query clause by clause."""
 
-    def __init__(self, text: str) -> None:
-        self._cursor = Cursor(text)
-
     def query(self) -> Query:
-        cursor = self._cursor
-        source = cursor.name("a table", "write FROM table").name if cursor.take("from") else None
+        source = self.name("a table", "write FROM table").text if self.take("FROM") else None
         query = self._one()
-        while query.event is not None and cursor.take("then"):
+        while query.event is not None and self.take("THEN"):
             query = attrs.evolve(self._one(), before=query)
-        if cursor.here.kind != END:
-            hint = _CLAUSES.get(cursor.here.word, SHAPE)
-            raise cursor.unexpected("the end", hint)
+        self.expect_end(_CLAUSES.get(self.here.word, SHAPE))
         return query if source is None else attrs.evolve(query, source=source)
 
     def _one(self) -> Query:
         """Read a query up to THEN or the end."""
-        cursor = self._cursor
-        cursor.need("pattern", SHAPE)
-        pattern = PatternReader(cursor)
-        form, shape = pattern.read()
-        components = tuple(pattern.components)
-        values = ConditionReader(cursor, components)
-        where = WhereReader(cursor, values, components)
-        if cursor.take("where"):
-            where.read()
-        within = cursor.take("within")
-        window, most_events = read_within(cursor) if within else (None, None)
-        slide = within and cursor.take("slide")
-        totals = read_totals(cursor, components, window) if slide else None
-        having = _having(values) if totals is None and cursor.take("having") else None
-        returns = totals is None and cursor.take("return")
-        event, columns = _returned(cursor, values) if returns else (None, None)
+        self.need("PATTERN", SHAPE)
+        form, components, shape = self.pattern()
+        self._declare(components)
+        self.on_matches = False
+        where = self.where() if self.take("WHERE") else _Where()
+        strategies = where.strategies
+        within = self.take("WITHIN") is not None
+        window, most_events = self.within() if within else (None, None)
+        totals = self.totals(window) if within and self.take("SLIDE") else None
+        having, event, columns = None, None, None
+        if totals is None:
+            self.on_matches = True
+            having = self.expression() if self.take("HAVING") else None
+            if self.take("RETURN"):
+                event, columns = self._returned()
         query = Query(
             form,
             components,
-            where.in_order,
+            tuple((name, strategies[name]) for name in self._by_name if name in strategies),
             tuple(dict.fromkeys(where.same)),
             tuple(where.constants),
             tuple(where.conditions),
@@ -510,52 +587,39 @@ class _QueryReader:
             event=event,
             totals=totals,
         )
-        check_query(query, cursor.failure)
+        check_query(query, self.failure)
         return query
 
+    def _returned(self) -> tuple[str | None, tuple[Column, ...]]:
+        """Read RETURN: the type of the events that matches become, if any, and the columns."""
+        follows = self.ahead()
+        is_type = follows.kind in (TokenKind.NAME, TokenKind.STRING) and follows.word != "AS"
+        if self.here.word != "EVENT" or not is_type:
+            return None, self.columns()
+        self.next()
+        type_ = self.type(_CHAIN)
+        self.need("(", _CHAIN)
+        columns = self.columns(_OF_EVENTS)
+        self.need(")", _CHAIN)
+        return type_, columns
 
-def _returned(cursor: Cursor, values: ConditionReader) -> tuple[str | None, tuple[Column, ...]]:
-    """Read RETURN: the type of the events that matches become, if any, and the columns."""
-    follows = cursor.ahead()
-    is_event = cursor.here.word == "event" and follows.kind in (NAME, TEXT)
-    if not is_event or follows.word == "as":
-        return None, tuple(_columns(cursor, values))
-    cursor.next()
-    type_ = cursor.type(_CHAIN)
-    cursor.need("(", _CHAIN)
-    columns = tuple(_columns(cursor, values, _OF_EVENTS))
-    cursor.need(")", _CHAIN)
-    return type_, columns
+    def columns(self, reserved: Iterable[str] = ()) -> tuple[Column, ...]:
+        """Read columns of RETURN."""
+        self.on_matches = True
+        numbers = count(1)
+        found = self._named_once(lambda: self._column(next(numbers)), reserved)
+        return tuple(column for column, _ in found)
 
-
-def _having(values: ConditionReader) -> tree.Tree:
-    values.on_matches = True
-    return values.condition()
-
-
-def _columns(
-    cursor: Cursor, values: ConditionReader, reserved: Iterable[str] = ()
-) -> Iterator[Column]:
-    taken = set(reserved)
-    number = 0
-    values.on_matches = True
-    while number == 0 or cursor.take(","):
-        number += 1
-        at = cursor.here.at
-        value = values.value()
-        given = cursor.take("as") is not None
+    def _column(self, number: int) -> tuple[Column, str]:
+        value = self.value()
+        given = self.take("AS") is not None
         name = _name_of(value, number)
         if given:
-            name = cursor.name("a column name", "write value AS name").name
-        if name in taken:
-            raise cursor.failure(
-                at, f"two columns of RETURN are named {name!r}", "name one of them with AS"
-            )
-        taken.add(name)
-        yield Column(value, name, given)
+            name = self.name("a column name", "write value AS name").text
+        return Column(value, name, given), name
 
 
-def _name_of(value: tree.Tree, number: int) -> str:
+def _name_of(value: Tree, number: int) -> str:
     if not isinstance(value, tree.Column) or value.index is not None:
         return f"_{number}"
     if value.attribute is None:

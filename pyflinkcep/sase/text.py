@@ -153,7 +153,7 @@ def _element(part: Component) -> str:
 
 
 def _own_name(part: Component) -> str:
-    is_keyword = part.variable.lower() in KEYWORDS
+    is_keyword = part.variable.upper() in KEYWORDS
     return quoted_name(part.variable) if is_keyword else written_name(part.variable)
 
 

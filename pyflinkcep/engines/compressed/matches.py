@@ -25,8 +25,7 @@ from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.decimals import mean
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import attribute_of
-from pyflinkcep.sase.model import OUTSIDE, Query
-from pyflinkcep.sase.windows import MOST_WINDOWS, TOTALS
+from pyflinkcep.sase.model import MOST_WINDOWS, OUTSIDE, TOTALS, Query
 from pyflinkcep.time import duration_ms
 
 WINDOW_START = "windowStart"

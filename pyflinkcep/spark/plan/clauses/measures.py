@@ -289,7 +289,7 @@ def argument_types(
         if _has_day_interval(cause):
             known = ["write datediff(later, earlier), or compare with INTERVAL '2' DAY"]
         words = tokenized(list(arguments)[number])
-        if is_about(cause, "UNRESOLVED_COLUMN") and any(word.is_word("SELECT") for word in words):
+        if is_about(cause, "UNRESOLVED_COLUMN") and any(word.word == "SELECT" for word in words):
             known = ["a subquery inside the clause cannot read its rows: join before the clause"]
         if isinstance(cause, NotSupportedError):
             return errors[number](cause.message, cause.hint or hint)

@@ -12,8 +12,8 @@ import attrs
 from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.tokens import Token
 from pyflinkcep.match_recognize.statement import Statement, view_tokens
-from pyflinkcep.match_recognize.tokens import Token
 from pyflinkcep.spark.plan.analysis import error_condition
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.pipelines import is_mutation
