@@ -18,10 +18,10 @@ import attrs
 from pyflinkcep.errors import InputError, counted
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java, snake
-from pyflinkcep.migrate.program import Written, has_patterns, translate_file
-from pyflinkcep.migrate.translated import Note
+from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.writing.module import Module, docstring, indented
-from pyflinkcep.migrate.writing.statements import StatementWriter, is_match
+from pyflinkcep.migrate.writing.program import Written, has_patterns, translate_file
+from pyflinkcep.migrate.writing.tables import StatementWriter, is_match
 
 _SKIPPED = frozenset(["target", "build", "out", "node_modules", "__pycache__", "venv"])
 _FOREIGN = frozenset(["node_modules", "__pycache__", "venv"])

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from pyflinkcep.migrate.check.flink import Checked
-from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.program import Written
-from pyflinkcep.migrate.translation import columns_of
+from pyflinkcep.migrate.java.project import Project, columns_of
+from pyflinkcep.migrate.writing.program import Written
 
 _NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)[fFdDlL]?(?![\w.])")
 _WINDOW = re.compile(r"timedelta\((\w+)=(\d+)\)")

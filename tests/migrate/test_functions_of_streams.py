@@ -5,7 +5,7 @@ import pytest
 
 from pyflinkcep.migrate.check.compare import load
 from pyflinkcep.migrate.migration import migrate
-from pyflinkcep.migrate.writing.statements import spark_expression, spark_type, table_of
+from pyflinkcep.migrate.writing.tables import spark_expression, spark_type, table_of
 from tests.migrate.test_jobs import job
 
 

@@ -11,12 +11,13 @@ import pytest
 import tree_sitter
 import tree_sitter_java
 
-from pyflinkcep.migrate import jobs, meaning, writing
+from pyflinkcep.migrate import meaning, writing
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.check.compare import load
 from pyflinkcep.migrate.java.source import parse_java
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.migration import migrate
+from pyflinkcep.migrate.writing import settings
 from pyflinkcep.testing import match
 
 JOB = """
@@ -444,7 +445,7 @@ def test_each_expression_switched_off(tmp_path, monkeypatch, understood, handler
 
 def tables():
     """Yield the tables of what is understood, with the module and the name that they have."""
-    for module in modules_of(meaning, jobs, writing):
+    for module in modules_of(meaning, writing):
         for name, table in vars(module).items():
             if name.startswith("__") or name in OF_PYTHON or not table:
                 continue
@@ -460,7 +461,7 @@ def key_words(key):
     return {str(part).rpartition(".")[2] for part in parts if not isinstance(part, int)}
 
 
-@pytest.mark.parametrize("room", [meaning, jobs, writing], ids=["meaning", "jobs", "writing"])
+@pytest.mark.parametrize("room", [meaning, writing], ids=["meaning", "writing"])
 def test_each_name_switched_off(tmp_path, monkeypatch, understood, room):
     """Without a row of a table of Java's or Flink's names, nothing changes without a mark."""
     silent = {}
@@ -476,7 +477,7 @@ def test_each_name_switched_off(tmp_path, monkeypatch, understood, room):
                     patch.delitem(table, key)
                 else:
                     fewer = type(table)(one for one in table if one != key)
-                    for other in modules_of(meaning, jobs, writing):
+                    for other in modules_of(meaning, writing):
                         for same in [at for at, held in vars(other).items() if held is table]:
                             patch.setattr(other, same, fewer)
                 found = silent_without(tmp_path, understood, words)
@@ -510,19 +511,15 @@ def said(code):
 def test_each_source_sink_and_time_switched_off(tmp_path, monkeypatch, understood):
     """Without a word by which jobs are read, no setting of a job is lost without a mark."""
     silent = {}
-    for module in modules_of(jobs):
-        for name, function in vars(module).items():
-            if (
-                not isinstance(function, types.FunctionType)
-                or function.__module__ != module.__name__
-            ):
-                continue
-            for word in {one for one in said(function.__code__) if isinstance(one, str)}:
-                if any(word in have for have in WORDS.values()):
-                    with monkeypatch.context() as patch:
-                        patch.setattr(function, "__code__", without(function.__code__, word))
-                        found = silent_without(tmp_path, understood, {word})
-                    silent |= {(name, word, what): text for what, text in found.items()}
+    for name, function in vars(settings).items():
+        if not isinstance(function, types.FunctionType) or function.__module__ != settings.__name__:
+            continue
+        for word in {one for one in said(function.__code__) if isinstance(one, str)}:
+            if any(word in have for have in WORDS.values()):
+                with monkeypatch.context() as patch:
+                    patch.setattr(function, "__code__", without(function.__code__, word))
+                    found = silent_without(tmp_path, understood, {word})
+                silent |= {(name, word, what): text for what, text in found.items()}
 
     assert silent == {}
 

@@ -16,7 +16,7 @@ from pyflinkcep.conditions import ContextFunctionCondition
 from pyflinkcep.migrate.conditions import translate_condition
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Source, parse_java
-from pyflinkcep.migrate.translated import Translated
+from pyflinkcep.migrate.meaning.translated import Translated
 from pyflinkcep.tables.events import as_event
 from pyflinkcep.testing import match
 from tests.property.java_loops import Loops

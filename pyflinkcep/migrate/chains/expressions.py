@@ -55,9 +55,9 @@ from pyflinkcep.migrate.java.source import (
     text_of,
     type_arguments,
 )
+from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
 from pyflinkcep.migrate.meaning.tree import Unary
-from pyflinkcep.migrate.translated import Note
 
 STAGES = frozenset(["next", "followedBy", "followedByAny", "notNext", "notFollowedBy"])
 """The calls that add a stage."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matches of a translation beside those of the original."""
+"""The matches and rows of a translation beside those of the original."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ import attrs
 from pyflinkcep.errors import CepError, InputError, TimeUnitWarning, counted
 from pyflinkcep.migrate.check.flink import Answer, Checked, CompileError, Event, run_on_flink
 from pyflinkcep.migrate.check.rows import Selected, translated_rows
-from pyflinkcep.migrate.java.project import Project, discriminator
-from pyflinkcep.migrate.program import Written
+from pyflinkcep.migrate.java.project import Project, columns_of, discriminator
 from pyflinkcep.migrate.runtime import millis
-from pyflinkcep.migrate.translation import columns_of
+from pyflinkcep.migrate.writing.program import Written
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import Record
 from pyflinkcep.testing import match

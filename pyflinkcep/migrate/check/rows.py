@@ -20,8 +20,8 @@ from pyflinkcep.functions import (
     PatternProcessFunction,
     TimedOutPartialMatchHandler,
 )
+from pyflinkcep.migrate.java.project import columns_of
 from pyflinkcep.migrate.java.source import Node, Source
-from pyflinkcep.migrate.translation import columns_of
 
 Events = Mapping[str, Sequence[Any]]
 Timed = Sequence[tuple[Events, int]]

@@ -27,6 +27,7 @@ from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.reading import Findings, snake_case
 from pyflinkcep.migrate.meaning.sql import Sql
 from pyflinkcep.migrate.meaning.statements import read_block
+from pyflinkcep.migrate.meaning.translated import Note, Translated
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Expression,
@@ -37,7 +38,6 @@ from pyflinkcep.migrate.meaning.tree import (
     expressions_of,
     parts,
 )
-from pyflinkcep.migrate.translated import Note, Translated
 from pyflinkcep.pattern.coercion import as_condition
 
 Columns = dict[str, str]

@@ -37,6 +37,7 @@ from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.reading import Findings, snake_case
 from pyflinkcep.migrate.meaning.statements import read_block
+from pyflinkcep.migrate.meaning.translated import Note, Translated, TranslatedFunction
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Choice,
@@ -54,7 +55,6 @@ from pyflinkcep.migrate.meaning.tree import (
     expressions_of,
     parts,
 )
-from pyflinkcep.migrate.translated import Note, Translated, TranslatedFunction
 
 _NOTHING: Mapping[str, Any] = {}
 

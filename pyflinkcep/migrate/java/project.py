@@ -583,3 +583,21 @@ _BOXES_TRIED = {
     "byte": "Byte", "short": "Short", "int": "Integer", "long": "Long", "float": "Float",
     "double": "Double", "char": "Character", "boolean": "Boolean",
 }  # fmt: skip
+
+
+def columns_of(ddl: str) -> list[str]:
+    """
+    Return the columns of a schema.
+
+    Examples
+    --------
+    >>> columns_of("a string, b struct<c:int,d:int>")
+    ['a string', 'b struct<c:int,d:int>']
+    """
+    found, depth, start = [], 0, 0
+    for at, letter in enumerate(ddl):
+        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            found.append(ddl[start:at].strip())
+            start = at + 1
+    return [*found, ddl[start:].strip()] if ddl else found

@@ -27,6 +27,7 @@ from pyflinkcep.migrate.java.project import (
     unboxed,
 )
 from pyflinkcep.migrate.java.source import Node, Source, line_of
+from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Captured,
@@ -41,7 +42,6 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     parts,
 )
-from pyflinkcep.migrate.translated import Note
 
 _USED = frozenset({"event", "ctx", "match", "out", "math"})
 """Names of parameters and modules."""

@@ -34,6 +34,7 @@ from pyflinkcep.migrate.meaning.loops import (
     stage_free,
     text_literal,
 )
+from pyflinkcep.migrate.meaning.translated import null_note
 from pyflinkcep.migrate.meaning.tree import (
     Aggregate,
     Binary,
@@ -51,7 +52,6 @@ from pyflinkcep.migrate.meaning.tree import (
     is_captured,
     non_null_if,
 )
-from pyflinkcep.migrate.translated import null_note
 
 Range = tuple[int, int]
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}

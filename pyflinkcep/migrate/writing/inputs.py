@@ -11,8 +11,13 @@ import attrs
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS
 from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Scope, Stream, Value
 from pyflinkcep.migrate.chains.walker import Walker
+from pyflinkcep.migrate.java.project import columns_of
 from pyflinkcep.migrate.java.source import line_of, simple_name, snake, text_of
-from pyflinkcep.migrate.jobs.sources import (
+from pyflinkcep.migrate.meaning.python_calls import constant
+from pyflinkcep.migrate.meaning.python_calls import constant as quoted
+from pyflinkcep.migrate.meaning.translated import Note, TranslatedFunction
+from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, literal
+from pyflinkcep.migrate.writing.settings import (
     Source,
     Times,
     delay_text,
@@ -23,12 +28,8 @@ from pyflinkcep.migrate.jobs.sources import (
     strategy_of,
     times_of,
 )
-from pyflinkcep.migrate.meaning.python_calls import constant
-from pyflinkcep.migrate.meaning.python_calls import constant as quoted
-from pyflinkcep.migrate.translated import Note, TranslatedFunction
-from pyflinkcep.migrate.translation import Translation, code_of, columns_of, place
-from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, literal
-from pyflinkcep.migrate.writing.statements import StatementWriter, sql_literal, sql_of
+from pyflinkcep.migrate.writing.tables import StatementWriter, sql_literal, sql_of
+from pyflinkcep.migrate.writing.translation import Translation, code_of, place
 
 
 def rows_of(translation: Translation, elements: tuple[Value, ...]) -> list[str] | None:

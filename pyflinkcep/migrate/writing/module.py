@@ -17,7 +17,7 @@ import attrs
 from pyflinkcep.migrate.chains.values import Symbol
 from pyflinkcep.migrate.java.source import simple_name, snake
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
-from pyflinkcep.migrate.translated import Translated
+from pyflinkcep.migrate.meaning.translated import Translated
 
 WIDTH = 100
 

@@ -36,9 +36,9 @@ from pyflinkcep.migrate.java.source import (
 )
 from pyflinkcep.migrate.meaning.loops import negated, unmarked
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
-from pyflinkcep.migrate.translated import Note, Translated
-from pyflinkcep.migrate.translation import Translation, code_of, parameters, place
+from pyflinkcep.migrate.meaning.translated import Note, Translated
 from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, python_type, timed
+from pyflinkcep.migrate.writing.translation import Translation, code_of, parameters, place
 
 _MOST_CALLS, _MOST_LINES = 400, 60
 Calls = list[tuple[str, list[str]]]

@@ -9,7 +9,7 @@ from pyflinkcep.migrate.conditions import translate_condition
 from pyflinkcep.migrate.functions import translate_function
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java
-from pyflinkcep.migrate.translated import Translated, TranslatedFunction
+from pyflinkcep.migrate.meaning.translated import Translated, TranslatedFunction
 
 __all__ = ["condition", "defined", "function"]
 

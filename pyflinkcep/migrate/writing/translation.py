@@ -25,7 +25,13 @@ from pyflinkcep.migrate.conditions import joined_columns, translate_condition, t
 from pyflinkcep.migrate.conditions.function import Given, GivenFunction, array_of
 from pyflinkcep.migrate.functions import translate_comparator, translate_function
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, written_type
-from pyflinkcep.migrate.java.project import Project, discriminator, schema_of, spark_type
+from pyflinkcep.migrate.java.project import (
+    Project,
+    columns_of,
+    discriminator,
+    schema_of,
+    spark_type,
+)
 from pyflinkcep.migrate.java.source import (
     children,
     inside,
@@ -35,8 +41,8 @@ from pyflinkcep.migrate.java.source import (
     text_of,
 )
 from pyflinkcep.migrate.meaning.reading import snake_case
+from pyflinkcep.migrate.meaning.translated import Note, Translated, TranslatedFunction
 from pyflinkcep.migrate.meaning.tree import Captured, Var, parts
-from pyflinkcep.migrate.translated import Note, Translated, TranslatedFunction
 
 
 def combined(word: str, made: Sequence[Translated], name: str) -> Translated:
@@ -327,21 +333,3 @@ def parameters(code: Code, made: Translated) -> tuple[dict[str, str], dict[str, 
                 if isinstance(part, Var):
                     read_.setdefault(part.name, needed.get(part.name, str(part.type)))
     return needed, read_
-
-
-def columns_of(ddl: str) -> list[str]:
-    """
-    Return the columns of a schema.
-
-    Examples
-    --------
-    >>> columns_of("a string, b struct<c:int,d:int>")
-    ['a string', 'b struct<c:int,d:int>']
-    """
-    found, depth, start = [], 0, 0
-    for at, letter in enumerate(ddl):
-        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(letter, 0)
-        if letter == "," and depth == 0:
-            found.append(ddl[start:at].strip())
-            start = at + 1
-    return [*found, ddl[start:].strip()] if ddl else found

@@ -16,7 +16,7 @@ from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.constants import literal_of
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
-from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.project import Project, columns_of
 from pyflinkcep.migrate.java.source import (
     Node,
     Source,
@@ -30,12 +30,12 @@ from pyflinkcep.migrate.java.source import (
     snake,
     text_of,
 )
-from pyflinkcep.migrate.translated import Note, gathered
-from pyflinkcep.migrate.translation import Translation, columns_of
+from pyflinkcep.migrate.meaning.translated import Note, gathered
 from pyflinkcep.migrate.writing.jobs import JobWriter
 from pyflinkcep.migrate.writing.module import Module, docstring
 from pyflinkcep.migrate.writing.patterns import PatternWriter
-from pyflinkcep.migrate.writing.statements import is_match
+from pyflinkcep.migrate.writing.tables import is_match
+from pyflinkcep.migrate.writing.translation import Translation
 
 _BEGIN = re.compile(r"\bPattern\s*\.\s*(?:<[^;(]*>)?\s*begin\s*\(")
 _APPLY = re.compile(r"\bCEP\s*\.\s*pattern\s*\(")
