@@ -9,14 +9,13 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from pyflinkcep.engines.rows.matching import Matching, OutputRows, Partitions, Place, is_picked
+from pyflinkcep.engines.rows.matching import Matching, OutputRows, Partitions, Place
 from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
-from pyflinkcep.engines.rows.values import FieldArray
 from pyflinkcep.errors import CepError, CepRuntimeError, InputError
-from pyflinkcep.expressions.tokens import LEAST, MOST, wrapped
-from pyflinkcep.matching.columns import MATCHED, Ints, field_array, field_columns
+from pyflinkcep.match_recognize.leaves import LABEL, Leaf, has_label, labelled
+from pyflinkcep.matching.columns import MATCHED, FieldArray, Ints, field_array, field_columns
+from pyflinkcep.matching.leaf_columns import LeafColumn, LeafColumns, Seen
 
 
 @attrs.frozen(eq=False)
@@ -28,10 +27,11 @@ class StandardRows:
     schema: pa.Schema
     shown: Sequence[str]  # The input's columns that are part of the output
     conditions: dict[str, str]  # The columns of the conditions' arguments
-    measures: dict[str, str]  # The columns of the measures' arguments
+    # The columns of the arguments of measures, and of conditions without a program.
+    measures: dict[str, str]
     time_column: str | None  # The time that WITHIN measures
     time_unit: int  # Units of that column per millisecond
-    # For a measure's argument that fails for some rows: the column that says which, and the error.
+    # For an argument that fails for some rows: the column that says which, and the error.
     failed: Mapping[str, tuple[str, CepError]] = attrs.field(factory=dict)
 
     def matched(
@@ -44,29 +44,41 @@ class StandardRows:
         watermark: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Match the rows of keys; yield their output."""
-        measured: dict[str, Sequence[Any]] = {}
+        for found in self.found(rows, ends, compiled, places, key_of, watermark):
+            yield from self._output(rows, found).to_batches()
+
+    def found(
+        self,
+        rows: pa.Table,
+        ends: Ints,
+        compiled: Compiled,
+        places: Sequence[Place],
+        key_of: Callable[[int], Any],
+        watermark: int | None = None,
+    ) -> Iterator[OutputRows]:
+        """Match the rows of keys; yield matches with what is to be shown of them."""
+        evaluated: dict[str, Sequence[Any]] = {}
 
         def argument(sql: str) -> Sequence[Any]:
-            if sql not in measured:
+            if sql not in evaluated:
                 values = rows.column(self.measures[sql]).to_pylist()
                 if sql in self.failed:
                     name, error = self.failed[sql]
                     values = _Partial(values, rows.column(name).to_pylist(), error)
-                measured[sql] = values
-            return measured[sql]
+                evaluated[sql] = values
+            return evaluated[sql]
 
         columns = _TableColumns(rows, self.conditions)
         partitions = Partitions(ends, columns, argument, self.times(rows), watermark)
         matching = Matching(self.plan, compiled, partitions)
         for number, place in enumerate(places):
             try:
-                for output in matching.partition(number, place):
-                    yield from self._output(rows, output).to_batches()
+                yield from matching.partition(number, place)
             except CepRuntimeError as error:
                 raise error.at_key(key_of(number)) from error.__cause__
         rest = matching.rest()
         if rest.rows:
-            yield from self._output(rows, rest).to_batches()
+            yield rest
 
     def times(self, rows: pa.Table) -> Ints | None:
         """Return the times that WITHIN measures, epoch milliseconds; None without it."""
@@ -81,40 +93,113 @@ class StandardRows:
         times: Ints = np.floor_divide(column.cast(pa.int64()).to_numpy(), self.time_unit)
         return times
 
-    def _output(self, rows: pa.Table, output: OutputRows) -> pa.Table:
-        schema = self.schema
-        shown = rows.select(list(self.shown)).take(pa.array(output.rows, pa.int64()))
-        columns: list[Any] = list(shown.columns)
+    def _output(self, rows: pa.Table, found: OutputRows) -> pa.Table:
+        matches = RowMatches(self.plan, found)
+        columns: list[Any] = list(rows.select(list(self.shown)).take(matches.rows).columns)
         if MATCHED in self.schema.names[len(columns) : len(columns) + 1]:
-            columns.append(pa.array(output.matched))
-        fields = list(schema)[len(columns) :]
-        for leaf, values, field in zip(self.plan.leaves, output.values, fields, strict=True):
-            if is_picked(leaf):
-                places = np.asarray(values, np.int64)
-                indices = pa.array(np.maximum(places, 0), mask=places < 0)
-                argument = leaf.argument or ""
-                if argument in self.failed:
-                    name, error = self.failed[argument]
-                    if pc.any(rows.column(name).take(indices)).as_py():
-                        raise error
-                columns.append(rows.column(self.measures[argument]).take(indices))
-            else:
-                if leaf.function == "sum" and pa.types.is_int64(field.type):
-                    values = [self._in_range(value, leaf.argument) for value in values]
-                columns.append(pa.array(values, field.type))
-        cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
-        return pa.table(cast, schema=schema)
+            columns.append(matches.is_matched)
+        names = self.plan.program.variables
+        leaves = [leaf_column(leaf, self.measures.__getitem__, names) for leaf in self.plan.leaves]
+        columns += LeafColumns(leaves, self.plan.ansi).of(matches, _Rows(rows))
+        cast = [column.cast(field.type) for column, field in zip(columns, self.schema, strict=True)]
+        return pa.table(cast, schema=self.schema)
 
-    def _in_range(self, total: int | None, argument: str | None) -> int | None:
-        """Return a sum if it fits into 64 bits."""
-        if total is None or LEAST <= total <= MOST:
-            return total
-        if self.plan.ansi:
-            raise CepRuntimeError(
-                f"SUM of {argument} overflows bigint",
-                "sum a decimal or a double: SUM(cast(A.x AS double))",
-            )
-        return wrapped(total)
+
+def leaf_column(
+    leaf: Leaf, column: Callable[[str], str], variables: Sequence[str] = ()
+) -> LeafColumn:
+    """Return the column of a value, given that of an expression over an event."""
+    argument, name, names = leaf.argument, None, list[str]()
+    if argument is not None and has_label(argument):
+        if argument != LABEL:
+            names = [column(labelled(argument, variable)) for variable in variables]
+    elif argument is not None:
+        name = column(argument)
+    return LeafColumn(
+        leaf.function, leaf.variable, name, leaf.offset, argument or "", leaf.shift,
+        leaf.is_inside, leaf.final, tuple(names),
+    )  # fmt: skip
+
+
+@attrs.frozen(eq=False)
+class _Rows:
+    """Rows whose numbers are their handles."""
+
+    table: pa.Table
+
+    def take(self, handles: Ints, columns: Sequence[str]) -> pa.Table:
+        """Return rows, with some columns."""
+        return self.table.select(columns).take(pa.array(handles))
+
+
+class RowMatches:
+    """See :class:`~pyflinkcep.matching.leaf_columns.Matches`; handles are the numbers of rows."""
+
+    def __init__(self, plan: StandardPlan, found: OutputRows) -> None:
+        self.names = plan.program.variables
+        self._members = plan.subsets
+        self._found = found
+        self._starts = np.array(found.starts, np.int64)
+        self._sizes = np.array(found.sizes, np.int64)
+        self._begins = np.r_[0, np.cumsum(self._sizes)]
+        self._labels = np.frombuffer(found.labels, np.uint8).astype(np.int64)
+        # The rows of the matches.
+        self.handles: Ints = np.arange(len(self._labels)) + np.repeat(
+            self._starts - self._begins[:-1], self._sizes
+        )
+        matches = np.array(found.matches, np.int64)
+        self._matched = matches >= 0
+        self._matches = np.maximum(matches, 0)
+        self._seen = np.array(found.seen, np.int64)
+        self._stages: dict[tuple[str | None, bool], Seen] = {}
+
+    @property
+    def rows(self) -> pa.Array:
+        """The row that each row of output shows."""
+        return pa.array(self._found.rows, pa.int64())
+
+    @property
+    def is_matched(self) -> pa.Array:
+        """Whether each row of output is of a match; if not, all measures are NULL."""
+        return pa.array(self._matched)
+
+    def seen(self, leaf: LeafColumn) -> Seen:
+        """See :class:`~pyflinkcep.matching.leaf_columns.Matches`."""
+        what = leaf.stage, leaf.final
+        if what not in self._stages:
+            self._stages[what] = self._seen_of(*what)
+        return self._stages[what]
+
+    def _seen_of(self, variable: str | None, final: bool) -> Seen:
+        """Return the rows of a variable, and which of them each row of output sees."""
+        own = np.ones(len(self._labels), bool)
+        if variable is not None:
+            names = self._members.get(variable, (variable,))
+            own = np.isin(self._labels, [self.names.index(name) for name in names])
+        before = np.r_[0, np.cumsum(own)]
+        begins, rows = before[self._begins], self._begins[self._matches]
+        last = rows + self._seen
+        if final:
+            last = self._begins[self._matches + self._matched]
+        handles, labels = self.handles[own], self._labels[own]
+        return Seen(begins, handles, before[rows], before[last], labels)
+
+    def moved(self, leaf: LeafColumn, handles: Ints, rows: Ints) -> tuple[Ints, Ints, Ints]:
+        """See :class:`~pyflinkcep.matching.leaf_columns.Matches`."""
+        handles, matches = handles + leaf.shift, self._matches[rows]
+        at = handles - self._starts[matches]
+        is_inside = (at >= 0) & (at < self._sizes[matches])
+        there = is_inside
+        if not leaf.is_inside:
+            begins, stops = np.array(self._found.begins), np.array(self._found.stops)
+            there = (handles >= begins[matches]) & (handles < stops[matches])
+        labels = np.full(len(rows), -1)
+        labels[is_inside] = self._labels[(self._begins[matches] + at)[is_inside]]
+        return handles[there], rows[there], labels[there]
+
+    def of_match(self, function: str) -> pa.Array:
+        """Return the number of the match of each row of output, of any for those without."""
+        return pa.array(np.r_[self._found.numbers, 0][self._matches].astype(np.int64))
 
 
 class _Partial(Sequence[Any]):

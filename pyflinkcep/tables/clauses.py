@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.engines.rows.matching import Place
+from pyflinkcep.engines.rows.matching import OutputRows, Place
 from pyflinkcep.engines.rows.plan import (
     Defines,
     StandardClause,
@@ -32,17 +32,16 @@ from pyflinkcep.expressions.sql_types import BIGINT
 from pyflinkcep.expressions.sql_values import zone_of
 from pyflinkcep.match_recognize.checks import check_time
 from pyflinkcep.match_recognize.expressions import Expression, condition_leaves
-from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
+from pyflinkcep.match_recognize.flink import read_flink_clause
 from pyflinkcep.match_recognize.leaves import LEAF, NUMBER, Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.parser import COMPUTE_FIRST, standard_window_ms, window_ms
 from pyflinkcep.match_recognize.tokens import Source
 from pyflinkcep.match_recognize.tree import Clause, Rows
-from pyflinkcep.matching.columns import MATCHED, VALUE, Ints, integers, plain_numbers, quoted
-from pyflinkcep.matching.leaf_columns import LeafColumn, LeafColumns
+from pyflinkcep.matching.columns import VALUE, Ints, integers, plain_numbers, quoted
+from pyflinkcep.matching.leaf_columns import FoundMatches, LeafColumn, LeafColumns, Matches
 from pyflinkcep.matching.order import OrderColumns, order_by_group_and_time
-from pyflinkcep.matching.results import Found
-from pyflinkcep.matching.standard_rows import StandardRows
+from pyflinkcep.matching.standard_rows import RowMatches, StandardRows, leaf_column
 from pyflinkcep.tables.column_match import ColumnMatch
 from pyflinkcep.tables.found_rows import match_times
 from pyflinkcep.tables.order import PER_MS, Keys
@@ -206,7 +205,7 @@ def all_parts(measures: Mapping[str, Expression]) -> dict[Leaf, str]:
     for name, expression in measures.items():
         for part in chain.from_iterable(map(_parts, expression.leaves)):
             found.setdefault(part, name)
-    return found
+    return found or {Leaf.of("count"): name for name in measures}  # the length of constants
 
 
 def flink_output(
@@ -248,71 +247,51 @@ def flink_output(
     except CepError as refused:
         raise read.placed(refused) from refused
     found, _, dropped = matched.run(limit)
-    return _Output(table, read, matched, found).table(keys), dropped
+    matches = FoundMatches(found, lambda: match_times(found, matched.times))
+    taken, places = _taken(
+        matches, _RowsOfMatches(table, found.handles), read.measures, names, matched.times.type
+    )
+    first = integers(found.handles[found.firsts])
+    shown = {key: table.column(key).take(first) for key in keys}
+    made = measured(taken, places, read.measures, names, clock_zone(table.schema))
+    return pa.table({**shown, **made}), dropped
 
 
-@attrs.frozen(eq=False)
-class _Output:
-    """The matches of a clause, whose handles are rows."""
-
-    rows: pa.Table
-    read: FlinkClause
-    matched: ColumnMatch
-    found: Found
-
-    def table(self, keys: Sequence[str]) -> pa.Table:
-        """Return the keys and measures of the matches."""
-        read, found = self.read, self.found
-        wanted = all_parts(read.measures) or {Leaf.of("count"): ""}
-        events = _Matched(self.rows, found)
-        columns, types = {}, {}
-        for leaf, name in wanted.items():
-            try:
-                if leaf.argument is not None:
-                    error = measure_error(read.names, name, read.measures[name])
-                    columns[leaf] = events.column(leaf.argument, error)
-                types[leaf] = self._type(leaf, events)
-            except (OnlyByRow, CepError) as cause:
-                raise measure_error(read.names, name, read.measures[name])(cause) from cause
-        leaves = [
-            LeafColumn(
-                leaf.function, leaf.variable, columns.get(leaf), leaf.offset, leaf.argument or ""
-            )
-            for leaf in wanted
-        ]
-        values: list[pa.Array] = [pa.array([], type_) for type_ in types.values()]
-        if len(found):
-            values = LeafColumns(leaves, True).of(found, events, self._times)
-        named = {f"{LEAF}{number}": column for number, column in enumerate(values)}
-        cast = [
-            column.cast(type_) for column, type_ in zip(named.values(), types.values(), strict=True)
-        ]
-        taken = pa.table(cast, names=list(named))
-        places = dict(zip(wanted, named, strict=True))
-        first = integers(found.handles[found.firsts])
-        shown = {key: self.rows.column(key).take(first) for key in keys}
-        return pa.table(
-            {
-                **shown,
-                **measured(taken, places, read.measures, read.names, clock_zone(self.rows.schema)),
-            }
-        )
-
-    def _times(self) -> pa.Array:
-        return match_times(self.found, self.matched.times)
-
-    def _type(self, leaf: Leaf, events: _Matched) -> pa.DataType:
-        argument = None if leaf.argument is None else events.type(leaf.argument)
-        return type_of(leaf, argument, self.matched.times.type)
+def _taken(
+    matches: Matches,
+    rows: _RowsOfMatches,
+    measures: Mapping[str, Expression],
+    names: Names,
+    time: pa.DataType | None,
+) -> tuple[pa.Table, dict[Leaf, str]]:
+    """Return what is taken from matches for measures, and the column of each value."""
+    columns: list[LeafColumn] = []
+    types: list[pa.DataType] = []
+    wanted = all_parts(measures)
+    for leaf, name in wanted.items():
+        error = measure_error(names, name, measures[name])
+        try:
+            column = leaf_column(leaf, partial(rows.column, error=error), names.variables)
+            argument = column.column or next(iter(column.by_variable), None)
+            types.append(type_of(leaf, argument and rows.type(argument), time))
+        except (OnlyByRow, CepError) as cause:
+            raise error(cause) from cause
+        columns.append(column)
+    values = [
+        value.cast(type_)
+        for value, type_ in zip(LeafColumns(columns, True).of(matches, rows), types, strict=True)
+    ]
+    places = {leaf: f"{LEAF}{number}" for number, leaf in enumerate(wanted)}
+    return pa.table(values, names=list(places.values())), places
 
 
-class _Matched:
+class _RowsOfMatches:
     """The rows of matches, with what SQL computes from them."""
 
-    def __init__(self, rows: pa.Table, found: Found) -> None:
-        self._places = np.unique(found.handles)
-        self._rows = rows.take(integers(self._places))
-        self._sql = RowSql(self._rows)
+    def __init__(self, table: pa.Table, handles: Ints, order: Ints | None = None) -> None:
+        self._places = np.unique(handles)
+        places = self._places if order is None else order[self._places]
+        self._sql = RowSql(table.take(integers(places)))
         self._columns: dict[str, pa.ChunkedArray] = {}
         self._failed: dict[str, dict[int, CepError]] = {}
 
@@ -327,17 +306,16 @@ class _Matched:
         """Return the type of values."""
         return self._columns[sql].type
 
-    def take(self, handles: Ints, names: Sequence[str]) -> pa.Table:
+    def take(self, handles: Ints, columns: Sequence[str]) -> pa.Table:
         """Return values of rows."""
         rows = np.searchsorted(self._places, handles)
-        for name in names:
+        for name in columns:
             failed = self._failed[name]
             for row in rows.tolist() if failed else ():
                 if row in failed:
                     raise failed[row]
         places = integers(rows)
-        columns = {name: self._columns[name].take(places) for name in dict.fromkeys(names)}
-        return pa.table(columns)
+        return pa.table({name: self._columns[name].take(places) for name in columns})
 
 
 _PORTION = 1 << 20
@@ -353,32 +331,38 @@ def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
     sql = RowSql(table)
     defines = Defines.of(read, names, _Types(sql, read, names), None, True)
     read = defines.read
-    first, rest = _shown(clause, names)
-    values = all_parts(read.measures)
-    if not first and not rest and not values:
-        values = {Leaf.of("count"): ""}  # so that the matches are counted
-    plan = read.plan(defines.kinds, True, within, tuple(values), defines.evaluated).with_casts()
-    columns = _Columns(table, sql, read, plan, values)
-    arguments = columns.of_measures(defines.evaluated_arguments())
+    plan = read.plan(
+        defines.kinds, True, within, tuple(all_parts(read.measures)), defines.evaluated
+    )
+    plan = plan.with_casts()
+    columns = _Columns(table.num_rows, sql, read, plan)
     rows = StandardRows(
         plan,
-        columns.schema([*first, *rest]),
-        [*first, *rest],
+        pa.schema([]),
+        [],
         columns.of_conditions(),
-        arguments,
+        columns.of_evaluated(defines.evaluated_arguments()),
         _TIME if time is not None else None,
         1 if time is None else time[1],
         columns.failed,
     )
     if time is not None:
         columns.added[_TIME] = time[0]
-    taken = _matched(rows, columns.table([*first, *rest]), _order(table, clause, names))
-    of_values = {leaf: f"{LEAF}{number}" for number, leaf in enumerate(values)}
-    is_matched = taken.column(MATCHED) if clause.rows is Rows.WITH_UNMATCHED else None
-    made = measured(taken, of_values, read.measures, names, clock_zone(table.schema), is_matched)
-    shown = {name: taken.column(name) for name in first}
-    output = {**shown, **made, **{name: taken.column(name) for name in rest}}
-    return pa.table(output) if output else taken.select([])  # which keeps the number of rows
+    order = _order(table, clause, names)
+    matches = RowMatches(plan, _matched(rows, pa.table(columns.added), order))
+    handles = matches.handles
+    if any(leaf.shift for leaf in plan.leaves):
+        handles = np.arange(table.num_rows)
+    of_matches = _RowsOfMatches(table, handles, order.rows)
+    taken, places = _taken(matches, of_matches, read.measures, names, None)
+    is_matched = matches.is_matched if clause.rows is Rows.WITH_UNMATCHED else None
+    made = measured(taken, places, read.measures, names, clock_zone(table.schema), is_matched)
+    first, rest = _shown(clause, names)
+    at = integers(order.rows).take(matches.rows)
+    shown = {name: table.column(name).take(at) for name in first}
+    output = {**shown, **made, **{name: table.column(name).take(at) for name in rest}}
+    # Also a table without columns keeps the number of rows.
+    return pa.table(output) if output else pa.table({_ARGUMENT: at}).select([])
 
 
 def with_computed(table: pa.Table, clause: Clause, source: Source) -> pa.Table:
@@ -477,23 +461,14 @@ def _condition_error(
 
 
 class _Columns:
-    """The columns that are computed from rows before matching."""
+    """The columns that conditions read, computed from rows before matching."""
 
-    def __init__(
-        self,
-        table: pa.Table,
-        sql: RowSql,
-        read: StandardClause,
-        plan: StandardPlan,
-        values: Mapping[Leaf, str],
-    ) -> None:
-        self._table = table
+    def __init__(self, size: int, sql: RowSql, read: StandardClause, plan: StandardPlan) -> None:
+        self._size = size
         self._sql = sql
         self._read = read
         self._plan = plan
-        self._values = values
         self.added: dict[str, pa.ChunkedArray] = {}
-        self._names: dict[str, str] = {}
         self.failed: dict[str, tuple[str, CepError]] = {}
 
     def of_conditions(self) -> dict[str, str]:
@@ -511,25 +486,24 @@ class _Columns:
         field = self._sql.field(sql, kind)
         if not isinstance(field, NumberColumn):
             return field.cast(pa.string())
-        values = field.values(0, self._table.num_rows)
+        values = field.values(0, self._size)
         mask = None if values.nulls is False else np.array(values.nulls)
         return pa.chunked_array([pa.array(np.array(values.data), mask=mask)])
 
-    def of_measures(self, others: list[str]) -> dict[str, str]:
-        """Return the columns of the arguments of measures, and of further SQL."""
-        for leaf, name in self._values.items():
-            for sql in self._read.arguments_of([leaf]):
-                error = measure_error(self._read.names, name, self._read.measures[name])
-                try:
-                    self._argument(sql, error)
-                except (OnlyByRow, CepError) as cause:
-                    raise error(cause) from cause
-        for sql in others:
+    def of_evaluated(self, arguments: list[str]) -> dict[str, str]:
+        """Return the columns of the arguments of conditions without a program."""
+        names = {sql: f"{_ARGUMENT}{number}" for number, sql in enumerate(arguments)}
+        for sql, name in names.items():
             try:
-                self._argument(sql, partial(self._error, sql))
+                self.added[name], failed = self._sql.partial(sql)
             except (OnlyByRow, CepError) as cause:
                 raise self._error(sql, cause) from cause
-        return self._names
+            if failed:
+                self.failed[sql] = f"{name} failed", self._error(sql, next(iter(failed.values())))
+                told = np.zeros(self._size, bool)
+                told[list(failed)] = True
+                self.added[f"{name} failed"] = pa.chunked_array([told])
+        return names
 
     def _error(self, sql: str, raised: Exception) -> CepError:
         """Return an error about the condition that needs a value of rows."""
@@ -537,43 +511,9 @@ class _Columns:
         variable, expression = next(
             (variable, expression)
             for variable, expression in read.conditions.items()
-            if sql in read.arguments_of(self._leaves(expression))
+            if sql in read.arguments_of([*expression.leaves, *condition_leaves(expression)])
         )
         return _condition_error(read.names, variable, expression, raised)
-
-    def _leaves(self, expression: Expression) -> list[Leaf]:
-        return [*expression.leaves, *condition_leaves(expression)]
-
-    def _argument(self, sql: str, error: Callable[[Exception], CepError]) -> None:
-        if sql in self._names:
-            return
-        name = self._names[sql] = f"{_ARGUMENT}{len(self._names)}"
-        self.added[name], failed = self._sql.partial(sql)
-        if failed:
-            self.failed[sql] = f"{name} failed", error(next(iter(failed.values())))
-            told = np.zeros(self._table.num_rows, bool)
-            told[list(failed)] = True
-            self.added[f"{name} failed"] = pa.chunked_array([told])
-
-    def schema(self, shown: list[str]) -> pa.Schema:
-        """Return the schema of what is taken from matches."""
-        fields = [self._table.schema.field(name) for name in shown]
-        if self._plan.rows is Rows.WITH_UNMATCHED:
-            fields.append(pa.field(MATCHED, pa.bool_()))
-        for number, (leaf, name) in enumerate(self._values.items()):
-            asked = leaf.arguments_for(self._read.names.variables)
-            type_ = self.added[self._names[asked[0]]].type if asked else None
-            try:
-                fields.append(pa.field(f"{LEAF}{number}", type_of(leaf, type_, None)))
-            except CepError as cause:
-                error = measure_error(self._read.names, name, self._read.measures[name])
-                raise error(cause) from cause
-        return pa.schema([field.with_nullable(True) for field in fields])
-
-    def table(self, shown: list[str]) -> pa.Table:
-        """Return the rows with the columns that matching and output need."""
-        own = {name: self._table.column(name) for name in shown}
-        return pa.table({**own, **self.added})
 
 
 # --- the order
@@ -617,24 +557,26 @@ def _plain_time(table: pa.Table, by: Sequence[tuple[str, bool, bool | None]]) ->
     return times
 
 
-def _matched(rows: StandardRows, table: pa.Table, order: _Order) -> pa.Table:
-    """Return what is taken from matches."""
+def _matched(rows: StandardRows, table: pa.Table, order: _Order) -> OutputRows:
+    """Return the matches, whose rows are those in order."""
     compiled = rows.plan.compiled()
-    batches: list[pa.RecordBatch] = []
+    found = OutputRows()
     for begin, ends in _portions(order.ends):
         taken = order.rows[begin : int(ends[-1])]
-        own = table.take(integers(taken))
+        own_ends = ends - begin
 
         def key_of(number: int, taken: Ints, ends: Ints) -> Any:
             return order.key_of(int(taken[ends[number] - 1]))
 
-        own_ends = ends - begin
         keys = partial(key_of, taken=taken, ends=own_ends)
+        own = table.take(integers(taken)) if table.column_names else table
+        places = [Place() for _ in ends]
         try:
-            batches += rows.matched(own, own_ends, compiled, [Place() for _ in ends], keys)
+            for some in rows.found(own, own_ends, compiled, places, keys):
+                found.extend(some, begin)
         except CepRuntimeError as error:
             raise error.in_pattern("MATCH_RECOGNIZE") from error.__cause__
-    return pa.Table.from_batches(batches, schema=rows.schema)
+    return found
 
 
 def _portions(ends: Ints) -> Iterator[tuple[int, Ints]]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from typing import Any
 
 import attrs
@@ -16,8 +15,6 @@ from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.engines.rows.program import Op
 from pyflinkcep.engines.rows.values import UNKNOWN, RowColumns, RowConditions, SearchTables
 from pyflinkcep.errors import OutOfMemoryError, SkipError
-from pyflinkcep.expressions.decimals import EXACT
-from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled
 from pyflinkcep.match_recognize.tree import Rows, Skip, SkipTo
 
 
@@ -134,49 +131,44 @@ def out_of_memory() -> OutOfMemoryError:
     )
 
 
-NONE = -1
-"""Stands for a missing row: the value is NULL."""
-
 _MOST_ROWS = 8192
-
-
-def is_picked(leaf: Leaf) -> bool:
-    """Whether a leaf is the value of a column at a row, rather than computed."""
-    return leaf.is_row and not leaf.has_label
 
 
 @attrs.frozen(eq=False)
 class OutputRows:
-    """Some output rows of a partition, in columns."""
+    """Matches of concatenated partitions, and the rows of output that show them."""
 
-    rows: list[int]  # The row of the partition that each output row shows
-    matched: list[bool]  # Whether each output row is of a match; if not, all measures are NULL
-    # The values of each leaf; for a picked one (see :func:`is_picked`), the rows of the partition
-    # to pick from, :data:`NONE` for NULL.
-    values: list[list[Any]]
+    # For each match its first row, how many rows it has, its number in its partition, and where
+    # that partition begins and ends.
+    starts: list[int] = attrs.field(factory=list)
+    sizes: list[int] = attrs.field(factory=list)
+    numbers: list[int] = attrs.field(factory=list)
+    begins: list[int] = attrs.field(factory=list)
+    stops: list[int] = attrs.field(factory=list)
+    labels: bytearray = attrs.field(factory=bytearray)  # The variable number of each of their rows
+    # For each row of output the row that it shows; its match, -1 for none; and how many of the
+    # match's rows it sees.
+    rows: list[int] = attrs.field(factory=list)
+    matches: list[int] = attrs.field(factory=list)
+    seen: list[int] = attrs.field(factory=list)
 
-    @classmethod
-    def empty(cls, leaves: Sequence[Leaf]) -> OutputRows:
-        """Return one without rows."""
-        return cls([], [], [[] for _ in leaves])
+    def extend(self, other: OutputRows, before: int) -> None:
+        """Add others, which are of rows that come after some number of rows."""
+        count = len(self.starts)
+        for name in ("starts", "begins", "stops", "rows"):
+            getattr(self, name).extend([row + before for row in getattr(other, name)])
+        for name in ("sizes", "numbers", "labels", "seen"):
+            getattr(self, name).extend(getattr(other, name))
+        self.matches.extend([-1 if match < 0 else match + count for match in other.matches])
 
 
 class Output:
     """Collects the output rows of concatenated partitions."""
 
-    def __init__(
-        self,
-        rows: Rows,
-        leaves: Sequence[Leaf],
-        variables: Sequence[str],
-        members: Mapping[str, tuple[str, ...]],
-        columns: Callable[[str], Sequence[Any]],
-    ) -> None:
+    def __init__(self, rows: Rows) -> None:
         self._rows = rows
-        self._leaves = leaves
-        self._getters = [_Leaf(leaf, variables, members, columns) for leaf in leaves]
         self._has_unmatched = rows is Rows.WITH_UNMATCHED
-        self._out = OutputRows.empty(leaves)
+        self._out = OutputRows()
 
     @property
     def is_full(self) -> bool:
@@ -185,7 +177,7 @@ class Output:
 
     def take(self) -> OutputRows:
         """Return what was collected, and clear it."""
-        out, self._out = self._out, OutputRows.empty(self._leaves)
+        out, self._out = self._out, OutputRows()
         return out
 
     def add(self, match: Match, part: range, place: Place) -> None:
@@ -199,9 +191,14 @@ class Output:
         if shown:
             out = self._out
             out.rows.extend([match.start + max(at, 0) for at in shown])
-            out.matched.extend([True] * len(shown))
-            for values, getter in zip(out.values, self._getters, strict=True):
-                values.extend(getter.values(match, shown, part))
+            out.matches.extend([len(out.starts)] * len(shown))
+            out.seen.extend([at + 1 for at in shown])
+            out.starts.append(match.start)
+            out.sizes.append(len(match.labels))
+            out.numbers.append(match.number)
+            out.begins.append(part.start)
+            out.stops.append(part.stop)
+            out.labels.extend(match.labels)
 
     def settle(self, part: range, place: Place) -> None:
         """Add the rows that no match took, as far as the search has come."""
@@ -210,11 +207,9 @@ class Output:
         place.settled = max(place.settled, place.start)
 
     def _add_unmatched(self, start: int, end: int) -> None:
-        out, count = self._out, end - start
-        out.rows.extend(range(start, end))
-        out.matched.extend([False] * count)
-        for leaf, values in zip(self._leaves, out.values, strict=True):
-            values.extend([NONE if is_picked(leaf) else None] * count)
+        self._out.rows.extend(range(start, end))
+        self._out.matches.extend([-1] * (end - start))
+        self._out.seen.extend([0] * (end - start))
 
 
 def _shown(match: Match, rows: Rows) -> list[int]:
@@ -226,143 +221,14 @@ def _shown(match: Match, rows: Rows) -> list[int]:
     return [at for at, hidden in enumerate(match.hidden) if not hidden]
 
 
-class _Leaf:
-    """The values of a leaf for the rows of a match."""
-
-    def __init__(
-        self,
-        leaf: Leaf,
-        variables: Sequence[str],
-        members: Mapping[str, tuple[str, ...]],
-        columns: Callable[[str], Sequence[Any]],
-    ) -> None:
-        self._leaf = leaf
-        self._is_picked = is_picked(leaf)
-        self._nothing = NONE if self._is_picked else None
-        self._names = variables
-        names = None if leaf.variable is None else members.get(leaf.variable, (leaf.variable,))
-        self._members = None
-        if names is not None:
-            self._members = frozenset(variables.index(name) for name in names)
-        self._columns: list[Sequence[Any]] = []
-        if leaf.argument not in (None, LABEL) and not self._is_picked:
-            arguments = [labelled(leaf.argument or "", name) for name in variables]
-            self._columns = [columns(argument) for argument in arguments]
-
-    def values(self, match: Match, shown: Sequence[int], part: range) -> list[Any]:
-        """Return the values for the shown rows of a match; `part` is its partition."""
-        leaf = self._leaf
-        if leaf.function == "match_number":
-            return [match.number] * len(shown)
-        rows = self._rows(match)
-        counts = self._counts(match, rows, shown)
-        if leaf.is_row:
-            return [self._at_row(match, rows, count, part) for count in counts]
-        return self._aggregated(match, rows, counts)
-
-    def _rows(self, match: Match) -> Sequence[int]:
-        """Return the rows of the leaf's variable, counted from the match's first row."""
-        if self._members is None:
-            return range(len(match.labels))
-        return [at for at, label in enumerate(match.labels) if label in self._members]
-
-    def _counts(self, match: Match, rows: Sequence[int], shown: Sequence[int]) -> list[int]:
-        """Return for each shown row how many of the leaf's rows it sees."""
-        if self._leaf.final:
-            return [len(rows)] * len(shown)
-        counts, count = [], 0
-        if len(shown) == 1 and shown[0] == len(match.labels) - 1:
-            return [len(rows)]
-        for at in shown:
-            while count < len(rows) and rows[count] <= at:
-                count += 1
-            counts.append(count)
-        return counts
-
-    def _at_row(self, match: Match, rows: Sequence[int], count: int, part: range) -> Any:
-        leaf = self._leaf
-        if count <= leaf.offset:
-            return self._nothing
-        at = rows[leaf.offset if leaf.function == "first" else count - 1 - leaf.offset]
-        at += match.start + leaf.shift
-        if at not in (range(match.start, match.end) if leaf.is_inside else part):
-            return self._nothing
-        return at if self._is_picked else self._value(match, at)
-
-    def _value(self, match: Match, at: int) -> Any:
-        """Return the argument's value at a row; NULL if it needs a label that is missing."""
-        if match.start <= at < match.end:
-            label = match.labels[at - match.start]
-            return self._columns[label][at] if self._columns else self._names[label]
-        return None
-
-    # --- aggregates
-
-    def _aggregated(self, match: Match, rows: Sequence[int], counts: Sequence[int]) -> list[Any]:
-        if self._leaf.argument is None:
-            return list(counts)
-        results, done = [], 0
-        accumulator = _Accumulator(self._leaf.function)
-        for count in counts:
-            while done < count:
-                accumulator.add(self._value(match, match.start + rows[done]))
-                done += 1
-            results.append(accumulator.result())
-        return results
-
-
-class _Accumulator:
-    """The values seen so far, in the form that an aggregate needs."""
-
-    def __init__(self, function: str) -> None:
-        self._function = function
-        self._count = 0
-        self._value: Any = None
-        self._all: list[Any] = []
-
-    def add(self, value: Any) -> None:
-        """Add a value."""
-        if self._function == "array_agg":
-            self._all.append(value)
-            return
-        if value is None:
-            return
-        self._count += 1
-        if isinstance(value, int) and self._function in ("avg", "total"):
-            value = float(value)
-        if isinstance(value, float) and self._function in ("sum", "avg", "total"):
-            value += 0.0  # not -0.0, as in Spark
-        if self._value is None or self._function == "count":
-            self._value = value
-        elif self._function in ("sum", "avg", "total"):
-            is_decimal = isinstance(value, Decimal)
-            self._value = EXACT.add(self._value, value) if is_decimal else self._value + value
-        elif self._function == "min":
-            old = self._value
-            self._value = value if value < old or old != old else old
-        else:
-            old = self._value
-            self._value = value if old < value or value != value else old
-
-    def result(self) -> Any:
-        """Return the aggregate of the added values."""
-        if self._function == "array_agg":
-            return list(self._all) or None
-        if self._function == "count":
-            return self._count
-        if self._function == "avg" and self._count:
-            return self._value / self._count
-        return self._value
-
-
 @attrs.frozen(eq=False)
 class Partitions:
     """The rows of concatenated partitions."""
 
     ends: np.ndarray[Any, Any]  # Where each partition ends
     columns: RowColumns  # The columns that conditions read
-    # Returns an argument of a measure, or of a condition without a program, row by row.
-    measured: Callable[[str], Sequence[Any]]
+    # Returns an argument of a condition without a program, row by row.
+    evaluated: Callable[[str], Sequence[Any]]
     times: np.ndarray[Any, Any] | None = None  # The rows' times; None without a window
     watermark: int | None = None  # All future rows are after this time; by default there are none
 
@@ -382,9 +248,7 @@ class Matching:
 
     def __init__(self, plan: StandardPlan, compiled: Compiled, partitions: Partitions) -> None:
         self._ends = [0, *partitions.ends.tolist()]
-        self._output = Output(
-            plan.rows, plan.leaves, plan.program.variables, plan.subsets, partitions.measured
-        )
+        self._output = Output(plan.rows)
         try:
             search: RowSearch | None = None
             if compiled.tables is not None:
@@ -448,7 +312,7 @@ def _plain_search(plan: StandardPlan, compiled: Compiled, partitions: Partitions
     times = None if partitions.times is None else partitions.times.tolist()
     conditions = RowConditions(
         plan.program.variables, compiled.conditions, plan.subsets, partitions.size,
-        partitions.columns, plan.ansi, partitions.measured,
+        partitions.columns, plan.ansi, partitions.evaluated,
     )  # fmt: skip
     return PlainSearch(
         plan.program, conditions, partitions.size, partitions.longest, times, plan.within,

@@ -76,10 +76,13 @@ class StandardClause:
         """Return the distinct values that measures take from a match."""
         return tuple(dict.fromkeys(leaf for e in self.measures.values() for leaf in e.leaves))
 
+    def measure_parts(self) -> tuple[Leaf, ...]:
+        """Return what workers take from a match for them."""
+        return tuple(dict.fromkeys(chain.from_iterable(map(parts_of, self.measure_leaves()))))
+
     def measure_arguments(self) -> list[str]:
         """Return the SQL over one row that measures need."""
-        parts = (part for leaf in self.measure_leaves() for part in parts_of(leaf))
-        return list(dict.fromkeys(self.arguments_of(parts)))
+        return list(dict.fromkeys(self.arguments_of(self.measure_parts())))
 
     def arguments_of(self, leaves: Iterable[Leaf]) -> Iterator[str]:
         """Yield the SQL over one row that leaves need."""
@@ -103,7 +106,7 @@ class StandardClause:
             self.names.subsets,
             self.skip,
             self.clause.rows,
-            self.measure_leaves() if leaves is None else tuple(leaves),
+            self.measure_parts() if leaves is None else tuple(leaves),
             within,
             frozenset(evaluated),
         )

@@ -23,7 +23,7 @@ from pyflinkcep.functions import (
 from pyflinkcep.matching.columns import Flags, Ints, retyped
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import key_values, one_of_each
-from pyflinkcep.matching.leaf_columns import LeafColumn, LeafColumns
+from pyflinkcep.matching.leaf_columns import FoundMatches, LeafColumn, LeafColumns
 from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.results import REACHED, Found, known_times, stage_column
 from pyflinkcep.runtime import RuntimeContext
@@ -347,7 +347,10 @@ class ValueConsumer:
             return {MAIN: schema.empty_table()}
         columns: list[Any] = key_columns(found, events, self.key_columns)
         columns += LeafColumns(self.leaves, self.ansi).of(
-            found, events, lambda: known_times(self.times.of(found, events), self.times.unit or 1)
+            FoundMatches(
+                found, lambda: known_times(self.times.of(found, events), self.times.unit or 1)
+            ),
+            events,
         )
         cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
         return {MAIN: pa.table(cast, schema=schema)}

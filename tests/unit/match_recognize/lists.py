@@ -9,17 +9,20 @@ from typing import Any
 
 import attrs
 import numpy as np
+import pyarrow as pa
 
-from pyflinkcep.engines.rows.matching import Matching, Partitions, Place, is_picked
+from pyflinkcep.engines.rows.matching import Matching, Partitions, Place
 from pyflinkcep.engines.rows.plan import StandardClause, read_clause
 from pyflinkcep.engines.rows.values import FieldArray
 from pyflinkcep.expressions.grammar import Form, parsed
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.match_recognize.checks import check_clause
-from pyflinkcep.match_recognize.leaves import LEAF
+from pyflinkcep.match_recognize.leaves import LEAF, Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names, spelled_alike
 from pyflinkcep.match_recognize.statement import Statement
 from pyflinkcep.match_recognize.tree import Rows
+from pyflinkcep.matching.leaf_columns import LeafColumns
+from pyflinkcep.matching.standard_rows import RowMatches, leaf_column
 from tests.unit.match_recognize.interpreter import computed
 
 _KINDS = {"INT": Kind.BIGINT, "STRING": Kind.STRING, "DOUBLE": Kind.DOUBLE}
@@ -151,26 +154,44 @@ def _run(
                 ),
             )
             for found in [*matching.partition(0, come), matching.rest()]:
-                out += _shown(read, plan.leaves, found, arguments, part[there], first, rest)
+                matches = RowMatches(plan, found)
+                out += _shown(read, matches, arguments, part[there], first, rest)
             come.forget(max(come.start - plan.looks_back, 0))
     return header, out
 
 
-def _shown(read, leaves, found, measured, part, first, rest):
-    for number, row in enumerate(found.rows):
-        values = {}
-        for leaf, taken in zip(leaves, found.values, strict=True):
-            value = taken[number]
-            if is_picked(leaf):
-                value = None if value < 0 else measured[leaf.argument][value]
-            values[leaf] = value
+def _shown(read, matches, measured, part, first, rest):
+    leaves = read.measure_parts()
+    columns = [leaf_column(leaf, str, read.names.variables) for leaf in leaves]
+    taken = LeafColumns(columns, False).of(matches, Lists(measured))
+    values = dict(zip(leaves, [column.to_pylist() for column in taken], strict=True))
+    is_matched = matches.is_matched.to_pylist()
+    for number, row in enumerate(matches.rows.to_pylist()):
         shown = [part[row][at] for at in first]
         for expression in read.measures.values():
             names = {leaf: f"{LEAF}{i}" for i, leaf in enumerate(expression.leaves)}
-            leaf_values = {name: values[leaf] for leaf, name in names.items()}
+            leaf_values = {name: _value(leaf, values, number) for leaf, name in names.items()}
             sql = expression.sql(names.__getitem__)
-            shown.append(computed(sql, leaf_values) if found.matched[number] else None)
+            shown.append(computed(sql, leaf_values) if is_matched[number] else None)
         yield tuple(shown + [part[row][at] for at in rest])
+
+
+@attrs.frozen(eq=False)
+class Lists:
+    """Rows as lists, by the SQL that they hold."""
+
+    columns: dict[str, list[Any]]
+
+    def take(self, handles: np.ndarray[Any, Any], columns: Sequence[str]) -> pa.Table:
+        """Return values of rows."""
+        return pa.table({name: pa.array(self.columns[name]).take(handles) for name in columns})
+
+
+def _value(leaf: Leaf, values: dict[Leaf, list[Any]], number: int) -> Any:
+    if leaf.function != "avg":
+        return values[leaf][number]
+    total, count = (values[part][number] for part in parts_of(leaf))
+    return total / count if count else None
 
 
 def _machine(value: Any) -> Any:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -27,6 +29,7 @@ from pyflinkcep.match_recognize.parser import window_ms
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.matching.leaf_columns import LeafColumn
+from pyflinkcep.matching.standard_rows import leaf_column
 from pyflinkcep.spark.arrow.internals import marks
 from pyflinkcep.spark.plan.analysis import is_ansi, own_name
 from pyflinkcep.spark.plan.clauses.measures import (
@@ -83,13 +86,7 @@ class FlinkJob:
             values = {ROW_COUNT.leaf: ROW_COUNT}
         arguments = Arguments(dataframe)
         leaves = tuple(
-            LeafColumn(
-                leaf.function,
-                leaf.variable,
-                _argument(arguments, leaf, value),
-                leaf.offset,
-                leaf.argument or "",
-            )
+            leaf_column(leaf, partial(arguments.column, cast=value.summed))
             for leaf, value in values.items()
         )
         own = [leaf.column for leaf in leaves if leaf.column and leaf.column in dataframe.columns]
@@ -158,13 +155,6 @@ class FlinkJob:
         source, type_ = self.job.source, self._events.schema[self.time].dataType
         handed_on = {} if source.is_guarded else marks(type_, source.watermark_delay_ms)
         return column.alias(name, metadata=handed_on)
-
-
-def _argument(arguments: Arguments, leaf: Leaf, value: Value) -> str | None:
-    """Return the column of an event that a value is taken from."""
-    if leaf.argument is None:
-        return None
-    return arguments.column(leaf.argument, value.summed)
 
 
 # --- the input
