@@ -11,7 +11,6 @@ from typing import Any
 import attrs
 
 from pyflinkcep.expressions.program import Kind, Type
-from pyflinkcep.sase.computed import arithmetic, functions, references
 from pyflinkcep.sase.model import Query
 
 
@@ -67,7 +66,7 @@ class EventTable:
     times: Sequence[int]  # Their times, in ascending order; :class:`Numbers` is the fastest
     types: Sequence[Any]  # Their types; :class:`Coded` is the fastest
     # The values by attribute, None for NULL; the attributes are those of
-    # :func:`queried_attributes`.
+    # :func:`~pyflinkcep.sase.attributes.queried_attributes`.
     columns: Mapping[str, Sequence[Any]]
     # The types of the attributes; those without one are NULL in every event.
     kinds: Mapping[str, Kind]
@@ -124,18 +123,3 @@ def _as_keys(values: Sequence[Any]) -> Sequence[Any]:
 
 
 _NAN = float("nan")
-
-
-def queried_attributes(query: Query) -> list[str]:
-    """Return the attributes that WHERE reads."""
-    named = [r.attribute for c in query.conditions for r in references(c)]
-    tested = [*query.equal, *(name for name, _ in query.constants)]
-    return list(dict.fromkeys([*tested, *(name for name in named if name is not None)]))
-
-
-def added_attributes(query: Query) -> set[str | None]:
-    """Return the attributes with which WHERE calculates."""
-    operations = [o for condition in query.conditions for o in arithmetic(condition)]
-    named = {r.attribute for operation in operations for r in references(operation)}
-    sums = (f.over for c in query.conditions for f in functions(c) if f.function in ("sum", "avg"))
-    return named | {over.attribute for over in sums}

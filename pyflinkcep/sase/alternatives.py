@@ -28,7 +28,7 @@ from pyflinkcep.expressions.tree import (
     leaves,
     rewritten,
 )
-from pyflinkcep.sase.computed import BEFORE, CURRENT, PREVIOUS, references
+from pyflinkcep.sase.attributes import BEFORE, CURRENT, PREVIOUS, references
 from pyflinkcep.sase.model import (
     Component,
     Query,

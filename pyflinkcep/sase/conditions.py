@@ -36,7 +36,7 @@ from pyflinkcep.expressions.tree import (
     called,
     leaves,
 )
-from pyflinkcep.sase.computed import (
+from pyflinkcep.sase.attributes import (
     BEFORE,
     CURRENT,
     FIRST,

@@ -15,8 +15,8 @@ from pyflinkcep.expressions import tree
 from pyflinkcep.expressions.text import written_name
 from pyflinkcep.expressions.tokens import Token, TokenKind
 from pyflinkcep.expressions.tree import Literal, Tree
+from pyflinkcep.sase.attributes import is_computed, path_names
 from pyflinkcep.sase.checks import check_query
-from pyflinkcep.sase.computed import is_computed, path_names
 from pyflinkcep.sase.conditions import ConditionReader, made
 from pyflinkcep.sase.model import (
     EVENT_TIME,

@@ -23,7 +23,7 @@ from pyflinkcep.expressions.tree import (
     Tree,
     leaves,
 )
-from pyflinkcep.sase.computed import (
+from pyflinkcep.sase.attributes import (
     BEFORE,
     CURRENT,
     FIRST,

@@ -12,7 +12,7 @@ import attrs
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.analysis import AnalysedQuery
-from pyflinkcep.sase.drawn import query_diagram
+from pyflinkcep.sase.diagram import query_diagram
 from pyflinkcep.sase.model import Query, Strategy
 from pyflinkcep.sase.parser import parsed, parsed_columns, parsed_condition
 from pyflinkcep.sase.text import query_text

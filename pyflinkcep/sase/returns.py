@@ -12,7 +12,7 @@ from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes, event_value
 from pyflinkcep.expressions.sql_types import SqlType, aggregate_type
 from pyflinkcep.expressions.tree import ALL, Aggregate, Column, Leaf, Tree
 from pyflinkcep.expressions.values import Function, TimeText, Typed, aggregated, function_of
-from pyflinkcep.sase.computed import FIRST, LAST, is_computed
+from pyflinkcep.sase.attributes import FIRST, LAST, is_computed
 from pyflinkcep.sase.model import Query
 
 Match = Mapping[str, Sequence[Any]]

@@ -1,17 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one check of a query's types, whatever evaluation runs it."""
+"""A query whose attributes have types: the one check of them, and literals that follow them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from decimal import Decimal
+from functools import partial
+
+import attrs
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.compiler import value_code
+from pyflinkcep.expressions.decimals import MOST_DIGITS, digits_of_value
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.program_layout import ProgramLayout
 from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tree import Column, Leaf, Literal, Operation, Tree, parts
-from pyflinkcep.sase.computed import column_sql, is_computed, references
+from pyflinkcep.expressions.tree import (
+    Aggregate,
+    Call,
+    Leaf,
+    Literal,
+    Moment,
+    Operation,
+    Tree,
+    leaves,
+    parts,
+)
+from pyflinkcep.sase.attributes import column_sql, computed, outputs
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.placement import constant_tests, part_of
 from pyflinkcep.sase.text import query_text
@@ -36,7 +51,7 @@ def check_types(
         layout = ProgramLayout(sql)
         value_code(part, layout, f"query {one_line(query)}: {what}")
         casts |= layout.casts
-    for tree in _outputs(query):
+    for tree in outputs(query):
         what = f"query {one_line(query)}: the output {shown(tree)!r}"
         value_code(part_of(tree), ProgramLayout(sql), what)
     return casts
@@ -61,39 +76,95 @@ def _conditions(query: Query) -> Iterator[tuple[str, Tree]]:
         yield f"the condition {shown(condition)!r}", part_of(condition)
 
 
-def _outputs(query: Query) -> Iterator[Tree]:
-    """Yield HAVING, and the columns of RETURN that are computed."""
-    if query.having is not None:
-        yield query.having
-    for column in query.columns or ():
-        if not isinstance(column.value, Column):
-            yield column.value
-
-
-def copied_attributes(query: Query, *, computed: bool = False) -> list[str]:
-    """Return the attributes that RETURN gives out as events have them, or as computed of one."""
-    values = (column.value for column in query.columns or ())
-    named = (value.attribute for value in values if isinstance(value, Column))
-    return list(dict.fromkeys(n for n in named if n is not None and is_computed(n) == computed))
-
-
-def output_attributes(query: Query) -> list[str]:
-    """Return the attributes with which HAVING and RETURN compute."""
-    named = (r.attribute for tree in _outputs(query) for r in references(tree))
-    return list(dict.fromkeys(name for name in named if name is not None))
-
-
-def output_types(query: Query) -> dict[str, list[str]]:
-    """Return these attributes, each with the event types of the variables that they are of."""
-    found: dict[str, list[str]] = {}
-    for reference in (r for tree in _outputs(query) for r in references(tree)):
-        if reference.attribute is not None:
-            types = found.setdefault(reference.attribute, [])
-            types.append(query.component(reference.variable).type)
-    return found
-
-
 def one_line(query: Query) -> str:
     """Return a query's pattern on one line, as its name."""
     pattern = Query(query.form, query.components, shape=query.shape)
     return query_text(pattern).removeprefix("PATTERN ")
+
+
+# --- literals whose values depend on the types of events, or on the clock of a session
+
+
+def literal_moments(query: Query) -> Iterator[Moment]:
+    """Yield the literal dates and timestamps of WHERE."""
+    literals = [literal for _, literal in query.constants]
+    literals += [p for c in query.conditions for p in parts(c) if isinstance(p, Literal)]
+    yield from (p.value for p in literals if isinstance(p.value, Moment))
+
+
+def with_instants(query: Query, known: Callable[[Moment], Moment]) -> Query:
+    """Return a query whose literal dates and timestamps in WHERE are replaced by known ones."""
+
+    def replaced(tree: Tree) -> Tree:
+        if isinstance(tree, Literal):
+            return literal(tree)
+        if isinstance(tree, Operation):
+            return attrs.evolve(tree, operands=tuple(map(replaced, tree.operands)))
+        return tree
+
+    def literal(own: Literal) -> Literal:
+        value = own.value
+        return attrs.evolve(own, value=known(value)) if isinstance(value, Moment) else own
+
+    return attrs.evolve(
+        query,
+        constants=tuple((name, literal(value)) for name, value in query.constants),
+        conditions=tuple(map(replaced, query.conditions)),
+    )
+
+
+def with_exact_literals(query: Query, is_decimal: Callable[[str], bool]) -> Query:
+    """Return a query whose literals beside attributes that are decimals are so too, as in SQL."""
+    exact = partial(_exact, is_decimal)
+    columns = query.columns
+    if columns is not None:
+        columns = tuple(attrs.evolve(column, value=exact(column.value)) for column in columns)
+    return attrs.evolve(
+        query,
+        constants=tuple(
+            (name, _exact_literal(value) if is_decimal(name) else value)
+            for name, value in query.constants
+        ),
+        conditions=tuple(map(exact, query.conditions)),
+        having=None if query.having is None else exact(query.having),
+        columns=columns,
+    )
+
+
+def _exact(is_decimal: Callable[[str], bool], tree: Tree) -> Tree:
+    if isinstance(tree, Operation) and tree.operator in ("and", "or", "not"):
+        own = tuple(_exact(is_decimal, part) for part in tree.operands)
+        return attrs.evolve(tree, operands=own)
+    changed = _with_exact(tree)
+    if changed == tree:
+        return tree
+    read = (leaf.over for leaf in leaves(tree))
+    columns = (c for over in read for c in (leaves(over.computed) if over.computed else (over,)))
+    names = (column.over.attribute for column in columns)
+    return changed if any(name is not None and is_decimal(name) for name in names) else tree
+
+
+def _with_exact(tree: Tree) -> Tree:
+    """Return a tree whose literals are decimals."""
+    if isinstance(tree, Literal):
+        return _exact_literal(tree)
+    if isinstance(tree, Operation | Call):
+        return attrs.evolve(tree, operands=tuple(map(_with_exact, tree.operands)))
+    inner = None if tree.computed is None else _with_exact(tree.computed)
+    if inner is None or inner == tree.computed:
+        return tree
+    sql = computed(inner, tree.over, "", tree.span).sql
+    if isinstance(tree, Aggregate):
+        return attrs.evolve(tree, computed=inner, argument=sql)
+    return attrs.evolve(tree, computed=inner, sql=sql)
+
+
+def _exact_literal(literal: Literal) -> Literal:
+    """Return a literal with a point as a decimal; one with an exponent stays a double."""
+    written = literal.text.removesuffix("%")
+    if not isinstance(literal.value, float) or "e" in written.lower():
+        return literal
+    value = Decimal(written)
+    if digits_of_value(value).precision > MOST_DIGITS:
+        return literal
+    return attrs.evolve(literal, value=value.scaleb(-2) if written != literal.text else value)

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.engines.compressed.matches import Measured, check_measure
-from pyflinkcep.engines.table import EventTable, added_attributes, queried_attributes
+from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.evaluator import (
     UNTYPED,
@@ -26,9 +26,16 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.program_layout import TIMES
 from pyflinkcep.expressions.sql_types import of_kind
 from pyflinkcep.expressions.tokens import LEAST, MOST
-from pyflinkcep.sase.computed import computed_for, is_computed
+from pyflinkcep.sase.attributes import (
+    added_attributes,
+    computed_for,
+    copied_attributes,
+    is_computed,
+    output_types,
+    queried_attributes,
+)
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.types import check_types, copied_attributes, output_types
+from pyflinkcep.sase.types import check_types
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.values import exact_times_of, field_getter

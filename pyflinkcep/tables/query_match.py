@@ -13,16 +13,21 @@ import pyarrow as pa
 from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.engines.queries import by_last_event, last_event
 from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.engines.table import EventTable, Numbers, queried_attributes
+from pyflinkcep.engines.table import EventTable, Numbers
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.matching.columns import Ints, integers
 from pyflinkcep.matching.order import order_by_group
 from pyflinkcep.matching.queries import coded, query_found
 from pyflinkcep.matching.results import Found, Results
-from pyflinkcep.sase.computed import is_computed
+from pyflinkcep.sase.attributes import (
+    copied_attributes,
+    is_computed,
+    output_types,
+    queried_attributes,
+)
 from pyflinkcep.sase.model import Query
-from pyflinkcep.sase.types import check_types, copied_attributes, output_attributes
+from pyflinkcep.sase.types import check_types
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
@@ -54,7 +59,7 @@ class QueryRows:
         cls, rows: pa.Table, timestamp: Field | None, type_: Any, query: Query
     ) -> QueryRows | None:
         """Return the events of a table; None if they can only be read one by one."""
-        queried, named = queried_attributes(query), output_attributes(query)
+        queried, named = queried_attributes(query), output_types(query)
         if not isinstance(type_, str) or any(map(is_computed, (*queried, *named))):
             return None
         for name in (*queried, *named, *copied_attributes(query), type_):

@@ -52,9 +52,9 @@ from pyflinkcep.errors import (
 from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes
 from pyflinkcep.expressions.sql_types import of_kind
 from pyflinkcep.sase import parse
-from pyflinkcep.sase.literals import with_exact_literals
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.returns import Returns
+from pyflinkcep.sase.types import with_exact_literals
 from pyflinkcep.tables.event_list import EventObjects, attribute_of, holds_decimals
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.rows import rows_of, table_or_rest

@@ -19,8 +19,8 @@ from pyflinkcep import CepError
 from pyflinkcep.engines.choice import EVENT_LISTS, chosen
 from pyflinkcep.engines.queries import query_matches
 from pyflinkcep.engines.sequences.evaluation import Sequences
-from pyflinkcep.engines.table import queried_attributes
 from pyflinkcep.sase import SaseQuery, parse
+from pyflinkcep.sase.attributes import queried_attributes
 from pyflinkcep.sase.model import Form
 from pyflinkcep.tables.event_list import EventObjects
 from pyflinkcep.testing import matchSase

@@ -18,8 +18,9 @@ from pyflinkcep import CepError
 from pyflinkcep.engines.choice import EVALUATIONS, OUTPUTS, chosen
 from pyflinkcep.engines.queries import compressed_matches, query_matches
 from pyflinkcep.engines.streamed_queries import Kept, Portion, StreamedQuery
-from pyflinkcep.engines.table import EventTable, queried_attributes
+from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase import SaseQuery, parse
+from pyflinkcep.sase.attributes import queried_attributes
 from pyflinkcep.sase.model import Form
 from pyflinkcep.tables.event_list import EventObjects
 from pyflinkcep.time import MAX_WATERMARK

@@ -42,7 +42,7 @@ from pyflinkcep.expressions.tree import (
 )
 from pyflinkcep.pattern import GroupPattern, Pattern
 from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty
-from pyflinkcep.sase.computed import column_sql, references
+from pyflinkcep.sase.attributes import column_sql, references
 from pyflinkcep.sase.model import Component, Form, Query
 from pyflinkcep.sase.placement import MOST_CLAUSES, clause_count
 

@@ -28,7 +28,7 @@ from pyflinkcep.expressions.tree import (
     attribute_of,
     parts,
 )
-from pyflinkcep.sase.computed import functions, plain_references, references
+from pyflinkcep.sase.attributes import functions, plain_references, references
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.placement import clauses, constant_tests
 

@@ -21,7 +21,7 @@ from pyflinkcep.expressions.decimals import aggregate as decimal_aggregate
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.program_layout import kind_of_aggregate
 from pyflinkcep.expressions.tree import ALL, Aggregate, Column, Leaf, Tree
-from pyflinkcep.sase.computed import LAST
+from pyflinkcep.sase.attributes import LAST
 from pyflinkcep.sase.model import Component, Form, Query
 
 

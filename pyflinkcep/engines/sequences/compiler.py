@@ -23,7 +23,7 @@ from pyflinkcep.expressions.tree import (
     attribute_of,
     leaves,
 )
-from pyflinkcep.sase.computed import column_sql
+from pyflinkcep.sase.attributes import column_sql
 from pyflinkcep.sase.model import Component, Query, Strategy
 from pyflinkcep.sase.placement import PlacedClause, constant_tests, joined, placed
 

@@ -13,7 +13,6 @@ from pyspark.sql.types import DataType, DecimalType, StringType
 
 from pyflinkcep.engines.compressed.matches import TimeWindows, listing, windows_of
 from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.engines.table import queried_attributes
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.text import literal_sql
@@ -22,12 +21,21 @@ from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.queries import QueryColumns
 from pyflinkcep.sase.analysis import AnalysedQuery
-from pyflinkcep.sase.as_pattern import all_of
-from pyflinkcep.sase.computed import is_computed
-from pyflinkcep.sase.literals import literal_moments, with_exact_literals, with_instants
+from pyflinkcep.sase.attributes import (
+    copied_attributes,
+    is_computed,
+    output_types,
+    queried_attributes,
+)
 from pyflinkcep.sase.model import CONTIGUOUS, Form, Query
 from pyflinkcep.sase.text import stored_text
-from pyflinkcep.sase.types import check_types, copied_attributes, one_line, output_attributes
+from pyflinkcep.sase.types import (
+    check_types,
+    literal_moments,
+    one_line,
+    with_exact_literals,
+    with_instants,
+)
 from pyflinkcep.spark.plan.analysis import common_kind, first_line
 from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.job import Job, Prepared
@@ -52,7 +60,7 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
     _check_type_column(dataframe, type_column, name)
     asked = queried_attributes(query)
     computed = [attribute for attribute in asked if is_computed(attribute)]
-    given_out = [attribute for attribute in output_attributes(query) if is_computed(attribute)]
+    given_out = [attribute for attribute in output_types(query) if is_computed(attribute)]
     _check_outputs(query, dataframe, name)
     copies = copied_attributes(query, computed=True)
     computed = list(dict.fromkeys([*computed, *given_out, *copies]))
@@ -66,7 +74,7 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
 def _check_outputs(query: Query, dataframe: DataFrame, name: str) -> None:
     """Refuse HAVING and RETURN of an attribute that is no column, in whatever case."""
     columns = {column.lower() for column in dataframe.columns}
-    for attribute in (*output_attributes(query), *copied_attributes(query)):
+    for attribute in (*output_types(query), *copied_attributes(query)):
         if not is_computed(attribute) and attribute.lower() not in columns:
             _column_type(dataframe, attribute, name)
 
@@ -103,7 +111,7 @@ def in_session_zone(query: Query, dataframe: DataFrame) -> Query:
 def _output_kinds(query: Query, dataframe: DataFrame) -> dict[str, Kind]:
     """Return the types of the columns with which HAVING and RETURN compute, if they have one."""
     columns = {field.name: field.dataType for field in dataframe.schema}
-    return _known(columns, [name for name in output_attributes(query) if name in columns])
+    return _known(columns, [name for name in output_types(query) if name in columns])
 
 
 def _known(types: Mapping[str, DataType], names: Iterable[str]) -> dict[str, Kind]:
@@ -284,7 +292,7 @@ class QueryJob:
         if not query.is_global and (query.form is Form.LIST or query.takes_several):
             # Nothing equals NULL, so such an event can only be a match of one event.
             tests += [f"{quoted(name)} IS NOT NULL" for name in query.equal]
-        return all_of(f"({test})" if len(tests) > 1 else test for test in tests) or None
+        return " AND ".join(f"({test})" if len(tests) > 1 else test for test in tests) or None
 
     # --- helpers
 

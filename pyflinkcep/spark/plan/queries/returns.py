@@ -26,7 +26,7 @@ from pyflinkcep.expressions.tree import (
     attribute_of,
 )
 from pyflinkcep.matching.columns import quoted
-from pyflinkcep.sase.computed import FIRST, LAST, owned_sql
+from pyflinkcep.sase.attributes import FIRST, LAST, owned_sql
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.spark.plan.analysis import sql_type
 from pyflinkcep.spark.plan.engine import SPARK, engine_of

@@ -17,10 +17,11 @@ from hypothesis import strategies as st
 from pyflinkcep.engines.lists import clauses
 from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
 from pyflinkcep.engines.lists.matching import EventLists
-from pyflinkcep.engines.table import Coded, EventTable, queried_attributes
+from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.module import compiled_module
 from pyflinkcep.sase import SaseQuery, parse
+from pyflinkcep.sase.attributes import queried_attributes
 from tests.kernel_harness import needs_kernel
 
 pytestmark = needs_kernel

@@ -14,12 +14,12 @@ import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructType
 
 from pyflinkcep.engines.choice import chosen
-from pyflinkcep.engines.table import queried_attributes
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.matching.columns import HASH
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.queries import QueryColumns
 from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.sase.attributes import queried_attributes
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.state.key_groups import KeyGroups

@@ -7,7 +7,7 @@ import pytest
 
 from pyflinkcep.expressions.tree import Column, leaves
 from pyflinkcep.sase import parse
-from pyflinkcep.sase.computed import owned_sql
+from pyflinkcep.sase.attributes import owned_sql
 
 OWNED = {
     "a.`x y` = b.s": "e.`x y`",

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attributes that SQL computes from one event, such as ``upper(a.name)``."""
+"""The attributes of events that a query reads; SQL computes some, such as ``upper(a.name)``."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pyflinkcep.expressions.text import quoted_name, shown, spark_sql
 from pyflinkcep.expressions.tree import (
@@ -59,16 +59,6 @@ def column_sql(attribute: str) -> str:
     return attribute if is_computed(attribute) else quoted_name(attribute)
 
 
-def computed_for(query: Query) -> dict[str, tuple[str, ...]]:
-    """Return the attributes that SQL computes, each with the event types that need it."""
-    found: dict[str, list[str]] = {}
-    for reference in (r for condition in query.conditions for r in references(condition)):
-        if reference.attribute is not None and is_computed(reference.attribute):
-            types = found.setdefault(reference.attribute, [])
-            types.append(query.component(reference.variable).type)
-    return {sql: tuple(types) for sql, types in found.items()}
-
-
 def computed(tree: Tree, event: Column, text: str, span: Span) -> Column:
     """Return what a tree computes of an event as an attribute of it; `text` is how it is shown."""
     sql = f"({spark_sql(tree, lambda leaf: str(leaf.over.sql))})"
@@ -99,3 +89,58 @@ def owned_sql(column: Column, owner: str) -> str:
     if column.computed is None:
         return f"{owner}.{column.sql}"
     return f"({spark_sql(column.computed, lambda leaf: owned_sql(leaf.over, owner))})"
+
+
+# --- what a query reads
+
+
+def queried_attributes(query: Query) -> list[str]:
+    """Return the attributes that WHERE reads."""
+    named = [r.attribute for c in query.conditions for r in references(c)]
+    tested = [*query.equal, *(name for name, _ in query.constants)]
+    return list(dict.fromkeys([*tested, *(name for name in named if name is not None)]))
+
+
+def added_attributes(query: Query) -> set[str | None]:
+    """Return the attributes with which WHERE calculates."""
+    operations = [o for condition in query.conditions for o in arithmetic(condition)]
+    named = {r.attribute for operation in operations for r in references(operation)}
+    sums = (f.over for c in query.conditions for f in functions(c) if f.function in ("sum", "avg"))
+    return named | {over.attribute for over in sums}
+
+
+def computed_for(query: Query) -> dict[str, list[str]]:
+    """Return the attributes that SQL computes, each with the event types that need it."""
+    found = _by_type(query, query.conditions)
+    return {name: types for name, types in found.items() if is_computed(name)}
+
+
+def output_types(query: Query) -> dict[str, list[str]]:
+    """Return the attributes with which HAVING and RETURN compute, with their event types."""
+    return _by_type(query, outputs(query))
+
+
+def copied_attributes(query: Query, *, computed: bool = False) -> list[str]:
+    """Return the attributes that RETURN gives out as events have them, or as computed of one."""
+    values = (column.value for column in query.columns or ())
+    named = (value.attribute for value in values if isinstance(value, Column))
+    return list(dict.fromkeys(n for n in named if n is not None and is_computed(n) == computed))
+
+
+def outputs(query: Query) -> Iterator[Tree]:
+    """Yield HAVING, and the columns of RETURN that are computed."""
+    if query.having is not None:
+        yield query.having
+    for column in query.columns or ():
+        if not isinstance(column.value, Column):
+            yield column.value
+
+
+def _by_type(query: Query, trees: Iterable[Tree]) -> dict[str, list[str]]:
+    """Return the attributes of trees, each with the event types of the variables they are of."""
+    found: dict[str, list[str]] = {}
+    for reference in (r for tree in trees for r in references(tree)):
+        if reference.attribute is not None:
+            type_ = query.component(reference.variable).type
+            found.setdefault(reference.attribute, []).append(type_)
+    return found
