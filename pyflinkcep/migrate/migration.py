@@ -287,7 +287,7 @@ def translate_python(file: str, data: bytes, module_name: str) -> Written:
     name = file.rsplit("/", 1)[-1]
     module = Module(docstring(f"The statements of {name}, translated by pyflinkcep.migrate"))
     module.use("from pyspark.sql import SparkSession")
-    writer = StatementWriter(module, written.notes)
+    writer = StatementWriter(module)
     lines: list[str] = []
     number = 0
     for call in ast.walk(tree):
@@ -312,6 +312,7 @@ def translate_python(file: str, data: bytes, module_name: str) -> Written:
         module.main(f'if __name__ == "__main__":\n    main({session})')
         written.module, written.text = module_name, module.text()
         written.statements = number
+    written.notes += module.notes
     return written
 
 

@@ -23,9 +23,10 @@ from pyflinkcep.migrate.java.project import (
     is_numeric,
     unboxed,
 )
-from pyflinkcep.migrate.java.source import Node, inside, text_of
+from pyflinkcep.migrate.java.source import Node, inside, line_of, text_of
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.reading import Findings, as_type
+from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.meaning.tree import Binary, Expression, Unary, Var, parts
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
 
@@ -58,6 +59,15 @@ class Code:
     node: Any
     source: Any
     scope: Scope = attrs.field(repr=False)
+
+    @property
+    def place(self) -> str:
+        """The file and line of Java."""
+        return f"{self.source.file.rsplit('/', 1)[-1]}:{line_of(self.node)}"
+
+    def note(self, what: str) -> Note:
+        """Return a note on it."""
+        return Note(self.source.file, line_of(self.node), what)
 
 
 @attrs.frozen(eq=False)

@@ -15,7 +15,7 @@ from pyflinkcep.migrate.java.project import columns_of
 from pyflinkcep.migrate.java.source import line_of, simple_name, snake, text_of
 from pyflinkcep.migrate.meaning.python_calls import constant
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
-from pyflinkcep.migrate.meaning.translated import Note, TranslatedFunction
+from pyflinkcep.migrate.meaning.translated import TranslatedFunction
 from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, literal
 from pyflinkcep.migrate.writing.settings import (
     Source,
@@ -29,7 +29,7 @@ from pyflinkcep.migrate.writing.settings import (
     times_of,
 )
 from pyflinkcep.migrate.writing.tables import StatementWriter, sql_literal, sql_of
-from pyflinkcep.migrate.writing.translation import Translation, code_of, place
+from pyflinkcep.migrate.writing.translation import Translation, code_of
 
 
 def rows_of(translation: Translation, elements: tuple[Value, ...]) -> list[str] | None:
@@ -94,7 +94,6 @@ class StreamFunctions:
 
     module: Module
     translation: Translation
-    notes: list[Note]
 
     def applied(self, stream: Stream, code: Code, before: str, kept: list[str]) -> str | None:
         """Return what a function makes of rows; None if it is not translated."""
@@ -109,9 +108,9 @@ class StreamFunctions:
         is_map = made.output_type is not None and made.output_type.startswith("value map<")
         if made.stub or made.captured or made.output_tags or made.output_type is None or is_map:
             why = [note.what for note in made.notes if note.what.startswith("not translated")]
-            self.notes += [Note(code.source.file, line_of(code.node), what) for what in why]
+            self.module.notes += [code.note(what) for what in why]
             return None
-        self.notes.extend(made.notes)
+        self.module.notes.extend(made.notes)
         stream.event_type = stream.event_type or made.result
         if re.search(r"^    return (event|row_of\(event(, \"\w+\")+\))$", _body(made)):
             return before  # it returns what it was given
@@ -136,7 +135,7 @@ class StreamFunctions:
         made = self.translation.condition(code, stream.inputs[0].event_type, (), name)
         if made.stub or made.captured:
             return None
-        self.notes.extend(made.notes)
+        self.module.notes.extend(made.notes)
         if made.sql is not None:
             return f"{before}.where({quoted(made.sql)})"
         self.module.use("from pyspark.sql import functions as F")
@@ -235,7 +234,6 @@ class InputWriter:
 
     module: Module
     translation: Translation
-    notes: list[Note]
     settings: list[Call]
     statements: StatementWriter
     # What is known of the times of each stream.
@@ -246,7 +244,7 @@ class InputWriter:
     _written: dict[int, Input] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        self.functions = StreamFunctions(self.module, self.translation, self.notes)
+        self.functions = StreamFunctions(self.module, self.translation)
 
     def write(self, stream: Stream) -> Input:
         """Write the function that reads a stream, once."""
@@ -268,7 +266,7 @@ class InputWriter:
             self.module.use("from pyspark.sql import functions as F")
             position = [quoted(POSITION), "F.monotonically_increasing_id()"]
             lines.append(chain("events", [("withColumn", position)], "events = ", 4))
-        where = place(stream.call.code)
+        where = stream.call.code.place
         body = "\n".join([docstring(f"Read {wanted} ({where})"), *lines, "return events"])
         if lines and lines[-1].startswith("events = ") and "\nevents = " not in lines[-1]:
             last = lines[-1].removeprefix("events = ")
@@ -284,7 +282,9 @@ class InputWriter:
         kind = simple_name(type_ or "event")
         name = snake("json" if kind in _JSON_CLASSES else kind).upper().strip("_")
         if ddl is None:
-            self._note(code, f"the fields of {type_ or 'the events'} are not known: write {name}")
+            self.module.note(
+                code, f"the fields of {type_ or 'the events'} are not known: write {name}"
+            )
             ddl = "TODO string"
         return self.module.constant(name, literal(ddl, len(name) + 3), f"The fields of {type_}.")
 
@@ -360,12 +360,12 @@ class InputWriter:
         code = code_of(call.arguments[0]) if call.arguments else None
         kept = [EVENT_TIME] if self._is_timed(stream.inputs[0]) else []
         made: str | None = None
-        noted = len(self.notes)
+        noted = len(self.module.notes)
         if method in ("map", "flatMap", "filter", "process") and code is not None:
             made = self.functions.applied(stream, code, before, kept)
         if made is None and method == "map" and code is not None and self._reads_json(code):
-            del self.notes[noted:]  # why its own text was not translated
-            self._note(code, "the records are taken for JSON of the event's fields")
+            del self.module.notes[noted:]  # why its own text was not translated
+            self.module.note(code, "the records are taken for JSON of the event's fields")
             made = self._from_json(stream, before, 'F.col("value")')
         if made is not None and method != "filter":
             self.columns.pop(id(stream), None)  # the column of the time may be another one
@@ -383,19 +383,16 @@ class InputWriter:
     def _marked(self, stream: Stream, before: str, others: Sequence[str]) -> str:
         """Return the call of a function that remains to be written."""
         code = stream.call.code
-        where = place(code)
-        name = self.module.name(snake(f"{stream.call.method}_{stream.name or 'events'}"))
-        arguments = code.node.child_by_field_name("arguments") or code.node
-        java = "\n".join(f"# {line}".rstrip() for line in text_of(arguments).splitlines()[:40])
-        lines = [docstring(f"TODO: do what {where} does"), java]
-        lines.append(f'raise NotImplementedError("{where} is not translated")')
         self.module.use("from pyspark.sql import DataFrame")
-        body = indented("\n".join(lines))
         given = "".join(f", _other_{n}: DataFrame" for n in range(1, len(others) + 1))
-        self.module.function(f"def {name}(_rows: DataFrame{given}) -> DataFrame:\n{body}")
+        wanted = snake(f"{stream.call.method}_{stream.name or 'events'}")
+        name = self.module.stub(
+            wanted, f"_rows: DataFrame{given}", "DataFrame", f"do what {code.place} does", code,
+            code.node.child_by_field_name("arguments"),
+        )  # fmt: skip
         is_choice = stream.call.method == "choose"
         what = "one of two streams" if is_choice else f"{stream.call.method}() of a stream"
-        self._note(code, f"{what}: write {name}()")
+        self.module.note(code, f"{what}: write {name}()")
         return f"{name}({', '.join([before, *others])})"
 
     # --- sources
@@ -409,9 +406,9 @@ class InputWriter:
         self.times[id(stream)] = None
         for left in source.left:
             what = left if " " in left else f"{left}()"
-            self._note(code, f"{what} of the source is left out: write that part of the job")
+            self.module.note(code, f"{what} of the source is left out: write that part of the job")
         if source.missing:
-            self._note(code, f"the code does not show: {', '.join(source.missing)}")
+            self.module.note(code, f"the code does not show: {', '.join(source.missing)}")
         if source.kind == "elements":
             self._elements(stream, source, lines)
         elif source.kind in ("kafka", "socket", "text", "rate"):
@@ -428,12 +425,11 @@ class InputWriter:
         self.times[id(stream)] = None
         name = snake(f"{stream.name or 'events'}_sql").upper()
         lines += self.statements.views(sql)
-        line = line_of(stream.call.code.node)
         lines.append(f"events = spark.sql({self.module.constant(name, sql_literal(sql))})")
         columns, _, tables = re.sub(r"\s+", " ", sql).partition(" FROM ")
         table = self.statements.tables.tables.get(tables.split(" ")[0].strip('`"').lower())
         if table is None:
-            self.notes.append(Note(stream.call.code.source.file, line, _VIEWS))
+            self.module.note(stream, _VIEWS)
         elif table.watermark is not None and re.search(rf"\*|\b{table.watermark[0]}\b", columns):
             self.module.use("from pyspark.sql import functions as F")
             self.times[id(stream)] = Times(None, None)
@@ -449,21 +445,19 @@ class InputWriter:
             written if len(written) < 60 else f"{stream.call.method}() in line {line_of(code.node)}"
         )
         schema = self.schema(stream.event_type, code)
-        self._note(code, f"the source {what} has no counterpart: write it")
-        name = self.module.name(f"{snake(stream.name or 'events')}_source")
-        arguments = code.node.child_by_field_name("arguments")
-        java = [f"# {line}".rstrip() for line in text_of(arguments).splitlines()[:40]]
-        message = quoted(f"{place(code)} is not translated")
-        lines = [docstring(f"TODO: return rows of {schema}, as {place(code)} does"), *java]
-        body = indented("\n".join([*lines, f"raise NotImplementedError({message})"]))
-        self.module.function(f"def {name}(_spark: SparkSession) -> DataFrame:\n{body}")
-        return name
+        self.module.note(code, f"the source {what} has no counterpart: write it")
+        return self.module.stub(
+            f"{snake(stream.name or 'events')}_source", "_spark: SparkSession", "DataFrame",
+            f"return rows of {schema}, as {code.place} does", code,
+            code.node.child_by_field_name("arguments")
+            or code.node.child_by_field_name("parameters"),
+        )  # fmt: skip
 
     def _elements(self, stream: Stream, source: Source, lines: list[str]) -> None:
         rows = rows_of(self.translation, source.elements)
         schema = self.schema(stream.event_type, stream.call.code)
         if rows is None:
-            self._note(stream.call.code, "the elements are not constants: write them as rows")
+            self.module.note(stream.call.code, "the elements are not constants: write them as rows")
             rows = ["# TODO: the rows"]
         body = "".join(f"    {row}{'' if row.startswith('#') else ','}\n" for row in rows)
         lines.append(f"rows: list[tuple[object, ...]] = [\n{body}]")
@@ -484,7 +478,7 @@ class InputWriter:
         if source.lines:
             lines.append('events = records.select(F.col("value").cast("string"))')
             return
-        self._note(stream.call.code, "the records are taken for JSON of the event's fields")
+        self.module.note(stream.call.code, "the records are taken for JSON of the event's fields")
         lines.append('text = F.col("value").cast("string")')
         lines.append(f"events = {self._from_json(stream, 'records', 'text')}")
 
@@ -501,15 +495,15 @@ class InputWriter:
         code = stream.call.code
         self.times[id(stream)] = times
         if times is None:
-            self._note(code, "the watermark strategy is not known: write withWatermark")
+            self.module.note(code, "the watermark strategy is not known: write withWatermark")
             times = self.times[id(stream)] = Times(None, None)
         for left in times.left:
             what = f"{left}() of the watermark strategy is left out"
-            self._note(code, f"{what}: write that part of the job")
+            self.module.note(code, f"{what}: write that part of the job")
         declared = None if times.time is None else self.translation.class_made(times.time)
         if times.clock or (declared is not None and reads_clock(declared.node)):
             self.times[id(stream)] = None
-            self._note(code, "watermarks follow the clock: this is processing time")
+            self.module.note(code, "watermarks follow the clock: this is processing time")
             return
         if times.none and (times.time is None or not bounded):
             self.times[id(stream)] = None  # no watermark will come
@@ -529,7 +523,7 @@ class InputWriter:
             delay = lag(where, self.translation.project)
         if delay is None:
             what = "how far the watermark is behind is not known: '0 seconds' is assumed"
-            self._note(code, f"{what}: write that part of the job")
+            self.module.note(code, f"{what}: write that part of the job")
         if not bounded:
             text = delay_text(delay) if delay is not None else "0 seconds"
             calls.append(("withWatermark", [quoted(EVENT_TIME), quoted(text)]))
@@ -539,7 +533,7 @@ class InputWriter:
         self.module.use("from pyspark.sql import functions as F")
         if times.time is None:
             what = "no time is assigned, which is that of the source's record"
-            self._note(stream.call.code, f"{what}: write it as a column")
+            self.module.note(stream.call.code, f"{what}: write it as a column")
             return 'F.col("TODO")'
         made = self.translation.value(times.time, stream.event_type)
         if made.sql is None:
@@ -548,9 +542,11 @@ class InputWriter:
         if made.sql is None and moment is not None:
             self.columns[id(stream)] = moment.strip("`")
             return f'F.col({quoted(moment)}).cast("timestamp")'
-        self.notes.extend(made.notes)
+        self.module.notes.extend(made.notes)
         if made.sql is None:
-            self._note(times.time, "the time of an event is not translated: write it as a column")
+            self.module.note(
+                times.time, "the time of an event is not translated: write it as a column"
+            )
             return 'F.col("TODO")'
         if made.sql.strip("`").isidentifier():
             self.columns[id(stream)] = made.sql.strip("`")
@@ -558,6 +554,3 @@ class InputWriter:
         if _SCALED.fullmatch(made.sql):
             self.columns[id(stream)] = made.sql
         return f"F.expr({quoted(f'timestamp_millis({made.sql})')})"
-
-    def _note(self, code: Code, what: str) -> None:
-        self.notes.append(Note(code.source.file, line_of(code.node), what))

@@ -15,7 +15,7 @@ from pyflinkcep.migrate.check.rows import Selected, names_of
 from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.source import Node, children, enclosing, line_of, snake, text_of
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
-from pyflinkcep.migrate.meaning.translated import Note, TranslatedFunction
+from pyflinkcep.migrate.meaning.translated import TranslatedFunction
 from pyflinkcep.migrate.writing.inputs import EVENT_TIME, POSITION, InputWriter
 from pyflinkcep.migrate.writing.module import (
     WIDTH,
@@ -30,7 +30,7 @@ from pyflinkcep.migrate.writing.module import (
 from pyflinkcep.migrate.writing.patterns import PatternWriter
 from pyflinkcep.migrate.writing.settings import Sink, sink_of, source_of
 from pyflinkcep.migrate.writing.tables import StatementWriter
-from pyflinkcep.migrate.writing.translation import Translation, code_of, parameters, place
+from pyflinkcep.migrate.writing.translation import Translation, code_of, parameters
 
 RESULTS = frozenset(["select", "flatSelect", "process"])
 """The calls that make rows of matches."""
@@ -137,337 +137,6 @@ class Result:
     parameters: tuple[tuple[str, str], ...]
 
 
-@attrs.define(eq=False)
-class ResultWriter:
-    """Writes functions that apply a pattern to events."""
-
-    module: Module
-    translation: Translation
-    notes: list[Note]
-    patterns: PatternWriter
-    inputs: InputWriter
-    checked: list[Checked] = attrs.field(factory=list)
-    chained: set[int] = attrs.field(factory=set)
-    _timed: set[int] = attrs.field(factory=set)
-    _written: dict[int, Result] = attrs.field(factory=dict)
-    plain: set[str] = attrs.field(factory=set)
-    _row_name: str = "match"
-    _pattern_name: str = "match"
-    _event_columns: str | None = None
-    _more_columns: str = ""
-    _parameters: dict[str, str] = attrs.field(factory=dict)
-    _codes: dict[int, Code] = attrs.field(factory=dict)
-    _selected: Selected | None = None
-
-    def write(self, stream: Stream) -> Result:
-        """Write the function of the rows of matches, once."""
-        if id(stream) in self._written:
-            return self._written[id(stream)]
-        changes, applied = self._back(stream.inputs[0])
-        events = applied.inputs[0]
-        keys: list[str] = []
-        while events.call.method in _PASSED or events.call.method == "keyBy":
-            if events.call.method == "keyBy" and not keys:
-                keys = self._keys(events)
-            events = events.inputs[0]
-        before = result_before(events)
-        if before is not None:
-            self.write(before)  # its rows may have a time, which is used here
-        if events.call.method == "parameter" and self._is_keyed(events):
-            keys = keys or ['"TODO"']
-            self._note(events.call.code, "the stream has a key that is chosen elsewhere: write it")
-        self.module.use(
-            "from pyspark.sql import DataFrame", "from pyflinkcep import CEP, CepDataFrame"
-        )
-        link = applied.pattern
-        pattern, needed = ("TODO", ()) if link is None else self.patterns.write(link)
-        if link is None:
-            self._note(applied.call.code, "the pattern given to CEP.pattern could not be followed")
-            pattern = self._no_pattern(applied)
-        self._pattern_name = pattern.removesuffix("_pattern")
-        self._pattern_name = "matches" if self._pattern_name == "pattern" else self._pattern_name
-        function = self.module.name(f"find_{snake(stream.name or self._pattern_name)}")
-        given = ", ".join(name for name, _ in needed)
-        arguments = ["events", f"{pattern}({given})"]
-        if keys:
-            self.module.use("from pyflinkcep import keyBy")
-            arguments[0] = f"keyBy(events, {', '.join(keys)})"
-        arguments += self._comparator(applied)
-        bounded = self._bounded(events)
-        calls = self._time_calls(applied, changes, events, bounded=bounded)
-        self._event_columns = self.translation.schema(applied.event_type, applied.call.code)
-        self._more_columns = next((_TYPED.get(given[0], "") for _, given in calls if given), "")
-        self._parameters = {}
-        lines = [
-            chain("CEP", [("pattern", arguments), *calls], "found = ", 4),
-            self._rows(stream),
-        ]
-        if link is not None and not needed:
-            self._check(applied, events, pattern, keys)
-        where = place(stream.call.code)
-        body = indented(
-            "\n".join([docstring(f"Return {stream.name or 'the matches'} ({where})"), *lines])
-        )
-        parameters = tuple({**dict(needed), **self._parameters}.items())
-        typed = "".join(f", {name}: {python_type(kind)}" for name, kind in parameters)
-        self.module.function(f"def {function}(events: DataFrame{typed}) -> CepDataFrame:\n{body}")
-        self._written[id(stream)] = Result(function, events, parameters)
-        return self._written[id(stream)]
-
-    def _check(self, applied: Stream, events: Stream, pattern: str, keys: list[str]) -> None:
-        """Remember what is needed to compare a pattern with the original."""
-        node = children(applied.call.code.node.child_by_field_name("arguments"))[1]
-        source = applied.call.code.source
-        link = applied.pattern
-        if link is not None and _is_of_loop(node):  # each of several patterns, by its own method
-            node = enclosing(link.begun.node, "method_declaration") or node
-            source = link.begun.source
-        kind = applied.event_type
-        plain = [key.strip('"`') for key in keys if key.startswith('"') and "TODO" not in key]
-        schema = self.translation.schema(kind, applied.call.code)
-        column = self.inputs.columns.get(id(events), "")
-        time, scale = split_time(column)
-        this = applied.call.code.scope.object() if source is applied.call.code.source else None
-        site = Site(node, source, None if this is None else plain_values(this.arguments))
-        problem = "its key is computed" if len(plain) < len(keys) else ""
-        if time is None and self.inputs.times.get(id(events)) is not None:
-            problem = "its time is computed"
-        self.checked.append(
-            Checked(pattern, site, kind, tuple(plain), time, schema, problem, self._selected, scale)
-        )
-
-    def _no_pattern(self, applied: Stream) -> str:
-        name = self.module.name("unknown_pattern")
-        self.module.use("from pyflinkcep import Pattern")
-        where = place(applied.call.code)
-        text = text_of(applied.call.code.node).replace("\n", " ")[:60]
-        body = [docstring(f"TODO: build the pattern of {where}"), f"# {text}"]
-        body.append(f'raise NotImplementedError("{where} is not translated")')
-        self.module.function(f"def {name}() -> Pattern:\n" + indented("\n".join(body)))
-        return name
-
-    def _back(self, stream: Stream) -> tuple[list[Call], Stream]:
-        """Return the calls on a stream of a pattern, and where it was applied."""
-        changes: list[Call] = []
-        while stream.call.method != "pattern" and stream.inputs:
-            changes.append(stream.call)
-            stream = stream.inputs[0]
-        return changes[::-1], stream
-
-    def _bounded(self, events: Stream) -> bool:
-        while events.inputs:
-            events = events.inputs[0]
-        return source_of(events).bounded
-
-    # --- keys, times, order
-
-    def _is_keyed(self, events: Stream) -> bool:
-        declared = events.call.code.scope.type_of(events.name or "")
-        return declared is not None and declared.startswith("KeyedStream")
-
-    def _keys(self, stream: Stream) -> list[str]:
-        made = []
-        for value in stream.call.arguments:
-            constant = getattr(value, "value", None)
-            if isinstance(constant, str | int):  # a number is the place of a field in a tuple
-                made.append(quoted(constant if isinstance(constant, str) else f"f{constant}"))
-                continue
-            code = code_of(value)
-            if code is None or (isinstance(value, Made) and code.node is None):
-                continue
-            selected = self.translation.value(code, stream.inputs[0].event_type)
-            self.notes.extend(selected.notes)
-            if selected.sql is None:
-                self._note(code, "the key is not translated: write its column")
-                made.append('"TODO"')
-            elif selected.sql.strip("`").isidentifier():
-                made.append(quoted(selected.sql))
-            else:
-                self.module.use("from pyspark.sql import functions as F")
-                made.append(f"F.expr({quoted(selected.sql)})")
-        return made
-
-    def _comparator(self, applied: Stream) -> list[str]:
-        if len(applied.call.arguments) < 3:
-            return []
-        code = code_of(applied.call.arguments[2])
-        if code is None:
-            return []
-        made = self.translation.comparator(code, applied.event_type)
-        self.notes.extend(made.notes)
-        return [self.module.define(made)]
-
-    def _time_calls(
-        self, applied: Stream, changes: list[Call], events: Stream, *, bounded: bool
-    ) -> list[tuple[str, list[str]]]:
-        calls: list[tuple[str, list[str]]] = []
-        timed = events.call.method != "parameter" and self._times(events)
-        if not timed and self.inputs.source_method(events) in ("parameter", "elsewhere"):
-            self._note(applied.call.code, "the time column of the events is chosen elsewhere")
-            return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
-        result = result_before(events)
-        if result is not None and id(result) in self._timed:
-            return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
-        processing = any(c.method == "inProcessingTime" for c in changes)
-        settings = [text_of(c.code.node) for c in self.inputs.settings]
-        processing = processing or any("ProcessingTime" in s for s in settings)
-        if timed:
-            calls.append(("inEventTime", [quoted(EVENT_TIME)]))
-        elif not bounded:
-            calls.append(("inProcessingTime", []))
-            if not processing:
-                self._note(applied.call.code, _NO_TIME)
-        else:
-            calls.append(("inEventTime", [quoted(POSITION)]))
-            self._note(applied.call.code, _IN_ORDER)
-        return [*calls, *self._late(changes)]
-
-    def _late(self, changes: list[Call]) -> list[tuple[str, list[str]]]:
-        return [
-            ("sideOutputLateData", [self.late_tag(change.arguments[0])])
-            for change in changes
-            if change.method == "sideOutputLateData" and change.arguments
-        ]
-
-    def _times(self, events: Stream) -> bool:
-        """Whether events have a column with their time."""
-        if id(events) not in self.inputs.times and result_before(events) is None:
-            self.inputs.write(events)
-        return self.inputs.times.get(id(events)) is not None
-
-    # --- rows
-
-    def _rows(self, stream: Stream) -> str:
-        call = stream.call
-        self._row_name = snake(stream.name or self._pattern_name).strip("_")
-        events = stream.inputs[0].event_type
-        tags = [a for a in call.arguments if isinstance(a, Tag)]
-        functions = [code for a in call.arguments if (code := function_code(a)) is not None]
-        kind = call.method
-        if kind == "process" or len(functions) < 2:
-            made = self._function(functions[-1] if functions else call.code, kind, events)
-            stream.event_type = stream.event_type or (made.result if made.result != "?" else None)
-            self._selected = selected(call, [made], tags, self._tags)
-            return self._call(kind, [], made, stream)
-        timeout_kind = "flatTimeout" if kind == "flatSelect" else "timeout"
-        timeout = self._function(functions[0], timeout_kind, events)
-        made = self._function(functions[-1], kind, events)
-        stream.event_type = stream.event_type or (made.result if made.result != "?" else None)
-        tag = self._timeout_tag(tags, timeout, stream)
-        self._selected = selected(call, [made, timeout], tags, self._tags)
-        return self._call(kind, [tag, self._defined(timeout)], made, stream)
-
-    def _function(self, code: Code, kind: str, events: str | None) -> TranslatedFunction:
-        name = None if kind == "process" else f"{snake(kind)}_{self._row_name}"
-        made = self.translation.function(code, kind, events, name)
-        self._codes[id(made)] = code
-        self.notes.extend(made.notes)
-        for tag, ddl in made.output_tags:
-            is_event = ddl is not None and ddl == self._event_columns
-            is_event = is_event and made.rows_are("itself", tag)
-            more = f", {self._more_columns}" if is_event and self._more_columns else ""
-            self._make_tag(tag, ddl and f"{ddl}{more}")
-        return made
-
-    def _defined(self, made: TranslatedFunction) -> str:
-        if made.captured and not made.stub:
-            needed, read = parameters(self._codes[id(made)], made)
-            self._parameters.update(needed)
-            is_class = made.python and f"class {made.name}" in made.python
-            result = "PatternProcessFunction" if is_class else "Callable[..., Any]"
-            return f"{self.module.factory(made, read, result)}({', '.join(read)})"
-        name = self.module.define(made)
-        return f"{name}()" if made.python and f"class {made.name}" in made.python else name
-
-    def _call(self, kind: str, before: list[str], made: TranslatedFunction, stream: Stream) -> str:
-        schema, function = self._schema(made, stream), self._defined(made)
-        calls: list[tuple[str, list[str]]] = []
-        if id(stream) in self.chained and self._more_columns == _TYPED[quoted(EVENT_TIME)]:
-            timed = self._with_time(function, made) if kind == "select" else None
-            if timed is not None or self._are_events(made):
-                calls.append(("withEventTime", [quoted(EVENT_TIME)]))
-                self._timed.add(id(stream))
-            if timed is not None:
-                function, schema = timed, f'{schema} + ", {self._more_columns}"'
-        return chain("found", [(kind, [*before, function, schema]), *calls], "return ", 4)
-
-    def _are_events(self, made: TranslatedFunction) -> bool:
-        """Whether the rows are events as they are, with the columns that were added."""
-        return made.output_type == self._event_columns and made.rows_are("itself")
-
-    def _with_time(self, function: str, made: TranslatedFunction) -> str | None:
-        """Write a function that adds the time of a match to its row."""
-        if not made.rows_are("tuple") and not made.rows_are("dict"):
-            return None
-        row = "(*row, time)" if made.rows_are("tuple") else f'{{**row, "{EVENT_TIME}": time}}'
-        name = self.module.name(f"timed_{self._row_name}")
-        events = "event for events in match.values() for event in events"
-        body = indented(
-            f'"""Return the row of a match with its time, that of its last event."""\n'
-            f"time = max(event.{EVENT_TIME} for {events.removeprefix('event for ')})\n"
-            f"row = {function}(match)\n"
-            f"return {row}"
-        )
-        self.module.function(f"def {name}(match: Any) -> Any:\n{body}")
-        return name
-
-    def _schema(self, made: TranslatedFunction, stream: Stream) -> str:
-        ddl = made.output_type or self.translation.schema(stream.event_type, stream.call.code)
-        kind = stream.event_type or "String"
-        is_named = "<" not in kind and kind not in ("String", "Long", "Integer", "Double")
-        name = snake(kind if is_named else self._row_name).upper().strip("_")
-        if ddl == "value string":
-            self.plain.add(f"find_{self._row_name}")
-        if ddl is None:
-            self._note(stream.call.code, f"the columns of the rows are not known: write {name}")
-            ddl = "TODO string"
-        if self._are_events(made) and self._more_columns:
-            ddl, name = f"{ddl}, {self._more_columns}", f"{name}_ROW"
-        return self.module.constant(name, literal(ddl, len(name) + 3), "The columns of the result.")
-
-    def _timeout_tag(self, tags: list[Tag], made: TranslatedFunction, stream: Stream) -> str:
-        if tags:
-            return self.tag(tags[0], made.output_type)
-        self._note(
-            stream.call.code,
-            "Either has no counterpart: timeouts are a side output: write that part of the job",
-        )
-        self.module.use("from pyflinkcep import OutputTag")
-        schema = quoted(made.output_type or "value string")
-        return self.module.constant("TIMEOUTS", f'OutputTag("timeouts", {schema})')
-
-    def tag(self, value: Value, ddl: str | None = None) -> str:
-        """Return the constant of an output tag."""
-        self.module.use("from pyflinkcep import OutputTag")
-        if not isinstance(value, Tag):
-            code = code_of(value)
-            label = text_of(code.node) if code is not None else "side"
-            return self.module.constant(snake(label).upper(), f"OutputTag({quoted(label)})")
-        return self._make_tag(value.name, ddl or self.translation.schema(value.type, value.code))
-
-    def late_tag(self, value: Value) -> str:
-        """Return the constant of the tag of late data, whose rows are the events."""
-        return self._make_tag(value.name, None) if isinstance(value, Tag) else self.tag(value)
-
-    def _make_tag(self, tag: str, ddl: str | None) -> str:
-        self.module.use("from pyflinkcep import OutputTag")
-        if tag not in self._tags:
-            if ddl == "value string":
-                self.plain.add(tag)
-            name = snake(tag).upper().strip("_")
-            start = f"OutputTag({quoted(tag)}"
-            value = f"{start}, {quoted(ddl)})" if ddl else f"{start})"
-            if len(name) + len(value) + 3 > WIDTH and ddl:
-                value = call("OutputTag", [quoted(tag), literal(ddl, 4)], 0)
-            self._tags[tag] = self.module.constant(name, value)
-        return self._tags[tag]
-
-    _tags: dict[str, str] = attrs.field(factory=dict)
-
-    def _note(self, code: Code, what: str) -> None:
-        self.notes.append(Note(code.source.file, line_of(code.node), what))
-
-
 _PASSED = frozenset(["name", "uid", "setParallelism", "rebalance", "returns", "shuffle", "forward"])
 _IN_ORDER = (
     "bounded events without a time are matched in their order: windows, which Flink measures by "
@@ -501,7 +170,7 @@ _AS_JSON = 'F.to_json(F.struct("*")).alias("value")'
 
 @attrs.define(eq=False)
 class JobWriter:
-    """Writes the job of one method of Java."""
+    """Writes the job of one method of Java: the functions that match, and what is done around."""
 
     module: Module
     translation: Translation
@@ -510,25 +179,34 @@ class JobWriter:
     settings: list[Call]
     app: str
     gaps: list[Code] = attrs.field(factory=list)  # What the method does that is not followed
-    notes: list[Note] = attrs.field(factory=list)  # What to look at
     # What is needed to compare its patterns with the originals.
     checked: list[Checked] = attrs.field(factory=list)
+    statements: int = 0  # How many statements with MATCH_RECOGNIZE were written
     _lines: list[str] = attrs.field(factory=list)
     _variables: dict[int, str] = attrs.field(factory=dict)
     _bounded: dict[int, bool] = attrs.field(factory=dict)
-    _parameters: dict[str, str] = attrs.field(factory=dict)
+    _given: dict[str, str] = attrs.field(factory=dict)  # The parameters of main
     _inputs: InputWriter = attrs.field(init=False)
     _statements: StatementWriter = attrs.field(init=False)
-    _results: ResultWriter = attrs.field(init=False)
-    statements: int = 0  # How many statements with MATCH_RECOGNIZE were written
-    _plain: set[str] = attrs.field(factory=set)
     _queries: int = 0
+    # The functions, tags and variables whose rows are single texts.
+    _plain: set[str] = attrs.field(factory=set)
+    _chained: set[int] = attrs.field(factory=set)
+    _timed: set[int] = attrs.field(factory=set)
+    _written: dict[int, Result] = attrs.field(factory=dict)
+    _tags: dict[str, str] = attrs.field(factory=dict)
+    _codes: dict[int, Code] = attrs.field(factory=dict)
+    # Of the result that is written.
+    _row_name: str = "match"
+    _pattern_name: str = "match"
+    _event_columns: str | None = None
+    _more_columns: str = ""
+    _parameters: dict[str, str] = attrs.field(factory=dict)
+    _selected: Selected | None = None
 
     def __attrs_post_init__(self) -> None:
-        shared = (self.module, self.translation, self.notes)
-        self._statements = StatementWriter(self.module, self.notes)
-        self._inputs = InputWriter(*shared, self.settings, self._statements)
-        self._results = ResultWriter(*shared, self.patterns, self._inputs, self.checked)
+        self._statements = StatementWriter(self.module)
+        self._inputs = InputWriter(self.module, self.translation, self.settings, self._statements)
 
     def write(self) -> bool:
         """Write the functions of a job and ``main``; return whether there is anything to run."""
@@ -541,10 +219,10 @@ class JobWriter:
         for stream in self.streams:
             if stream.call.method == "pattern":
                 before = result_for_pattern(stream.inputs[0])
-                self._results.chained |= {id(before)} if before is not None else set()
+                self._chained |= {id(before)} if before is not None else set()
         given = [s for s in self.streams if self._is_result(s) and self._is_given(s)]
         for stream in given:
-            self._results.write(stream)
+            self.result(stream)
         self._given_steps()
         for stream in [*ends, *loose]:
             if self._is_given(stream):
@@ -568,7 +246,9 @@ class JobWriter:
         handled = {id(applied_by(result.inputs[0])) for result in results}
         for stream in self.streams:
             if stream.call.method == "pattern" and id(stream) not in handled:
-                self._note(stream, "what becomes of the matches could not be followed: write it")
+                self.module.note(
+                    stream, "what becomes of the matches could not be followed: write it"
+                )
                 if stream.pattern is not None:
                     self.patterns.write(stream.pattern)
 
@@ -579,20 +259,19 @@ class JobWriter:
             if id(stream) in ends | used or not stream.inputs or method in _PLAIN | RESULTS:
                 continue
             if method in ("print", "printToErr"):
-                self._note(stream, f"{method}() of events without a pattern is left out")
+                self.module.note(stream, f"{method}() of events without a pattern is left out")
             elif method not in STATEMENTS or any(self._of_pattern(i) for i in stream.inputs):
                 what = f"{method}() of a stream is left out: write that part of the job"
-                self._note(stream, what)
+                self.module.note(stream, what)
 
     def _gaps(self) -> None:
         """Write functions that raise for what is not followed, and call them first."""
         for code in {(one.source.file, one.node.start_byte): one for one in self.gaps}.values():
-            lines = [docstring(f"TODO: do what {place(code)} does"), *self.patterns.left(code)]
-            name = self.module.name(f"part_of_line_{line_of(code.node)}")
-            body = indented("\n".join(lines))
-            self.module.function(f"def {name}() -> None:\n{body}")
+            self.patterns.marked.append(code)
+            wanted = f"part_of_line_{line_of(code.node)}"
+            name = self.module.stub(wanted, "", "None", f"do what {code.place} does", code)
             what = f"what is done with streams here is not followed: write {name}()"
-            self.notes.append(Note(code.source.file, line_of(code.node), what))
+            self.module.note(code, what)
             self._lines.insert(0, f"{name}()")
 
     def _given_steps(self) -> None:
@@ -604,13 +283,13 @@ class JobWriter:
                 continue
             if method not in {*SINKS, *_UNCHANGED, "pattern"}:
                 what = f"{method}() of what is found is left out"
-                self._note(stream, f"{what}: write that part of the job")
+                self.module.note(stream, f"{what}: write that part of the job")
 
     def _given_end(self, stream: Stream) -> None:
         """Note where results of a stream go that the method is given."""
         method = stream.call.method
         more = "" if method in ("print", "printToErr") else ": write that part of the job"
-        self._note(stream, f"{method}() of what is found is left out{more}")
+        self.module.note(stream, f"{method}() of what is found is left out{more}")
 
     def _is_given(self, stream: Stream) -> bool:
         """Whether a stream begins with one that the method is given."""
@@ -647,7 +326,7 @@ class JobWriter:
 
     def _make(self, stream: Stream) -> str:
         if self._is_result(stream):
-            return self._result(stream)
+            return self._found(stream)
         method = stream.call.method
         if method == "getSideOutput" and self._is_of_result(stream):
             return self._side_output(stream)
@@ -669,15 +348,15 @@ class JobWriter:
         self._bounded[id(stream)] = made.bounded
         return name
 
-    def _result(self, stream: Stream) -> str:
-        made = self._results.write(stream)
+    def _found(self, stream: Stream) -> str:
+        made = self.result(stream)
         before = self._variable(made.events)
         self._bounded[id(stream)] = self._bounded.get(id(made.events), False)
         wanted = stream.name or made.function.removeprefix("find_")
         name = self._local(wanted, "found")
-        if made.function in self._results.plain:
+        if made.function in self._plain:
             self._plain.add(name)
-        self._parameters.update(made.parameters)
+        self._given.update(made.parameters)
         arguments = ", ".join([before, *(name for name, _ in made.parameters)])
         self._assign(name, f"{made.function}({arguments})")
         return name
@@ -685,11 +364,11 @@ class JobWriter:
     def _side_output(self, stream: Stream) -> str:
         before = self._variable(stream.inputs[0])
         self._bounded[id(stream)] = self._bounded.get(id(stream.inputs[0]), False)
-        tag = self._results.tag(stream.call.arguments[0]) if stream.call.arguments else "TAG"
+        tag = self.tag(stream.call.arguments[0]) if stream.call.arguments else "TAG"
         name = self._local(stream.name or snake(tag.lower()), "side")
         self._assign(name, f"{before}.getSideOutput({tag})")
         given = stream.call.arguments[0] if stream.call.arguments else None
-        if isinstance(given, Tag) and given.name in self._results.plain:
+        if isinstance(given, Tag) and given.name in self._plain:
             self._plain.add(name)
         return name
 
@@ -727,10 +406,10 @@ class JobWriter:
         bounded = self._bounded.get(id(stream.inputs[0]), False)
         missing = "".join(f" {option}" for option in sink.missing)
         if missing:
-            self._note(stream, f"the code does not show these settings of the sink:{missing}")
+            self.module.note(stream, f"the code does not show these settings of the sink:{missing}")
         for left in sink.left:
             what = left if " " in left else f"{left}()"
-            self._note(stream, f"{what} of the sink is left out: write that part of the job")
+            self.module.note(stream, f"{what} of the sink is left out: write that part of the job")
         if sink.kind == "unknown":
             self._unknown_sink(stream, name, sink, bounded)
         elif bounded:
@@ -742,7 +421,7 @@ class JobWriter:
         if sink.kind == "console":
             self._lines.append(f"{name}.show(truncate=False)")
             return
-        rows, kind = self._rows(name, sink)
+        rows, kind = self._written_rows(name, sink)
         if kind == "kafka":
             options = [*sink.options, *((option, "TODO") for option in sink.missing)]
             calls = [("write.format", [quoted(kind)])]
@@ -752,7 +431,7 @@ class JobWriter:
         path = dict(sink.options).get("path", "TODO")
         self._lines.append(f"{rows}.write.format({quoted(kind)}).save({quoted(path)})")
 
-    def _rows(self, name: str, sink: Sink) -> tuple[str, str]:
+    def _written_rows(self, name: str, sink: Sink) -> tuple[str, str]:
         if sink.kind == "console":
             return name, "console"
         if sink.kind == "csv" or name in self._plain:
@@ -761,7 +440,7 @@ class JobWriter:
         return f"{name}.select({_AS_JSON})", sink.kind
 
     def _write_stream(self, name: str, sink: Sink) -> None:
-        rows, kind = self._rows(name, sink)
+        rows, kind = self._written_rows(name, sink)
         calls = [("writeStream.format", [quoted(kind)])]
         if rows != name:
             calls.insert(0, ("select", [_AS_JSON]))
@@ -778,18 +457,13 @@ class JobWriter:
 
     def _unknown_sink(self, stream: Stream, name: str, sink: Sink, bounded: bool) -> None:
         code = stream.call.code
-        function = self.module.name(snake(f"write_{name}"))
         self.module.use("from pyspark.sql import DataFrame")
         what = " ".join(re.sub(r"[^\w.() ]", " ", sink.what).split()) or stream.call.method
-        where = place(code)
         arguments = "_rows: DataFrame" if bounded else "_rows: DataFrame, _batch: int"
-        body = docstring(f"TODO: write rows as {what} does ({where})")
-        message = quoted(f"{where}: write the rows as {what} does")
-        refused = f"raise NotImplementedError({message})"
-        text = indented(f"{body}\n{refused}")
-        self.module.function(f"def {function}({arguments}) -> None:\n{text}")
+        todo = f"write rows as {what} does ({code.place})"
+        function = self.module.stub(snake(f"write_{name}"), arguments, "None", todo, code)
         named = what if what.startswith("the ") else f"the sink {what}"
-        self._note(stream, f"{named} has no counterpart: write {function}()")
+        self.module.note(stream, f"{named} has no counterpart: write {function}()")
         if bounded:
             self._lines.append(f"{function}({name})")
             return
@@ -807,17 +481,17 @@ class JobWriter:
         if self._queries:
             self._lines.append("spark.streams.awaitAnyTermination()")
         self.module.use("from pyspark.sql import SparkSession")
-        given = "".join(f", {n}: {python_type(kind)}" for n, kind in self._parameters.items())
+        given = "".join(f", {n}: {python_type(kind)}" for n, kind in self._given.items())
         body = "\n".join([docstring("Run the job"), *self._lines])
         name = self.module.name("main")
         self.module.function(f"def {name}(spark: SparkSession{given}) -> None:\n{indented(body)}")
         session = f"SparkSession.builder.appName({quoted(self.app)}).getOrCreate()"
-        if not self._parameters:
+        if not self._given:
             self.module.main(f'if __name__ == "__main__":\n    {name}({session})')
             return
         self.module.use("import argparse")
         lines = ["parser = argparse.ArgumentParser()"]
-        for parameter, kind in self._parameters.items():
+        for parameter, kind in self._given.items():
             option = parameter.strip("_").replace("_", "-")
             read = python_type(kind)
             kinds = {
@@ -838,6 +512,309 @@ class JobWriter:
         lines.append(f"{name}({session}, **vars(parser.parse_args()))")
         self.module.main('if __name__ == "__main__":\n' + indented("\n".join(lines)))
 
-    def _note(self, stream: Stream, what: str) -> None:
-        code = stream.call.code
-        self.notes.append(Note(code.source.file, line_of(code.node), what))
+    # --- the functions that match
+
+    def result(self, stream: Stream) -> Result:
+        """Write the function of the rows of matches, once."""
+        if id(stream) in self._written:
+            return self._written[id(stream)]
+        changes, applied = self._back(stream.inputs[0])
+        events = applied.inputs[0]
+        keys: list[str] = []
+        while events.call.method in _PASSED or events.call.method == "keyBy":
+            if events.call.method == "keyBy" and not keys:
+                keys = self._keys(events)
+            events = events.inputs[0]
+        before = result_before(events)
+        if before is not None:
+            self.result(before)  # its rows may have a time, which is used here
+        if events.call.method == "parameter" and self._is_keyed(events):
+            keys = keys or ['"TODO"']
+            self.module.note(
+                events.call.code, "the stream has a key that is chosen elsewhere: write it"
+            )
+        self.module.use(
+            "from pyspark.sql import DataFrame", "from pyflinkcep import CEP, CepDataFrame"
+        )
+        link = applied.pattern
+        pattern, needed = ("TODO", ()) if link is None else self.patterns.write(link)
+        if link is None:
+            self.module.note(
+                applied.call.code, "the pattern given to CEP.pattern could not be followed"
+            )
+            pattern = self._no_pattern(applied)
+        self._pattern_name = pattern.removesuffix("_pattern")
+        self._pattern_name = "matches" if self._pattern_name == "pattern" else self._pattern_name
+        function = self.module.name(f"find_{snake(stream.name or self._pattern_name)}")
+        given = ", ".join(name for name, _ in needed)
+        arguments = ["events", f"{pattern}({given})"]
+        if keys:
+            self.module.use("from pyflinkcep import keyBy")
+            arguments[0] = f"keyBy(events, {', '.join(keys)})"
+        arguments += self._comparator(applied)
+        bounded = self._ends(events)
+        calls = self._time_calls(applied, changes, events, bounded=bounded)
+        self._event_columns = self.translation.schema(applied.event_type, applied.call.code)
+        self._more_columns = next((_TYPED.get(given[0], "") for _, given in calls if given), "")
+        self._parameters = {}
+        lines = [
+            chain("CEP", [("pattern", arguments), *calls], "found = ", 4),
+            self._rows(stream),
+        ]
+        if link is not None and not needed:
+            self._check(applied, events, pattern, keys)
+        where = stream.call.code.place
+        body = indented(
+            "\n".join([docstring(f"Return {stream.name or 'the matches'} ({where})"), *lines])
+        )
+        parameters = tuple({**dict(needed), **self._parameters}.items())
+        typed = "".join(f", {name}: {python_type(kind)}" for name, kind in parameters)
+        self.module.function(f"def {function}(events: DataFrame{typed}) -> CepDataFrame:\n{body}")
+        self._written[id(stream)] = Result(function, events, parameters)
+        return self._written[id(stream)]
+
+    def _check(self, applied: Stream, events: Stream, pattern: str, keys: list[str]) -> None:
+        """Remember what is needed to compare a pattern with the original."""
+        node = children(applied.call.code.node.child_by_field_name("arguments"))[1]
+        source = applied.call.code.source
+        link = applied.pattern
+        if link is not None and _is_of_loop(node):  # each of several patterns, by its own method
+            node = enclosing(link.begun.node, "method_declaration") or node
+            source = link.begun.source
+        kind = applied.event_type
+        plain = [key.strip('"`') for key in keys if key.startswith('"') and "TODO" not in key]
+        schema = self.translation.schema(kind, applied.call.code)
+        column = self._inputs.columns.get(id(events), "")
+        time, scale = split_time(column)
+        this = applied.call.code.scope.object() if source is applied.call.code.source else None
+        site = Site(node, source, None if this is None else plain_values(this.arguments))
+        problem = "its key is computed" if len(plain) < len(keys) else ""
+        if time is None and self._inputs.times.get(id(events)) is not None:
+            problem = "its time is computed"
+        self.checked.append(
+            Checked(pattern, site, kind, tuple(plain), time, schema, problem, self._selected, scale)
+        )
+
+    def _no_pattern(self, applied: Stream) -> str:
+        self.module.use("from pyflinkcep import Pattern")
+        code = applied.call.code
+        what = f"build the pattern of {code.place}"
+        return self.module.stub("unknown_pattern", "", "Pattern", what, code)
+
+    def _back(self, stream: Stream) -> tuple[list[Call], Stream]:
+        """Return the calls on a stream of a pattern, and where it was applied."""
+        changes: list[Call] = []
+        while stream.call.method != "pattern" and stream.inputs:
+            changes.append(stream.call)
+            stream = stream.inputs[0]
+        return changes[::-1], stream
+
+    def _ends(self, events: Stream) -> bool:
+        while events.inputs:
+            events = events.inputs[0]
+        return source_of(events).bounded
+
+    # --- keys, times, order
+
+    def _is_keyed(self, events: Stream) -> bool:
+        declared = events.call.code.scope.type_of(events.name or "")
+        return declared is not None and declared.startswith("KeyedStream")
+
+    def _keys(self, stream: Stream) -> list[str]:
+        made = []
+        for value in stream.call.arguments:
+            constant = getattr(value, "value", None)
+            if isinstance(constant, str | int):  # a number is the place of a field in a tuple
+                made.append(quoted(constant if isinstance(constant, str) else f"f{constant}"))
+                continue
+            code = code_of(value)
+            if code is None or (isinstance(value, Made) and code.node is None):
+                continue
+            selected = self.translation.value(code, stream.inputs[0].event_type)
+            self.module.notes.extend(selected.notes)
+            if selected.sql is None:
+                self.module.note(code, "the key is not translated: write its column")
+                made.append('"TODO"')
+            elif selected.sql.strip("`").isidentifier():
+                made.append(quoted(selected.sql))
+            else:
+                self.module.use("from pyspark.sql import functions as F")
+                made.append(f"F.expr({quoted(selected.sql)})")
+        return made
+
+    def _comparator(self, applied: Stream) -> list[str]:
+        if len(applied.call.arguments) < 3:
+            return []
+        code = code_of(applied.call.arguments[2])
+        if code is None:
+            return []
+        made = self.translation.comparator(code, applied.event_type)
+        self.module.notes.extend(made.notes)
+        return [self.module.define(made)]
+
+    def _time_calls(
+        self, applied: Stream, changes: list[Call], events: Stream, *, bounded: bool
+    ) -> list[tuple[str, list[str]]]:
+        calls: list[tuple[str, list[str]]] = []
+        timed = events.call.method != "parameter" and self._times(events)
+        if not timed and self._inputs.source_method(events) in ("parameter", "elsewhere"):
+            self.module.note(applied.call.code, "the time column of the events is chosen elsewhere")
+            return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
+        result = result_before(events)
+        if result is not None and id(result) in self._timed:
+            return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
+        processing = any(c.method == "inProcessingTime" for c in changes)
+        settings = [text_of(c.code.node) for c in self._inputs.settings]
+        processing = processing or any("ProcessingTime" in s for s in settings)
+        if timed:
+            calls.append(("inEventTime", [quoted(EVENT_TIME)]))
+        elif not bounded:
+            calls.append(("inProcessingTime", []))
+            if not processing:
+                self.module.note(applied.call.code, _NO_TIME)
+        else:
+            calls.append(("inEventTime", [quoted(POSITION)]))
+            self.module.note(applied.call.code, _IN_ORDER)
+        return [*calls, *self._late(changes)]
+
+    def _late(self, changes: list[Call]) -> list[tuple[str, list[str]]]:
+        return [
+            ("sideOutputLateData", [self.late_tag(change.arguments[0])])
+            for change in changes
+            if change.method == "sideOutputLateData" and change.arguments
+        ]
+
+    def _times(self, events: Stream) -> bool:
+        """Whether events have a column with their time."""
+        if id(events) not in self._inputs.times and result_before(events) is None:
+            self._inputs.write(events)
+        return self._inputs.times.get(id(events)) is not None
+
+    # --- rows
+
+    def _rows(self, stream: Stream) -> str:
+        call = stream.call
+        self._row_name = snake(stream.name or self._pattern_name).strip("_")
+        events = stream.inputs[0].event_type
+        tags = [a for a in call.arguments if isinstance(a, Tag)]
+        functions = [code for a in call.arguments if (code := function_code(a)) is not None]
+        kind = call.method
+        if kind == "process" or len(functions) < 2:
+            made = self._function(functions[-1] if functions else call.code, kind, events)
+            stream.event_type = stream.event_type or (made.result if made.result != "?" else None)
+            self._selected = selected(call, [made], tags, self._tags)
+            return self._call(kind, [], made, stream)
+        timeout_kind = "flatTimeout" if kind == "flatSelect" else "timeout"
+        timeout = self._function(functions[0], timeout_kind, events)
+        made = self._function(functions[-1], kind, events)
+        stream.event_type = stream.event_type or (made.result if made.result != "?" else None)
+        tag = self._timeout_tag(tags, timeout, stream)
+        self._selected = selected(call, [made, timeout], tags, self._tags)
+        return self._call(kind, [tag, self._defined(timeout)], made, stream)
+
+    def _function(self, code: Code, kind: str, events: str | None) -> TranslatedFunction:
+        name = None if kind == "process" else f"{snake(kind)}_{self._row_name}"
+        made = self.translation.function(code, kind, events, name)
+        self._codes[id(made)] = code
+        self.module.notes.extend(made.notes)
+        for tag, ddl in made.output_tags:
+            is_event = ddl is not None and ddl == self._event_columns
+            is_event = is_event and made.rows_are("itself", tag)
+            more = f", {self._more_columns}" if is_event and self._more_columns else ""
+            self._make_tag(tag, ddl and f"{ddl}{more}")
+        return made
+
+    def _defined(self, made: TranslatedFunction) -> str:
+        if made.captured and not made.stub:
+            needed, read = parameters(self._codes[id(made)], made)
+            self._parameters.update(needed)
+            is_class = made.python and f"class {made.name}" in made.python
+            result = "PatternProcessFunction" if is_class else "Callable[..., Any]"
+            return f"{self.module.factory(made, read, result)}({', '.join(read)})"
+        name = self.module.define(made)
+        return f"{name}()" if made.python and f"class {made.name}" in made.python else name
+
+    def _call(self, kind: str, before: list[str], made: TranslatedFunction, stream: Stream) -> str:
+        schema, function = self._schema(made, stream), self._defined(made)
+        calls: list[tuple[str, list[str]]] = []
+        if id(stream) in self._chained and self._more_columns == _TYPED[quoted(EVENT_TIME)]:
+            timed = self._with_time(function, made) if kind == "select" else None
+            if timed is not None or self._are_events(made):
+                calls.append(("withEventTime", [quoted(EVENT_TIME)]))
+                self._timed.add(id(stream))
+            if timed is not None:
+                function, schema = timed, f'{schema} + ", {self._more_columns}"'
+        return chain("found", [(kind, [*before, function, schema]), *calls], "return ", 4)
+
+    def _are_events(self, made: TranslatedFunction) -> bool:
+        """Whether the rows are events as they are, with the columns that were added."""
+        return made.output_type == self._event_columns and made.rows_are("itself")
+
+    def _with_time(self, function: str, made: TranslatedFunction) -> str | None:
+        """Write a function that adds the time of a match to its row."""
+        if not made.rows_are("tuple") and not made.rows_are("dict"):
+            return None
+        row = "(*row, time)" if made.rows_are("tuple") else f'{{**row, "{EVENT_TIME}": time}}'
+        name = self.module.name(f"timed_{self._row_name}")
+        events = "event for events in match.values() for event in events"
+        body = indented(
+            f'"""Return the row of a match with its time, that of its last event."""\n'
+            f"time = max(event.{EVENT_TIME} for {events.removeprefix('event for ')})\n"
+            f"row = {function}(match)\n"
+            f"return {row}"
+        )
+        self.module.function(f"def {name}(match: Any) -> Any:\n{body}")
+        return name
+
+    def _schema(self, made: TranslatedFunction, stream: Stream) -> str:
+        ddl = made.output_type or self.translation.schema(stream.event_type, stream.call.code)
+        kind = stream.event_type or "String"
+        is_named = "<" not in kind and kind not in ("String", "Long", "Integer", "Double")
+        name = snake(kind if is_named else self._row_name).upper().strip("_")
+        if ddl == "value string":
+            self._plain.add(f"find_{self._row_name}")
+        if ddl is None:
+            self.module.note(
+                stream.call.code, f"the columns of the rows are not known: write {name}"
+            )
+            ddl = "TODO string"
+        if self._are_events(made) and self._more_columns:
+            ddl, name = f"{ddl}, {self._more_columns}", f"{name}_ROW"
+        return self.module.constant(name, literal(ddl, len(name) + 3), "The columns of the result.")
+
+    def _timeout_tag(self, tags: list[Tag], made: TranslatedFunction, stream: Stream) -> str:
+        if tags:
+            return self.tag(tags[0], made.output_type)
+        self.module.note(
+            stream.call.code,
+            "Either has no counterpart: timeouts are a side output: write that part of the job",
+        )
+        self.module.use("from pyflinkcep import OutputTag")
+        schema = quoted(made.output_type or "value string")
+        return self.module.constant("TIMEOUTS", f'OutputTag("timeouts", {schema})')
+
+    def tag(self, value: Value, ddl: str | None = None) -> str:
+        """Return the constant of an output tag."""
+        self.module.use("from pyflinkcep import OutputTag")
+        if not isinstance(value, Tag):
+            code = code_of(value)
+            label = text_of(code.node) if code is not None else "side"
+            return self.module.constant(snake(label).upper(), f"OutputTag({quoted(label)})")
+        return self._make_tag(value.name, ddl or self.translation.schema(value.type, value.code))
+
+    def late_tag(self, value: Value) -> str:
+        """Return the constant of the tag of late data, whose rows are the events."""
+        return self._make_tag(value.name, None) if isinstance(value, Tag) else self.tag(value)
+
+    def _make_tag(self, tag: str, ddl: str | None) -> str:
+        self.module.use("from pyflinkcep import OutputTag")
+        if tag not in self._tags:
+            if ddl == "value string":
+                self._plain.add(tag)
+            name = snake(tag).upper().strip("_")
+            start = f"OutputTag({quoted(tag)}"
+            value = f"{start}, {quoted(ddl)})" if ddl else f"{start})"
+            if len(name) + len(value) + 3 > WIDTH and ddl:
+                value = call("OutputTag", [quoted(tag), literal(ddl, 4)], 0)
+            self._tags[tag] = self.module.constant(name, value)
+        return self._tags[tag]

@@ -14,10 +14,10 @@ from datetime import timedelta
 
 import attrs
 
-from pyflinkcep.migrate.chains.values import Symbol
-from pyflinkcep.migrate.java.source import simple_name, snake
+from pyflinkcep.migrate.chains.values import Call, Code, Stream, Symbol
+from pyflinkcep.migrate.java.source import Node, simple_name, snake, text_of
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
-from pyflinkcep.migrate.meaning.translated import Translated
+from pyflinkcep.migrate.meaning.translated import Note, Translated
 
 WIDTH = 100
 
@@ -136,6 +136,21 @@ def literal(value: str, used: int) -> str:
     return "(\n" + "".join(f"    {part}\n" for part in parts) + ")"
 
 
+_MOST_LINES = 60
+
+
+def raising(code: Code, node: Node = None) -> list[str]:
+    """Return statements that raise, with the Java in whose place they are."""
+    java = text_of(node or code.node).splitlines()
+    more = ["# …"] if len(java) > _MOST_LINES else []
+    shown = [f"# {line}".rstrip() for line in java[:_MOST_LINES]]
+    return [
+        *shown,
+        *more,
+        f"raise NotImplementedError({quoted(f'{code.place} is not translated')})",
+    ]
+
+
 NARROW = 88
 _NOQA = re.compile(r"[ ]*# noqa: N\d+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -172,6 +187,12 @@ class Module:
     _functions: list[str] = attrs.field(factory=list)
     _main: list[str] = attrs.field(factory=list)
     _names: dict[str, str] = attrs.field(factory=dict)
+    notes: list[Note] = attrs.field(factory=list)  # What to look at
+
+    def note(self, at: Code | Call | Stream, what: str) -> None:
+        """Note what is to be looked at."""
+        call = at.call if isinstance(at, Stream) else at
+        self.notes.append((call.code if isinstance(call, Call) else call).note(what))
 
     def use(self, *statements: str) -> None:
         """Add import statements."""
@@ -213,6 +234,15 @@ class Module:
     def function(self, text: str) -> None:
         """Add a function or class."""
         self._functions.append(text.strip("\n"))
+
+    def stub(
+        self, wanted: str, given: str, returns: str, what: str, code: Code, node: Node = None
+    ) -> str:
+        """Add a function that raises, with the Java in whose place it is; return its name."""
+        name = self.name(wanted)
+        lines = [docstring(f"TODO: {what}"), *raising(code, node)]
+        self.function(f"def {name}({given}) -> {returns}:\n" + indented("\n".join(lines)))
+        return name
 
     def main(self, text: str) -> None:
         """Add statements that run if the module is the program."""

@@ -29,18 +29,25 @@ from pyflinkcep.migrate.java.source import (
     Source,
     children,
     inside,
-    line_of,
     simple_name,
     snake,
     text_of,
 )
 from pyflinkcep.migrate.meaning.loops import negated, unmarked
 from pyflinkcep.migrate.meaning.python_calls import constant as quoted
-from pyflinkcep.migrate.meaning.translated import Note, Translated
-from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, python_type, timed
-from pyflinkcep.migrate.writing.translation import Translation, code_of, parameters, place
+from pyflinkcep.migrate.meaning.translated import Translated
+from pyflinkcep.migrate.writing.module import (
+    Module,
+    chain,
+    docstring,
+    indented,
+    python_type,
+    raising,
+    timed,
+)
+from pyflinkcep.migrate.writing.translation import Translation, code_of, parameters
 
-_MOST_CALLS, _MOST_LINES = 400, 60
+_MOST_CALLS = 400
 Calls = list[tuple[str, list[str]]]
 
 
@@ -65,7 +72,6 @@ class PatternWriter:
 
     module: Module
     translation: Translation
-    notes: list[Note] = attrs.field(factory=list)  # What to look at
     written: dict[int, tuple[str, tuple[tuple[str, str], ...]]] = attrs.field(factory=dict)
     written_starts: set[int] = attrs.field(factory=set)
     seen_starts: set[int] = attrs.field(factory=set)
@@ -109,19 +115,14 @@ class PatternWriter:
         """Write a function that raises, for a pattern that could not be followed."""
         self.module.use("from pyflinkcep import Pattern")
         code = Code(node, source, Scope(source))
-        lines = [docstring(f"TODO: build the pattern of {place(code)}"), *self.left(code)]
-        body = indented("\n".join(lines))
-        self.module.function(f"def {self.module.name(name)}() -> Pattern:\n{body}")
-        note = Note(source.file, line_of(node), "a pattern that could not be followed: write it")
-        self.notes.append(note)
+        self.marked.append(code)
+        self.module.stub(name, "", "Pattern", f"build the pattern of {code.place}", code)
+        self.module.note(code, "a pattern that could not be followed: write it")
 
     def left(self, code: Code) -> list[str]:
         """Return statements that raise, with the Java in whose place they are."""
         self.marked.append(code)
-        java = text_of(code.node).splitlines()
-        more = ["# …"] if len(java) > _MOST_LINES else []
-        shown = [f"# {line}".rstrip() for line in java[:_MOST_LINES]]
-        return [*shown, *more, f"raise NotImplementedError({quoted(place(code))})"]
+        return raising(code)
 
     # --- statements
 
@@ -149,9 +150,9 @@ class PatternWriter:
                 self._straight(run, event_type, "pattern = ", start, indent)
                 begun, run = True, []
             if isinstance(item, Gap):
-                self._lines += [f"# TODO: do what {place(item.code)} does", *self.left(item.code)]
+                self._lines += [f"# TODO: do what {item.code.place} does", *self.left(item.code)]
                 what = "a pattern is changed where it could not be followed: write that"
-                self.notes.append(Note(item.code.source.file, line_of(item.code.node), what))
+                self.module.note(item.code, what)
             elif isinstance(item, Branch):
                 begun = self._branch(item, event_type, indent, begun=begun)
             elif isinstance(item, Loop):
@@ -233,7 +234,7 @@ class PatternWriter:
         code = code_of(value) or call.code
         name = f"{'ends' if call.method == 'until' else 'is'}_{snake(self._stage).strip('_')}"
         made = self.translation.condition(code, event_type, self._stages, name)
-        self.notes.extend(made.notes)
+        self.module.notes.extend(made.notes)
         method = "or_" if call.method == "or" else call.method
         if made.captured:
             return method, [self._template(code, made)]
@@ -258,13 +259,13 @@ class PatternWriter:
         kind = simple_name(written.removesuffix(".class"))
         events = self.translation.project.find(simple_name(event_type or "?"), call.code.source)
         if events is not None and self.translation.project.is_a(events, kind):
-            self._note(call, f"subtype({kind}.class) holds for every event, and is left out")
+            self.module.note(call, f"subtype({kind}.class) holds for every event, and is left out")
             return None, kind
         names = [kind, *self.translation.subclasses(kind, call.code)]
         listed = ", ".join(f"'{name}'" for name in names)
         column = self.translation.discriminator(kind, call.code)
         sql = f"{column} = '{kind}'" if len(names) == 1 else f"{column} IN ({listed})"
-        self._note(call, f"subtype({kind}.class) became a test of the column {column!r}")
+        self.module.note(call, f"subtype({kind}.class) became a test of the column {column!r}")
         return ("where", [quoted(sql)]), kind
 
     def _argument(self, call: Call, value: Value, indent: int, place: int) -> str:
@@ -304,7 +305,7 @@ class PatternWriter:
         if lost:
             what = "changed where it is not followed: write that part of the job"
             written = text_of(call.code.node.child_by_field_name("arguments"))
-        self._note(call, f"{written} is {what}")
+        self.module.note(call, f"{written} is {what}")
         self._parameters[name] = kind
         return name
 
@@ -312,11 +313,10 @@ class PatternWriter:
         """Return a call of a function that raises, for what the program makes and is not read."""
         code = Code(node, call.code.source, call.code.scope)
         self.module.use("from typing import Any")
-        name = self.module.name(f"{snake(call.method)}_argument")
-        doc = docstring(f"TODO: return what {call.method}() is given ({place(code)})")
-        body = indented("\n".join([doc, *self.left(code)]))
-        self.module.function(f"def {name}() -> Any:\n{body}")
-        self._note(call, f"what {call.method}() is given is not understood: write {name}()")
+        self.marked.append(code)
+        what = f"return what {call.method}() is given ({code.place})"
+        name = self.module.stub(f"{snake(call.method)}_argument", "", "Any", what, code)
+        self.module.note(call, f"what {call.method}() is given is not understood: write {name}()")
         return f"{name}()"
 
     def _constant(self, value: object) -> str:
@@ -363,9 +363,6 @@ class PatternWriter:
         self._parameters.update(symbol.names)
         return self.module.python_of(symbol)
 
-    def _note(self, call: Call, what: str) -> None:
-        self.notes.append(Note(call.code.source.file, line_of(call.code.node), what))
-
 
 def _stage_name(call: Call) -> str:
     first = call.arguments[0] if call.arguments else None
@@ -379,6 +376,6 @@ _WITHIN = ("PREVIOUS_AND_CURRENT", "FIRST_AND_LAST")
 
 def _documented(link: Link) -> tuple[str, str]:
     """Return the first line of a pattern's docstring and what follows it."""
-    return f"Return the pattern {link.name or ''} ({place(link.begun)})".replace("  ", " "), (
+    return f"Return the pattern {link.name or ''} ({link.begun.place})".replace("  ", " "), (
         link.documented
     )

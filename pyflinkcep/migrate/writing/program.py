@@ -130,7 +130,6 @@ def _translated(
             writer.gaps = walker.gaps
             jobs += writer.write()
             written.statements += writer.statements
-            written.notes += writer.notes
             written.checked += writer.checked
         for link in _loose(walker, [s.pattern for s in applied if s.pattern is not None]):
             begun.setdefault(link.begun.node.start_byte, []).append(link)
@@ -150,7 +149,7 @@ def _translated(
     _write_calls(project, source, patterns, [*patterns.marked, *idle])
     written.notes += _missed_jobs(source, used, patterns.marked)
     written.notes += _missed_statements(source, module.text(), written.statements)
-    written.notes += patterns.notes
+    written.notes += module.notes
     written.patterns = [name for name, _ in patterns.written.values()]
     if written.patterns or jobs or patterns.marked:
         written.module, written.text = module_name, module.text()
@@ -232,7 +231,7 @@ def _write_missed(
         if isinstance(value, Link):
             patterns.write(value)
             what = "nothing that is followed leads to this pattern: write that part of the job"
-            patterns.notes.append(Note(source.file, line_of(call), what))
+            patterns.module.notes.append(Note(source.file, line_of(call), what))
         else:
             patterns.missed(whole, source)
 

@@ -207,7 +207,6 @@ class TableWriter:
     """Writes tables."""
 
     module: Module
-    notes: list[Note]
     # Those that were declared, by their names in lower case.
     tables: dict[str, Table] = attrs.field(factory=dict)
     _places: dict[str, tuple[str, int]] = attrs.field(factory=dict)
@@ -331,7 +330,7 @@ class TableWriter:
         return [*lines, f"return events.withWatermark({quoted(column)}, {quoted(behind)})"]
 
     def _note(self, table: Table, what: str) -> None:
-        self.notes.append(Note(*self._places[table.name.lower()], what))
+        self.module.notes.append(Note(*self._places[table.name.lower()], what))
 
 
 def _path(table: Table) -> str:
@@ -371,11 +370,10 @@ class StatementWriter:
     """Writes statements."""
 
     module: Module
-    notes: list[Note]
     tables: TableWriter = attrs.field(init=False)  # Writes the tables that they read and write
 
     def __attrs_post_init__(self) -> None:
-        self.tables = TableWriter(self.module, self.notes)
+        self.tables = TableWriter(self.module)
 
     def write(self, statements: list[Stream], lines: list[str]) -> int:
         """Add what runs the statements to ``main``; return how many have a clause."""
@@ -392,16 +390,16 @@ class StatementWriter:
         for stream, sql in texts:
             if sql is None and found:
                 what = f"the text of a statement is not known before the program runs: {_PART}"
-                self.notes.append(Note(*_where(stream), what))
+                self.module.notes.append(Note(*_where(stream), what))
             elif sql is not None and _OTHER.match(sql) and not is_match(sql):
                 what = "a statement without MATCH_RECOGNIZE is left out: write that part of the job"
-                self.notes.append(Note(*_where(stream), what))
+                self.module.notes.append(Note(*_where(stream), what))
         return found
 
     def declare(self, sql: str, where: tuple[str, int]) -> None:
         """Remember the table that a statement declares, if it declares one."""
         if _CREATE.match(sql) and not self.tables.declare(sql, where):
-            self.notes.append(Note(*where, f"CREATE TABLE that is not understood: {_PART}"))
+            self.module.notes.append(Note(*where, f"CREATE TABLE that is not understood: {_PART}"))
 
     def views(self, sql: str) -> list[str]:
         """Return the lines that make the views that a statement reads."""
@@ -424,11 +422,11 @@ class StatementWriter:
         over = _MATCHED.search(sql)
         if over is not None and over[1].lower() not in self.tables.tables:
             what = f"the table {over[1]} is declared elsewhere: make a view of it: {_PART}"
-            self.notes.append(Note(file, line, what))
+            self.module.notes.append(Note(file, line, what))
         lines.append(f"{variable} = CEP.sql(spark, {constant})")
         written = self.tables.sink(into[1], variable) if into is not None else None
         if into is not None and written is None:
-            self.notes.append(
+            self.module.notes.append(
                 Note(file, line, f"INSERT INTO {into[1]}: write the rows there: {_PART}")
             )
         console = f'{variable}.writeStream.format("console").option("truncate", False).start()'

@@ -35,7 +35,6 @@ from pyflinkcep.migrate.java.project import (
 from pyflinkcep.migrate.java.source import (
     children,
     inside,
-    line_of,
     parse_java,
     simple_name,
     text_of,
@@ -82,11 +81,6 @@ def combined(word: str, made: Sequence[Translated], name: str) -> Translated:
 def _arguments(made: Translated) -> str:
     first = (made.python or "").split(") ->", 1)[0]
     return "event, ctx" if "ctx" in first else "event"
-
-
-def place(code: Code) -> str:
-    """Return the file and line of Java."""
-    return f"{code.source.file.rsplit('/', 1)[-1]}:{line_of(code.node)}"
 
 
 def code_of(value: Value | None) -> Code | None:
