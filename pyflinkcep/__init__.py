@@ -11,8 +11,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pyflinkcep._version import __version__
-from pyflinkcep.provided import provide
+__version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from pyflinkcep.diagrams import diagram
@@ -132,68 +131,34 @@ __all__ = [
     "windowFunnel",
 ]
 
-_MODULES = {
-    "AfterMatchSkipStrategy": "pattern",
-    "CEP": "spark",
-    "CepDataFrame": "spark",
-    "CepError": "errors",
-    "CepRuntimeError": "errors",
-    "CompressedStream": "spark",
-    "ConditionError": "errors",
-    "Diagram": "show",
-    "EventComparator": "functions",
-    "FunctionError": "errors",
-    "GroupPattern": "pattern",
-    "InputError": "errors",
-    "InvalidArgumentError": "errors",
-    "IterativeCondition": "pattern",
-    "KeyedDataFrame": "spark",
-    "MalformedPatternException": "errors",
-    "MicroBatchWarning": "errors",
-    "MissingConditionError": "errors",
-    "NotSupportedError": "errors",
-    "OutOfMemoryError": "errors",
-    "OutputTag": "functions",
-    "Pattern": "pattern",
-    "PatternChangedError": "errors",
-    "PatternFlatSelectFunction": "functions",
-    "PatternFlatTimeoutFunction": "functions",
-    "PatternProcessFunction": "functions",
-    "PatternSelectFunction": "functions",
-    "PatternStream": "spark",
-    "Progress": "spark",
-    "PatternTimeoutFunction": "functions",
-    "QueryStream": "spark",
-    "RichIterativeCondition": "pattern",
-    "RichPatternFlatSelectFunction": "functions",
-    "RichPatternSelectFunction": "functions",
-    "SaseQuery": "sase",
-    "SimpleCondition": "pattern",
-    "SkipError": "errors",
-    "StateFormatError": "errors",
-    "StateLimitError": "errors",
-    "Time": "time",
-    "TimeUnitWarning": "errors",
-    "TimedOutPartialMatchHandler": "functions",
-    "UnusedResultWarning": "pattern",
-    "WithinType": "pattern",
-    "cepError": "spark",
-    "diagram": "diagrams",
-    "elements": "sase",
-    "keyBy": "spark",
-    "match": "tables",
-    "matchRecognize": "spark",
-    "matchSase": "tables",
-    "parse": "sase",
-    "seq": "sase",
-    "windowFunnel": "pattern",
-}
+_NAMES = {
+    "diagrams": ("diagram",),
+    "errors": ("CepError", "CepRuntimeError", "ConditionError", "FunctionError", "InputError",
+        "InvalidArgumentError", "MalformedPatternException", "MicroBatchWarning",
+        "MissingConditionError", "NotSupportedError", "OutOfMemoryError",
+        "PatternChangedError", "SkipError", "StateFormatError", "StateLimitError",
+        "TimeUnitWarning"),
+    "functions": ("EventComparator", "OutputTag", "PatternFlatSelectFunction",
+        "PatternFlatTimeoutFunction", "PatternProcessFunction", "PatternSelectFunction",
+        "PatternTimeoutFunction", "RichPatternFlatSelectFunction",
+        "RichPatternSelectFunction", "TimedOutPartialMatchHandler"),
+    "pattern": ("AfterMatchSkipStrategy", "GroupPattern", "IterativeCondition", "Pattern",
+        "RichIterativeCondition", "SimpleCondition", "UnusedResultWarning", "WithinType",
+        "windowFunnel"),
+    "sase": ("SaseQuery", "elements", "parse", "seq"),
+    "show": ("Diagram",),
+    "spark": ("CEP", "CepDataFrame", "CompressedStream", "KeyedDataFrame", "PatternStream",
+        "Progress", "QueryStream", "cepError", "keyBy", "matchRecognize"),
+    "tables": ("match", "matchSase"),
+    "time": ("Time",),
+}  # fmt: skip
 """Where names are, which load when they are asked for: workers do not need what users write."""
 
-_SUBMODULES = frozenset({*_MODULES.values(), "conditions", "local", "testing"})
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+_MODULES["automaton_diagram"] = "engines.flink.nfa.compiler.automaton_diagram"
+"""For patterns, which stand below their compiler, and draw what it makes of them."""
 
-
-provide("automaton_diagram", "pyflinkcep.engines.flink.nfa.compiler.automaton_diagram")
+_SUBMODULES = frozenset({*_NAMES, "conditions", "local", "testing"})
 
 
 def __getattr__(name: str) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from pyflinkcep.errors import MissingConditionError, NotSupportedError
-from pyflinkcep.runtime import RichFunction, RuntimeContext, function_name
+from pyflinkcep.functions import RichFunction, RuntimeContext, function_name
 
 
 class ConditionContext(Protocol):
@@ -301,3 +301,23 @@ class ExpressionCondition(SimpleCondition):
 
     def __repr__(self) -> str:
         return self.text
+
+
+class Evaluated(SimpleCondition):
+    """A SQL condition or Column as a function of an event."""
+
+    def __init__(self, text: str, function: Callable[[Any], bool]) -> None:
+        self.text = text
+        self.function = function
+
+    def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
+        """Whether the event satisfies the condition."""
+        return self.function(value)
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def sql_of(condition: IterativeCondition) -> str | None:
+    """Return the SQL of a condition about one event; None if it is a function."""
+    return condition.text if isinstance(condition, Evaluated) else None

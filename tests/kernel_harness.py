@@ -15,7 +15,7 @@ from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, KeyState, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness
 
 if TYPE_CHECKING:

@@ -107,7 +107,7 @@ def test_no_modules_import_each_other(package: list[Source]) -> None:
 def test_circles_of_modules_are_found() -> None:
     """A circle is found however its imports are written, and through a package's face."""
     files = {
-        "pyflinkcep/__init__.py": 'provide("f", "pyflinkcep.above")',
+        "pyflinkcep/__init__.py": 'import_module("pyflinkcep.above")',
         "pyflinkcep/room/__init__.py": "from pyflinkcep.room.low import Low",
         "pyflinkcep/room/low.py": "def f():\n    from pyflinkcep.room.high import High",
         "pyflinkcep/room/high.py": "if TYPE_CHECKING:\n    from pyflinkcep.room import Low",

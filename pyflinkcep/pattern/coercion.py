@@ -17,7 +17,7 @@ from pyflinkcep.conditions import (
 )
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError
 from pyflinkcep.expressions.parser import sql_condition
-from pyflinkcep.runtime import function_name
+from pyflinkcep.functions import function_name
 
 
 class SparkColumn(Protocol):

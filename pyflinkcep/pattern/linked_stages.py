@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import weakref
+from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -15,7 +16,6 @@ from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.display import html_table, one_line
 from pyflinkcep.pattern.quantifier import Quantifier, Times, WithinType
 from pyflinkcep.pattern.stage import Change, Stage
-from pyflinkcep.provided import provided
 
 if TYPE_CHECKING:
     from pyflinkcep.show import Diagram
@@ -202,7 +202,7 @@ class LinkedStages(Generic[PatternT]):
         """
         self._usage.used()
         if automaton:
-            return cast("Diagram", provided("automaton_diagram")(self))
+            return cast("Diagram", import_module("pyflinkcep").automaton_diagram(self))
         return self._drawn()
 
     def __repr__(self) -> str:

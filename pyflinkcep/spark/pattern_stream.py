@@ -8,17 +8,19 @@ from typing import overload
 import attrs
 from pyspark.sql import Column
 
-from pyflinkcep.adapters import (
-    as_process_function,
-    flat_select_adapter,
-    select_adapter,
-)
 from pyflinkcep.engines.choice import EVENT_LISTS
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.flink.operator.cep_operator import compressed_with_limit
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.functions import OutputTag, PatternProcessFunction, TimedOutPartialMatchHandler
+from pyflinkcep.functions import (
+    OutputTag,
+    PatternProcessFunction,
+    TimedOutPartialMatchHandler,
+    as_process_function,
+    flat_select_adapter,
+    select_adapter,
+)
 from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.matching.order import TieOrder
 from pyflinkcep.pattern import Pattern

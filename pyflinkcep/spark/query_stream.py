@@ -8,7 +8,6 @@ from datetime import timedelta
 import attrs
 from pyspark.sql import Column, DataFrame
 
-from pyflinkcep.adapters import as_process_function, flat_select_adapter, select_adapter
 from pyflinkcep.engines.choice import AUTO, AUTOMATON, EVENT_LISTS, Evaluation, chosen
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.sequences.limit import RunLimit
@@ -16,7 +15,13 @@ from pyflinkcep.errors import (
     InvalidArgumentError,
     NotSupportedError,
 )
-from pyflinkcep.functions import PatternProcessFunction, TimedOutPartialMatchHandler
+from pyflinkcep.functions import (
+    PatternProcessFunction,
+    TimedOutPartialMatchHandler,
+    as_process_function,
+    flat_select_adapter,
+    select_adapter,
+)
 from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query, Totals
 from pyflinkcep.sase.types import one_line

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.conditions import ExpressionCondition, IterativeCondition
+from pyflinkcep.conditions import Evaluated, ExpressionCondition, IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import guarded_parts
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
@@ -19,6 +19,7 @@ from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.evaluator import event_condition
 from pyflinkcep.expressions.event_arrays import Program
 from pyflinkcep.expressions.program import CompiledExpressions
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.matching.matcher import Portion, make_matcher, matched
@@ -26,13 +27,12 @@ from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.order import Field, Keys, Rows, Times, ordered, with_ties
 from pyflinkcep.tables.records import FieldSource, TableStore
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
-from pyflinkcep.tables.sql import Evaluated, evaluated_by, over_stages
+from pyflinkcep.tables.sql import evaluated_by, over_stages
 from pyflinkcep.tables.typed_columns import SqlColumns
 
 _PORTION = 1 << 20

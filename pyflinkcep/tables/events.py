@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from os import PathLike
 from typing import Any, Protocol
 
-from pyflinkcep.runtime import no_such_column
+from pyflinkcep.functions import no_such_column
 from pyflinkcep.time import MISSING
 
 

@@ -28,8 +28,8 @@ from pyflinkcep.errors import (
     suggesting,
 )
 from pyflinkcep.expressions.evaluator import local_expressions
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.tables.events import Record, Table
 from pyflinkcep.tables.matches import Matches, Timeout
 from pyflinkcep.tables.rows import rows_of, table_of_dicts, table_or_rest

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.functions import no_such_column
 from pyflinkcep.matching.columns import (
     FieldArray,
     Ints,
@@ -17,7 +18,6 @@ from pyflinkcep.matching.columns import (
     plain_numbers,
     values_of,
 )
-from pyflinkcep.runtime import no_such_column
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.typed_columns import NumberColumn
 

@@ -8,13 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyflinkcep.conditions import (
-    ConditionContext,
+    Evaluated,
     ExpressionCondition,
     IterativeCondition,
     RichAndCondition,
     RichNotCondition,
     RichOrCondition,
-    SimpleCondition,
 )
 from pyflinkcep.engines.flink.nfa import NFA, Expressions
 from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
@@ -23,21 +22,6 @@ from pyflinkcep.expressions.evaluator import event_condition, local_expressions
 from pyflinkcep.expressions.tokens import SqlSyntaxError, slip
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern import Pattern
-
-
-class Evaluated(SimpleCondition):
-    """A SQL condition or Column as a function of an event."""
-
-    def __init__(self, text: str, function: Callable[[Any], bool]) -> None:
-        self.text = text
-        self.function = function
-
-    def filter(self, value: Any, ctx: ConditionContext | None = None) -> bool:
-        """Whether the event satisfies the condition."""
-        return self.function(value)
-
-    def __repr__(self) -> str:
-        return self.text
 
 
 def evaluated_here(pattern: Pattern, examples: Sequence[Any] = ()) -> Pattern:

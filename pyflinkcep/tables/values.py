@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from pyflinkcep.adapters import check_arguments
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, Place, TimeUnitWarning
-from pyflinkcep.runtime import function_name
+from pyflinkcep.functions import check_arguments, function_name
 from pyflinkcep.time import (
     MAX_WATERMARK,
     MIN_WATERMARK,

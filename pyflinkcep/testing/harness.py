@@ -20,8 +20,8 @@ from pyflinkcep.engines.flink.operator import (
 )
 from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer
 from pyflinkcep.errors import NotSupportedError, OnTooManyPartialMatches
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.tables.events import as_event
 from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages

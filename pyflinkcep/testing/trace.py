@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import attrs
 
-from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.engines.flink.nfa import EventMatch
 from pyflinkcep.engines.flink.nfa.observer import StageObserver
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, PartialMatchLimit
@@ -20,12 +19,11 @@ from pyflinkcep.sase.model import Query
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.match import Run
 from pyflinkcep.tables.rows import rows_of
-from pyflinkcep.tables.sql import Evaluated
 from pyflinkcep.tables.values import field_getter, grouping_key, has_time
 from pyflinkcep.trace.explanation import explained
 from pyflinkcep.trace.funnel import Funnel, FunnelSettings, Reach, counted_funnel, funnel_steps
 from pyflinkcep.trace.result import Trace
-from pyflinkcep.trace.run import over_numbers, traced
+from pyflinkcep.trace.run import over_numbers, watched
 from pyflinkcep.trace.why import WhyNot
 
 
@@ -88,7 +86,7 @@ def trace(
     given = rows_of(checked("trace", pattern, events))
     run = Run.of(pattern, given, timestamp, key, delayThreshold)
     limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
-    return traced(run.pattern, run.nfa, run.given, run.expressions, limit, sql_of)
+    return watched(run, limit)[0]
 
 
 @suggesting
@@ -158,26 +156,12 @@ def whyNot(
         "without a key": sum(map(_is_missing, run.given.keys)) if key is not None else 0,
         "out of order": sum(later < time for time, later in itertools.pairwise(run.given.times)),
     }
-    return explained(
-        run.pattern,
-        run.nfa,
-        run.given,
-        run.expressions,
-        None,
-        sql_of,
-        more,
-        has_key=key is not None,
-    )
+    return explained(run, None, more, has_key=key is not None)
 
 
 def _is_missing(key: Any) -> bool:
     """Whether a key is null, or null in all of its columns."""
     return key is None or (isinstance(key, tuple) and set(key) == {None})
-
-
-def sql_of(condition: IterativeCondition) -> str | None:
-    """Return the SQL of a condition about one event; None if it is a function."""
-    return condition.text if isinstance(condition, Evaluated) else None
 
 
 _T = TypeVar("_T")
@@ -292,8 +276,7 @@ class _Output:
     def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
         """Ignore a match."""
 
-    def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
-        """Ignore a timeout."""
+    timeout = match
 
     def dropped(self, key: Any, count: int) -> None:
         """Ignore that partial matches were dropped."""

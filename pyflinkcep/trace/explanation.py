@@ -10,18 +10,17 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.conditions import IterativeCondition
-from pyflinkcep.engines.flink.nfa import NFA, Expressions
+from pyflinkcep.conditions import IterativeCondition, sql_of
+from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom
-from pyflinkcep.engines.flink.operator import Input, PartialMatchLimit
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import counted
 from pyflinkcep.expressions.compared import compared_in_sql
-from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.time import MIN_WATERMARK, duration_text
 from pyflinkcep.trace.model import End, Record, quoted
 from pyflinkcep.trace.recorder import Recorder, valued
-from pyflinkcep.trace.run import single_stages, watched
+from pyflinkcep.trace.run import Run, single_stages, watched
 from pyflinkcep.trace.why import (
     Beginning,
     ConditionCount,
@@ -40,8 +39,6 @@ class Answered:
 
     nfa: NFA  # The compiled pattern
     events: Sequence[Any]  # The events
-    # Returns the SQL of a condition about one event; None if it is a function.
-    sql_of: Callable[[IterativeCondition], str | None]
     # The answers, in the order of the events; None where the condition failed.
     answers: Mapping[Atom, list[bool | None]] = attrs.field(init=False)
 
@@ -66,7 +63,7 @@ class Answered:
         return found
 
     def _values(self, atom: Atom) -> tuple[tuple[str, tuple[tuple[Any, int], ...]], ...]:
-        text = self.sql_of(atom.condition)
+        text = sql_of(atom.condition)
         if text is None:
             return ()
         seen: dict[str, list[Any]] = {}
@@ -285,12 +282,8 @@ _ALL_OF, _MISSES = 1000, 20
 
 
 def explained(
-    pattern: Pattern,
-    nfa: NFA,
-    given: Input,
-    expressions: Expressions | None,
+    run: Run,
     limit: PartialMatchLimit | None,
-    sql_of: Callable[[IterativeCondition], str | None],
     more: Mapping[str, int],
     *,
     has_key: bool,
@@ -299,16 +292,16 @@ def explained(
     missing: str = "",
 ) -> WhyNot:
     """Return why a pattern has the matches it has."""
-    brief = _MISSES if len(given.events) > _ALL_OF else None
-    trace, recorder = watched(pattern, nfa, given, expressions, limit, sql_of, brief, _PARTIALS)
+    brief = _MISSES if len(run.given.events) > _ALL_OF else None
+    trace, recorder = watched(run, limit, brief, _PARTIALS)
     if len(trace.partials) == _PARTIALS:
         keys = len({partial.key for partial in trace.partials})
         is_much = keys * _MANY < _PARTIALS
         why = ": this pattern makes very many" if is_much else f" of {counted(keys, 'key')}"
         stopped = f"stopped at {_PARTIALS} partial matches{why}"
         sample = f"{sample}, {stopped}" if sample else stopped
-    answered = Answered(nfa, given.events, sql_of)
-    stages = list(single_stages(pattern))
+    answered = Answered(run.nfa, run.given.events)
+    stages = list(single_stages(run.pattern))
     order = {stage.name: place for place, stage in enumerate(stages)}
     conditions = sorted(  # those of until() of a group last
         counts(answered.counts(recorder)), key=lambda count: order.get(count.stage, len(order))

@@ -9,13 +9,12 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.charts import Chart, funnel_chart
-from pyflinkcep.charts.model import readable
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.linked_stages import stages_of
 from pyflinkcep.pattern.quantifier import QuantifierProperty
 from pyflinkcep.pattern.stage import Stage
+from pyflinkcep.show.charts import Chart, funnel_chart, readable
 
 COUNTS = ("stage", "step", "keys", "partialMatches", "ofFirst", "ofPrevious", "dropOff")
 """The columns of a funnel after those of the group, and before the quantiles."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -14,6 +14,7 @@ from pyflinkcep.conditions import (
     RichAndCondition,
     RichNotCondition,
     RichOrCondition,
+    sql_of,
 )
 from pyflinkcep.engines.flink.nfa import ComputationState, EventMatch
 from pyflinkcep.engines.flink.nfa.atoms import Atom, Atoms
@@ -169,8 +170,6 @@ class Answerer:
     """Makes answers of conditions, with the values that they compared."""
 
     events: Sequence[Any]  # The events, by their numbers
-    # Returns the SQL of a condition about one event; None if it is a function.
-    sql_of: Callable[[IterativeCondition], str | None]
     untils: frozenset[Atom]  # The conditions of ``until``
     _known: dict[tuple[int, int], Answer] = attrs.field(factory=dict)
 
@@ -180,7 +179,7 @@ class Answerer:
             return self._made(atom, holds, self._in_match(atom.condition, event, steps))
         found = self._known.get((event, atom.bit))
         if found is None:
-            text = self.sql_of(atom.condition)
+            text = sql_of(atom.condition)
             parts = () if text is None else compared_in_sql(text, self.events[event])
             found = self._known[event, atom.bit] = self._made(atom, holds, parts)
         return found

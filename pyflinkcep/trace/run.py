@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 
@@ -26,40 +26,44 @@ from pyflinkcep.trace.recorder import Answerer, Completed, EnoughError, Lane, Re
 from pyflinkcep.trace.result import Trace
 
 
-def traced(
-    pattern: Pattern,
-    nfa: NFA,
-    given: Input,
-    expressions: Expressions | None,
-    limit: PartialMatchLimit | None,
-    sql_of: Callable[[IterativeCondition], str | None],
-) -> Trace:
-    """Return the trace of a pattern; see :func:`watched` for the parameters."""
-    return watched(pattern, nfa, given, expressions, limit, sql_of)[0]
+class Run(Protocol):
+    """A pattern and events, ready to be watched; ``tables/match.py`` makes it."""
+
+    @property
+    def pattern(self) -> Pattern:
+        """The pattern, with conditions that can be evaluated here."""
+
+    @property
+    def nfa(self) -> NFA:
+        """The same, compiled and opened."""
+
+    @property
+    def given(self) -> Input:
+        """The events."""
+
+    @property
+    def expressions(self) -> Expressions | None:
+        """The SQL over stages."""
 
 
 def watched(
-    pattern: Pattern,
-    nfa: NFA,
-    given: Input,
-    expressions: Expressions | None,
+    run: Run,
     limit: PartialMatchLimit | None,
-    sql_of: Callable[[IterativeCondition], str | None],
     most_misses: int | None = None,
     most_partials: int | None = None,
 ) -> tuple[Trace, Recorder]:
     """Return the trace of a pattern, and what was recorded for it."""
-    stages = list(single_stages(pattern))
+    nfa, given = run.nfa, run.given
+    stages = list(single_stages(run.pattern))
     untils = [stage.until for stage in stages if stage.until is not None]
-    answerer = Answerer(given.events, sql_of, frozenset(_atoms(nfa, untils)))
+    answerer = Answerer(given.events, frozenset(_atoms(nfa, untils)))
     recorder = Recorder(answerer, nfa.windows, nfa.skip_strategy, most_misses, most_partials)
-    fields = over_numbers(expressions, given.events)
     output = _Collected(given.events)
     operator = _Traced(
         attrs.evolve(nfa, observer=recorder),
         given.events.__getitem__,
         limit=limit,
-        expressions=fields,
+        expressions=over_numbers(run.expressions, given.events),
         recorder=recorder,
     )
     keyed = KeyedCepOperator(operator, output, given.order_of_numbers)

@@ -22,7 +22,7 @@ from pyflinkcep.engines.sequences.evaluation import Sequences
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import CepRuntimeError, ConditionError, OutOfMemoryError
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.sase import parse as query_of
 from tests.conformance.sql_cases import standard_cases
 from tests.kernel_harness import KernelRun

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
 from pyflinkcep.monitor import Monitor
-from pyflinkcep.monitor.history import Query
+from pyflinkcep.show.live_page import Query
 from pyflinkcep.time import MIN_WATERMARK
 
 SCHEMA = "user string, ts bigint, name string, id int"

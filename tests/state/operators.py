@@ -9,7 +9,7 @@ from typing import Any
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, restore, snapshot
-from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.time import MAX_WATERMARK
 from tests.conformance.cases import Case, build_pattern, by_key, make_event, match_ids
 

@@ -11,12 +11,6 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep import OutputTag
-from pyflinkcep.adapters import (
-    as_process_function,
-    collect_returned,
-    flat_select_adapter,
-    select_adapter,
-)
 from pyflinkcep.errors import (
     CepRuntimeError,
     FunctionError,
@@ -29,9 +23,14 @@ from pyflinkcep.functions import (
     PatternSelectFunction,
     PatternTimeoutFunction,
     RichPatternSelectFunction,
+    RuntimeContext,
     TimedOutPartialMatchHandler,
+    as_process_function,
+    collect_returned,
+    flat_select_adapter,
+    opened,
+    select_adapter,
 )
-from pyflinkcep.runtime import RuntimeContext, opened
 
 TAG = OutputTag("timeouts", "n int")
 MATCH = {"a": [1, 2]}

@@ -23,7 +23,7 @@ from pyflinkcep.errors import (
     CepRuntimeError,
     MissingConditionError,
 )
-from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.functions import RuntimeContext
 
 
 def is_positive(event: int) -> bool:

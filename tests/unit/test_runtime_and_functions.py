@@ -18,11 +18,13 @@ from pyflinkcep.functions import (
     PatternProcessFunction,
     PatternSelectFunction,
     PatternTimeoutFunction,
+    RichFunction,
     RichPatternFlatSelectFunction,
     RichPatternSelectFunction,
+    RuntimeContext,
     TimedOutPartialMatchHandler,
+    function_name,
 )
-from pyflinkcep.runtime import RichFunction, RuntimeContext, function_name
 
 
 def test_the_context_knows_the_task() -> None:

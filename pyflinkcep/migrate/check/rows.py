@@ -9,16 +9,14 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.adapters import (
-    as_process_function,
-    collect_returned,
-    flat_select_adapter,
-    select_adapter,
-)
 from pyflinkcep.functions import (
     OutputTag,
     PatternProcessFunction,
     TimedOutPartialMatchHandler,
+    as_process_function,
+    collect_returned,
+    flat_select_adapter,
+    select_adapter,
 )
 from pyflinkcep.migrate.java.project import columns_of
 from pyflinkcep.migrate.java.source import Node, Source

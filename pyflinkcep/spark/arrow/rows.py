@@ -35,7 +35,7 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.errors import FunctionError, counted
-from pyflinkcep.runtime import no_such_column
+from pyflinkcep.functions import no_such_column
 from pyflinkcep.spark.arrow.internals import arrow_schema, local_rows, local_table
 
 Fits = Callable[[Any], bool]

@@ -13,13 +13,13 @@ from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.functions import opened
 from pyflinkcep.matching.event_store import EventStore, SortedEvents
 from pyflinkcep.matching.layout import KeyText, Layout
 from pyflinkcep.matching.matcher import Portion, make_matcher, matched
 from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.matching.stretches import Stretches
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.runtime import running

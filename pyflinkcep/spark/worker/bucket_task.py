@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import InputError
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.matcher import PageMatcher
 from pyflinkcep.matching.order import Order
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.state.bucket_state import StateShape
 from pyflinkcep.spark.state.key_groups import KeyGroups

@@ -17,12 +17,12 @@ from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.ranges import earlier
 from pyflinkcep.engines.queries import chain_frames
+from pyflinkcep.functions import opened
 from pyflinkcep.matching.columns import OWN, VALUE, Flags, Ints, field_array
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.queries import found_of_columns
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.runtime import running

@@ -16,12 +16,12 @@ from pyflinkcep.engines.compressed.nodes import NodePayloads, paths
 from pyflinkcep.engines.compressed.patterns import CompressiblePattern, KeyedEvents, PatternMatches
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.functions import opened
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import KeyText, Layout
 from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.results import Results
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.endings import EndingRows, dated, pattern_matches

@@ -12,13 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.types import StringType, StructField, StructType
 
-from pyflinkcep.adapters import FunctionAdapter, collect_returned
 from pyflinkcep.errors import CepRuntimeError, FunctionError
 from pyflinkcep.functions import (
+    FunctionAdapter,
     Match,
     OutputTag,
     PatternProcessFunction,
+    RuntimeContext,
     TimedOutPartialMatchHandler,
+    collect_returned,
 )
 from pyflinkcep.matching.columns import Flags, Ints, retyped
 from pyflinkcep.matching.event_store import EventStore
@@ -26,7 +28,6 @@ from pyflinkcep.matching.layout import key_values, one_of_each
 from pyflinkcep.matching.leaf_columns import FoundMatches, LeafColumn, LeafColumns
 from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.results import REACHED, Found, known_times, stage_column
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowWriter, shortened
 from pyflinkcep.time import clock_ms

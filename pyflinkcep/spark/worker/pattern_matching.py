@@ -12,11 +12,11 @@ import pyarrow as pa
 from pyflinkcep.engines.compressed.patterns import CompressiblePattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.functions import RuntimeContext, opened
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.matcher import PageMatcher, make_matcher
 from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.runtime import RuntimeContext, opened
 from pyflinkcep.spark.state.fingerprint import requeued, still_droppable
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingPages

@@ -15,13 +15,13 @@ from pyflinkcep.engines.queries import last_event
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.streamed_queries import Kept, Portion, StreamedQuery
 from pyflinkcep.errors import PatternChangedError
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import WINDOW, Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.matcher import NO_DEADLINE, Items, States, Written
 from pyflinkcep.matching.queries import QueryColumns
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.matching.stretches import Events
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.endings import EndingRows, WindowRows

@@ -16,10 +16,10 @@ from pyflinkcep.engines.estimates import estimate, resolved
 from pyflinkcep.engines.queries import compressed_matches, observed
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable, listed
+from pyflinkcep.functions import opened
 from pyflinkcep.matching.columns import OWN
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.queries import QueryColumns, query_found
-from pyflinkcep.runtime import opened
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyspark import TaskContext
 
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.time import wrong_unit
 
 Range = tuple[int, int]

@@ -14,6 +14,7 @@ from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.lists.ranges import later
 from pyflinkcep.engines.rows.matching import Place
 from pyflinkcep.errors import CepRuntimeError
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import KeyText, Layout
@@ -22,7 +23,6 @@ from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.matching.stretches import Events
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.state.pages import AT_THE_END
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.sorting import whole_keys

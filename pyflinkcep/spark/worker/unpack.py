@@ -10,10 +10,10 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.functions import opened
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.results import Found
-from pyflinkcep.runtime import opened
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.state.sealed import read_table, write_table

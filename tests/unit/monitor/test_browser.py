@@ -14,8 +14,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from pyflinkcep.monitor.history import History, Query
-from pyflinkcep.monitor.monitor import _Server
+from pyflinkcep.monitor import _Server
+from pyflinkcep.show.live_page import History, Query
 from tests.unit.monitor.support import BAD, progress, told
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")

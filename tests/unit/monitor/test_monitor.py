@@ -18,10 +18,17 @@ import pytest
 from pyspark.sql.streaming.listener import QueryProgressEvent
 
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.monitor.app import DASHBOARD, make_app, prometheus_text
-from pyflinkcep.monitor.history import History
-from pyflinkcep.monitor.monitor import Monitor, _Server
-from pyflinkcep.monitor.page import Line, body, chart, page
+from pyflinkcep.monitor import Monitor, _Server
+from pyflinkcep.show.live_page import (
+    DASHBOARD,
+    History,
+    Line,
+    body,
+    chart,
+    make_app,
+    page,
+    prometheus_text,
+)
 from tests.unit.monitor.support import BAD, progress, told
 from tests.unit.show.support import points, size, texts
 

@@ -14,9 +14,8 @@ import pytest
 from pyflinkcep import AfterMatchSkipStrategy, InvalidArgumentError, Pattern, parse
 from pyflinkcep.tables.match import Run
 from pyflinkcep.testing import match, trace, whyNot
-from pyflinkcep.testing.trace import sql_of
 from pyflinkcep.trace.model import End
-from pyflinkcep.trace.run import traced
+from pyflinkcep.trace.run import watched
 from pyflinkcep.trace.why import WhyNot
 from tests.shorthand import parse as pattern_of
 from tests.unit.show.support import points, size, texts
@@ -210,12 +209,12 @@ def test_a_key_that_is_cut_still_waits() -> None:
     events = rows(("k", 1, 1), ("l", 2, 1), ("k", 3, 2), ("m", 20, 5))
     run = Run.of(RISE, events, "t", "k", None)
     given = attrs.evolve(run.given, cut=("k", 3))
-    found = traced(run.pattern, run.nfa, given, run.expressions, None, sql_of)
+    found, _ = watched(attrs.evolve(run, given=given), None)
 
     ends = sorted((one.key, one.ending.kind.value) for one in found.partials)
     assert ends == [("k", "input"), ("k", "input"), ("l", "window")]
     idle = attrs.evolve(run.given, cut=("m", 20))
-    assert len(traced(run.pattern, run.nfa, idle, run.expressions, None, sql_of).partials) == 3
+    assert len(watched(attrs.evolve(run, given=idle), None)[0].partials) == 3
 
 
 def test_the_heading_counts_in_words() -> None:

@@ -16,8 +16,8 @@ from pyflinkcep.engines.flink.nfa.nfa_state import NEVER, ComputationState, NFAS
 from pyflinkcep.engines.flink.nfa.observer import Observer
 from pyflinkcep.engines.flink.nfa.steps import Ask, StateTable, Step
 from pyflinkcep.engines.flink.sharedbuffer import DeweyNumber, LockableEvent, SharedBufferAccessor
+from pyflinkcep.functions import RichFunction, RuntimeContext
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.runtime import RichFunction, RuntimeContext
 
 TimedOut = tuple[EventMatch, int]
 """A timed-out partial match, and the end of its window in epoch milliseconds."""

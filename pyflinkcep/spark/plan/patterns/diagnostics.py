@@ -30,7 +30,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from pyflinkcep.conditions import ExpressionCondition
+from pyflinkcep.conditions import Evaluated, ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import Input, PartialMatchLimit, comparator_key
 from pyflinkcep.errors import (
@@ -40,10 +40,10 @@ from pyflinkcep.errors import (
     counted,
     did_you_mean,
 )
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH, POSITION, PREFIX, quoted, spark_atoms
 from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.matching.order import OrderColumns
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.conditions import conditions_of
 from pyflinkcep.spark.plan.job import map_in_arrow
@@ -55,9 +55,9 @@ from pyflinkcep.spark.plan.stream import by_bucket, stored_state, watermark_of
 from pyflinkcep.spark.plan.watermark import StreamWatermark
 from pyflinkcep.spark.worker.consumers import MAIN, ReachedConsumer
 from pyflinkcep.spark.worker.waiting import QUEUED, WaitingTask
-from pyflinkcep.tables.sql import Evaluated, evaluated_by, expressions_over_stages
+from pyflinkcep.tables.match import Run
+from pyflinkcep.tables.sql import evaluated_by
 from pyflinkcep.tables.values import grouping_key
-from pyflinkcep.testing.trace import sql_of
 from pyflinkcep.time import moment_text
 from pyflinkcep.trace.explanation import explained
 from pyflinkcep.trace.funnel import FunnelSettings, FunnelStep
@@ -219,7 +219,7 @@ def why_not(job: PatternJob, key: object, most: int) -> WhyNot:
     events = _selected(job, key)
     counts = _Counts.of(job, events)
     rows = _fetched(job, events, most + 1)
-    sample = _Sample.of(job, rows, most)
+    sample = _sample(job, rows, most)
     keys = len(set(sample.given.keys))
     left_out = counts.usable > most
     of = f"{counted(len(sample.given.events), 'event')} of {counted(keys, 'key')}"
@@ -233,12 +233,8 @@ def why_not(job: PatternJob, key: object, most: int) -> WhyNot:
         if left_out:
             numbers |= {"keys": 0, "keys or so": counts.keys}
     return explained(
-        sample.pattern,
-        sample.nfa,
-        sample.given,
-        expressions_over_stages(sample.nfa, sample.given.events) if rows else None,
+        sample,
         limit,
-        sql_of,
         numbers,
         has_key=bool(job.source.keys),
         sample=text if left_out else "",
@@ -331,44 +327,33 @@ def _answer(number: int) -> str:
     return f"{PREFIX}answer{number}"
 
 
-@attrs.frozen(eq=False)
-class _Sample:
-    """The pattern and the fetched events, ready to be traced."""
-
-    pattern: Any
-    nfa: Any
-    given: Input
-
-    @classmethod
-    def of(cls, job: PatternJob, rows: Sequence[Row], most: int) -> _Sample:
-        """Make events of rows, at most so many; one row more shows whether their key has others."""
-        names = job.source.event_columns
-        made = Row(*names)
-        events = [made(*(row[name] for name in names)) for row in rows]
-        times = [row[_TIME] for row in rows]
-        keys = [
-            grouping_key(tuple(row[column.column] for column in job.source.keys)) for row in rows
-        ]
-        keys = [key[0] if len(key) == 1 else key or None for key in keys]
-        is_cut = len(rows) > most and keys[most - 1] == keys[most]
-        cut = (keys[most - 1], times[most - 1]) if is_cut else None
-        rows, events, times, keys = rows[:most], events[:most], times[:most], keys[:most]
-        answers = {
-            id(atom.condition): {
-                id(event): row[_answer(number)] for event, row in zip(events, rows, strict=True)
-            }
-            for number, atom in enumerate(spark_atoms(job.nfa))
+def _sample(job: PatternJob, rows: Sequence[Row], most: int) -> Run:
+    """Return the first rows, ready to be traced; one more shows whether their key has others."""
+    names = job.source.event_columns
+    made = Row(*names)
+    events = [made(*(row[name] for name in names)) for row in rows]
+    times = [row[_TIME] for row in rows]
+    keys = [grouping_key(tuple(row[column.column] for column in job.source.keys)) for row in rows]
+    keys = [key[0] if len(key) == 1 else key or None for key in keys]
+    is_cut = len(rows) > most and keys[most - 1] == keys[most]
+    cut = (keys[most - 1], times[most - 1]) if is_cut else None
+    rows, events, times, keys = rows[:most], events[:most], times[:most], keys[:most]
+    answers = {
+        id(atom.condition): {
+            id(event): row[_answer(number)] for event, row in zip(events, rows, strict=True)
         }
+        for number, atom in enumerate(spark_atoms(job.nfa))
+    }
 
-        def answered(condition: ExpressionCondition) -> Evaluated:
-            known = answers[id(condition)]
-            return Evaluated(condition.text, lambda event: known[id(event)])
+    def answered(condition: ExpressionCondition) -> Evaluated:
+        known = answers[id(condition)]
+        return Evaluated(condition.text, lambda event: known[id(event)])
 
-        pattern = evaluated_by(job.pattern, answered)
-        nfa = NFACompiler.compile(pattern, timeoutHandling=True)
-        nfa.open(RuntimeContext())
-        order = None if isinstance(job.comparator, OrderColumns) else job.comparator
-        return cls(pattern, nfa, Input(events, times, keys, order=comparator_key(order), cut=cut))
+    pattern = evaluated_by(job.pattern, answered)
+    nfa = NFACompiler.compile(pattern, timeoutHandling=True)
+    nfa.open(RuntimeContext())
+    order = None if isinstance(job.comparator, OrderColumns) else job.comparator
+    return Run(pattern, nfa, Input(events, times, keys, order=comparator_key(order), cut=cut))
 
 
 # --- counts over all events

@@ -14,7 +14,7 @@ from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, KeyState
 from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.errors import CepError, StateFormatError
-from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.functions import RuntimeContext
 from tests.kernel_harness import KernelRun, needs_kernel
 from tests.shorthand import parse
 from tests.unit.engines.flink.test_same_as_plain import Collect

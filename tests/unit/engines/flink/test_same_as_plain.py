@@ -21,7 +21,7 @@ from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.state_codec import StateWriter
 from pyflinkcep.engines.flink.operator.state_format import NO_START, StateCounts, count_states
 from pyflinkcep.errors import CepError, ConditionError, StateFormatError
-from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness
 from tests.kernel_harness import Found, KernelOperatorHarness, KernelRun, needs_kernel
 from tests.property.strategies import Event, NameIn, PatternSpec, is_buildable, patterns

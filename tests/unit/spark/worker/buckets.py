@@ -26,10 +26,10 @@ from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import known_bits, words
 from pyflinkcep.engines.flink.nfa.relevance import Relevance
 from pyflinkcep.engines.flink.operator.state_format import unpack
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH, spark_atoms
 from pyflinkcep.matching.layout import Layout, bit_names
 from pyflinkcep.matching.results import Found
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.state.bucket_state import BucketIndex

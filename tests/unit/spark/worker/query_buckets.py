@@ -15,10 +15,10 @@ from pyspark.sql.types import LongType, StringType, StructType
 
 from pyflinkcep.engines.choice import chosen
 from pyflinkcep.expressions.program import Kind
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.queries import QueryColumns
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.sase.attributes import queried_attributes
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.arrow.internals import arrow_schema

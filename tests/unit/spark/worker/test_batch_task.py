@@ -21,8 +21,8 @@ from pyflinkcep import (
     RichPatternSelectFunction,
     TimedOutPartialMatchHandler,
 )
-from pyflinkcep.adapters import select_adapter
 from pyflinkcep.engines.flink.operator import CepOperator
+from pyflinkcep.functions import select_adapter
 from pyflinkcep.matching.columns import POSITION
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep import Pattern
-from pyflinkcep.adapters import select_adapter
+from pyflinkcep.functions import select_adapter
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.consumers import MAIN, FunctionConsumer

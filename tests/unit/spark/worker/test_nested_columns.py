@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep import Pattern
-from pyflinkcep.adapters import select_adapter
+from pyflinkcep.functions import select_adapter
 from pyflinkcep.matching.columns import BITS, WHOLE
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.worker.batch import BatchTask

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from pyflinkcep.engines.choice import OUTPUTS
 from pyflinkcep.errors import PatternChangedError, StateFormatError
-from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.state.bucket_state import COMMON

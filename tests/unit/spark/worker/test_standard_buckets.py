@@ -20,12 +20,12 @@ from pyspark.sql.types import DoubleType, LongType, StringType, StructType
 from pyflinkcep.engines.rows.matching import Place
 from pyflinkcep.engines.rows.plan import StandardClause
 from pyflinkcep.errors import CepRuntimeError, SkipError, StateFormatError
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.match_recognize.tree import Rows
 from pyflinkcep.matching.columns import HASH, MATCHED, VALUE
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.standard_rows import StandardRows
-from pyflinkcep.runtime import RuntimeContext
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import Page

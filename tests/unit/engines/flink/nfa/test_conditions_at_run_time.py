@@ -12,7 +12,7 @@ import pytest
 from pyflinkcep import IterativeCondition, Pattern, RichIterativeCondition, SimpleCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.errors import ConditionError, MissingConditionError
-from pyflinkcep.runtime import RuntimeContext
+from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness, match
 from tests.shorthand import Named, matches, parse
 

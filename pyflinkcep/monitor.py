@@ -14,8 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.monitor.app import make_app, needed
-from pyflinkcep.monitor.history import History
+from pyflinkcep.show.live_page import History, make_app, needed
 
 _PATIENCE = 10.0
 

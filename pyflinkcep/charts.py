@@ -5,9 +5,6 @@ Charts of what patterns find: as Vega-Lite specifications, and as SVG.
 Each takes rows, as dicts or Spark's Rows, or a DataFrame, which it collects.
 """
 
-from pyflinkcep.charts.durations import durations_chart
-from pyflinkcep.charts.funnel import funnel_chart
-from pyflinkcep.charts.model import Chart
-from pyflinkcep.charts.timeline import timeline_chart
+from pyflinkcep.show.charts import Chart, durations_chart, funnel_chart, timeline_chart
 
 __all__ = ["Chart", "durations_chart", "funnel_chart", "timeline_chart"]
