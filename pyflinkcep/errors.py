@@ -331,22 +331,11 @@ def check_choice(name: str, given: object, choices: Iterable[object], hint: str 
 
 @attrs.frozen
 class Place:
-    """
-    A line of the user's code, where a warning is shown.
+    """A line of the user's code, where a warning is shown."""
 
-    Attributes
-    ----------
-    file : str
-        The file.
-    line : int
-        The line, from 1.
-    module : str
-        The module, for warning filters.
-    """
-
-    file: str
-    line: int
-    module: str
+    file: str  # The file
+    line: int  # The line, from 1
+    module: str  # The module, for warning filters
 
     @classmethod
     def here(cls) -> Place:

@@ -162,23 +162,7 @@ class _Openable(Protocol):
 
 @contextmanager
 def opened(user_code: _Openable, context: RuntimeContext, what: str) -> Iterator[None]:
-    """
-    Open user code for the duration of a ``with``, and close it in any case.
-
-    Parameters
-    ----------
-    user_code : object
-        Has ``open(context)`` and ``close()``.
-    context : RuntimeContext
-        The context of its task.
-    what : str
-        Its name in errors.
-
-    Raises
-    ------
-    CepRuntimeError
-        If opening or closing it fails.
-    """
+    """Open user code for the duration of a ``with``, and close it in any case."""
     try:
         user_code.open(context)
     except Exception as cause:
@@ -422,20 +406,8 @@ def collect_returned(returned: Any, out: Collector, function: str) -> None:
     """
     Collect the rows that a function returned or yielded, after those that it put into `out`.
 
-    Parameters
-    ----------
-    returned : object
-        None, or an iterable of rows; a None among them is not a row, as in
-        ``[out.collect(row) for row in rows]``.
-    out : Collector
-        What they are put into.
-    function : str
-        The function's name, for errors.
-
-    Raises
-    ------
-    FunctionError
-        If it is neither, or is one row: a tuple, dict or Row.
+    A None among them is not a row, as in ``[out.collect(row) for row in rows]``; one row alone, a
+    tuple, dict or Row, is refused.
     """
     if returned is None or (isinstance(returned, tuple) and not any(map(_is_given, returned))):
         return
@@ -464,15 +436,6 @@ class FunctionAdapter(PatternProcessFunction):
     """
     A process function around a select or flatSelect function.
 
-    Parameters
-    ----------
-    function : object
-        The user's function, for its life cycle and its name.
-    on_match : callable
-        Calls it for a match.
-
-    Notes
-    -----
     Ports ``PatternSelectAdapter`` and ``PatternFlatSelectAdapter`` (Flink 2.3.0).
     """
 
@@ -514,8 +477,6 @@ class TimeoutFunctionAdapter(FunctionAdapter, TimedOutPartialMatchHandler):
     """
     The same with a timeout function, whose rows go to a side output.
 
-    Notes
-    -----
     Ports ``PatternTimeoutSelectAdapter`` and ``PatternTimeoutFlatSelectAdapter`` (Flink 2.3.0).
     """
 
@@ -552,18 +513,7 @@ class _SideCollector:
 def select_adapter(
     function: Any, tag: OutputTag | None = None, timeout_function: Any = None
 ) -> PatternProcessFunction:
-    """
-    Wrap a select function, and a timeout function if a tag is given.
-
-    Parameters
-    ----------
-    function : PatternSelectFunction or callable
-        Returns a row for a match.
-    tag : OutputTag, optional
-        The side output for the timeout function's rows.
-    timeout_function : PatternTimeoutFunction or callable, optional
-        Returns a row for (partial match, timeout in epoch milliseconds).
-    """
+    """Wrap a select function, and a timeout function if a tag is given."""
     select = _method(function, PatternSelectFunction, "select", "(match)")
 
     def on_match(match: Match, out: Collector) -> None:

@@ -79,26 +79,7 @@ def clock_ms() -> int:
 
 
 def to_milliseconds(duration: timedelta, what: str) -> int:
-    """
-    Turn a duration into whole milliseconds, rounding down.
-
-    Parameters
-    ----------
-    duration : timedelta
-        Any length.
-    what : str
-        The purpose of the duration, for errors.
-
-    Returns
-    -------
-    int
-        Milliseconds.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If `duration` is not a ``timedelta``, or is positive and less than a millisecond.
-    """
+    """Turn a duration into whole milliseconds, rounding down."""
     if not isinstance(duration, timedelta):
         raise InvalidArgumentError(
             f"{what}: expected a timedelta, got {duration!r}",
@@ -116,13 +97,6 @@ def window_milliseconds(window: timedelta, what: str) -> int:
     """
     Turn the length of a window into whole milliseconds, rounding down.
 
-    Raises
-    ------
-    InvalidArgumentError
-        If `window` is not a ``timedelta`` of at least a millisecond.
-
-    Notes
-    -----
     Differs from Flink: a window of zero or less is refused; Flink takes it as no window.
     """
     milliseconds = to_milliseconds(window, what)
@@ -141,16 +115,7 @@ _MICROSECONDS, _NANOSECONDS = (10**14, 4 * 10**15), (10**17, 4 * 10**18)
 
 
 def wrong_unit(earliest: int, latest: int, what: str) -> str | None:
-    """
-    Return a warning if all times between two look like another unit than epoch milliseconds.
-
-    Parameters
-    ----------
-    earliest, latest : int, epoch milliseconds
-        The times.
-    what : str
-        Where they come from, for the text.
-    """
+    """Return a warning if all times between two look like another unit than epoch milliseconds."""
     for low, high, unit, read_as, factor in (
         (*_SECONDS, "seconds", "lie in January 1970", "* 1000"),
         (*_MICROSECONDS, "microseconds", "lie after the year 5000", "/ 1000"),
@@ -168,18 +133,6 @@ def wrong_unit(earliest: int, latest: int, what: str) -> str | None:
 def duration_ms(duration: timedelta | str, what: str) -> int:
     """
     Turn a duration, as a ``timedelta`` or as ``withWatermark`` takes it, into milliseconds.
-
-    Parameters
-    ----------
-    duration : timedelta or str
-        At least a millisecond.
-    what : str
-        The purpose of the duration, for errors.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is neither, or less than a millisecond.
 
     Examples
     --------

@@ -41,25 +41,7 @@ Condition = (
 
 
 def as_condition(condition: Condition, null_message: str, stage: str = "") -> IterativeCondition:
-    """
-    Turn any form of condition into an :class:`IterativeCondition`.
-
-    Parameters
-    ----------
-    condition : Condition
-        A condition, a function of (event) or (event, ctx), a SQL string or a Spark Column.
-    null_message : str
-        Flink's text for a missing condition.
-    stage : str, optional
-        The stage that the condition is for, for errors.
-
-    Raises
-    ------
-    MissingConditionError
-        If `condition` is None.
-    InvalidArgumentError
-        If it is none of the above, or invalid SQL over stages.
-    """
+    """Turn any form of condition into an :class:`IterativeCondition`."""
     if condition is None:
         raise MissingConditionError(null_message, "pass a function, an expression or a condition")
     if isinstance(condition, IterativeCondition):
@@ -88,14 +70,7 @@ def as_condition(condition: Condition, null_message: str, stage: str = "") -> It
 
 
 def as_count(value: SupportsIndex, method: str) -> int:
-    """
-    Return a whole number, including NumPy's, as int.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If `value` is not a whole number; True and False are not.
-    """
+    """Return a whole number, including NumPy's, as int."""
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
         raise InvalidArgumentError(
             f"{method}: expected a whole number, got {value!r}",

@@ -46,25 +46,7 @@ def joined_by(name: object) -> ConsumingStrategy:
 
 
 def combined(combination: Combination, chains: Sequence[tuple[Stage, ...]]) -> Stage:
-    """
-    Return the stage that combines patterns.
-
-    Parameters
-    ----------
-    combination : Combination
-        How they are combined.
-    chains : sequence of tuple of Stage
-        The stages of each, first to last.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If there is no pattern, or more than six of ``allOf``.
-    MalformedPatternException
-        If what a part says is not about that part alone.
-    NotSupportedError
-        If a part is what Flink's automaton cannot say.
-    """
+    """Return the stage that combines patterns."""
     method = combination.method
     if not chains:
         raise InvalidArgumentError(

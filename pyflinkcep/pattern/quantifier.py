@@ -44,18 +44,10 @@ class WithinType(Enum):
 
 @attrs.frozen
 class Combination:
-    """
-    How a group combines several patterns: one of them, or all in any order.
+    """How a group combines several patterns: one of them, or all in any order."""
 
-    Attributes
-    ----------
-    method : {"oneOf", "allOf"}
-        The method of ``Pattern`` that made it.
-    joinedBy : ConsumingStrategy
-        Contiguity between one pattern and the next, of ``allOf``.
-    """
-
-    method: str
+    method: str  # The method of ``Pattern`` that made it
+    # Contiguity between one pattern and the next, of ``allOf``.
     joinedBy: ConsumingStrategy = ConsumingStrategy.SKIP_TILL_NEXT
 
     @property
@@ -66,22 +58,11 @@ class Combination:
 
 @attrs.frozen
 class Times:
-    """
-    The range of repetitions of a stage.
+    """The range of repetitions of a stage."""
 
-    Attributes
-    ----------
-    from_ : int, at least 1
-        The fewest repetitions.
-    to : int, at least `from_`
-        The most repetitions; a looping stage has no upper bound and keeps ``to == from_``.
-    window_ms : int or None, milliseconds
-        The longest gap between repetitions; None if unbounded.
-    """
-
-    from_: int
-    to: int
-    window_ms: int | None = None
+    from_: int  # The fewest repetitions
+    to: int  # The most repetitions; a looping stage has no upper bound and keeps ``to == from_``
+    window_ms: int | None = None  # The longest gap between repetitions; None if unbounded
 
     @classmethod
     def of(cls, times: int, window_ms: int | None = None) -> Times:
@@ -114,23 +95,14 @@ class Quantifier:
     """
     The quantifier of one stage.
 
-    Attributes
-    ----------
-    properties : frozenset of QuantifierProperty
-        The properties that hold.
-    consumingStrategy : ConsumingStrategy
-        Contiguity between the previous stage and the first event of this one.
-    innerConsumingStrategy : ConsumingStrategy
-        Contiguity between the repetitions of this stage.
-
-    Notes
-    -----
     Ports ``org.apache.flink.cep.pattern.Quantifier`` (Flink 2.3.0).
     Differs from Flink: a quantifier is immutable; :class:`~pyflinkcep.Pattern` replaces it.
     """
 
-    properties: frozenset[QuantifierProperty]
+    properties: frozenset[QuantifierProperty]  # The properties that hold
+    # Contiguity between the previous stage and the first event of this one.
     consumingStrategy: ConsumingStrategy
+    # Contiguity between the repetitions of this stage.
     innerConsumingStrategy: ConsumingStrategy = ConsumingStrategy.SKIP_TILL_NEXT
 
     @classmethod

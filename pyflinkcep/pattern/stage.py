@@ -31,34 +31,17 @@ class Stage:
     The settings of one stage.
 
     A stage is immutable: each method checks its rule and returns a changed copy.
-
-    Attributes
-    ----------
-    name : str
-        The stage's name.
-    quantifier : Quantifier
-        How often it matches, and how its events follow each other.
-    condition : IterativeCondition or None
-        The condition on its events; None if every event fits.
-    until : IterativeCondition or None
-        The condition that ends a loop.
-    times : Times or None
-        The range of repetitions; None without a quantifier.
-    windows : mapping of WithinType to int, milliseconds
-        The windows set on this stage.
-    inside : tuple of Stage
-        The stages of a group; empty for a single stage.
-    combination : Combination or None
-        How a group combines patterns, each of which is a group in `inside`; None for a sequence.
     """
 
-    name: str
-    quantifier: Quantifier
+    name: str  # The stage's name
+    quantifier: Quantifier  # How often it matches, and how its events follow each other
+    # The condition on its events; None if every event fits.
     condition: IterativeCondition | None = None
-    until: IterativeCondition | None = None
-    times: Times | None = None
-    windows: Mapping[WithinType, int] = attrs.field(factory=dict)
-    inside: tuple[Stage, ...] = ()
+    until: IterativeCondition | None = None  # The condition that ends a loop
+    times: Times | None = None  # The range of repetitions; None without a quantifier
+    windows: Mapping[WithinType, int] = attrs.field(factory=dict)  # The windows set on this stage
+    inside: tuple[Stage, ...] = ()  # The stages of a group; empty for a single stage
+    # How a group combines patterns, each of which is a group in `inside`; None for a sequence.
     combination: Combination | None = None
 
     @property

@@ -193,18 +193,10 @@ def _fields(row: Any) -> Mapping[str, Any] | None:
 
 @attrs.frozen
 class _Points:
-    """
-    A match as points in time.
+    """A match as points in time."""
 
-    Attributes
-    ----------
-    label : str
-        Its key, or its number.
-    events : tuple of (str, int)
-        The stage and the time of each event, in epoch milliseconds, in order of time.
-    """
-
-    label: str
+    label: str  # Its key, or its number
+    # The stage and the time of each event, in epoch milliseconds, in order of time.
     events: tuple[tuple[str, int], ...]
 
     @property
@@ -220,22 +212,7 @@ def _matches_of(
     key: str | Sequence[str] | None,
     most: int,
 ) -> list[_Points]:
-    """
-    Return matches as points in time.
-
-    Parameters
-    ----------
-    name : str
-        The chart, for errors.
-    matches : DataFrame or iterable
-        Rows of ``toDF()``, or what ``match`` returns.
-    time : str or callable
-        The field or function of an event's time.
-    key : str or list of str, optional
-        The columns of the rows, or the fields of events, that name a match.
-    most : int
-        The most matches.
-    """
+    """Return matches as points in time."""
     if not isinstance(time, str) and not callable(time):
         raise InvalidArgumentError(
             f"{name}: expected time to be a field or a function of an event, got {time!r}",

@@ -103,19 +103,10 @@ _WRITES = (
 
 @attrs.frozen(eq=False)
 class JobName:
-    """
-    The name of a result's jobs.
+    """The name of a result's jobs."""
 
-    Attributes
-    ----------
-    description : str
-        The text in Spark's UI.
-    session : SparkSession
-        Where the jobs run.
-    """
-
-    description: str
-    session: SparkSession
+    description: str  # The text in Spark's UI
+    session: SparkSession  # Where the jobs run
 
     @contextmanager
     def told(self, action: str) -> Iterator[None]:
@@ -152,18 +143,7 @@ def _is_between(module: str) -> bool:
 
 
 def described(made: type[Any], kind: type[Any], job_name: Callable[[Any], JobName]) -> type[Any]:
-    """
-    Return a subclass of DataFrame whose actions and writers set the job description.
-
-    Parameters
-    ----------
-    made : type
-        The subclass, which gets the methods.
-    kind : type
-        The class whose methods they call.
-    job_name : callable
-        Returns the name of the jobs of an object of the class.
-    """
+    """Return a subclass of DataFrame whose actions and writers set the job description."""
     for name in _ACTIONS:
         if hasattr(kind, name):
             setattr(made, name, _telling(getattr(kind, name), job_name))
@@ -210,34 +190,19 @@ def _writer_class(kind: Any) -> Any:
 
 @attrs.frozen(eq=False)
 class HandedOn:
-    """
-    The watermark that a stream's result hands on with its rows.
+    """The watermark that a stream's result hands on with its rows."""
 
-    Attributes
-    ----------
-    behind : callable
-        Returns the job, with all outputs, for a watermark that is some milliseconds further behind.
-    delay_ms : int, milliseconds
-        The delay of the watermark.
-    held_ms : int or None, milliseconds
-        How far behind the watermark the events of a row can be; None if there is no bound.
-    lags : mapping of str to int or None, milliseconds
-        The columns of which that is known better.
-    event_time : str or None
-        The column of the main output that carries the watermark.
-    behind_ms : int, milliseconds
-        How far the watermark was put behind for it.
-    is_guarded : bool
-        Whether events too far ahead, which Spark's watermark follows, are left out: then it must
-        not be handed on.
-    """
-
+    # Returns the job, with all outputs, for a watermark that is some milliseconds further behind.
     behind: Callable[[int], DataFrame]
-    delay_ms: int
+    delay_ms: int  # The delay of the watermark
+    # How far behind the watermark the events of a row can be; None if there is no bound.
     held_ms: int | None
+    # The columns of which that is known better.
     lags: Mapping[str, int | None] = attrs.field(factory=dict)
-    event_time: str | None = None
-    behind_ms: int = 0
+    event_time: str | None = None  # The column of the main output that carries the watermark
+    behind_ms: int = 0  # How far the watermark was put behind for it
+    # Whether events too far ahead, which Spark's watermark follows, are left out: then it must not
+    # be handed on.
     is_guarded: bool = False
 
     def lag(self, column: str, given: timedelta | None) -> int | None:
@@ -249,30 +214,15 @@ class HandedOn:
 
 @attrs.frozen(eq=False, kw_only=True)
 class Result:
-    """
-    What a job returns, with all its outputs; a :class:`CepDataFrame` shows it.
+    """What a job returns, with all its outputs; a :class:`CepDataFrame` shows it."""
 
-    Attributes
-    ----------
-    tagged : DataFrame
-        The job: its main output alone, or all outputs tagged.
-    schemas : mapping of str to StructType
-        The outputs, the main one first.
-    description : str
-        The name in Spark's UI of jobs started on it.
-    flush : callable or None
-        For streams: returns the result of a final watermark on (checkpoint, operator id).
-    handed_on : HandedOn or None
-        For streams: the watermark of the rows.
-    explanation : callable or None
-        Returns the text of ``explain`` without arguments; None for Spark's plan.
-    """
-
-    tagged: DataFrame
-    schemas: Mapping[str, StructType]
-    description: str
+    tagged: DataFrame  # The job: its main output alone, or all outputs tagged
+    schemas: Mapping[str, StructType]  # The outputs, the main one first
+    description: str  # The name in Spark's UI of jobs started on it
+    # For streams: returns the result of a final watermark on (checkpoint, operator id).
     flush: Callable[[str, int], CepDataFrame] | None = None
-    handed_on: HandedOn | None = None
+    handed_on: HandedOn | None = None  # For streams: the watermark of the rows
+    # Returns the text of ``explain`` without arguments; None for Spark's plan.
     explanation: Callable[[], str] | None = None
 
     @classmethod

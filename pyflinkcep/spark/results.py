@@ -76,18 +76,7 @@ class AnalysedJob(Protocol):
 
 
 def result_of(analysed: AnalysedJob, consumer: Consumer, sides: Mapping[str, str]) -> CepDataFrame:
-    """
-    Plan a job.
-
-    Parameters
-    ----------
-    analysed : AnalysedJob
-        The job.
-    consumer : Consumer
-        Turns matches into rows.
-    sides : mapping of str to str
-        The outputs for events left out, by their columns in a stream's job.
-    """
+    """Plan a job."""
     job, schemas = analysed.job, consumer.schemas
     if job.is_stream:
         stream = analysed.stream(consumer, sides)
@@ -105,18 +94,7 @@ def result_of(analysed: AnalysedJob, consumer: Consumer, sides: Mapping[str, str
 def stream_result(
     job: StreamJob, schemas: Mapping[str, StructType], time: str | None = None
 ) -> CepDataFrame:
-    """
-    Start a job on a stream.
-
-    Parameters
-    ----------
-    job : StreamJob
-        The job.
-    schemas : mapping of str to StructType
-        Its outputs, the main one first.
-    time : str or None
-        The column of the main output with the time of matches, or of stages reached.
-    """
+    """Start a job on a stream."""
 
     def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
         rows = job.flush(checkpoint, operator_id)

@@ -48,25 +48,12 @@ from pyflinkcep.spark.plan.watermark import source_count, stateful_count
 
 @attrs.frozen
 class SqlOptions:
-    """
-    The user's settings for a clause; see :meth:`pyflinkcep.CEP.sql`.
+    """The user's settings for a clause; see :meth:`pyflinkcep.CEP.sql`."""
 
-    Attributes
-    ----------
-    dialect : {"flink", "standard"}
-        The meaning of the clause.
-    settings : StreamSettings
-        The settings for streams.
-    limit : PartialMatchLimit or None
-        How many partial matches a key may have.
-    args : mapping of str, or sequence, or None
-        The values of parameters.
-    """
-
-    dialect: str
-    settings: StreamSettings
-    limit: PartialMatchLimit | None
-    args: Mapping[str, Any] | Sequence[Any] | None = None
+    dialect: str  # The meaning of the clause
+    settings: StreamSettings  # The settings for streams
+    limit: PartialMatchLimit | None  # How many partial matches a key may have
+    args: Mapping[str, Any] | Sequence[Any] | None = None  # The values of parameters
 
     @classmethod
     def of(
@@ -90,14 +77,7 @@ class SqlOptions:
 
 
 def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDataFrame:
-    """
-    Plan a statement.
-
-    Raises
-    ------
-    CepError
-        If it cannot be read, or means nothing.
-    """
+    """Plan a statement."""
     check_session(spark)
     check_text(text)
     text = with_parameters(text, options.args)
@@ -181,14 +161,7 @@ def _check_streams(main: DataFrame, levels: list[_Level], query: str, source: So
 
 
 def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataFrame:
-    """
-    Plan a clause on a DataFrame.
-
-    Raises
-    ------
-    CepError
-        If it cannot be read, or means nothing.
-    """
+    """Plan a clause on a DataFrame."""
     check_analysable(dataframe)
     check_text(text)
     if isinstance(dataframe, CepDataFrame):

@@ -23,23 +23,13 @@ _REACHED = ("stage", "step", "stageTimestamp", "sincePrevious", "sinceFirst")
 
 @attrs.frozen
 class FunnelStep:
-    """
-    A stage as a step of a funnel.
+    """A stage as a step of a funnel."""
 
-    Attributes
-    ----------
-    stage : str
-        Its name.
-    number : int
-        Its number, from 1.
-    previous : int
-        The step before it that may not be passed by, with which it is compared; 0 if there is none:
-        then with what began. Alternatives, and patterns in any order, are each compared with what
-        is before all of them.
-    """
-
-    stage: str
-    number: int
+    stage: str  # Its name
+    number: int  # Its number, from 1
+    # The step before it that may not be passed by, with which it is compared; 0 if there is none:
+    # then with what began. Alternatives, and patterns in any order, are each compared with what is
+    # before all of them.
     previous: int
 
 
@@ -77,31 +67,14 @@ def _add_steps(steps: list[FunnelStep], stages: Sequence[Stage], previous: int) 
 
 @attrs.frozen
 class FunnelSettings:
-    """
-    What a user asks of a funnel.
+    """What a user asks of a funnel."""
 
-    Attributes
-    ----------
-    by : tuple of str
-        The columns of a partial match's first event that form the groups.
-    quantiles : mapping of str to float
-        The quantiles of the time, by the names of their columns.
-    """
-
-    by: tuple[str, ...]
-    quantiles: Mapping[str, float]
+    by: tuple[str, ...]  # The columns of a partial match's first event that form the groups
+    quantiles: Mapping[str, float]  # The quantiles of the time, by the names of their columns
 
     @classmethod
     def of(cls, name: str, by: object, quantiles: object = ()) -> FunnelSettings:
-        """
-        Check what a user asks.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If `by` is not names of columns, each once and none that the result has itself, or the
-            quantiles are not numbers from 0 to 1.
-        """
+        """Check what a user asks."""
         names = (by,) if isinstance(by, str) else by
         if not isinstance(names, list | tuple) or not all(isinstance(one, str) for one in names):
             raise InvalidArgumentError(
@@ -135,25 +108,12 @@ def _named_quantiles(name: str, quantiles: object) -> dict[str, float]:
 
 @attrs.frozen
 class Reach:
-    """
-    A stage that a partial match reached.
+    """A stage that a partial match reached."""
 
-    Attributes
-    ----------
-    group : tuple
-        The values of the group, of its first event.
-    key : object
-        Its key, hashable.
-    step : int
-        The number of the stage, from 1.
-    since_ms : int or None, milliseconds
-        The time since the event before it; None if there is none.
-    """
-
-    group: tuple[Any, ...]
-    key: Any
-    step: int
-    since_ms: int | None
+    group: tuple[Any, ...]  # The values of the group, of its first event
+    key: Any  # Its key, hashable
+    step: int  # The number of the stage, from 1
+    since_ms: int | None  # The time since the event before it; None if there is none
 
 
 @attrs.frozen(repr=False)
@@ -227,22 +187,7 @@ def counted_funnel(
     *,
     has_key: bool,
 ) -> Funnel:
-    """
-    Return the funnel of what partial matches reached.
-
-    Parameters
-    ----------
-    pattern : str
-        The pattern on one line.
-    steps : sequence of FunnelStep
-        Its stages.
-    reaches : iterable of Reach
-        What partial matches reached, in the order of groups wanted.
-    settings : FunnelSettings
-        What the user asks.
-    has_key : bool
-        Whether shares are of keys; otherwise they are of partial matches.
-    """
+    """Return the funnel of what partial matches reached."""
     groups: dict[tuple[Any, ...], dict[int, _Count]] = {} if settings.by else {(): {}}
     for reach in reaches:
         counts = groups.setdefault(reach.group, {})

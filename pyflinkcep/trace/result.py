@@ -210,16 +210,7 @@ _LEGEND = (
 
 
 def trace_svg(trace: Record, title: str) -> str:
-    """
-    Return a trace as SVG.
-
-    Parameters
-    ----------
-    trace : Record
-        The trace; its first events and partial matches are drawn if there are many.
-    title : str
-        What it shows, for those who cannot see it.
-    """
+    """Return a trace as SVG."""
     return _Page.of(trace).svg(title)
 
 

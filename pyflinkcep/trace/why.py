@@ -29,30 +29,14 @@ from pyflinkcep.trace.result import Trace
 
 @attrs.frozen
 class ConditionCount:
-    """
-    How often a condition holds.
+    """How often a condition holds."""
 
-    Attributes
-    ----------
-    stage : str
-        The stage that it was written for.
-    text : str
-        The condition.
-    holds : int
-        How often it held.
-    of : int
-        How often it was evaluated: for each event, or as often as matching asked.
-    per_event : bool
-        Whether it is about one event alone.
-    values : tuple of (str, tuple of (object, int))
-        If it never holds, what it compared, and the most frequent values.
-    """
-
-    stage: str
-    text: str
-    holds: int
-    of: int
-    per_event: bool = True
+    stage: str  # The stage that it was written for
+    text: str  # The condition
+    holds: int  # How often it held
+    of: int  # How often it was evaluated: for each event, or as often as matching asked
+    per_event: bool = True  # Whether it is about one event alone
+    # If it never holds, what it compared, and the most frequent values.
     values: tuple[tuple[str, tuple[tuple[Any, int], ...]], ...] = ()
 
     @property
@@ -65,34 +49,16 @@ class ConditionCount:
 
 @attrs.frozen
 class Beginning:
-    """
-    An event that could begin a match, and the partial match that got furthest from it.
+    """An event that could begin a match, and the partial match that got furthest from it."""
 
-    Attributes
-    ----------
-    name : str
-        The event and its key.
-    partial : PartialMatch
-        The partial match.
-    matched : bool
-        Whether some match began with the event.
-    lines : tuple of str
-        How it ended, and the answers that decided.
-    event : str
-        The event that ended it, or the last one that did not fit; empty if there is none.
-    condition : str
-        What was decisive there.
-    compared : str
-        The values that it compared.
-    """
-
-    name: str
-    partial: PartialMatch
-    matched: bool
-    lines: tuple[str, ...]
+    name: str  # The event and its key
+    partial: PartialMatch  # The partial match
+    matched: bool  # Whether some match began with the event
+    lines: tuple[str, ...]  # How it ended, and the answers that decided
+    # The event that ended it, or the last one that did not fit; empty if there is none.
     event: str = ""
-    condition: str = ""
-    compared: str = ""
+    condition: str = ""  # What was decisive there
+    compared: str = ""  # The values that it compared
 
     @property
     def closeness(self) -> tuple[int, int, int]:
@@ -104,38 +70,18 @@ class Beginning:
 
 @attrs.frozen
 class Facts:
-    """
-    What was counted.
+    """What was counted."""
 
-    Attributes
-    ----------
-    pattern : str
-        The pattern on one line.
-    matches : int
-        The number of matches.
-    input : mapping of str to int
-        The numbers of events, keys, and events that are late, out of order or without a key or a
-        time.
-    stages : mapping of str to int
-        The stages that take events, and the fewest events of each.
-    beginnings : tuple of Beginning
-        The events that could begin a match.
-    conditions : tuple of ConditionCount
-        The conditions.
-    has_key : bool
-        Whether events have keys.
-    sample : str
-        If not all was looked at, what was.
-    """
-
-    pattern: str
-    matches: int
+    pattern: str  # The pattern on one line
+    matches: int  # The number of matches
+    # The numbers of events, keys, and events that are late, out of order or without a key or a
+    # time.
     input: Mapping[str, int]
-    stages: Mapping[str, int]
-    beginnings: tuple[Beginning, ...]
-    conditions: tuple[ConditionCount, ...]
-    has_key: bool
-    sample: str = ""
+    stages: Mapping[str, int]  # The stages that take events, and the fewest events of each
+    beginnings: tuple[Beginning, ...]  # The events that could begin a match
+    conditions: tuple[ConditionCount, ...]  # The conditions
+    has_key: bool  # Whether events have keys
+    sample: str = ""  # If not all was looked at, what was
     trace: Record | None = attrs.field(default=None, eq=False, repr=False)
 
     @property
@@ -172,22 +118,7 @@ def counted_facts(
     has_key: bool,
     sample: str = "",
 ) -> Facts:
-    """
-    Return what a trace says when it is counted.
-
-    Parameters
-    ----------
-    trace : Record
-        The trace.
-    conditions : iterable of ConditionCount
-        How often conditions hold.
-    more : mapping of str to int
-        Further numbers about the input.
-    has_key : bool
-        Whether events have keys.
-    sample : str
-        What was looked at, if not all.
-    """
+    """Return what a trace says when it is counted."""
     numbers = {"events": len(trace.events), "keys": len(trace.keys) if has_key else 0}
     numbers["late"] = sum(event.late for event in trace.events)
     begun = {next(iter(match.events.values()))[0] for match in trace.found if match.came_out}
@@ -259,16 +190,7 @@ _ENDED = {
 
 
 def why_svg(facts: Facts, title: str) -> str:
-    """
-    Return the counts as SVG.
-
-    Parameters
-    ----------
-    facts : Facts
-        The counts.
-    title : str
-        What it shows, for those who cannot see it.
-    """
+    """Return the counts as SVG."""
     drawing = Drawing()
     total = max(len(facts.beginnings), 1)
     names = [text_width(wrapped(name, 28, 1)[0], 13, bold=True) for name in facts.stages]

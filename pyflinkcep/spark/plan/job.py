@@ -109,8 +109,6 @@ def map_in_arrow(
     """
     Map a DataFrame's Arrow batches.
 
-    Notes
-    -----
     PySpark 4.3 looks each column up by name as if it were a path, so a column named ``a.b`` is not
     found. Such columns travel under another name.
     """

@@ -154,8 +154,6 @@ def _signature(key: Column, type_: DataType) -> Column | None:
     """
     Return a column that is equal for equal keys, and null for a null key.
 
-    Notes
-    -----
     As in Spark's ``groupBy``, 0.0 and -0.0 are one key, and so are all NaNs.
     """
     if isinstance(type_, ArrayType | StructType):

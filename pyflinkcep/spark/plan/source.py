@@ -34,14 +34,7 @@ _QUERY = "sql.streaming.queryId"
 
 
 def check_micro_batch(dataframe: DataFrame, pattern: str) -> None:
-    """
-    Warn if a bounded DataFrame is a micro-batch, inside a function for ``foreachBatch``.
-
-    Warns
-    -----
-    MicroBatchWarning
-        If so; tables that are read there, whole, are none.
-    """
+    """Warn if a bounded DataFrame is a micro-batch, inside a function for ``foreachBatch``."""
     if dataframe.isStreaming or not _is_in_query(dataframe) or not _is_in_memory(dataframe):
         return
     Place.here().warn(
@@ -102,44 +95,22 @@ class KeyedDataFrame:
 
 @attrs.frozen(eq=False)
 class EventSource:
-    """
-    A checked input.
+    """A checked input."""
 
-    Attributes
-    ----------
-    dataframe : DataFrame
-        The events as the user gave them.
-    pattern : str
-        The pattern on one line, for errors.
-    keys : tuple of KeyColumn
-        The key; empty if all events share one.
-    time_column : str or None
-        The column of event times, None in processing time.
-    time_unit : int or None
-        Units of the time column per millisecond; None if it is bigint milliseconds.
-    key_expressions : dict of str to Column
-        The expressions to compute for keys.
-    kept : tuple of str or None
-        The events' own columns that go to the workers; None for all.
-    is_guarded : bool
-        Whether events too far ahead are left out: then Spark's watermark, which they move, is not
-        for the output.
-    name : str or None
-        The name that the user gave the job.
-    language : str
-        What the pattern is written in, for the name of a job without one.
-    """
-
-    dataframe: DataFrame
-    pattern: str
-    keys: tuple[KeyColumn, ...]
-    time_column: str | None
+    dataframe: DataFrame  # The events as the user gave them
+    pattern: str  # The pattern on one line, for errors
+    keys: tuple[KeyColumn, ...]  # The key; empty if all events share one
+    time_column: str | None  # The column of event times, None in processing time
+    # Units of the time column per millisecond; None if it is bigint milliseconds.
     time_unit: int | None
-    key_expressions: dict[str, Column]
+    key_expressions: dict[str, Column]  # The expressions to compute for keys
+    # The events' own columns that go to the workers; None for all.
     kept: tuple[str, ...] | None = None
+    # Whether events too far ahead are left out: then Spark's watermark, which they move, is not for
+    # the output.
     is_guarded: bool = False
-    name: str | None = None
-    language: str = "CEP"
+    name: str | None = None  # The name that the user gave the job
+    language: str = "CEP"  # What the pattern is written in, for the name of a job without one
 
     @classmethod
     def of(
@@ -151,14 +122,7 @@ class EventSource:
         *,
         processing_time: bool = False,
     ) -> EventSource:
-        """
-        Check an input.
-
-        Raises
-        ------
-        InputError
-            If a column is missing, ambiguous or of an unsupported type; the message names it.
-        """
+        """Check an input."""
         _check_columns(dataframe, pattern)
         check_micro_batch(dataframe, pattern)
         key_columns, expressions = resolve_keys(dataframe, keys, pattern)

@@ -50,8 +50,6 @@ class BucketIndex:
     """
     The table of contents of a bucket's state; read and written as a whole.
 
-    Notes
-    -----
     `counts` and `queued` are told to users and decide nothing. Releases without them read the index
     all the same.
     """
@@ -212,8 +210,6 @@ class BucketState:
     """
     Pages of partial matches, and a queue of events in segments, in order of arrival.
 
-    Notes
-    -----
     A bucket begins with one page for all of its keys. While small, it is kept in the index together
     with the most recent events, so that all is read and written in one call. A large page is
     divided: the common one by key group, others by the next bit of the hashes.

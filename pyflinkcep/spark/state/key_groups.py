@@ -19,8 +19,6 @@ class KeyGroups:
     """
     The fixed partition of all keys; part of a checkpoint.
 
-    Notes
-    -----
     Ports the role of Flink's ``KeyGroupRangeAssignment``. Spark sees buckets of several key
     groups, because each group that Spark sees costs a call into Python for every batch.
     """

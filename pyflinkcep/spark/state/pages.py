@@ -173,8 +173,6 @@ def read_stored(data: bytes, schema: pa.Schema | None) -> pa.Table:
     """
     Read a stored table.
 
-    Notes
-    -----
     A checksum finds damage, not a forgery, whose offsets Arrow would follow anywhere.
     """
     with refuse_damage():

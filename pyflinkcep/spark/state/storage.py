@@ -87,8 +87,6 @@ class SparkStorage:
     """
     A bucket's state in the state variables of the group that Spark is processing.
 
-    Notes
-    -----
     Each call goes through a socket to the JVM and back, which takes about 0.2 ms.
     """
 

@@ -210,8 +210,6 @@ def why_not(job: PatternJob, key: object, most: int) -> WhyNot:
     """
     Return why a pattern has the matches it has in a bounded DataFrame.
 
-    Notes
-    -----
     Two jobs: one counts over all events; the other fetches the first events by the hash of their
     key, which are all events of some keys and the beginning of one more, and they are traced on the
     driver.
@@ -462,8 +460,6 @@ def funnel_of(
     """
     Return the funnel of what partial matches reached.
 
-    Notes
-    -----
     One pass over the rows, which Spark sums up before the shuffle: distinct keys are those marked.
     """
     by = [F.col(quoted(name)) for name in settings.by]
