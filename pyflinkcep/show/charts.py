@@ -19,7 +19,7 @@ from pyflinkcep.errors import (
     did_you_mean,
     suggesting,
 )
-from pyflinkcep.show.diagram import Picture
+from pyflinkcep.show.diagram import DrawnPicture
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.time import exact_moment, is_calendar, moment_text, plain
 
@@ -31,7 +31,7 @@ _SCRIPT = re.compile(r"<(?=[/!]|script)", re.IGNORECASE)
 
 
 @attrs.frozen(repr=False)
-class Chart(Picture):
+class Chart(DrawnPicture):
     """
     A chart, which notebooks show.
 
@@ -50,12 +50,6 @@ class Chart(Picture):
     """
 
     spec: dict[str, Any] = attrs.field(kw_only=True)
-    _drawn: Callable[[], str] = attrs.field(kw_only=True, eq=False)
-
-    @property
-    def svg(self) -> str:
-        """The picture as SVG, for light and dark pages."""
-        return self._drawn()
 
     def altair(self) -> Any:
         """
@@ -363,7 +357,7 @@ def funnel_chart(rows: Any, title: str = "funnel", by: str | Sequence[str] = ())
         group = ", ".join(f"{name}: {row[name]}" for name in names)
         bars.append(_bar(row, group, unit, first.setdefault(group, row[unit])))
     drawn = partial(_funnel_svg, bars, list(first), title)
-    return Chart(title=title, spec=_funnel_spec(bars, title, unit, bool(names)), drawn=drawn)
+    return Chart(title=title, spec=_funnel_spec(bars, title, unit, bool(names)), draw=drawn)
 
 
 def _bar(row: Mapping[str, Any], group: str, unit: str, first: int) -> dict[str, Any]:
@@ -498,7 +492,7 @@ def durations_chart(
             "y": {"field": "count", "type": "quantitative", "title": "matches"},
         },
     )
-    return Chart(title=text, spec=spec, drawn=partial(_durations_svg, bars, size, text))
+    return Chart(title=text, spec=spec, draw=partial(_durations_svg, bars, size, text))
 
 
 def _bars(lengths: list[int], bins: int, size: int) -> list[dict[str, float]]:
@@ -588,7 +582,7 @@ def timeline_chart(
     return Chart(
         title=text,
         spec=_timeline_spec(values, text),
-        drawn=partial(_timeline_svg, found, stages, text),
+        draw=partial(_timeline_svg, found, stages, text),
     )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from html import escape
 from pathlib import Path
 
 import attrs
@@ -72,6 +73,38 @@ class Picture:
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Pattern</title>'
             f"<style>{style}</style><body>{self.svg}</body></html>"
         )
+
+
+@attrs.frozen(repr=False)
+class DrawnPicture(Picture):
+    """A picture that a function draws when it is asked for."""
+
+    _draw: Callable[[], str] = attrs.field(kw_only=True, eq=False)
+
+    @property
+    def svg(self) -> str:
+        """The picture as SVG, for light and dark pages."""
+        return self._draw()
+
+
+class Report:
+    """What is told as text and as a picture; a notebook shows both."""
+
+    __slots__ = ()
+
+    def text(self) -> str:
+        """Return it as text."""
+        raise NotImplementedError
+
+    def diagram(self) -> Picture:
+        """Return it as a picture, with ``svg`` and ``save(path)``."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.text()
+
+    def _repr_html_(self) -> str:
+        return f"{self.diagram().svg}<pre>{escape(self.text())}</pre>"
 
 
 @attrs.frozen(repr=False)

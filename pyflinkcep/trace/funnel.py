@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 import attrs
@@ -15,6 +14,7 @@ from pyflinkcep.pattern.linked_stages import stages_of
 from pyflinkcep.pattern.quantifier import QuantifierProperty
 from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.show.charts import Chart, funnel_chart, readable
+from pyflinkcep.show.diagram import Report
 
 COUNTS = ("stage", "step", "keys", "partialMatches", "ofFirst", "ofPrevious", "dropOff")
 """The columns of a funnel after those of the group, and before the quantiles."""
@@ -117,7 +117,7 @@ class Reach:
 
 
 @attrs.frozen(repr=False)
-class Funnel:
+class Funnel(Report):
     """
     How many keys and partial matches reached each stage; made by :func:`pyflinkcep.testing.trace`.
 
@@ -171,12 +171,6 @@ class Funnel:
     def diagram(self) -> Chart:
         """Return the funnel as a picture, with ``svg`` and ``save(path)``."""
         return funnel_chart(self.rows, title=f"funnel of {self.pattern}", by=self.by)
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return f"{self.diagram().svg}<pre>{escape(self.text())}</pre>"
 
 
 def counted_funnel(

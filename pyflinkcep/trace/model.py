@@ -254,30 +254,53 @@ def miss_lines(misses: Iterable[Miss], events: Sequence[Any]) -> list[str]:
     return lines
 
 
-def ending_text(partial: PartialMatch) -> str:
-    """Return how a partial match ended."""
-    ending = partial.ending
-    stages = quoted(ending.stages)
-    at = "" if ending.event is None else f" by event {ending.event}"
-    time = time_text(ending.time)
-    match ending.kind:
-        case End.MATCH:
-            return f"became match {ending.match}"
-        case End.HELD:
-            return f"is complete, but #{ending.partial}, which began earlier, holds it back"
-        case End.CONTIGUITY:
-            return f"ended{at}: {stages} had to follow directly"
-        case End.UNTIL:
-            return f"ended{at}: its condition until holds, and {stages} could not take it"
-        case End.NOT:
-            return f"ended{at}: it is {stages}, which must not come"
-        case End.WINDOW:
-            return f"ended: its window was over at {time}, while it waited for {stages}"
-        case End.GAP:
-            return f"ended: the longest gap was over at {time}, while it waited for {stages}"
-        case End.SKIP:
-            return f"dropped{at}: match {ending.match} made it superfluous (skip strategy)"
-        case End.LIMIT:
-            return "dropped: there were too many partial matches"
-        case End.INPUT:
-            return f"still waits for {stages}: the input ended"
+@attrs.frozen
+class _Words:
+    """How an end is told; texts have places for the facts of an :class:`Ending`."""
+
+    colour: str  # How it is drawn
+    many: str  # Why beginnings ended
+    below: str  # The same in a picture
+    text: str  # How one partial match ended
+    beside: str  # The same in a picture
+
+
+ENDS: Mapping[End, _Words] = {
+    End.MATCH: _Words("green", "a match", "a match", "became match {match}", "match {match}"),
+    End.HELD: _Words("amber", "a match that is held back", "a match held back",
+        "is complete, but #{partial}, which began earlier, holds it back",
+        "complete, held back by #{partial}"),
+    End.CONTIGUITY: _Words("red", "an event came that did not fit and may not be skipped",
+        "did not fit, may not be skipped", "ended{at}: {quoted} had to follow directly",
+        "{stages} had to follow directly"),
+    End.UNTIL: _Words("red", "the condition of until held", "until held",
+        "ended{at}: its condition until holds, and {quoted} could not take it", "until holds"),
+    End.NOT: _Words("red", "the event of a NOT stage came", "NOT stage came",
+        "ended{at}: it is {quoted}, which must not come", "{stages} came"),
+    End.WINDOW: _Words("amber", "the window was over", "window over",
+        "ended: its window was over at {time}, while it waited for {quoted}",
+        "window over, waited for {stages}"),
+    End.GAP: _Words("amber", "the longest gap was over", "gap over",
+        "ended: the longest gap was over at {time}, while it waited for {quoted}",
+        "gap over, waited for {stages}"),
+    End.SKIP: _Words("violet", "a match made them superfluous", "superfluous after a match",
+        "dropped{at}: match {match} made it superfluous (skip strategy)",
+        "superfluous after match {match}"),
+    End.LIMIT: _Words("violet", "there were too many partial matches", "too many",
+        "dropped: there were too many partial matches", "too many partial matches"),
+    End.INPUT: _Words("amber", "the input ended", "input ended",
+        "still waits for {quoted}: the input ended", "still waits for {stages}"),
+}  # fmt: skip
+
+
+def ending_text(ending: Ending, *, beside: bool = False) -> str:
+    """Return how a partial match ended; in few words if it stands beside its picture."""
+    words = ENDS[ending.kind]
+    return (words.beside if beside else words.text).format(
+        match=ending.match,
+        partial=ending.partial,
+        at="" if ending.event is None else f" by event {ending.event}",
+        time=time_text(ending.time),
+        quoted=quoted(ending.stages),
+        stages=" or ".join(ending.stages),
+    )

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from html import escape
 
 import attrs
 
 from pyflinkcep.errors import counted
-from pyflinkcep.show import Picture
+from pyflinkcep.show.diagram import DrawnPicture, Picture, Report
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.trace.model import (
+    ENDS,
     Effect,
     End,
     PartialMatch,
@@ -53,9 +53,9 @@ def full_text(trace: Record) -> str:
     )
     for event in sorted(trace.events, key=lambda event: (event.time, event.number)):
         while ended and ended[0].ending.time is not None and ended[0].ending.time <= event.time:
-            lines.append(f"  #{ended[0].number} {ending_text(ended.pop(0))}")
+            lines.append(f"  #{ended[0].number} {ending_text(ended.pop(0).ending)}")
         lines += by_event[event.number]
-    lines += [f"  #{partial.number} {ending_text(partial)}" for partial in ended]
+    lines += [f"  #{partial.number} {ending_text(partial.ending)}" for partial in ended]
     return "\n".join(lines)
 
 
@@ -94,7 +94,7 @@ def _furthest(trace: Record, partial: PartialMatch) -> Iterator[str]:
         events = len({miss.event for miss in passed})
         yield f"  waited for {waited}: {counted(events, 'event')} did not fit"
         yield from (f"    {line}" for line in miss_lines(passed, trace.values))
-    yield f"  {ending_text(partial)}"
+    yield f"  {ending_text(partial.ending)}"
     yield from (f"    {line}" for line in miss_lines(decisive, trace.values))
     yield from (f"    {line}" for line in _came(partial))
 
@@ -155,7 +155,7 @@ def _effect_lines(trace: Record, number: int, effect: Effect) -> Iterator[str]:
         case "passed by":
             yield f"{name} passed it by"
         case "ended":
-            yield f"{name} {ending_text(partial)}"
+            yield f"{name} {ending_text(partial.ending)}"
             yield from (f"      {line}" for line in _came(partial))
         case "matched":
             found = [
@@ -192,15 +192,6 @@ def _event_line(trace: Record, event: TracedEvent) -> str:
 
 _MOST_EVENTS, _MOST_LANES = 60, 40
 _LEFT, _TOP, _LANE, _MARGIN = 20.0, 74.0, 38.0, 22.0
-_COLOURS = {
-    End.MATCH: "green",
-    End.HELD: "amber",
-    End.INPUT: "amber",
-    End.WINDOW: "amber",
-    End.GAP: "amber",
-    End.SKIP: "violet",
-    End.LIMIT: "violet",
-}
 _LEGEND = (
     ("green", "a match"),
     ("red", "ended by an event"),
@@ -270,7 +261,7 @@ class _Page:
 
     def _lane(self, partial: PartialMatch, y: float, end: float) -> float:
         page, ending = self.drawing, partial.ending
-        colour = _COLOURS.get(ending.kind, "red")
+        colour = ENDS[ending.kind].colour
         began = self.places[partial.steps[0][0]]
         if partial.deadline is not None:
             until = min(self._at_time(partial.deadline), end + 40)
@@ -287,9 +278,9 @@ class _Page:
             page.circle(x, y, 3, colour)
             shown = wrapped(stage, 9, 1)[0]
             page.text(x, y - 10, shown, "ink", 10.5, "middle", title=stage)
-        text = wrapped(_ended(partial), 60, 1)[0]
+        text = wrapped(ending_text(ending, beside=True), 60, 1)[0]
         self._mark(partial, stop, y, colour)
-        page.text(stop + 12, y + 4, text, colour, 11, title=ending_text(partial))
+        page.text(stop + 12, y + 4, text, colour, 11, title=ending_text(partial.ending))
         return stop + 12 + text_width(text, 11)
 
     def _mark(self, partial: PartialMatch, x: float, y: float, colour: str) -> None:
@@ -355,46 +346,8 @@ def _name(trace: Record, partial: PartialMatch) -> str:
     return f"#{partial.number}{fork}{key}"
 
 
-def _ended(partial: PartialMatch) -> str:
-    ending = partial.ending
-    stages = " or ".join(ending.stages)
-    match ending.kind:
-        case End.MATCH:
-            return f"match {ending.match}"
-        case End.HELD:
-            return f"complete, held back by #{ending.partial}"
-        case End.CONTIGUITY:
-            return f"{stages} had to follow directly"
-        case End.UNTIL:
-            return "until holds"
-        case End.NOT:
-            return f"{stages} came"
-        case End.WINDOW:
-            return f"window over, waited for {stages}"
-        case End.GAP:
-            return f"gap over, waited for {stages}"
-        case End.SKIP:
-            return f"superfluous after match {ending.match}"
-        case End.LIMIT:
-            return "too many partial matches"
-        case End.INPUT:
-            return f"still waits for {stages}"
-
-
 @attrs.frozen(repr=False)
-class TracePicture(Picture):
-    """The picture of a trace: events on an axis of time, a lane for each partial match."""
-
-    drawn: Record = attrs.field(kw_only=True)
-
-    @property
-    def svg(self) -> str:
-        """The picture as SVG, for light and dark pages."""
-        return trace_svg(self.drawn, self.title)
-
-
-@attrs.frozen(repr=False)
-class Trace(Record):
+class Trace(Report, Record):
     """
     What a pattern did with events; made by :func:`pyflinkcep.testing.trace`.
 
@@ -412,12 +365,7 @@ class Trace(Record):
         """
         return full_text(self) if full else beginnings_text(self)
 
-    def diagram(self) -> TracePicture:
+    def diagram(self) -> Picture:
         """Return the trace as a picture, with ``svg`` and ``save(path)``."""
-        return TracePicture(title=f"trace of {self.pattern}", drawn=self)
-
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return f"{self.diagram().svg}<pre>{escape(self.text())}</pre>"
+        title = f"trace of {self.pattern}"
+        return DrawnPicture(title=title, draw=lambda: trace_svg(self, title))

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
 from typing import Any
 
 import attrs
 
 from pyflinkcep.errors import counted
-from pyflinkcep.show import Picture
+from pyflinkcep.show.diagram import DrawnPicture, Picture, Report
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.trace.model import (
+    ENDS,
     End,
     Miss,
     PartialMatch,
@@ -146,7 +146,7 @@ def _beginning(
     key = f"key {event.key!r}, " if has_key else ""
     name = f"{key}event {number} at {time_text(event.time)}: {event_text(event.event, 60)}"
     misses = _decisive(best)
-    lines = (ending_text(best), *miss_lines(misses, trace.values))
+    lines = (ending_text(best.ending), *miss_lines(misses, trace.values))
     if not misses:
         return Beginning(name, best, matched, lines)
     last = misses[-1]
@@ -175,18 +175,6 @@ def most_frequent(values: Iterable[Any], most: int = 4) -> tuple[tuple[Any, int]
 
 
 _LEFT, _BAR, _ROW, _MARGIN = 22.0, 420.0, 34.0, 22.0
-_ENDED = {
-    End.CONTIGUITY: ("red", "did not fit, may not be skipped"),
-    End.UNTIL: ("red", "until held"),
-    End.NOT: ("red", "NOT stage came"),
-    End.WINDOW: ("amber", "window over"),
-    End.GAP: ("amber", "gap over"),
-    End.INPUT: ("amber", "input ended"),
-    End.SKIP: ("violet", "superfluous after a match"),
-    End.LIMIT: ("violet", "too many"),
-    End.HELD: ("amber", "a match held back"),
-    End.MATCH: ("green", "a match"),
-}
 
 
 def why_svg(facts: Facts, title: str) -> str:
@@ -206,11 +194,11 @@ def why_svg(facts: Facts, title: str) -> str:
         y += _ROW
         for (after, kind), ended in facts.ended.items():
             if after == stage:
-                colour, words = _ENDED[kind]
+                words = ENDS[kind]
                 width = max(_BAR * len(ended) / total, 3)
-                drawing.rect(start, y - 4, width, 8, colour, "", 2)
-                text = f"{len(ended)} {words}"
-                drawing.text(start + width + 8, y + 4, text, colour, 11.5)
+                drawing.rect(start, y - 4, width, 8, words.colour, "", 2)
+                text = f"{len(ended)} {words.below}"
+                drawing.text(start + width + 8, y + 4, text, words.colour, 11.5)
                 right = max(right, start + width + 8 + text_width(text, 11.5))
                 y += 19
         y += 8
@@ -231,19 +219,7 @@ _SHOWN = 3
 
 
 @attrs.frozen(repr=False)
-class WhyPicture(Picture):
-    """The picture of an answer: how many beginnings reached each stage, and how they ended."""
-
-    drawn: Facts = attrs.field(kw_only=True)
-
-    @property
-    def svg(self) -> str:
-        """The picture as SVG, for light and dark pages."""
-        return why_svg(self.drawn, self.title)
-
-
-@attrs.frozen(repr=False)
-class WhyNot:
+class WhyNot(Report):
     """
     Why a pattern matches what it matches, and not more.
 
@@ -293,9 +269,10 @@ class WhyNot:
             rows.append(row | {"condition": one.text})
         return rows
 
-    def diagram(self) -> WhyPicture:
+    def diagram(self) -> Picture:
         """Return the answer as a picture, with ``svg`` and ``save(path)``."""
-        return WhyPicture(title=f"why not: {self.facts.pattern}", drawn=self.facts)
+        title = f"why not: {self.facts.pattern}"
+        return DrawnPicture(title=title, draw=lambda: why_svg(self.facts, title))
 
     def text(self) -> str:
         """Return the answer as text."""
@@ -313,12 +290,6 @@ class WhyNot:
             lines += ["", "Advice", *(f"  * {advice}" for advice in self.advice)]
         return "\n".join(lines)
 
-    def __repr__(self) -> str:
-        return self.text()
-
-    def _repr_html_(self) -> str:
-        return f"{self.diagram().svg}<pre>{escape(self.text())}</pre>"
-
 
 def _heading(facts: Facts) -> list[str]:
     where = " in the sample" if facts.sample else ""
@@ -334,7 +305,7 @@ def _ended(facts: Facts) -> list[str]:
         needs = facts.stages[stage]
         few = sum(len(one.partial.events[stage]) < needs for one in ended)
         lacking = f", {few} with fewer than {needs} events" if few else ""
-        lines.append(f"  after {stage!r}, {_WHY[kind]}: {len(ended)}{lacking}")
+        lines.append(f"  after {stage!r}, {ENDS[kind].many}: {len(ended)}{lacking}")
         lines += [f"    {line}" for line in ended[0].lines]
     return lines
 
@@ -346,20 +317,6 @@ def _closest(facts: Facts) -> list[str]:
         lines.append(f"  {beginning.name}, {counted(len(beginning.partial.steps), 'event')} taken")
         lines += [f"    {line}" for line in beginning.lines]
     return lines
-
-
-_WHY: Mapping[End, str] = {
-    End.CONTIGUITY: "an event came that did not fit and may not be skipped",
-    End.UNTIL: "the condition of until held",
-    End.NOT: "the event of a NOT stage came",
-    End.WINDOW: "the window was over",
-    End.GAP: "the longest gap was over",
-    End.SKIP: "a match made them superfluous",
-    End.LIMIT: "there were too many partial matches",
-    End.INPUT: "the input ended",
-    End.HELD: "a match that is held back",
-    End.MATCH: "a match",
-}
 
 
 def _condition(one: ConditionCount) -> str:
