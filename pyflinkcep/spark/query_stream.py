@@ -6,10 +6,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import attrs
-from pyspark.sql import Column, DataFrame
 
 from pyflinkcep.engines.choice import AUTO, AUTOMATON, EVENT_LISTS, Evaluation, chosen
-from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.errors import (
     InvalidArgumentError,
@@ -35,12 +33,12 @@ from pyflinkcep.spark.plan.queries.job import QueryJob, analysed_on, attribute_k
 from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.spark.plan.settings import FlatSelect, Process, Schema, Select
 from pyflinkcep.spark.plan.source import time_name
-from pyflinkcep.spark.results import SideOutputs, stream_facts
+from pyflinkcep.spark.results import MatchStream
 from pyflinkcep.trace.why import WhyNot
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
-class QueryStream(SideOutputs):
+class QueryStream(MatchStream):
     """
     A query applied to a DataFrame; made by :meth:`pyflinkcep.CEP.pattern`.
 
@@ -54,13 +52,8 @@ class QueryStream(SideOutputs):
     >>> logins = CEP.pattern(events, query, type="result").inEventTime("ts")
     """
 
-    _dataframe: DataFrame
-    _keys: tuple[str | Column, ...]
     _analysed: AnalysedQuery
-    _evaluation: str
     _output: str
-    _time_column: str | None = None
-    _limit: PartialMatchLimit | None = None
 
     def inEventTime(self, column: str | None = None) -> QueryStream:
         """
@@ -330,8 +323,7 @@ class QueryStream(SideOutputs):
 
     def _facts(self) -> dict[str, str]:
         keys = query_keys(self._query, self._keys)
-        text = " ".join(str(self._query).split())
-        return stream_facts(text, self._dataframe, keys, self._time_column or "")
+        return self._shown_as(" ".join(str(self._query).split()), keys, self._time_column)
 
     def _returned(self, matches: CepDataFrame) -> CepDataFrame:
         """Return the matches that satisfy HAVING, with the columns of RETURN."""

@@ -11,6 +11,7 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
 from pyflinkcep.matching.results import MATCH_TIME
@@ -28,39 +29,6 @@ from pyflinkcep.spark.worker.consumers import (
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS
 
 
-def stream_facts(
-    pattern: str, events: DataFrame, keys: Sequence[str | Column], time: str
-) -> dict[str, str]:
-    """Return what to show, by name; what is unknown is empty."""
-    columns = ", ".join(f"{name}: {type_}" for name, type_ in events.dtypes)
-    return {
-        "pattern": pattern,
-        "input": f"{'stream' if events.isStreaming else 'bounded'} [{columns}]",
-        "key": ", ".join(map(str, keys)),
-        "time": time,
-    }
-
-
-def shown(title: str, facts: Mapping[str, str]) -> str:
-    """Return the facts on one line."""
-    return f"{title}({', '.join(f'{name}: {fact}' for name, fact in facts.items() if fact)})"
-
-
-def shown_in_notebook(title: str, facts: Mapping[str, str]) -> str:
-    """Return the facts as a table in HTML, and what to call next."""
-    rows = "".join(
-        f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>"
-        f"<code>{escape(fact) or '–'}</code></td></tr>"
-        for name, fact in facts.items()
-    )
-    return (
-        f"<table><caption>{title}</caption>{rows}</table>"
-        "<p>Nothing has run: <code>.toDF()</code>, <code>.select(function, schema)</code> or "
-        "<code>.process(function, schema)</code> return the matches, <code>.explain()</code> says "
-        "how they are found.</p>"
-    )
-
-
 class AnalysedJob(Protocol):
     """A pattern or a query on its events."""
 
@@ -73,22 +41,6 @@ class AnalysedJob(Protocol):
 
     def stream(self, consumer: Consumer, sides: Mapping[str, str]) -> StreamJob:
         """Return the job on unbounded events."""
-
-
-def result_of(analysed: AnalysedJob, consumer: Consumer, sides: Mapping[str, str]) -> CepDataFrame:
-    """Plan a job."""
-    job, schemas = analysed.job, consumer.schemas
-    if job.is_stream:
-        stream = analysed.stream(consumer, sides)
-        is_reached = isinstance(consumer, ReachedConsumer)
-        is_match = isinstance(consumer, ColumnConsumer)
-        time = MATCH_TIME if is_match else STAGE_TIME if is_reached else None
-        return stream_result(stream, schemas, time)
-    rows = analysed.run(consumer)
-    if NULLS in sides:
-        nulls = job.given.where(job.source.is_null(job.settings.allows_null_keys))
-        rows = rows.unionAll(tagged_events(nulls, sides[NULLS], rows.schema))
-    return CepDataFrame(Result(tagged=rows, schemas=schemas, description=job.name))
 
 
 def stream_result(
@@ -124,9 +76,14 @@ def stream_result(
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
-class SideOutputs:
+class MatchStream:
     """What :class:`PatternStream` and :class:`QueryStream` share; immutable like these."""
 
+    _dataframe: DataFrame
+    _keys: tuple[str | Column, ...]
+    _evaluation: str = "auto"
+    _time_column: str | None = None
+    _limit: PartialMatchLimit | None = None
     _late_tag: OutputTag | None = None
     _ahead_tag: OutputTag | None = None
     _null_tag: OutputTag | None = None
@@ -205,18 +162,23 @@ class SideOutputs:
         self._settings.check_null_output()
         return attrs.evolve(self, null_tag=nullDataOutputTag)
 
-    def _add_sides(self, schemas: dict[str, StructType], events: StructType) -> dict[str, str]:
-        """Add the outputs for events left out; return them by their columns in a stream's job."""
+    def _result(self, analysed: AnalysedJob, consumer: Consumer) -> CepDataFrame:
+        """Plan a job whose matches become rows as a consumer says."""
+        job, schemas = analysed.job, consumer.schemas
         tags = {LATE: self._late_tag, AHEAD: self._ahead_tag, NULLS: self._null_tag}
         sides = {side: tag.name for side, tag in tags.items() if tag is not None}
         for output in sides.values():
-            add_output(schemas, output, events)
-        return sides
-
-    def _result(self, analysed: AnalysedJob, consumer: Consumer) -> CepDataFrame:
-        """Plan a job whose matches become rows as a consumer says."""
-        events = analysed.job.given.schema
-        return result_of(analysed, consumer, self._add_sides(consumer.schemas, events))
+            add_output(schemas, output, job.given.schema)
+        if job.is_stream:
+            is_reached = isinstance(consumer, ReachedConsumer)
+            is_match = isinstance(consumer, ColumnConsumer)
+            time = MATCH_TIME if is_match else STAGE_TIME if is_reached else None
+            return stream_result(analysed.stream(consumer, sides), schemas, time)
+        rows = analysed.run(consumer)
+        if NULLS in sides:
+            nulls = job.given.where(job.source.is_null(job.settings.allows_null_keys))
+            rows = rows.unionAll(tagged_events(nulls, sides[NULLS], rows.schema))
+        return CepDataFrame(Result(tagged=rows, schemas=schemas, description=job.name))
 
     def _applied(
         self, analysed: AnalysedJob, function: PatternProcessFunction, schema: Schema
@@ -227,14 +189,38 @@ class SideOutputs:
         return self._result(analysed, consumer)
 
     def __repr__(self) -> str:
-        return shown(type(self).__name__, self._facts())
+        facts = ", ".join(f"{name}: {fact}" for name, fact in self._facts().items() if fact)
+        return f"{type(self).__name__}({facts})"
 
     def _repr_html_(self) -> str:
-        return shown_in_notebook(type(self).__name__, self._facts())
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{name}</th><td style='text-align:left'>"
+            f"<code>{escape(fact) or '–'}</code></td></tr>"
+            for name, fact in self._facts().items()
+        )
+        return (
+            f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
+            "<p>Nothing has run: <code>.toDF()</code>, <code>.select(function, schema)</code> or "
+            "<code>.process(function, schema)</code> return the matches, <code>.explain()</code> "
+            "says how they are found.</p>"
+        )
 
     def _facts(self) -> dict[str, str]:
         """Return what users are shown of it, by name."""
         raise NotImplementedError
+
+    def _shown_as(
+        self, text: str, keys: Sequence[str | Column], time: str | None
+    ) -> dict[str, str]:
+        """Return what to show of it, by name; what is unknown is empty."""
+        columns = ", ".join(f"{name}: {type_}" for name, type_ in self._dataframe.dtypes)
+        kind = "stream" if self._dataframe.isStreaming else "bounded"
+        return {
+            "pattern": text,
+            "input": f"{kind} [{columns}]",
+            "key": ", ".join(map(str, keys)),
+            "time": time or "",
+        }
 
     def _wants_all(self, events: DataFrame) -> str:
         """Return the method that asks for events in full, if any does."""
