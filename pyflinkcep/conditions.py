@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol
 
 from pyflinkcep.errors import MissingConditionError, NotSupportedError
-from pyflinkcep.functions import RichFunction, RuntimeContext, function_name
+from pyflinkcep.functions import RichFunction, RichFunctions, function_name
 
 
 class ConditionContext(Protocol):
@@ -146,7 +146,7 @@ class RichIterativeCondition(RichFunction, IterativeCondition):
     """
 
 
-class RichCompositeIterativeCondition(RichIterativeCondition):
+class RichCompositeIterativeCondition(RichFunctions, RichIterativeCondition):
     """
     A condition composed of others, whose life cycle it forwards.
 
@@ -166,24 +166,8 @@ class RichCompositeIterativeCondition(RichIterativeCondition):
         """Return the parts, in order."""
         return self.nestedConditions
 
-    def setRuntimeContext(self, context: RuntimeContext) -> None:
-        """Pass the context to every part that needs one."""
-        super().setRuntimeContext(context)
-        for condition in self.nestedConditions:
-            if isinstance(condition, RichFunction):
-                condition.setRuntimeContext(context)
-
-    def open(self, context: RuntimeContext | None = None) -> None:
-        """Open every part that has a life cycle."""
-        for condition in self.nestedConditions:
-            if isinstance(condition, RichFunction):
-                condition.open(context)
-
-    def close(self) -> None:
-        """Close every part that has a life cycle."""
-        for condition in self.nestedConditions:
-            if isinstance(condition, RichFunction):
-                condition.close()
+    def _parts(self) -> Sequence[object]:
+        return self.nestedConditions
 
 
 class RichAndCondition(RichCompositeIterativeCondition):

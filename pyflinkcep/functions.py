@@ -154,6 +154,32 @@ class RichFunction:
         """Release what ``open`` acquired; nothing by default."""
 
 
+class RichFunctions(RichFunction):
+    """User code made of several parts, to which it passes its life cycle."""
+
+    def _parts(self) -> Sequence[object]:
+        raise NotImplementedError
+
+    def setRuntimeContext(self, context: RuntimeContext) -> None:
+        """Pass the context to every part that needs one."""
+        super().setRuntimeContext(context)
+        for part in self._rich():
+            part.setRuntimeContext(context)
+
+    def open(self, context: RuntimeContext | None = None) -> None:
+        """Open every part that has a life cycle."""
+        for part in self._rich():
+            part.open(context)
+
+    def close(self) -> None:
+        """Close every part that has a life cycle."""
+        for part in self._rich():
+            part.close()
+
+    def _rich(self) -> Iterator[RichFunction]:
+        return (part for part in self._parts() if isinstance(part, RichFunction))
+
+
 class _Openable(Protocol):
     def open(self, context: RuntimeContext) -> None: ...
 
@@ -432,7 +458,7 @@ def _is_text_or_table(value: object) -> bool:
     return isinstance(value, str | bytes | bytearray) or hasattr(value, "columns")
 
 
-class FunctionAdapter(PatternProcessFunction):
+class FunctionAdapter(RichFunctions, PatternProcessFunction):
     """
     A process function around a select or flatSelect function.
 
@@ -443,24 +469,8 @@ class FunctionAdapter(PatternProcessFunction):
         self._functions = [function]
         self._on_match = on_match
 
-    def setRuntimeContext(self, context: RuntimeContext) -> None:
-        """Pass the context to the user's functions."""
-        super().setRuntimeContext(context)
-        for function in self._functions:
-            if isinstance(function, RichFunction):
-                function.setRuntimeContext(context)
-
-    def open(self, context: RuntimeContext | None = None) -> None:
-        """Open the user's functions."""
-        for function in self._functions:
-            if isinstance(function, RichFunction):
-                function.open(context)
-
-    def close(self) -> None:
-        """Close the user's functions."""
-        for function in self._functions:
-            if isinstance(function, RichFunction):
-                function.close()
+    def _parts(self) -> Sequence[object]:
+        return self._functions
 
     def processMatch(
         self, match: Match, ctx: ProcessContext, out: Collector
