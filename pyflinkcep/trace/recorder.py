@@ -211,13 +211,13 @@ class Recorder(Observer):
     """The observer that makes a trace; events are their numbers."""
 
     answerer: Answerer  # Says what a condition compared
+    keys: Sequence[Any]  # The key of each event
     windows: Windows  # When windows end
     strategy: AfterMatchSkipStrategy  # Decides what a match makes superfluous
     # Of how many events that it passes by each partial match keeps why; None for all.
     most_misses: int | None = None
     # How many partial matches are recorded before :class:`EnoughError`; None for all.
     most_partials: int | None = None
-    key: Any = None  # The key whose events or timers are at work; set by the operator
     lanes: list[Lane] = attrs.field(factory=list)  # The partial matches so far
     # The matches so far, in the order in which they were complete.
     matches: list[Completed] = attrs.field(factory=list)
@@ -408,7 +408,8 @@ class Recorder(Observer):
     def _lane(self, parent: Lane | None, steps: tuple[Step, ...]) -> Lane:
         if self.most_partials is not None and len(self.lanes) >= self.most_partials:
             raise EnoughError
-        lane = Lane(len(self.lanes), self.key, None if parent is None else parent.number, steps)
+        number = None if parent is None else parent.number
+        lane = Lane(len(self.lanes), self.keys[self._event], number, steps)
         self.lanes.append(lane)
         return lane
 

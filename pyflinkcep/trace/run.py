@@ -17,7 +17,6 @@ from pyflinkcep.engines.flink.operator import (
     KeyedCepOperator,
     PartialMatchLimit,
 )
-from pyflinkcep.engines.flink.operator.cep_operator import KeyState, Output
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.linked_stages import stages_of
 from pyflinkcep.pattern.stage import Stage
@@ -57,14 +56,15 @@ def watched(
     stages = list(single_stages(run.pattern))
     untils = [stage.until for stage in stages if stage.until is not None]
     answerer = Answerer(given.events, frozenset(_atoms(nfa, untils)))
-    recorder = Recorder(answerer, nfa.windows, nfa.skip_strategy, most_misses, most_partials)
+    recorder = Recorder(
+        answerer, given.keys, nfa.windows, nfa.skip_strategy, most_misses, most_partials
+    )
     output = _Collected(given.events)
-    operator = _Traced(
+    operator = CepOperator(
         attrs.evolve(nfa, observer=recorder),
         given.events.__getitem__,
         limit=limit,
         expressions=over_numbers(run.expressions, given.events),
-        recorder=recorder,
     )
     keyed = KeyedCepOperator(operator, output, given.order_of_numbers)
     with suppress(EnoughError):
@@ -96,21 +96,6 @@ def _atoms(nfa: NFA, untils: Sequence[IterativeCondition]) -> Iterator[Any]:
         for table in nfa.tables.values():
             yield from table.atoms.inside(until)
             break
-
-
-@attrs.frozen(eq=False)
-class _Traced(CepOperator):
-    """Tells the recorder whose turn it is."""
-
-    recorder: Recorder = attrs.field(kw_only=True)
-
-    def process_events(self, key: Any, *arguments: Any, **keywords: Any) -> None:
-        self.recorder.key = key
-        super().process_events(key, *arguments, **keywords)
-
-    def advance_time(self, key: Any, state: KeyState, timestamp: int, output: Output) -> None:
-        self.recorder.key = key
-        super().advance_time(key, state, timestamp, output)
 
 
 @attrs.define(eq=False)
