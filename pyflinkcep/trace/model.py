@@ -87,9 +87,9 @@ class Ending:
     partial: int | None = None  # The partial match that holds it back
 
 
-@attrs.frozen
+@attrs.define
 class PartialMatch:
-    """A partial match, from its first event to its end."""
+    """A partial match, from its first event to its end; the recorder changes it until then."""
 
     number: int  # Its number, in the order in which they began
     key: Any  # Its key
@@ -97,21 +97,26 @@ class PartialMatch:
     # The events that it took, each with the stage, those of its parent first.
     steps: tuple[tuple[int, str], ...]
     began: int  # The time of its first event
-    deadline: int | None  # When its window ends, as it was last; None without one
-    misses: tuple[Miss, ...]  # What it could not take, with the answers that decided
-    ending: Ending  # How it ended
-    reached: int  # How many stages of the pattern it has come to
+    deadline: int | None = None  # When its window ends, as it was last; None without one
+    misses: tuple[Miss, ...] = ()  # What it could not take, with the answers that decided
+    ending: Ending = Ending(End.INPUT)  # How it ended
+    reached: int = 0  # How many stages of the pattern it has come to
 
     @property
     def events(self) -> dict[str, list[int]]:
         """Stage to the numbers of its events."""
-        found: dict[str, list[int]] = {}
-        for number, stage in self.steps:
-            found.setdefault(stage, []).append(number)
-        return found
+        return by_stage(self.steps)
 
 
-@attrs.frozen
+def by_stage(steps: Iterable[tuple[int, str]]) -> dict[str, list[int]]:
+    """Return stage to the numbers of its events."""
+    found: dict[str, list[int]] = {}
+    for number, stage in steps:
+        found.setdefault(stage, []).append(number)
+    return found
+
+
+@attrs.define
 class TracedMatch:
     """A match, from when it was complete to when it came out."""
 
@@ -119,8 +124,8 @@ class TracedMatch:
     partial: int  # The partial match that became it, or that goes on after it
     events: Mapping[str, list[int]]  # Stage to the numbers of its events
     completed: int | None  # The event that completed it; None if a window's end did
-    came_out: bool  # Whether it came out; otherwise it was dropped, or still waits
-    emitted: int | None  # The event at which it came out; None if time passing let it out
+    came_out: bool = False  # Whether it came out; otherwise it was dropped, or still waits
+    emitted: int | None = None  # The event at which it came out; None if time passing let it out
     # The partial match for which it had to wait first, since it began earlier.
     held_back_by: int | None = None
     discarded_by: int | None = None  # The match that made it superfluous before it came out

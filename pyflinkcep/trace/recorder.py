@@ -27,7 +27,16 @@ from pyflinkcep.engines.flink.sharedbuffer import SharedBufferAccessor
 from pyflinkcep.expressions.compared import Compared, compared_in_match, compared_in_sql
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.trace.model import Answer, Effect, End, Ending, Miss
+from pyflinkcep.trace.model import (
+    Answer,
+    Effect,
+    End,
+    Ending,
+    Miss,
+    PartialMatch,
+    TracedMatch,
+    by_stage,
+)
 
 Answers = Mapping[Atom, bool]
 
@@ -114,55 +123,8 @@ def _joined(
     return (not decisive_value if known else None), all_reasons
 
 
-@attrs.frozen
-class Step:
-    """An event that was taken: its number, its stage, its time and its id in the buffer."""
-
-    event: int
-    stage: str
-    time: int
-    event_id: Any = attrs.field(eq=False)
-
-
-@attrs.define(eq=False)
-class Lane:
-    """A partial match so far."""
-
-    number: int  # Its number
-    key: Any  # Its key
-    parent: int | None  # The partial match that it was forked from
-    steps: tuple[Step, ...]  # What it has taken
-    misses: list[Miss] = attrs.field(factory=list)  # What it could not take
-    deadline: int | None = None  # When its window ends
-    waits_for: tuple[str, ...] = ()  # The stages that could take the next event
-    ending: Ending | None = None  # How it ended
-    became: Completed | None = None  # The match with which it ended
-
-    @property
-    def last_time(self) -> int:
-        """The time of its last event."""
-        return self.steps[-1].time
-
-
-@attrs.define(eq=False)
-class Completed:
-    """A match so far."""
-
-    lane: Lane  # The partial match that became it
-    steps: tuple[Step, ...]  # Its events
-    completed: int | None  # The event that completed it
-    number: int | None = None  # Its number among those that came out
-    emitted: int | None = None  # The event at which it came out
-    held_back_by: int | None = None  # The partial match that it waited for first
-    discarded_by: int | None = None  # The match that made it superfluous
-
-    @property
-    def events(self) -> dict[str, list[int]]:
-        """Stage to the numbers of its events."""
-        found: dict[str, list[int]] = {}
-        for step in self.steps:
-            found.setdefault(step.stage, []).append(step.event)
-        return found
+Steps = Sequence[tuple[int, str]]
+"""Events that were taken, by their numbers, each with the stage."""
 
 
 @attrs.define(eq=False)
@@ -173,7 +135,7 @@ class Answerer:
     untils: frozenset[Atom]  # The conditions of ``until``
     _known: dict[tuple[int, int], Answer] = attrs.field(factory=dict)
 
-    def answer(self, atom: Atom, holds: bool, event: int, steps: Sequence[Step] = ()) -> Answer:
+    def answer(self, atom: Atom, holds: bool, event: int, steps: Steps = ()) -> Answer:
         """Return a condition's answer for an event."""
         if not atom.bit:
             return self._made(atom, holds, self._in_match(atom.condition, event, steps))
@@ -185,14 +147,12 @@ class Answerer:
         return found
 
     def _in_match(
-        self, condition: IterativeCondition, event: int, steps: Sequence[Step]
+        self, condition: IterativeCondition, event: int, steps: Steps
     ) -> tuple[Compared, ...]:
         if not isinstance(condition, MatchExpression):
             return ()
-        taken: dict[str, list[Any]] = {}
-        for step in steps:
-            taken.setdefault(step.stage, []).append(self.events[step.event])
-        order = [self.events[step.event] for step in steps]
+        taken = {s: [self.events[n] for n in own] for s, own in by_stage(steps).items()}
+        order = [self.events[number] for number, _ in steps]
         return compared_in_match(condition, self.events[event], taken, order)
 
     def _made(self, atom: Atom, holds: bool, parts: tuple[Compared, ...]) -> Answer:
@@ -218,9 +178,9 @@ class Recorder(Observer):
     most_misses: int | None = None
     # How many partial matches are recorded before :class:`EnoughError`; None for all.
     most_partials: int | None = None
-    lanes: list[Lane] = attrs.field(factory=list)  # The partial matches so far
+    lanes: list[PartialMatch] = attrs.field(factory=list)  # The partial matches so far
     # The matches so far, in the order in which they were complete.
-    matches: list[Completed] = attrs.field(factory=list)
+    matches: list[TracedMatch] = attrs.field(factory=list)
     effects: dict[int, list[Effect]] = attrs.field(factory=dict)  # What each event did
     begins: dict[int, tuple[Miss, ...]] = attrs.field(factory=dict)  # Why an event began nothing
     # The answers about each event alone.
@@ -230,9 +190,13 @@ class Recorder(Observer):
     _now: int | None = None
     _time: int = 0
     _own: dict[tuple[int, int], dict[Atom, bool]] = attrs.field(factory=dict)
-    _open: dict[int, tuple[ComputationState, Lane]] = attrs.field(factory=dict)
-    _held: dict[int, tuple[ComputationState, Completed]] = attrs.field(factory=dict)
-    _found: list[Completed] = attrs.field(factory=list)
+    _times: dict[int, int] = attrs.field(factory=dict)
+    _ids: dict[int, Any] = attrs.field(factory=dict)  # Those of events in the buffer
+    _misses: dict[int, list[Miss]] = attrs.field(factory=dict)
+    _became: dict[int, TracedMatch] = attrs.field(factory=dict)  # With what a partial match ended
+    _open: dict[int, tuple[ComputationState, PartialMatch]] = attrs.field(factory=dict)
+    _held: dict[int, tuple[ComputationState, TracedMatch]] = attrs.field(factory=dict)
+    _found: list[TracedMatch] = attrs.field(factory=list)
     _touched: set[int] = attrs.field(factory=set)
     _emitted: int = 0
 
@@ -241,6 +205,7 @@ class Recorder(Observer):
     def comes(self, event: Any, timestamp: int) -> None:
         """Note which event is at work."""
         self._now, self._time = event, timestamp
+        self._times[event] = timestamp
         self._own.clear()
         self._touched.clear()
         self.asked[event] = {}
@@ -276,7 +241,7 @@ class Recorder(Observer):
             return
         stays = any(one.move.stays for one in made)
         if not any(one.move.takes for one in made):
-            self._misses(lane, before)
+            self._passes(lane, before)
         steps, inherits = lane.steps, not stays
         for one in made:
             if one.move.stays:
@@ -305,7 +270,7 @@ class Recorder(Observer):
                 continue
             _, lane = self._open[id(partial)]
             if lane.number not in self._touched and self._keeps(lane):
-                self._misses(lane, partial)
+                self._passes(lane, partial)
                 self._effect(lane, "passed by")
         self._now = None
 
@@ -315,7 +280,7 @@ class Recorder(Observer):
         """Note that a window ended a partial match."""
         _, lane = self._open.pop(id(partial))
         gap = partial.table.gap_ms
-        is_gap = 0 < gap == end - lane.last_time
+        is_gap = 0 < gap == end - self._times[lane.steps[-1][0]]
         stages = wanted(partial.table)
         lane.ending = Ending(End.GAP if is_gap else End.WINDOW, end, None, stages)
 
@@ -330,7 +295,7 @@ class Recorder(Observer):
             _, lane = self._open.pop(id(partial))
             lane.ending = Ending(End.LIMIT, self._time, None, wanted(partial.table))
 
-    def _ends_here(self, lane: Lane, before: ComputationState) -> None:
+    def _ends_here(self, lane: PartialMatch, before: ComputationState) -> None:
         """Note that the event ended a partial match, and why."""
         known = self._known(before)
         stop = stopped_by(before.table, known)
@@ -343,7 +308,7 @@ class Recorder(Observer):
             )
             ending = Ending(End.NOT, self._time, self._event, (stop,), None, about)
         else:
-            lane.misses.extend(misses)
+            self._missed(lane).extend(misses)
             is_until = before.table.ending(known) is EventEnd.UNTIL
             kind = End.UNTIL if is_until else End.CONTIGUITY
             ending = Ending(kind, self._time, self._event, wanted(before.table))
@@ -367,36 +332,52 @@ class Recorder(Observer):
         for match in matches:
             found = next(one for one in pool if one.events == match)
             pool.remove(found)
-            found.number, found.emitted = self._emitted, self._now
+            found.number, found.emitted, found.came_out = self._emitted, self._now, True
             self._emitted += 1
             out.append(found)
         for dropped in pool:
-            dropped.discarded_by = self._superfluous(dropped.steps[0].event_id, out)
+            first = next(iter(dropped.events.values()))[0]
+            dropped.discarded_by = self._superfluous(first, out)
         for partial in partials:
             _, lane = self._open.pop(id(partial))
-            number = self._superfluous(lane.steps[0].event_id, out)
+            number = self._superfluous(lane.steps[0][0], out)
             lane.ending = Ending(End.SKIP, self._time, self._now, wanted(partial.table), number)
-        first = self._first(left)
+        earliest = self._first(left)
         for state in waiting:
             held = self._held[id(state)][1]
             if held.held_back_by is None:
-                held.held_back_by = first
+                held.held_back_by = earliest
 
     def _first(self, partials: Sequence[ComputationState]) -> int | None:
         """Return the partial match that began first; None if none is left."""
         found = self._open.get(id(partials[0]))
         return None if found is None else found[1].number
 
-    def _superfluous(self, start: Any, out: Sequence[Completed]) -> int | None:
+    def _superfluous(self, start: int, out: Sequence[TracedMatch]) -> int | None:
         """Return the emitted match that made what began with an event superfluous."""
         for match in out:
-            path: dict[str, list[Any]] = {}
-            for step in match.steps:
-                path.setdefault(step.stage, []).append(step.event_id)
+            path = {s: [self._id(n) for n in own] for s, own in match.events.items()}
             pruning = self.strategy.pruning_id([path])
-            if pruning is not None and self.strategy.should_prune(start, pruning):
+            if pruning is not None and self.strategy.should_prune(self._id(start), pruning):
                 return match.number
         return None
+
+    def _id(self, event: int) -> Any:
+        return self._ids.get(event)
+
+    def finish(self, stages: Sequence[str]) -> None:
+        """Complete what is recorded of matches and partial matches, once the input has ended."""
+        for match in self.matches:
+            if not match.came_out:
+                match.number = self._emitted
+                self._emitted += 1
+        self.matches.sort(key=lambda match: match.number)
+        for lane in self.lanes:
+            lane.misses = tuple(self._misses.get(lane.number, ()))
+            lane.reached = max((stages.index(stage) for _, stage in lane.steps), default=0) + 1
+            became = self._became.get(lane.number)
+            if became is not None:
+                lane.ending = _ending(became, lane.ending)
 
     # --- helpers
 
@@ -405,30 +386,33 @@ class Recorder(Observer):
         assert self._now is not None
         return self._now
 
-    def _lane(self, parent: Lane | None, steps: tuple[Step, ...]) -> Lane:
+    def _lane(
+        self, parent: PartialMatch | None, steps: tuple[tuple[int, str], ...]
+    ) -> PartialMatch:
         if self.most_partials is not None and len(self.lanes) >= self.most_partials:
             raise EnoughError
-        number = None if parent is None else parent.number
-        lane = Lane(len(self.lanes), self.keys[self._event], number, steps)
+        before, began = (None, self._time) if parent is None else (parent.number, parent.began)
+        lane = PartialMatch(len(self.lanes), self.keys[self._event], before, steps, began)
         self.lanes.append(lane)
         return lane
 
-    def _step(self, one: Continuation) -> Step:
+    def _step(self, one: Continuation) -> tuple[int, str]:
         """Return the step by which the event was taken."""
         state = one.partial or one.completed
         node = state.previous_node if isinstance(state, ComputationState) else None
-        event_id = None if node is None else node.entry.event_id
-        return Step(self._event, one.move.stage, self._time, event_id)
+        if node is not None:
+            self._ids[self._event] = node.entry.event_id
+        return self._event, one.move.stage
 
-    def _continues(self, lane: Lane, one: Continuation) -> None:
+    def _continues(self, lane: PartialMatch, one: Continuation) -> None:
         """Note where a partial match goes on, and that it is a match if it is."""
         if one.completed is not None:
             self._completes(lane, one.completed, ends=one.partial is None)
         if one.partial is not None:
             self._enter(lane, one.partial)
 
-    def _completes(self, lane: Lane, completed: Any, *, ends: bool) -> None:
-        match = Completed(lane, lane.steps, self._now)
+    def _completes(self, lane: PartialMatch, completed: Any, *, ends: bool) -> None:
+        match = TracedMatch(-1, lane.number, lane.events, self._now)
         self.matches.append(match)
         if self._now is not None:
             self._effect(lane, "matched")
@@ -438,15 +422,15 @@ class Recorder(Observer):
             self._found.append(match)
         if ends:
             lane.ending = Ending(End.MATCH, self._time, self._now)
-            lane.became = match
+            self._became[lane.number] = match
 
-    def _enter(self, lane: Lane, partial: ComputationState) -> None:
+    def _enter(self, lane: PartialMatch, partial: ComputationState) -> None:
         self._open[id(partial)] = (partial, lane)
         deadline = self.windows.deadline(partial)
         lane.deadline = None if deadline >= NEVER else deadline
-        lane.waits_for = wanted(partial.table)
+        lane.ending = Ending(End.INPUT, None, None, wanted(partial.table))
 
-    def _effect(self, lane: Lane, what: str, stage: str = "") -> None:
+    def _effect(self, lane: PartialMatch, what: str, stage: str = "") -> None:
         self._touched.add(lane.number)
         self.effects.setdefault(self._event, []).append(Effect(lane.number, what, stage))
 
@@ -454,14 +438,17 @@ class Recorder(Observer):
         own = self._own.get((id(partial.previous_node), id(partial.version)), {})
         return {**self.asked[self._event], **own}
 
-    def _keeps(self, lane: Lane) -> bool:
-        return self.most_misses is None or len(lane.misses) < self.most_misses
+    def _keeps(self, lane: PartialMatch) -> bool:
+        return self.most_misses is None or len(self._missed(lane)) < self.most_misses
 
-    def _misses(self, lane: Lane, before: ComputationState) -> None:
-        lane.misses.extend(self._refused(before.table, self._known(before), lane))
+    def _missed(self, lane: PartialMatch) -> list[Miss]:
+        return self._misses.setdefault(lane.number, [])
+
+    def _passes(self, lane: PartialMatch, before: ComputationState) -> None:
+        self._missed(lane).extend(self._refused(before.table, self._known(before), lane))
 
     def _refused(
-        self, table: StateTable, known: Mapping[Atom, bool], lane: Lane | None
+        self, table: StateTable, known: Mapping[Atom, bool], lane: PartialMatch | None
     ) -> Iterator[Miss]:
         steps = () if lane is None else lane.steps
         for refusal in refusals(table, known):
@@ -470,3 +457,12 @@ class Recorder(Observer):
                 for atom, holds in refusal.decisive
             )
             yield Miss(self._event, refusal.stage, tuple(answers))
+
+
+def _ending(match: TracedMatch, ending: Ending) -> Ending:
+    """Return how a partial match ended that became a match, which may not have come out."""
+    if match.came_out:
+        return attrs.evolve(ending, match=match.number)
+    if match.discarded_by is not None:
+        return attrs.evolve(ending, kind=End.SKIP, match=match.discarded_by)
+    return attrs.evolve(ending, kind=End.HELD, match=match.number, partial=match.held_back_by)

@@ -20,8 +20,8 @@ from pyflinkcep.engines.flink.operator import (
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.linked_stages import stages_of
 from pyflinkcep.pattern.stage import Stage
-from pyflinkcep.trace.model import End, Ending, PartialMatch, TracedEvent, TracedMatch
-from pyflinkcep.trace.recorder import Answerer, Completed, EnoughError, Lane, Recorder
+from pyflinkcep.trace.model import TracedEvent
+from pyflinkcep.trace.recorder import Answerer, EnoughError, Recorder
 from pyflinkcep.trace.result import Trace
 
 
@@ -70,7 +70,19 @@ def watched(
     with suppress(EnoughError):
         given.feed(keyed)
     fewest = {stage.name: _fewest(stage) for stage in stages if not stage.is_absent}
-    return _Maker(nfa.description, given, recorder, fewest).trace(output), recorder
+    recorder.finish(list(fewest))
+    late = set(output.late_numbers)
+    events = (_event(recorder, given, n, n in late) for n in range(len(given.events)))
+    trace = Trace(
+        nfa.description,
+        fewest,
+        tuple(events),
+        tuple(recorder.lanes),
+        tuple(recorder.matches),
+        output.matches,
+        output.timeouts,
+    )
+    return trace, recorder
 
 
 def over_numbers(expressions: Expressions | None, events: Sequence[Any]) -> Expressions | None:
@@ -123,93 +135,18 @@ class _Collected:
         return {stage: [self.events[n] for n in numbers] for stage, numbers in match.items()}
 
 
-@attrs.frozen(eq=False)
-class _Maker:
-    """Makes a trace of what was recorded."""
-
-    pattern: str
-    given: Input
-    recorder: Recorder
-    stages: dict[str, int]
-
-    def trace(self, output: _Collected) -> Trace:
-        late = set(output.late_numbers)
-        numbers = self._numbered()
-        return Trace(
-            self.pattern,
-            self.stages,
-            tuple(self._event(number, number in late) for number in range(len(self.given.events))),
-            tuple(self._partial(lane, numbers) for lane in self.recorder.lanes),
-            tuple(
-                self._match(number, match)
-                for match, number in sorted(numbers.values(), key=lambda found: found[1])
-            ),
-            output.matches,
-            output.timeouts,
-        )
-
-    def _numbered(self) -> dict[int, tuple[Completed, int]]:
-        """Return the matches with their numbers, those that did not come out last."""
-        found = self.recorder.matches
-        out = [match for match in found if match.number is not None]
-        kept = [match for match in found if match.number is None]
-        numbered = {id(match): (match, match.number or 0) for match in out}
-        numbered.update((id(m), (m, len(out) + at)) for at, m in enumerate(kept))
-        return numbered
-
-    def _event(self, number: int, late: bool) -> TracedEvent:
-        recorder, given = self.recorder, self.given
-        answers = tuple(
-            recorder.answerer.answer(atom, holds, number)
-            for atom, holds in recorder.asked.get(number, {}).items()
-        )
-        return TracedEvent(
-            number,
-            given.events[number],
-            given.times[number],
-            given.keys[number],
-            late,
-            answers,
-            recorder.begins.get(number, ()),
-            tuple(recorder.effects.get(number, ())),
-        )
-
-    def _partial(self, lane: Lane, numbers: dict[int, tuple[Completed, int]]) -> PartialMatch:
-        ending = lane.ending or Ending(End.INPUT, None, None, lane.waits_for)
-        if lane.became is not None:
-            ending = _of_match(lane.became, ending, numbers[id(lane.became)][1])
-        order = list(self.stages)
-        taken = [order.index(step.stage) for step in lane.steps]
-        return PartialMatch(
-            lane.number,
-            lane.key,
-            lane.parent,
-            tuple((step.event, step.stage) for step in lane.steps),
-            lane.steps[0].time,
-            lane.deadline,
-            tuple(lane.misses),
-            ending,
-            max(taken, default=0) + 1,
-        )
-
-    @staticmethod
-    def _match(number: int, match: Completed) -> TracedMatch:
-        return TracedMatch(
-            number,
-            match.lane.number,
-            match.events,
-            match.completed,
-            match.number is not None,
-            match.emitted,
-            match.held_back_by,
-            match.discarded_by,
-        )
-
-
-def _of_match(match: Completed, ending: Ending, number: int) -> Ending:
-    """Return how a partial match ended that became a match, which may not have come out."""
-    if match.number is not None:
-        return attrs.evolve(ending, match=number)
-    if match.discarded_by is not None:
-        return attrs.evolve(ending, kind=End.SKIP, match=match.discarded_by)
-    return attrs.evolve(ending, kind=End.HELD, match=number, partial=match.held_back_by)
+def _event(recorder: Recorder, given: Input, number: int, late: bool) -> TracedEvent:
+    answers = tuple(
+        recorder.answerer.answer(atom, holds, number)
+        for atom, holds in recorder.asked.get(number, {}).items()
+    )
+    return TracedEvent(
+        number,
+        given.events[number],
+        given.times[number],
+        given.keys[number],
+        late,
+        answers,
+        recorder.begins.get(number, ()),
+        tuple(recorder.effects.get(number, ())),
+    )
