@@ -6,33 +6,36 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+import attrs
+
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty, WithinType
 from pyflinkcep.pattern.stage import Stage
 
-_ARROWS = {
-    ConsumingStrategy.STRICT: "⇒",
-    ConsumingStrategy.SKIP_TILL_NEXT: "→",
-    ConsumingStrategy.SKIP_TILL_ANY: "⇢",
-    ConsumingStrategy.NOT_NEXT: "⇏",
-    ConsumingStrategy.NOT_FOLLOW: "↛",
+
+@attrs.frozen
+class Shown:
+    """How a contiguity is shown: as an arrow, in ``allOf``, in words, and in a picture."""
+
+    arrow: str
+    between: str  # What joins the parts of ``allOf``; empty for NOT stages
+    words: str
+    line: str  # The kind of the link; see ``show/model.py``
+    method: str  # That of ``Pattern``
+
+
+SHOWN = {
+    ConsumingStrategy.STRICT: Shown("⇒", "&⇒", "directly after", "strict", "next"),
+    ConsumingStrategy.SKIP_TILL_NEXT: Shown("→", "&", "some time after", "relaxed", "followedBy"),
+    ConsumingStrategy.SKIP_TILL_ANY: Shown("⇢", "&⇢", "any time after", "any", "followedByAny"),
+    ConsumingStrategy.NOT_NEXT: Shown("⇏", "", "not directly after", "not", "notNext"),
+    ConsumingStrategy.NOT_FOLLOW: Shown("↛", "", "not before the next", "not", "notFollowedBy"),
 }
-_AND = {
-    ConsumingStrategy.STRICT: "&⇒",
-    ConsumingStrategy.SKIP_TILL_NEXT: "&",
-    ConsumingStrategy.SKIP_TILL_ANY: "&⇢",
-}
-_WORDS = {
-    ConsumingStrategy.STRICT: "directly after",
-    ConsumingStrategy.SKIP_TILL_NEXT: "some time after",
-    ConsumingStrategy.SKIP_TILL_ANY: "any time after",
-    ConsumingStrategy.NOT_NEXT: "not directly after",
-    ConsumingStrategy.NOT_FOLLOW: "not before the next",
-}
-_BETWEEN = {
+BETWEEN = {
     ConsumingStrategy.STRICT: "consecutive",
     ConsumingStrategy.SKIP_TILL_ANY: "all combinations",
 }
+"""How repetitions follow each other, if not as usual."""
 _COLUMNS = ("stage", "follows", "how often", "condition")
 
 
@@ -41,7 +44,7 @@ def one_line(stages: Sequence[Stage]) -> str:
     text = ""
     for stage in stages:
         if text:
-            text += f" {_ARROWS[stage.quantifier.consumingStrategy]} "
+            text += f" {SHOWN[stage.quantifier.consumingStrategy].arrow} "
         text += (f"({_inside(stage)})" if stage.inside else stage.name) + _count(stage)
     return text
 
@@ -52,7 +55,7 @@ def _inside(stage: Stage) -> str:
         return one_line(stage.inside)
     between = "|"
     if stage.combination.in_any_order:
-        between = _AND[stage.combination.joinedBy]
+        between = SHOWN[stage.combination.joinedBy].between
     return f" {between} ".join(one_line(part.inside) for part in stage.inside)
 
 
@@ -79,7 +82,7 @@ def _rows(stages: Sequence[Stage], depth: int = 0) -> Iterator[tuple[str, str, s
             condition = repr(stage.condition)
         if stage.until is not None:
             condition = f"{condition} until {stage.until!r}".strip()
-        follows = _WORDS[stage.quantifier.consumingStrategy] if number else ""
+        follows = SHOWN[stage.quantifier.consumingStrategy].words if number else ""
         yield "\u2003" * depth + name, follows, _repetition(stage), condition
         yield from _rows(stage.inside, depth + 1)
 
@@ -87,8 +90,8 @@ def _rows(stages: Sequence[Stage], depth: int = 0) -> Iterator[tuple[str, str, s
 def _repetition(stage: Stage) -> str:
     quantifier = stage.quantifier
     words = [_count(stage) or "1"]
-    if stage.times is not None and quantifier.innerConsumingStrategy in _BETWEEN:
-        words.append(_BETWEEN[quantifier.innerConsumingStrategy])
+    if stage.times is not None and quantifier.innerConsumingStrategy in BETWEEN:
+        words.append(BETWEEN[quantifier.innerConsumingStrategy])
     if quantifier.hasProperty(QuantifierProperty.GREEDY):
         words.append("greedy")
     return ", ".join(words)

@@ -20,7 +20,7 @@ from pyflinkcep.errors import (
 )
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.coercion import Condition, as_condition, as_count
-from pyflinkcep.pattern.display import one_line
+from pyflinkcep.pattern.display import SHOWN, one_line
 from pyflinkcep.pattern.linked_stages import LinkedStages, PatternT, stages_of
 from pyflinkcep.pattern.quantifier import Combination, ConsumingStrategy, Quantifier, WithinType
 from pyflinkcep.pattern.stage import Change, Stage
@@ -28,11 +28,7 @@ from pyflinkcep.pattern.stage import Change, Stage
 _MOST_PARTS = 6
 """The most patterns of ``allOf``; it has that many factorial orders."""
 
-_STRATEGIES = {
-    "next": ConsumingStrategy.STRICT,
-    "followedBy": ConsumingStrategy.SKIP_TILL_NEXT,
-    "followedByAny": ConsumingStrategy.SKIP_TILL_ANY,
-}
+_STRATEGIES = {shown.method: strategy for strategy, shown in SHOWN.items() if shown.between}
 
 
 def joined_by(name: object) -> ConsumingStrategy:

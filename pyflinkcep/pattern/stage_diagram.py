@@ -7,24 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from pyflinkcep.conditions import IterativeCondition, RichAndCondition
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.pattern.display import one_line
-from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty, WithinType
+from pyflinkcep.pattern.display import BETWEEN, SHOWN, one_line
+from pyflinkcep.pattern.quantifier import QuantifierProperty, WithinType
 from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.show import Diagram
 from pyflinkcep.show.model import Box, Choice, Frame, Link, Part, Row
 from pyflinkcep.time import duration_text
-
-_LINKS = {
-    ConsumingStrategy.STRICT: ("strict", "next"),
-    ConsumingStrategy.SKIP_TILL_NEXT: ("relaxed", "followedBy"),
-    ConsumingStrategy.SKIP_TILL_ANY: ("any", "followedByAny"),
-    ConsumingStrategy.NOT_NEXT: ("not", "notNext"),
-    ConsumingStrategy.NOT_FOLLOW: ("not", "notFollowedBy"),
-}
-_BETWEEN = {
-    ConsumingStrategy.STRICT: "consecutive",
-    ConsumingStrategy.SKIP_TILL_ANY: "all combinations",
-}
 
 
 def stage_diagram(stages: Sequence[Stage], skip: AfterMatchSkipStrategy) -> Diagram:
@@ -45,9 +33,9 @@ def _row(stages: Sequence[Stage]) -> Row:
 
 
 def _link(stage: Stage) -> Link:
-    kind, text = _LINKS[stage.quantifier.consumingStrategy]
+    shown = SHOWN[stage.quantifier.consumingStrategy]
     gap = stage.windows.get(WithinType.PREVIOUS_AND_CURRENT)
-    return Link(kind, text, "" if gap is None else f"gap < {duration_text(gap)}")
+    return Link(shown.line, shown.method, "" if gap is None else f"gap < {duration_text(gap)}")
 
 
 def _part(stage: Stage) -> Part:
@@ -69,7 +57,7 @@ def _combined(stage: Stage, repeats: str, optional: str) -> Part:
     assert stage.combination is not None
     rows = tuple(_row(part.inside) for part in stage.inside)
     if stage.combination.in_any_order:
-        link = Link("plain", f"and, {_LINKS[stage.combination.joinedBy][1]}")
+        link = Link("plain", f"and, {SHOWN[stage.combination.joinedBy].method}")
         parts = tuple(r.parts[0] if len(r.parts) == 1 else Frame(r) for r in rows)
         return Frame(Row(parts, (link,) * (len(parts) - 1)), "in any order", repeats, optional)
     choice = Choice(rows, "one of")
@@ -96,7 +84,7 @@ def _repeats(stage: Stage) -> str:
         words = [f"{times.from_} times"]
     else:
         words = [f"{times.from_} to {times.to} times"]
-    between = _BETWEEN.get(quantifier.innerConsumingStrategy)
+    between = BETWEEN.get(quantifier.innerConsumingStrategy)
     words += [between] if between else []
     words += ["greedy"] if quantifier.hasProperty(QuantifierProperty.GREEDY) else []
     words += [f"gaps < {duration_text(times.window_ms)}"] if times.window_ms is not None else []
