@@ -15,6 +15,7 @@ from pyflinkcep.migrate import meaning, writing
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.check.compare import load
 from pyflinkcep.migrate.java.source import parse_java
+from pyflinkcep.migrate.meaning import library
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.migration import migrate
 from pyflinkcep.migrate.writing import settings
@@ -455,9 +456,9 @@ def tables():
                 yield module, name, table
 
 
-def key_words(key):
-    """Return the words of a key: a name, or a class and its method."""
-    parts = key if isinstance(key, tuple) else (key,)
+def key_words(key, table):
+    """Return the words of a key: a name, or a class and its method; of methods of objects no class."""
+    parts = key[1:] if table is library.METHODS else key if isinstance(key, tuple) else (key,)
     return {str(part).rpartition(".")[2] for part in parts if not isinstance(part, int)}
 
 
@@ -469,7 +470,7 @@ def test_each_name_switched_off(tmp_path, monkeypatch, understood, room):
         if not module.__name__.startswith(room.__name__):
             continue
         for key in list(table):
-            words = key_words(key)
+            words = key_words(key, table)
             if not any(words <= have for have in WORDS.values()):
                 continue
             with monkeypatch.context() as patch:

@@ -41,7 +41,7 @@ from pyflinkcep.migrate.chains.values import (
 )
 from pyflinkcep.migrate.java.constants import LIMITS, least, literal_of, unary
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
-from pyflinkcep.migrate.java.project import BOOLEAN, STRING, Project, chosen, unboxed
+from pyflinkcep.migrate.java.project import BOOLEAN, Project, chosen, unboxed
 from pyflinkcep.migrate.java.source import (
     LITERALS,
     Node,
@@ -55,6 +55,7 @@ from pyflinkcep.migrate.java.source import (
     text_of,
     type_arguments,
 )
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
 from pyflinkcep.migrate.meaning.tree import Unary
@@ -752,11 +753,11 @@ class Expressions:
         if found is not None:
             return Const(found)
         amount = arguments[0] if arguments else None
-        if isinstance(amount, Symbol):
-            unit = name.removeprefix("of").lower()
-            unit = "milliseconds" if unit in ("millis", "milliseconds") else unit
-            operands = (Const(unit, STRING), amount.tree)
-            return Symbol(TreeCall("timedelta", operands, JavaType("Duration")), amount.names)
+        unit = name.removeprefix("of").lower()
+        operation = ops.TIMEDELTAS.get("milliseconds" if unit == "millis" else unit)
+        if isinstance(amount, Symbol) and operation is not None:
+            tree = TreeCall(operation, (amount.tree,), JavaType("Duration"))
+            return Symbol(tree, amount.names)
         return None
 
     def _own(

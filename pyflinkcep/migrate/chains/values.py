@@ -24,6 +24,7 @@ from pyflinkcep.migrate.java.project import (
     unboxed,
 )
 from pyflinkcep.migrate.java.source import Node, inside, line_of, text_of
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.reading import Findings, as_type
 from pyflinkcep.migrate.meaning.translated import Note
@@ -45,11 +46,11 @@ class Symbol:
         """Its Java type."""
         return str(self.tree.type)
 
-    def python(self, imports: set[str], level: int = 0) -> str:
-        """Return the expression, to stand where a level binds; add the imports that it needs."""
+    def python(self, imports: set[str]) -> str:
+        """Return the expression; add the imports that it needs."""
         findings = Findings(imports=imports)
         given = frozenset(part for part in parts(self.tree) if isinstance(part, Var))
-        return Python(findings, known=given, wraps=False).write(self.tree, level)
+        return Python(findings, known=given, wraps=False).write(self.tree)
 
 
 @attrs.frozen(eq=False)
@@ -315,7 +316,7 @@ def _operation(sign: str, a: Expression, b: Expression) -> Expression | None:
     """Return an operator over two values."""
     numbers = is_numeric(a.type) and is_numeric(b.type)
     if sign == "+" and STRING in (a.type, b.type):
-        return TreeCall("concat", (a, b), STRING)
+        return TreeCall(ops.CONCAT, (a, b), STRING)
     if numbers:
         type_ = JavaType(java.promoted(unboxed(a.type).name, unboxed(b.type).name))
         a, b = as_type(a, type_), as_type(b, type_)
@@ -325,9 +326,9 @@ def _operation(sign: str, a: Expression, b: Expression) -> Expression | None:
     if sign not in ("==", "!="):
         return None
     null = JavaType("null")
-    same = TreeCall("Objects.equals", (a, b), BOOLEAN)
+    same = TreeCall(ops.SAME, (a, b), BOOLEAN)
     if null in (a.type, b.type):
-        same = TreeCall("is null", (b if a.type == null else a,), BOOLEAN)
+        same = TreeCall(ops.IS_NULL, (b if a.type == null else a,), BOOLEAN)
     return same if sign == "==" else Unary("!", same, BOOLEAN)
 
 

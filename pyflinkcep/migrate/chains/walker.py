@@ -31,6 +31,7 @@ from pyflinkcep.migrate.chains.values import (
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.project import INT
 from pyflinkcep.migrate.java.source import Node, children, inside, is_stream_type, javadoc, text_of
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
 
 MOST_ROUNDS = 2_000
@@ -401,7 +402,7 @@ class Walker(Expressions):
         counter = self.counter(left, "int")
         scope.set(left, counter, "int")
         used = [value.names for value in (first, last) if isinstance(value, Symbol)]
-        over = TreeCall("range", (start, end), JavaType("IntStream", (INT,)))
+        over = TreeCall(ops.RANGE, (start, end), JavaType("IntStream", (INT,)))
         needed = tuple(name for some in used for name in some)
         return Header(counter.names[0][0], Symbol(over, needed))
 

@@ -14,6 +14,7 @@ from pyflinkcep.migrate.conditions.function import Function, function_of, reader
 from pyflinkcep.migrate.java.declarations import JavaType, written_type
 from pyflinkcep.migrate.java.project import BOOLEAN, UNKNOWN, Project, is_plain, spark_type, unboxed
 from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.bodies import (
     checked_changes,
     folded_body,
@@ -65,7 +66,7 @@ def columns_read(of: Iterable[Expression], project: Project, event: JavaType) ->
 
 def _is_step(of: Expression) -> bool:
     """Whether an expression is a field, or an element of an array, of another value."""
-    return isinstance(of, Get) or (isinstance(of, Call) and of.name == "json item")
+    return isinstance(of, Get) or (isinstance(of, Call) and of.operation is ops.JSON_ITEM)
 
 
 def joined_columns(columns: Columns, more: Iterable[tuple[str, str]]) -> Columns:

@@ -24,6 +24,7 @@ from pyflinkcep.migrate.java.source import (
     text_of,
     written_in,
 )
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.construction import constructed, initial, opened, set_fields, zero
 from pyflinkcep.migrate.meaning.reader import Reader, parameters_of
 from pyflinkcep.migrate.meaning.reading import Findings, Scope
@@ -59,7 +60,7 @@ def expression_of(value: Any, project: Project) -> Expression | None:
         types = {one.type for one in known}
         if len(known) < len(inner) or len(types) != 1:
             return None
-        return Call("List.of", tuple(known), JavaType("List", (types.pop(),)))
+        return Call(ops.LIST, tuple(known), JavaType("List", (types.pop(),)))
     if isinstance(value, GivenFunction):
         return _function(value, project)
     return _object(value, project) if isinstance(value, Given) else None

@@ -30,9 +30,10 @@ from pyflinkcep.migrate.java.project import (
     spark_type,
 )
 from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.bodies import checked_changes, helper_lines
+from pyflinkcep.migrate.meaning.literals import constant
 from pyflinkcep.migrate.meaning.python import Python, checked_names, tag_constant
-from pyflinkcep.migrate.meaning.python_calls import constant
 from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.reading import Findings, snake_case
@@ -137,7 +138,7 @@ def json_columns(
     """Return the columns of the JSON objects that code fills, if all their names are constants."""
     found: dict[str, str] = {}
     for part in (part for one in expressions_of(statements) for part in parts(one)):
-        if not isinstance(part, Call) or part.name != "Map.put":
+        if not isinstance(part, Call) or part.operation is not ops.PUT:
             continue
         owner, key, value = part.operands
         if owner.type.name not in JSON_OBJECTS:
@@ -189,13 +190,14 @@ def _rows_of(
     if inner.name not in ("List", "ArrayList", "Collection", "Iterable") or not inner.args:
         return None
     of = project.find(inner.args[0].name, source)
-    if of is None or of.kind == "enum" or (isinstance(value, Call) and value.name == "List.of"):
+    if of is None or of.kind == "enum" or (isinstance(value, Call) and value.operation is ops.LIST):
         return None
     names = ", ".join(map(constant, column_names(of, project)))
-    rows, written = python.use("rows_of"), python.write(value, 9)
+    rows = python.use("rows_of")
     if is_map:
-        return f"{{name: {rows}(events, {names}) for name, events in {written}.items()}}"
-    return f"{rows}({written}, {names})"
+        items = python.filled("a.items()", value)
+        return f"{{name: {rows}(events, {names}) for name, events in {items}}}"
+    return f"{rows}({python.write(value)}, {names})"
 
 
 _METHODS = {
@@ -535,4 +537,4 @@ def _returned(statements: Iterable[Statement]) -> list[Expression]:
 
 def _collected(statements: Iterable[Statement]) -> list[Expression]:
     calls = [value for value in expressions_of(statements) if isinstance(value, Call)]
-    return [call.operands[1] for call in calls if call.name == "collect"]
+    return [call.operands[1] for call in calls if call.operation is ops.COLLECT]

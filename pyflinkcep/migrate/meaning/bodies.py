@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from pyflinkcep.migrate.java.declarations import JavaType, Method
 from pyflinkcep.migrate.java.project import UNKNOWN
 from pyflinkcep.migrate.java.source import Node
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.loops import folded
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
@@ -35,15 +36,6 @@ from pyflinkcep.migrate.meaning.tree import (
     rewritten,
 )
 
-_CHANGING = frozenset({
-    "List.add", "List.addAll", "List.clear", "List.sort", "List.removeIf", "Set.add",
-    "Set.addAll", "Map.put", "Map.putIfAbsent", "Map.merge", "Map.computeIfAbsent",
-    "joiner.add",
-})  # fmt: skip
-_PARTS = frozenset({"List.get", "List.getFirst", "List.getLast", "Map.get", "Map.getOrDefault",
-                    "Map.computeIfAbsent", "Map.values", "Map.entrySet", "Entry.getValue",
-                    "not null", "copy"})  # fmt: skip
-"""Calls that return a part of their first operand, not a copy."""
 _LISTS: list[Expression] = [Const(None, JavaType("Map"))]
 """What a variable with lists holds, which is no new object."""
 
@@ -56,7 +48,7 @@ def checked_changes(of: Expression | Iterable[Statement], given: Iterable[str] =
         part
         for value in expressions_of(statements)
         for part in parts(value)
-        if isinstance(part, Call) and part.name in _CHANGING
+        if isinstance(part, Call) and part.operation.changes
     ]
     shared = {_root(one.operands[0])[0] for one in changes if _takes_others(one, own)}
     for change in changes:
@@ -81,7 +73,7 @@ def _takes_others(change: Call, own: Mapping[str, list[Expression]]) -> bool:
 
 def _check(changed: Expression, own: Mapping[str, list[Expression]]) -> None:
     root, field = _root(changed)
-    if isinstance(root, Call) and root.name.startswith("joiner"):
+    if isinstance(root, Call) and root.operation is ops.JOINER:
         return  # a new one, in a chain of calls
     held = own.get(root.name) if isinstance(root, Var) else None
     if held is None or (field and not all(isinstance(value, Make) for value in held)):
@@ -97,7 +89,7 @@ def _root(of: Expression) -> tuple[Expression, bool]:
                 of, field = owner, True
             case Cast(operand=operand):
                 of = operand
-            case Call(name=name, operands=operands) if name in _PARTS:
+            case Call(operation, operands) if operation.is_part:
                 of = operands[0]
             case _:
                 return of, field
@@ -127,7 +119,9 @@ def _is_own(value: Expression, own: set[str]) -> bool:
         return root.name in own and not field
     if field:
         return isinstance(root, Make)
-    return isinstance(root, Make | Const) or (isinstance(root, Call) and root.name != "events")
+    return isinstance(root, Make | Const) or (
+        isinstance(root, Call) and root.operation is not ops.EVENTS
+    )
 
 
 def folded_body(reader: Reading, body: Node) -> Expression:
@@ -141,12 +135,12 @@ def folded_body(reader: Reading, body: Node) -> Expression:
 def has_aggregates(of: Expression) -> bool:
     """Whether loops have become aggregates, which only SQL has."""
     return any(
-        isinstance(part, Aggregate) or (isinstance(part, Call) and part.name in _OF_SQL)
+        isinstance(part, Aggregate) or (isinstance(part, Call) and part.operation in _OF_SQL)
         for part in parts(of)
     )
 
 
-_OF_SQL = ("any", "greatest", "least")
+_OF_SQL = (ops.ANY, ops.GREATEST, ops.LEAST)
 
 
 def value_of_body(
@@ -164,7 +158,7 @@ def value_of_body(
             return reader.cast_known(folded_body(inner, method.body), method.type)
         except Untranslatable:
             called = _helper(inner, method)
-    return Call(f"helper {called}", (*([owner] if owner else []), *values), method.type)
+    return Call(ops.helper(called), (*([owner] if owner else []), *values), method.type)
 
 
 def function_called(

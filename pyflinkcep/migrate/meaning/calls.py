@@ -18,6 +18,7 @@ from pyflinkcep.migrate.java.project import (
     property_of,
 )
 from pyflinkcep.migrate.java.source import Node, children, text_of
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.bodies import combined, function_called, value_of_body
 from pyflinkcep.migrate.meaning.construction import (
     assigned,
@@ -26,9 +27,9 @@ from pyflinkcep.migrate.meaning.construction import (
     initial,
     known_function,
 )
-from pyflinkcep.migrate.meaning.library import STATIC, by_name, is_json, library_call, parsed_json
+from pyflinkcep.migrate.meaning.json_nodes import is_json, parsed_json
+from pyflinkcep.migrate.meaning.library import CONSTANTS, by_name, library_call, static_call
 from pyflinkcep.migrate.meaning.reading import Reading
-from pyflinkcep.migrate.meaning.streams import of_collections
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Const,
@@ -40,7 +41,6 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     field_of,
 )
-from pyflinkcep.migrate.meaning.utilities import CONSTANTS, UTILITIES, object_text
 
 
 def enum_static(
@@ -49,13 +49,13 @@ def enum_static(
     """Return what ``valueOf`` or ``values`` of an enum returns; None for other methods."""
     constants = tuple(Const(name, JavaType(of.name)) for name in of.constants)
     if method == "values" and not arguments:
-        return Call("List.of", constants, JavaType(of.name, (), 1))
+        return Call(ops.LIST, constants, JavaType(of.name, (), 1))
     if method != "valueOf" or len(arguments) != 1:
         return None
     name = reader.read(arguments[0])
     if isinstance(name, Const) and name.value in of.constants:
         return Const(name.value, JavaType(of.name))
-    return Call("enum of", (name, *constants), JavaType(of.name))
+    return Call(ops.ENUM_OF, (name, *constants), JavaType(of.name))
 
 
 def enum_value(reader: Reading, owner: Expression, of: JavaClass, method: str) -> Expression | None:
@@ -86,7 +86,7 @@ def _chosen(
     for constant, value in reversed(values):
         if value is None:
             return None
-        test = Call("equals", (owner, Const(constant, JavaType(of.name))), BOOLEAN)
+        test = Call(ops.EQUALS, (owner, Const(constant, JavaType(of.name))), BOOLEAN)
         found = value if found is None else reader.choice(test, value, found)
     return found
 
@@ -183,9 +183,9 @@ def method_call(reader: Reading, node: Node) -> Expression:
     if parsed is not None:
         return parsed
     if name in _TO_JSON and len(arguments) == 1:
-        return Call("json", (reader.argument(arguments[0]),), STRING)
+        return Call(ops.JSON, (reader.argument(arguments[0]),), STRING)
     if name == "createObjectNode":
-        return Call("Map.of", (), JavaType("JSONObject"))
+        return Call(ops.MAP, (), JavaType("JSONObject"))
     if owner.type in ("identifier", "field_access") and not is_value(reader, owner):
         return _static(reader, text_of(owner), name, arguments, node)
     return on_value(reader, reader.read(owner), name, arguments, node)
@@ -275,19 +275,13 @@ def _static(
         made = enum_static(reader, of, name, arguments) if of.kind == "enum" else None
         if made is not None:
             return made
-    sorted_ = of_collections(reader, simple, name, arguments)
-    if sorted_ is not None:
-        return sorted_
     if (simple, name) == ("SimpleCondition", "of"):
         return known_function(reader, node)
     operands = tuple(reader.argument(argument) for argument in arguments)
-    found = STATIC.get((simple, name)) or UTILITIES.get((simple, name))
+    found = static_call(reader, simple, name, operands, node)
     if found is None:
         raise reader.no(node, f"{simple}.{name}() has no translation")
-    result = found(reader, operands, node)
-    if result is None:
-        raise reader.no(node, f"{text_of(node)[:60]} has no translation")
-    return result
+    return found
 
 
 def on_value(
@@ -370,7 +364,7 @@ def _of_project(
         if of.kind == "class" and not of.annotations & _OF_VALUES:
             what = f"{of.name} has no equals(), so Java compares references; here, values are"
             reader.note(node, what)
-        return Call("equals", (owner, reader.read(arguments[0])), BOOLEAN)
+        return Call(ops.EQUALS, (owner, reader.read(arguments[0])), BOOLEAN)
     if name == "toString" and not arguments and method is None:
         return object_text(reader, owner, node)
     if name == "getClass" and not arguments:
@@ -397,16 +391,16 @@ def _of_enum(
     reader: Reading, owner: Expression, of: JavaClass, name: str, arguments: list[Node]
 ) -> Expression | None:
     if name in ("name", "toString") and not arguments:
-        return Call("name of", (owner,), STRING)
+        return Call(ops.NAME_OF, (owner,), STRING)
     if name == "equals" and len(arguments) == 1:
-        return Call("equals", (owner, reader.read(arguments[0])), BOOLEAN)
+        return Call(ops.EQUALS, (owner, reader.read(arguments[0])), BOOLEAN)
     if name == "ordinal" and not arguments:
-        return Call("ordinal", (owner, *(Const(each, STRING) for each in of.constants)), INT)
+        return Call(ops.ORDINAL, (owner, *(Const(each, STRING) for each in of.constants)), INT)
     if name == "compareTo" and len(arguments) == 1:
         other = reader.read(arguments[0])
         order = tuple(Const(constant, STRING) for constant in of.constants)
         places: list[Expression] = [
-            Call("ordinal", (value, *order), INT) for value in (owner, other)
+            Call(ops.ORDINAL, (value, *order), INT) for value in (owner, other)
         ]
         return reader.operation("-", places[0], places[1], arguments[0])
     return None
@@ -511,3 +505,31 @@ def _overriding(project: Project, of: JavaClass, method: Method) -> Method | Non
     types = [type_ for _, type_ in method.parameters]
     same = [m for m in found if [type_ for _, type_ in m.parameters] == types]
     return next(iter(same or found), None)
+
+
+_LOMBOK = frozenset({"@Data", "@Value", "@ToString"})
+
+
+def object_text(reader: Reading, value: Expression, node: Node) -> Expression:
+    """Return the text of an object of the project; other values unchanged."""
+    of = reader.class_of(value.type)
+    if of is None or (of.kind == "enum" and reader.scope.project.method(of, "toString", 0) is None):
+        return value
+    if reader.scope.project.method(of, "toString", 0) is not None:
+        return reader.call(value, "toString", [], node)
+    if of.kind == "record" or _LOMBOK & of.annotations:
+        begin, end = "[]" if of.kind == "record" else "()"
+        fields = {
+            name: field
+            for name, field in of.fields.items()
+            if not {"static", "transient"} & field.modifiers
+        }
+        text: Expression = Const(f"{of.name}{begin}", STRING)
+        for place, (name, field) in enumerate(fields.items()):
+            before = f"{', ' if place else ''}{name}="
+            text = Call(ops.CONCAT, (text, Const(before, STRING)), STRING)
+            inner = object_text(reader, Get(value, name, field.type), node)
+            text = Call(ops.CONCAT, (text, inner), STRING)
+        return Call(ops.CONCAT, (text, Const(end, STRING)), STRING)
+    reader.note(node, f"{of.name} has no toString() in the sources: its text differs here")
+    return value

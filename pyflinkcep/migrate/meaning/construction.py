@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.project import INT, STRING, column_names, discriminator
 from pyflinkcep.migrate.java.source import Node, children, text_of, written_in
-from pyflinkcep.migrate.meaning.library import STATIC
+from pyflinkcep.migrate.meaning import operations as ops
+from pyflinkcep.migrate.meaning.library import static_call
 from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make, Untranslatable
 
@@ -52,10 +53,10 @@ def as_row(reader: Reading, value: Expression, type_: JavaType) -> Expression:
     is_null = isinstance(value, Const) and value.value is None
     if of is None or of.kind == "enum" or is_null or isinstance(value, Make):
         return value
-    if is_list and isinstance(value, Call) and value.name == "List.of":
+    if is_list and isinstance(value, Call) and value.operation is ops.LIST:
         return value
     names = tuple(Const(name, STRING) for name in column_names(of, reader.scope.project))
-    return Call("rows of" if is_list else "row of", (value, *names), value.type)
+    return Call(ops.ROWS_OF if is_list else ops.ROW_OF, (value, *names), value.type)
 
 
 def default(reader: Reading, type_: JavaType, value: Node | None, of: JavaClass) -> Expression:
@@ -249,9 +250,8 @@ _FUNCTIONS = (
     "BiPredicate", "BiFunction", "RichIterativeCondition",
 )  # fmt: skip
 _EMPTY = {
-    "ArrayList": "List.of", "LinkedList": "List.of", "HashSet": "Set.of", "TreeSet": "Set.of",
-    "LinkedHashSet": "Set.of", "HashMap": "Map.of", "LinkedHashMap": "Map.of",
-    "ArrayDeque": "List.of",
+    "ArrayList": ops.LIST, "LinkedList": ops.LIST, "ArrayDeque": ops.LIST, "HashSet": ops.SET,
+    "TreeSet": ops.SET, "LinkedHashSet": ops.SET, "HashMap": ops.MAP, "LinkedHashMap": ops.MAP,
 }  # fmt: skip
 
 
@@ -268,37 +268,37 @@ def read_creation(reader: Reading, node: Node) -> Expression:
     if of is not None:
         return constructed(reader, of, arguments, node)
     values = tuple(reader.argument(argument) for argument in arguments)
-    if type_.name in _EMPTY and not (values and values[0].type != INT):
-        return Call(_EMPTY[type_.name], (), type_)
-    if type_.name in _EMPTY and len(values) == 1:
-        if isinstance(values[0], Call) and values[0].name == "List.of":
-            return Call("List.of", values[0].operands, JavaType(type_.name, values[0].type.args))
-        if _EMPTY[type_.name] == "Map.of":
+    empty = _EMPTY.get(type_.name)
+    if empty is not None and not (values and values[0].type != INT):
+        return Call(empty, (), type_)
+    if empty is not None and len(values) == 1:
+        if isinstance(values[0], Call) and values[0].operation is ops.LIST:
+            return Call(ops.LIST, values[0].operands, JavaType(type_.name, values[0].type.args))
+        if empty is ops.MAP:
             args = type_.args or values[0].type.args
-            return Call("copy of map", values, JavaType(type_.name, args))
+            return Call(ops.MAP_OF, values, JavaType(type_.name, args))
         args = type_.args or values[0].type.args[:1]
-        return Call("copy of", values, JavaType(type_.name, args))
+        return Call(ops.LIST_OF, values, JavaType(type_.name, args))
     if type_.name in ("JSONObject", "ObjectNode", "JsonObject") and not values:
-        return Call("Map.of", (), JavaType("JSONObject"))
+        return Call(ops.MAP, (), JavaType("JSONObject"))
     if type_.name == "BigDecimal" and len(values) == 1 and isinstance(values[0], Const):
-        return Call("BigDecimal.of", (Const(str(values[0].value), STRING),), type_)
+        return Call(ops.DECIMAL, (Const(str(values[0].value), STRING),), type_)
     if type_.name == "JSONObject" and len(values) == 1 and values[0].type == STRING:
-        return Call("json of", values, JavaType("JsonNode"))
+        return Call(ops.JSON_OF, values, JavaType("JsonNode"))
     if type_.name in ("Date", "Timestamp") and len(values) == 1:
-        return Call("time of millis", values, type_)
+        return Call(ops.TIME_OF_MILLIS, values, type_)
     if type_.name in ("StringBuilder", "StringBuffer", "String") and len(values) <= 1:
         text = values[0] if values and values[0].type != INT else Const("", STRING)
-        return Call("builder", (text,), type_) if type_.name != "String" else text
+        return Call(ops.BUILDER, (text,), type_) if type_.name != "String" else text
     if type_.name == "StringJoiner" and len(values) in (1, 3):
-        return Call("joiner", values, type_)
+        return Call(ops.JOINER, values, type_)
     if type_.name.startswith("Tuple") and values and not type_.args:
         type_ = JavaType(type_.name, tuple(value.type for value in values))
     if type_.name.startswith("Tuple") and values:
         return made(type_, {f"f{place}": value for place, value in enumerate(values)})
     if type_.name == "BigDecimal" and len(values) == 1 and values[0].type == STRING:
-        return Call("BigDecimal.of", values, type_)
-    boxed = STATIC.get((type_.name, "valueOf"))  # new Long(text), as before Java 9
-    value = None if boxed is None else boxed(reader, values, node)
+        return Call(ops.DECIMAL, values, type_)
+    value = static_call(reader, type_.name, "valueOf", values, node)  # new Long(text)
     if value is not None:
         return value
     raise reader.no(node, f"the class {type_} is not in the sources")

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of Java's library, Flink and the usual JSON libraries."""
+"""
+The methods of Java's library and Flink: one row each.
+
+A row names the class, the method, the number of arguments, the type of the result and the
+operation that a call becomes: a template of Python, an operation that others know too, or a
+function for what depends on the operands. The object of a method is its first operand.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+import re
+from collections.abc import Callable
 
 import attrs
 
@@ -20,785 +27,216 @@ from pyflinkcep.migrate.java.project import (
     is_numeric,
     is_plain,
     is_whole,
+    never_equal,
     unboxed,
 )
 from pyflinkcep.migrate.java.source import Node, children, text_of
-from pyflinkcep.migrate.meaning.reading import Reading
-from pyflinkcep.migrate.meaning.streams import element_of, list_call, map_call, stream_call
-from pyflinkcep.migrate.meaning.tree import (
-    Call,
-    Cast,
-    Const,
-    Expression,
-    Get,
-    Lambda,
-    Make,
-    Unary,
-    Var,
-)
+from pyflinkcep.migrate.meaning import operations as ops
+from pyflinkcep.migrate.meaning.json_nodes import json_call
+from pyflinkcep.migrate.meaning.operations import Operation
+from pyflinkcep.migrate.meaning.reading import Reading, element_of
+from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Get, Lambda, Make, Var
 
-_TIMES = (
-    "Duration", "Instant", "Date", "Timestamp", "LocalDateTime", "ZonedDateTime", "LocalDate",
-)  # fmt: skip
-_DECIMAL = JavaType("BigDecimal")
-_PARTS = {"getHour": "hour", "getMinute": "minute", "getSecond": "second", "getYear": "year",
-          "getMonthValue": "month", "getDayOfMonth": "day"}  # fmt: skip
-_DURATIONS = {"toMillis": 1, "getSeconds": 1000, "toSeconds": 1000, "toMinutes": 60_000,
-              "toHours": 3_600_000, "toDays": 86_400_000}  # fmt: skip
+Operands = tuple[Expression, ...]
+Result = JavaType | Callable[[Operands], JavaType]
+Made = Callable[[Reading, Operands, Node], Expression | None]
+"""Makes what a call becomes; None if it has no translation."""
+_DOUBLE, _CHAR, _VOID = JavaType("double"), JavaType("char"), JavaType("void")
+_DECIMAL, _DURATION, _INSTANT = (JavaType(n) for n in ("BigDecimal", "Duration", "Instant"))
+_ANY = -1
+"""Any number of arguments."""
 
 
-def _of_time(owner: Expression, name: str, operands: tuple[Expression, ...]) -> Expression | None:
-    if name in _DURATIONS and owner.type.name == "Duration" and not operands:
-        match owner:
-            case Call("Duration.of", (Const(value=int(count)), Const(value=int(unit)))):
-                return Const(count * unit // _DURATIONS[name], LONG)
-        return Call("Duration.to", (owner, Const(_DURATIONS[name], INT)), LONG)
-    utc = (
-        len(operands) == 1 and isinstance(operands[0], Const) and operands[0].value in ("UTC", "Z")
-    )
-    if name in ("atZone", "atOffset") and utc and owner.type.name == "Instant":
-        return Call("copy", (owner,), JavaType("ZonedDateTime"))
-    same = len(operands) == 1 and operands[0].type == owner.type
-    if name in ("isAfter", "isBefore", "after", "before") and same:
-        return Call(name.removeprefix("is").lower(), (owner, *operands), BOOLEAN)
-    if name in _PARTS and owner.type.name in ("LocalDateTime", "ZonedDateTime", "LocalDate"):
-        return Call(f"time.{_PARTS[name]}", (owner,), INT)
-    if name in ("toEpochMilli", "getTime") and not operands:
-        if isinstance(owner, Call) and owner.name == "time of millis":
-            return owner.operands[0]
-        return Call("millis of", (owner,), LONG)
-    if name == "compareTo" and len(operands) == 1 and owner.type.name != "Duration":
-        return Call("compare", (owner, *operands), INT)
-    if name == "compareTo" and len(operands) == 1:
-        return Call("compare", (owner, *operands), INT)
-    return None
+@attrs.frozen
+class Method:
+    """A row: methods of some classes, and what a call of them becomes."""
+
+    owners: str  # Names of classes, or of kinds of them, with | between
+    names: str
+    count: int
+    result: Result
+    becomes: str | Operation | Made
+    # By the type of the object, those of the parameters of a function that is an argument.
+    given: Callable[[JavaType], tuple[JavaType, ...]] = lambda _: ()
+
+    def call(self, reader: Reading, operands: Operands, node: Node) -> Expression | None:
+        """Return what a call becomes."""
+        if isinstance(self.becomes, Operation):
+            result = self.result if isinstance(self.result, JavaType) else self.result(operands)
+            return Call(self.becomes, operands, result)
+        assert not isinstance(self.becomes, str)
+        return self.becomes(reader, operands, node)
 
 
-def time_call(owner: Expression, name: str, operands: tuple[Expression, ...]) -> Expression | None:
-    """Return a method of a time, duration or BigDecimal; None for others."""
-    if owner.type == _DECIMAL:
-        return _of_decimal(owner, name, operands)
-    return _of_time(owner, name, operands) if owner.type.name in _TIMES else None
+def _table(*rows: Method) -> dict[tuple[str, str, int], Method]:
+    found: dict[tuple[str, str, int], Method] = {}
+    for row in rows:
+        if isinstance(row.becomes, str):
+            row = attrs.evolve(row, becomes=Operation(row.names, row.becomes))
+        for owner in row.owners.split("|"):
+            for name in row.names.split("|"):
+                found[owner, name, row.count] = row
+    return found
 
 
-def _of_decimal(
-    owner: Expression, name: str, operands: tuple[Expression, ...]
-) -> Expression | None:
-    if name == "compareTo" and len(operands) == 1 and operands[0].type == _DECIMAL:
-        return Call("compare", (owner, *operands), INT)
-    if name in ("add", "subtract", "multiply") and len(operands) == 1:
-        return Call(f"BigDecimal.{name}", (owner, *operands), owner.type)
-    if name == "signum" and not operands:
-        zero = Call("BigDecimal.of", (Const("0", STRING),), owner.type)
-        return Call("compare", (owner, zero), INT)
-    if name == "doubleValue":
-        return Call("BigDecimal.doubleValue", (owner,), JavaType("double"))
-    if name in ("intValue", "longValue") and not operands:
-        return Call("BigDecimal.longValue", (owner,), LONG)
-    return None
+# --- types of results
 
 
-DOUBLE = JavaType("double")
-Static = Callable[["Reading", tuple[Expression, ...], Node], Expression | None]
+def _element(of: Operands) -> JavaType:
+    return _each(of[0].type)[0]
 
 
-def _call(name: str, type_: JavaType, count: int) -> Static:
-    def made(_: Reading, operands: tuple[Expression, ...], __: Node) -> Expression | None:
-        return Call(name, operands, type_) if len(operands) == count else None
-
-    return made
+def _same(of: Operands) -> JavaType:
+    return of[0].type
 
 
-def _parsed(name: str, type_: str) -> Static:
-    def made(_: Reading, operands: tuple[Expression, ...], __: Node) -> Expression | None:
-        if len(operands) != 1:
+def _optional(of: Operands) -> JavaType:
+    return JavaType("Optional", (_element(of),))
+
+
+def _of_elements(kind: str) -> Result:
+    return lambda of: JavaType(kind, (_element(of),))
+
+
+def _pair(type_: JavaType) -> tuple[JavaType, ...]:
+    """Return the types of the keys and values of a map or an entry."""
+    return type_.args if len(type_.args) == 2 else (UNKNOWN, UNKNOWN)
+
+
+def _each(type_: JavaType) -> tuple[JavaType, ...]:
+    """Return what a function of an element is given."""
+    kinds = {"IntStream": INT, "LongStream": LONG, "DoubleStream": _DOUBLE}
+    return (kinds.get(type_.name) or element_of(type_),)
+
+
+# --- what depends on operands
+
+
+def _cast(operation: Operation, type_: JavaType) -> Made:
+    """Return an operation of numbers as values of a type."""
+
+    def made(reader: Reading, of: Operands, _: Node) -> Expression | None:
+        if not all(is_numeric(one.type) for one in of):
             return None
-        if operands[0].type not in (STRING, UNKNOWN):
-            return operands[0] if name.startswith("valueOf") else None
-        return Call(f"parse {type_}", operands, JavaType(type_))
+        return Call(operation, tuple(reader.cast(one, type_) for one in of), type_)
 
     return made
 
 
-def _boxed(type_: str) -> Static:
-    def made(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-        if len(operands) == 1 and is_numeric(operands[0].type):
-            return reader.cast(operands[0], JavaType(type_))
-        if len(operands) == 1 and unboxed(operands[0].type) == BOOLEAN and type_ == "boolean":
-            return operands[0]
-        return _parsed("valueOf", type_)(reader, operands, node)
-
-    return made
-
-
-def _compare(type_: str) -> Static:
-    def made(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
-        if len(operands) != 2 or not all(is_numeric(o.type) or o.type == UNKNOWN for o in operands):
+def _common(operation: Operation) -> Made:
+    def made(reader: Reading, of: Operands, _: Node) -> Expression | None:
+        if not all(is_numeric(one.type) for one in of):
             return None
-        a, b = (reader.cast(operand, JavaType(type_)) for operand in operands)
-        return Call("compare", (a, b), INT)
+        common = reader.common_type(*of)
+        floors = operation in (ops.FLOOR_MOD, ops.FLOOR_DIV)
+        return Call(operation, of if floors else tuple(reader.cast(o, common) for o in of), common)
 
     return made
 
 
-def _math(name: str) -> Static:
-    def made(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-        return _math_call(reader, name, operands)
+def _absolute(reader: Reading, of: Operands, _: Node) -> Expression | None:
+    type_ = unboxed(of[0].type)
+    if not is_numeric(type_):
+        return None
+    type_ = type_ if is_floating(type_) or type_ == LONG else INT
+    operation = {"int": ops.ABS_INT, "long": ops.ABS_LONG}.get(type_.name, ops.ABS)
+    return Call(operation, (reader.cast(of[0], type_),), type_)
+
+
+def _rounded(reader: Reading, of: Operands, _: Node) -> Expression | None:
+    if not is_numeric(of[0].type):
+        return None
+    if unboxed(of[0].type) == JavaType("float"):
+        return Call(ops.ROUND_FLOAT, of, INT)
+    return Call(ops.ROUND, (reader.cast(of[0], _DOUBLE),), LONG)
+
+
+def _compared(type_: JavaType) -> Made:
+    def made(reader: Reading, of: Operands, _: Node) -> Expression | None:
+        if not all(is_numeric(one.type) or one.type == UNKNOWN for one in of):
+            return None
+        return Call(ops.COMPARE, tuple(reader.cast(one, type_) for one in of), INT)
 
     return made
 
 
-_OF_DOUBLE = (
-    "sqrt", "pow", "floor", "ceil", "exp", "log", "log10", "sin", "cos", "hypot", "signum",
-    "toRadians", "toDegrees", "tan", "atan2", "asin", "acos", "atan", "rint", "cbrt",
-)  # fmt: skip
-_COUNTS = {"pow": 2, "hypot": 2, "atan2": 2}
+def _parsed(type_: str) -> Made:
+    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
+        is_text = of[0].type in (STRING, UNKNOWN) and type_ in ops.PARSE
+        return Call(ops.PARSE[type_], of, JavaType(type_)) if is_text else None
+
+    return made
 
 
-def _math_call(reader: Reading, name: str, operands: tuple[Expression, ...]) -> Expression | None:
-    if not operands or not all(is_numeric(operand.type) for operand in operands):
-        return None
-    if name in _OF_DOUBLE and len(operands) == _COUNTS.get(name, 1):
-        wide = tuple(reader.cast(operand, DOUBLE) for operand in operands)
-        return Call(f"Math.{name}", wide, DOUBLE)
-    type_ = unboxed(operands[0].type)
-    if name == "abs" and len(operands) == 1:
-        type_ = type_ if is_floating(type_) or type_ == LONG else INT
-        return Call("Math.abs", (reader.cast(operands[0], type_),), type_)
-    if name in ("max", "min") and len(operands) == 2:
-        common = reader.common_type(*operands)
-        wide = tuple(reader.cast(operand, common) for operand in operands)
-        return Call(f"Math.{name}", wide, common)
-    if name == "round" and len(operands) == 1:
-        result = INT if type_ == JavaType("float") else LONG
-        value = operands[0] if type_ == JavaType("float") else reader.cast(operands[0], DOUBLE)
-        return Call("Math.round", (value,), result)
-    return None
+def _boxed(type_: str) -> Made:
+    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
+        if is_numeric(of[0].type):
+            return reader.cast(of[0], JavaType(type_))
+        return _parsed(type_)(reader, of, node) if of[0].type in (STRING, UNKNOWN) else of[0]
+
+    return made
 
 
-def _is_null(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
-    return Call("is null", operands, BOOLEAN) if len(operands) == 1 else None
+def _flag(_: Reading, of: Operands, __: Node) -> Expression | None:
+    return Call(ops.PARSE_BOOLEAN, of, BOOLEAN) if of[0].type == STRING else of[0]
 
 
-def _non_null(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
-    return reader.negated(Call("is null", operands, BOOLEAN)) if len(operands) == 1 else None
+def _not(operation: Operation) -> Made:
+    return lambda reader, of, _: reader.negated(Call(operation, of, BOOLEAN))
 
 
-def _constant_boolean(
-    reader: Reading, operands: tuple[Expression, ...], _: Node
-) -> Expression | None:
-    if len(operands) != 1:
-        return None
-    return Call("parse boolean", operands, BOOLEAN) if operands[0].type == STRING else operands[0]
+def _unless_null(operation: Operation) -> Made:
+    """Return a test that is false for null."""
+
+    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
+        known = reader.negated(Call(ops.IS_NULL, (of[0],), BOOLEAN))
+        return reader.operation("&&", known, Call(operation, of, BOOLEAN), node)
+
+    return made
 
 
-def formatted(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
+_FORMATS = re.compile(r"%[-+0 ,#]*\d*(?:\.\d+)?(.|\n|)")
+
+
+def _formatted(reader: Reading, of: Operands, node: Node) -> Expression | None:
     """Return a text made by a pattern, if the pattern is a constant."""
-    if len(operands) > 1 and operands[0].type.name == "Locale":
-        operands = operands[1:]
-    literal = bool(operands) and isinstance(operands[0], Const)
-    return Call("String.format", operands, STRING) if literal else None
-
-
-def _between(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
-    return Call("Duration.between", operands, JavaType("Duration")) if len(operands) == 2 else None
-
-
-def _of_millis(unit: int) -> Static:
-    def made(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
-        if len(operands) != 1:
-            return None
-        return Call("Duration.of", (*operands, Const(unit, INT)), JavaType("Duration"))
-
-    return made
-
-
-def _added(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-    return reader.operation("+", *operands, node) if len(operands) == 2 else None
-
-
-def _streamed(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-    source = operands[0] if operands else None
-    if source is None or not (source.type.dims or source.type.name in ("Iterable", "List")):
+    if len(of) > 1 and of[0].type.name == "Locale":
+        of = of[1:]
+    pattern = of[0].value if of and isinstance(of[0], Const) else None
+    if not isinstance(pattern, str):
         return None
-    return Call("stream", (source,), JavaType("Stream", (element_of(source.type),)))
+    if not set(_FORMATS.findall(pattern)) <= set("sdfxXcbn%"):
+        raise reader.no(node, "String.format() with an unusual pattern")
+    return Call(ops.FORMAT, of, STRING)
 
 
-def _tuple(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-    types = tuple(operand.type for operand in operands)
-    fields = tuple((f"f{place}", operand) for place, operand in enumerate(operands))
-    return Make(f"Tuple{len(operands)}", fields, JavaType(f"Tuple{len(operands)}", types))
-
-
-def _listed(kind: str) -> Static:
-    def made(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-        if len(operands) == 1 and operands[0].type.dims:
-            element = element_of(operands[0].type)
-            if unboxed(element) == element and (is_numeric(element) or element == BOOLEAN):
-                return None  # a list of one array
-            return Call("copy of", operands, JavaType(kind, (element,)))
-        common = operands[0].type if operands else UNKNOWN
-        given = (common,) if operands and all(o.type == common for o in operands) else ()
-        mixed = (UNKNOWN,) if operands and not given else given
-        return Call("List.of", operands, JavaType(kind, mixed))
-
-    return made
-
-
-def _mapped(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-    types = tuple(operand.type for operand in operands[:2])
-    return Call("Map.of", operands, JavaType("Map", types)) if len(operands) % 2 == 0 else None
-
-
-def _passed(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-    return operands[0] if len(operands) == 1 else None
-
-
-def _listed_again(
-    reader: Reading, operands: tuple[Expression, ...], node: Node
-) -> Expression | None:
-    """Return the list that ``Lists.newArrayList`` makes of several values, or of many in one."""
-    many = ("Iterable", "List", "Collection", "Set", "Iterator")
-    if len(operands) == 1 and operands[0].type.name in many:
-        return Call("copy of", operands, JavaType("List", operands[0].type.args))
-    return _listed("List")(reader, operands, node)
-
-
-def _of_iterable(name: str, type_: JavaType | None) -> Static:
-    def made(_: Reading, operands: tuple[Expression, ...], __: Node) -> Expression | None:
-        result = type_ if type_ is not None else element_of(operands[0].type) if operands else None
-        if len(operands) != 1 or result is None:
-            return None
-        copied = Call("copy of", operands, JavaType("List", operands[0].type.args))
-        is_events = isinstance(operands[0], Call) and operands[0].name == "events"
-        return Call(name, operands if is_events else (copied,), result)
-
-    return made
-
-
-def _range(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-    return Call("range", operands, JavaType("IntStream", (INT,))) if len(operands) == 2 else None
-
-
-def _closed(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-    if len(operands) != 2:
-        return None
-    last = reader.operation("+", operands[1], Const(1, INT), node)
-    return Call("range", (operands[0], last), JavaType("IntStream", (INT,)))
-
-
-def _chained(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-    return Call("Stream.concat", operands, operands[0].type) if len(operands) == 2 else None
-
-
-def _regex(reader: Reading, operands: tuple[Expression, ...], node: Node) -> Expression | None:
-    return Call("regex", operands, JavaType("Regex")) if len(operands) == 1 else None
-
-
-def _one_of(_: Reading, operands: tuple[Expression, ...], __: Node) -> Expression | None:
-    """Return whether a text is one of several."""
-    if len(operands) < 2:
-        return None
-    listed = Call("List.of", operands[1:], JavaType("List", (STRING,)))
-    return Call("List.contains", (listed, operands[0]), BOOLEAN)
-
-
-def _numbers_of(type_: JavaType, kind: str) -> Static:
-    def made(_: Reading, operands: tuple[Expression, ...], __: Node) -> Expression | None:
-        if len(operands) == 1 and operands[0].type.dims:
-            return Call("stream", operands, JavaType(kind, (type_,)))
-        listed = Call("List.of", operands, JavaType("List", (type_,)))
-        return Call("stream", (listed,), JavaType(kind, (type_,)))
-
-    return made
-
-
-def _floored(name: str) -> Static:
-    def made(reader: Reading, operands: tuple[Expression, ...], _: Node) -> Expression | None:
-        if len(operands) != 2 or not all(is_numeric(one.type) for one in operands):
-            return None
-        return Call(name, operands, reader.common_type(*operands))
-
-    return made
-
-
-STATIC: dict[tuple[str, str], Static] = {
-    ("Objects", "equals"): _call("Objects.equals", BOOLEAN, 2),
-    ("StringUtils", "equals"): _call("Objects.equals", BOOLEAN, 2),
-    ("Objects", "isNull"): _is_null,
-    ("Objects", "nonNull"): _non_null,
-    ("StringUtils", "isEmpty"): _call("StringUtils.isEmpty", BOOLEAN, 1),
-    ("StringUtils", "isBlank"): _call("StringUtils.isBlank", BOOLEAN, 1),
-    ("Boolean", "parseBoolean"): _constant_boolean,
-    ("Boolean", "valueOf"): _constant_boolean,
-    ("String", "valueOf"): _call("text", STRING, 1),
-    ("Integer", "toString"): _call("text", STRING, 1),
-    ("Long", "toString"): _call("text", STRING, 1),
-    ("Double", "toString"): _call("text", STRING, 1),
-    **{(owner, "toString"): _call("text", STRING, 1) for owner in ("Float", "Short", "Byte")},
-    ("Objects", "toString"): _call("text", STRING, 1),
-    ("String", "format"): formatted,
-    ("Double", "isNaN"): _call("isNaN", BOOLEAN, 1),
-    ("System", "currentTimeMillis"): _call("System.currentTimeMillis", LONG, 0),
-    ("Duration", "between"): _between,
-    ("Collections", "emptyList"): _call("List.of", JavaType("List"), 0),
-    ("Instant", "now"): _call("Instant.now", JavaType("Instant"), 0),
-    **{
-        ("Duration", name): _of_millis(unit)
-        for name, unit in (
-            ("ofMillis", 1), ("ofSeconds", 1000), ("ofMinutes", 60_000), ("ofHours", 3_600_000),
-            ("ofDays", 86_400_000),
-        )
-    },
-    **{
-        (owner, f"parse{name}"): _parsed("parse", type_)
-        for owner, name, type_ in (
-            ("Integer", "Int", "int"), ("Long", "Long", "long"), ("Double", "Double", "double"),
-            ("Float", "Float", "float"), ("Short", "Short", "short"), ("Byte", "Byte", "byte"),
-        )
-    },
-    **{
-        (owner, "valueOf"): _boxed(type_)
-        for owner, type_ in (
-            ("Integer", "int"), ("Long", "long"), ("Double", "double"), ("Float", "float"),
-            ("Short", "short"), ("Byte", "byte"),
-        )
-    },
-    **{
-        (owner, "compare"): _compare(type_)
-        for owner, type_ in (
-            ("Integer", "int"), ("Long", "long"), ("Double", "double"), ("Float", "float"),
-        )
-    },
-    **{
-        ("Math", name): _math(name) for name in (*_OF_DOUBLE, "abs", "max", "min", "round")
-    },
-    **{
-        (owner, name): _math(name)
-        for owner in ("Integer", "Long", "Double", "Float") for name in ("max", "min")
-    },
-    **{(owner, "sum"): _added for owner in ("Integer", "Long", "Double", "Float")},
-    **{(f"Tuple{count}", "of"): _tuple for count in range(1, 26)},
-    ("StreamSupport", "stream"): _streamed,
-    ("Arrays", "stream"): _streamed,
-    ("Arrays", "asList"): _listed("List"),
-    ("List", "of"): _listed("List"),
-    ("Set", "of"): _listed("Set"),
-    ("ImmutableList", "of"): _listed("List"),
-    ("EnumSet", "of"): _listed("Set"),
-    ("StringUtils", "equalsAny"): _one_of,
-    ("Collections", "disjoint"): lambda r, o, _: (
-        r.negated(Call("List.meets", o, BOOLEAN)) if len(o) == 2 else None),
-    ("IntStream", "of"): _numbers_of(INT, "IntStream"),
-    ("LongStream", "of"): _numbers_of(LONG, "LongStream"),
-    ("DoubleStream", "of"): _numbers_of(DOUBLE, "DoubleStream"),
-    ("Objects", "requireNonNullElse"): lambda _, o, __: (
-        Call("or else", o, o[0].type) if len(o) == 2 else None),
-    ("Integer", "bitCount"): _call("bit count", INT, 1),
-    ("Math", "floorMod"): _floored("Math.floorMod"),
-    ("Math", "floorDiv"): _floored("Math.floorDiv"),
-    ("Character", "toUpperCase"): _call("toUpperCase", JavaType("char"), 1),
-    ("Character", "toLowerCase"): _call("toLowerCase", JavaType("char"), 1),
-    ("ImmutableSet", "of"): _listed("Set"),
-    ("Map", "of"): _mapped,
-    ("ImmutableMap", "of"): _mapped,
-    ("Collections", "emptyMap"): _mapped,
-    ("Collections", "emptySet"): _listed("Set"),
-    ("Collections", "singletonList"): _listed("List"),
-    ("Collections", "singleton"): _listed("Set"),
-    **{("Collections", f"unmodifiable{kind}"): _passed
-       for kind in ("List", "Set", "Map", "Collection")},
-    ("Lists", "newArrayList"): _listed_again,
-    ("Iterables", "size"): _of_iterable("List.size", INT),
-    ("Iterables", "isEmpty"): _of_iterable("List.isEmpty", BOOLEAN),
-    ("Iterables", "getLast"): _of_iterable("List.getLast", None),
-    ("Streams", "stream"): _streamed,
-    ("IntStream", "range"): _range,
-    ("IntStream", "rangeClosed"): _closed,
-    ("Stream", "concat"): _chained,
-    ("Pattern", "compile"): _regex,
-    ("Row", "of"): _tuple,
-    ("Character", "toString"): _call("text", STRING, 1),
-    ("Boolean", "toString"): _call("text", STRING, 1),
-}  # fmt: skip
-"""By class and method, what becomes of a call with some arguments; None if nothing."""
-
-
-_BY_NAME = (
-    "JSONObject",
-    "JsonNode",
-    "ObjectNode",
-    "JsonObject",
-    "JsonElement",
-    "Row",
-    "GenericRecord",
-    "MissingNode",
-    "JSONArray",
-    "JsonArray",
-    "ArrayNode",
-)
-_MADE = ("JSONObject", "ObjectNode", "JsonObject")
-_MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap")
-_ARRAYS = ("JSONArray", "JsonArray", "ArrayNode")
-_NODE_CLASSES = (
-    "JsonNode", "ObjectNode", "JsonObject", "JsonElement", "MissingNode", "JSONObject", *_ARRAYS,
-)  # fmt: skip
-_DOUBLE, _NODE, _MISSING = JavaType("double"), JavaType("JsonNode"), JavaType("MissingNode")
-_TYPED = {
-    "String": STRING, "Integer": JavaType("Integer"), "Int": INT, "IntValue": INT,
-    "Long": JavaType("Long"), "LongValue": LONG, "Double": JavaType("Double"),
-    "DoubleValue": _DOUBLE, "Boolean": JavaType("Boolean"), "BooleanValue": BOOLEAN,
-    "JSONObject": JavaType("JSONObject"), "AsJsonObject": JavaType("JsonObject"),
-    "FloatValue": JavaType("float"), "Float": JavaType("Float"),
-    "JSONArray": JavaType("JSONArray"), "AsJsonArray": JavaType("JsonArray"),
-}  # fmt: skip
-_NODES = {
-    "asText": STRING, "textValue": STRING, "asString": STRING, "getAsString": STRING,
-    "asInt": INT, "intValue": INT, "getAsInt": INT, "asLong": LONG, "longValue": LONG,
-    "getAsLong": LONG, "asDouble": _DOUBLE, "doubleValue": _DOUBLE, "getAsDouble": _DOUBLE,
-    "asBoolean": BOOLEAN, "booleanValue": BOOLEAN, "getAsBoolean": BOOLEAN,
-    "getAsJsonObject": _NODE, "getAsJsonArray": _NODE, "deepCopy": _NODE,
-}  # fmt: skip
-_DEFAULTS: dict[JavaType, str | int | float | bool] = {
-    STRING: "",
-    INT: 0,
-    LONG: 0,
-    _DOUBLE: 0.0,
-    BOOLEAN: False,
-}
-"""What a field that is missing is, where that is no error."""
-_FIELDS = ("get", "path", "getField", "getFieldAs", "opt", "with", "at")
-
-
-def is_by_name(value: Expression) -> bool:
-    """Whether the fields of an object are read by their names."""
-    name = value.type.name
-    return name in _BY_NAME or (name in _MAPS and isinstance(value, Var) and value.name == "event")
-
-
-def is_json(type_: JavaType) -> bool:
-    """Whether values of a type are JSON, whose methods are no getters of columns."""
-    return type_.name in _NODE_CLASSES
-
-
-def parsed_json(reader: Reading, node: Node, name: str, arguments: list[Node]) -> Expression | None:
-    """Return what a library makes of a text of JSON; None for other calls."""
-    owner = text_of(node.child_by_field_name("object"))
-    plain = name in ("readTree", "parseString", "parseObject") or (
-        name == "parse" and owner.rstrip("()").endswith(("JsonParser", "JSON"))
+def _cased(operation: Operation) -> Made:
+    """Return ``toLowerCase(Locale)`` without its locale."""
+    return lambda _, of, __: (
+        Call(operation, of[:1], STRING) if of[1].type.name == "Locale" else None
     )
-    if plain and len(arguments) == 1:
-        return Call("json of", (reader.read(arguments[0]),), _NODE)
-    if name not in ("readValue", "fromJson", "parseObject") or len(arguments) != 2:
+
+
+def _replaced(reader: Reading, of: Operands, node: Node) -> Expression | None:
+    if not isinstance(of[2], Const) or set(str(of[2].value)) & set("$\\"):
+        raise reader.no(node, "replaceAll() with groups")
+    return Call(ops.REPLACE_ALL, of, STRING)
+
+
+def _joined(_: Reading, of: Operands, __: Node) -> Expression | None:
+    """Return ``String.join`` of a list, or of several texts."""
+    many = ("List", "Set", "ArrayList", "Collection", "Iterable")
+    if len(of) < 2:
         return None
-    kind = text_of(arguments[1]).removesuffix(".class")
-    if arguments[1].type != "class_literal":
-        return None
-    type_ = JavaType(kind.rsplit(".", 1)[-1])
-    fields = reader.scope.project.all_fields(reader.class_of(type_))
-    names = [(field.alias, name) for name, field in fields.items() if field.alias]
-    pairs = tuple(Const(one, STRING) for pair in names for one in pair)
-    return Call("json of", (reader.read(arguments[0]), *pairs), type_)
+    is_list = len(of) == 2 and (of[1].type.name in many or of[1].type.dims)
+    values = of[1] if is_list else Call(ops.LIST, of[1:], JavaType("List", (STRING,)))
+    return Call(ops.JOINING, (values, of[0]), STRING)
 
 
-def json_call(
-    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
-) -> Expression | None:
-    """Return a method that reads a field by its name; None for others."""
-    if owner.type.name in _MADE and not isinstance(owner, Get):
-        made = _made_json(reader, owner, name, arguments)
-        if made is not None:
-            return made
-    if not is_by_name(owner):
-        return None
-    if isinstance(owner, Call) and owner.name == "json of" and not arguments:
-        return owner if name in ("getAsJsonObject", "asObject") else None
-    if name in ("size", "length") and not arguments and owner.type.name in _NODE_CLASSES:
-        listed = JavaType("List", (STRING,))
-        whole = attrs.evolve(owner, type=listed) if isinstance(owner, Get) else owner
-        return Call("List.size", (whole,), INT)
-    parsed = is_parsed(owner, reader.findings.parsed)
-    if not arguments and parsed and name in _KINDS:
-        operands = (owner, Const(_KINDS[name], STRING))
-        return Call("json is", operands, BOOLEAN)
-    if not arguments and (parsed or isinstance(owner, Get | Call)):
-        return _converted(owner, name, parsed)
-    if not arguments:
-        return None
-    keys = [reader.argument(argument) for argument in arguments]
-    if len(keys) == 1 and owner.type.name in _NODE_CLASSES and is_whole(keys[0].type):
-        element = _of_array(owner, name, keys[0])
-        if element is not None:
-            return element
-    if name == "findValue" and len(keys) == 1 and parsed:
-        return Call("json find", (owner, keys[0]), _NODE)
-    if name in ("get", "path") and len(keys) == 1 and parsed and not isinstance(keys[0], Const):
-        return Call("json item", (owner, keys[0]), _NODE)
-    if owner.type.name == "Row" and len(keys) == 1 and is_whole(keys[0].type):
-        return _of_row(reader, owner, name, keys[0], node)
-    if name in _NODES and isinstance(owner, Get) and len(keys) == 1:
-        other = reader.cast(keys[0], _NODES[name])
-        if parsed:
-            kind = Const(_NODES[name].name, STRING)
-            return Call("json as", (owner, kind, other), _NODES[name])
-        return _or_else(owner, _NODES[name], other)
-    key = keys[0].value if isinstance(keys[0], Const) else None
-    if not isinstance(key, str):
-        return None
-    key = key.removeprefix("/") if name == "at" else key
-    if "/" in key:
-        return None
-    value_type = owner.type.args[1] if len(owner.type.args) == 2 else UNKNOWN
-    if name == "findValue" and len(keys) == 1 and owner.type.name in _NODE_CLASSES:
-        reader.note(node, f"{key} is taken as a field of {_named(owner)}, wherever JSON has it")
-        return Get(owner, key, _NODE)
-    if name in _FIELDS and len(keys) == 1:
-        type_ = _NODE if owner.type.name in _NODE_CLASSES else value_type
-        type_ = _written_type(reader, node) or type_
-        type_ = _MISSING if name == "path" else type_
-        return Get(owner, key, UNKNOWN if type_.name == "Object" else type_)
-    if name in ("has", "containsKey", "hasNonNull") and len(keys) == 1:
-        reader.note(node, f"a missing {key} and a null one are the same here")
-        return Unary("!", Call("is null", (Get(owner, key, UNKNOWN),), BOOLEAN), BOOLEAN)
-    for prefix in ("get", "opt"):
-        found = _TYPED.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
-        default = _DEFAULTS.get(unboxed(found)) if found is not None else None
-        if found is not None and prefix == "opt" and default is not None:
-            other = Const(default, unboxed(found)) if len(keys) == 1 else keys[1]
-            return _or_else(Get(owner, key, found), unboxed(found), other)
-        if found is not None and len(keys) == 1:
-            return Get(owner, key, found)
-    if name == "getOrDefault" and len(keys) == 2:
-        return Call("or else", (Get(owner, key, keys[1].type), keys[1]), keys[1].type)
-    return None
-
-
-def _made_json(
-    reader: Reading, owner: Expression, name: str, arguments: list[Node]
-) -> Expression | None:
-    """Return a method that fills or writes a new object of JSON."""
-    if name in ("put", "set", "addProperty") and len(arguments) == 2:
-        operands = tuple(reader.argument(argument) for argument in arguments)
-        return Call("Map.put", (owner, *operands), JavaType("void"))
-    if name in ("toJSONString", "toString") and not arguments:
-        return Call("json", (owner,), STRING)
-    return None
-
-
-def _or_else(owner: Get | Call, type_: JavaType, other: Expression) -> Expression:
-    """Return a field as a value of a type, or another value if it is missing."""
-    return Call("or else", (attrs.evolve(owner, type=type_), other), type_)
-
-
-def is_parsed(of: Expression, names: Collection[str]) -> bool:
-    """Whether a value is JSON that code reads itself, rather than of an event."""
-    while isinstance(of, Get) or (isinstance(of, Call) and of.name == "json item"):
-        of = of.owner if isinstance(of, Get) else of.operands[0]
-    if isinstance(of, Var):
-        return of.name in names
-    return isinstance(of, Call) and of.name in ("json of", "json find")
-
-
-_KINDS = {
-    "isTextual": "text", "isNumber": "number", "isInt": "int", "isLong": "int",
-    "isDouble": "double", "isBoolean": "boolean", "isArray": "array", "isObject": "object",
-    "isJsonArray": "array", "isJsonObject": "object",
-}  # fmt: skip
-
-
-def _of_array(owner: Expression, name: str, place: Expression) -> Expression | None:
-    """Return an element of an array of JSON, by its place."""
-    if name in ("get", "path", "getJSONObject", "getJSONArray", "optJSONObject"):
-        return Call("json item", (owner, place), _NODE)
-    type_ = _TYPED.get(name.removeprefix("get")) if name.startswith("get") else None
-    return None if type_ is None else Call("json item", (owner, place), type_)
-
-
-def _of_row(
-    reader: Reading, owner: Expression, name: str, place: Expression, node: Node
-) -> Expression | None:
-    """Return a field of a row by its place: Flink names those without a name f0, f1, …."""
-    known = isinstance(place, Const) and isinstance(place.value, int)
-    if name not in ("getField", "getFieldAs") or not known or not isinstance(place, Const):
-        return None
-    reader.note(node, f"field {place.value} of the row is taken as the column f{place.value}")
-    return Get(owner, f"f{place.value}", _written_type(reader, node) or UNKNOWN)
-
-
-def _written_type(reader: Reading, node: Node) -> JavaType | None:
-    """Return the type argument of a call such as ``row.<Integer>getFieldAs("n")``."""
-    given = node.child_by_field_name("type_arguments")
-    return reader.type_at(children(given)[0]) if given is not None and children(given) else None
-
-
-def _named(owner: Expression) -> str:
-    return owner.name if isinstance(owner, Get) else "the event"
-
-
-def _converted(owner: Expression, name: str, parsed: bool) -> Expression | None:
-    """Return a node of JSON as a value of a type."""
-    type_ = _NODES.get(name)
-    if type_ == _NODE:
-        return owner
-    if type_ is not None and parsed and "as" in name.lower():
-        operands: tuple[Expression, ...] = (owner, Const(type_.name, STRING))
-        if owner.type == _MISSING and name.startswith("as"):
-            operands = (*operands, Const(_DEFAULTS[type_], type_))
-        return Call("json as", operands, type_)
-    if isinstance(owner, Call) and owner.name != "json item":
-        return None
-    if type_ is not None and isinstance(owner, Get | Call):
-        if owner.type == _MISSING and name.startswith("as"):
-            return _or_else(owner, type_, Const(_DEFAULTS[type_], type_))
-        return Call("not null", (attrs.evolve(owner, type=type_),), type_)
-    if name in ("isNull", "isMissingNode", "isJsonNull"):
-        return Call("is null", (owner,), BOOLEAN)
-    return None
-
-
-_STRINGS = {
-    ("equalsIgnoreCase", 1): BOOLEAN, ("contains", 1): BOOLEAN, ("startsWith", 1): BOOLEAN,
-    ("endsWith", 1): BOOLEAN, ("matches", 1): BOOLEAN, ("isEmpty", 0): BOOLEAN,
-    ("isBlank", 0): BOOLEAN, ("length", 0): INT, ("toLowerCase", 0): STRING,
-    ("toUpperCase", 0): STRING, ("trim", 0): STRING, ("strip", 0): STRING,
-    ("substring", 1): STRING, ("substring", 2): STRING, ("charAt", 1): JavaType("char"),
-    ("indexOf", 1): INT, ("lastIndexOf", 1): INT, ("replace", 2): STRING, ("concat", 1): STRING,
-    ("compareTo", 1): INT, ("compareToIgnoreCase", 1): INT, ("hashCode", 0): INT,
-    ("split", 1): JavaType("String", (), 1), ("repeat", 1): STRING,
-    ("contentEquals", 1): BOOLEAN,
-    ("chars", 0): JavaType("Stream", (JavaType("char"),)),
-    ("toCharArray", 0): JavaType("char", (), 1), ("split", 2): JavaType("String", (), 1),
-    ("replaceAll", 2): STRING, ("intern", 0): STRING,
-}  # fmt: skip
-_CASES = ("toLowerCase", "toUpperCase")
-_DISTINCT = ("equalsIgnoreCase", "startsWith", "endsWith", "toLowerCase", "toUpperCase", "trim")
-"""Methods that only strings have."""
-
-
-def library_call(
-    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
-) -> Expression | None:
-    """Return a method of an object of the library; None if it has no translation."""
-    type_ = owner.type
-    found = json_call(reader, owner, name, arguments, node)
-    if found is not None:
-        return found
-    for group in (stream_call, list_call, map_call):
-        found = group(reader, owner, name, arguments, node)
-        if found is not None:
-            return found
-    if type_.name in ("?", "Object"):
-        return None
-    operands = tuple(reader.argument(argument) for argument in arguments)
-    if name == "equals" and len(operands) == 1:
-        return Call("equals", (owner, *operands), BOOLEAN)
-    if name == "toString" and not operands:
-        return Call("toString", (owner,), STRING)
-    if type_ == STRING and name == "formatted":
-        return formatted(reader, (owner, *operands), node)
-    if type_.name in ("String", "CharSequence"):
-        return _of_string(owner, name, operands)
-    if is_boxed(type_):
-        return _of_box(reader, owner, name, operands)
-    return _of_other(reader, owner, name, operands, node)
-
-
-def by_name(
-    reader: Reading, owner: Expression, name: str, operands: tuple[Expression, ...], node: Node
-) -> Expression | None:
-    """Return a method of an object of unknown type, if its name says what it is."""
-    if name == "equals" and len(operands) == 1:
-        return Call("equals", (owner, *operands), BOOLEAN)
-    if name == "toString" and not operands:
-        return Call("toString", (owner,), STRING)
-    if name in _DISTINCT:
-        return _of_string(attrs.evolve(owner, type=STRING), name, operands)
-    text = bool(operands) and operands[0].type == STRING
-    if name in ("contains", "compareTo", "matches", "concat") and text:
-        return _of_string(attrs.evolve(owner, type=STRING), name, operands)
-    if name in _CONVERSIONS and not operands:
-        return reader.cast(owner, JavaType(_CONVERSIONS[name]))
-    return None
-
-
-def _of_string(owner: Expression, name: str, operands: tuple[Expression, ...]) -> Expression | None:
-    if name in _CASES and len(operands) == 1 and operands[0].type.name == "Locale":
-        operands = ()
-    type_ = _STRINGS.get((name, len(operands)))
-    if type_ is None:
-        return None
-    if name == "intern":
-        return owner
-    name = "chars" if name == "toCharArray" else name
-    name = {"contentEquals": "equals"}.get(name, name)
-    return Call(name, (owner, *operands), type_)
-
-
-_CONVERSIONS = {
-    "intValue": "int", "longValue": "long", "doubleValue": "double", "floatValue": "float",
-    "shortValue": "short", "byteValue": "byte", "booleanValue": "boolean", "charValue": "char",
-}  # fmt: skip
-
-
-def _of_box(
-    reader: Reading, owner: Expression, name: str, operands: tuple[Expression, ...]
-) -> Expression | None:
-    if name in _CONVERSIONS and not operands:
-        primitive = attrs.evolve(owner, type=unboxed(owner.type)) if _has_type(owner) else owner
-        value = reader.cast(primitive, JavaType(_CONVERSIONS[name]))
-        return Call("not null", (value,), value.type)
-    if name == "compareTo" and len(operands) == 1:
-        return _compared(owner, operands[0])
-    if name in ("isNaN", "isInfinite") and not operands:
-        return Call(name, (owner,), BOOLEAN)
-    return None
-
-
-def _has_type(owner: Expression) -> bool:
-    return not isinstance(owner, Cast)
-
-
-def _compared(a: Expression, b: Expression) -> Expression | None:
-    if is_numeric(a.type) and is_numeric(b.type):
-        return Call("compare", (a, b), INT)
-    return None
-
-
-def _of_other(
-    reader: Reading, owner: Expression, name: str, operands: tuple[Expression, ...], node: Node
-) -> Expression | None:
-    type_ = owner.type.name
-    if type_ == "Context" or type_.endswith("Context"):
-        return _of_context(reader, name, operands, node)
-    if type_ == "Class" and name == "getSimpleName":
-        return attrs.evolve(owner, type=STRING) if isinstance(owner, Const | Get) else None
-    if type_ == "Comparator" and name == "compare" and len(operands) == 2:
-        return Call("compared by", (owner, *operands), INT)
-    if type_ == "Regex" and name == "matcher" and len(operands) == 1:
-        return Call("matcher", (owner, *operands), JavaType("Matcher"))
-    if type_ == "Matcher" and name in _MATCHER and len(operands) <= 1:
-        return Call(f"Matcher.{name}", (owner, *operands), _MATCHER[name])
-    if type_ == "StringJoiner" and name == "add" and len(operands) == 1:
-        return Call("joiner.add", (owner, *operands), owner.type)
-    place = operands[0].value if len(operands) == 1 and isinstance(operands[0], Const) else None
-    if type_.startswith("Tuple") and name == "getField" and isinstance(place, int):
-        known = place < len(owner.type.args)
-        return Get(owner, f"f{place}", owner.type.args[place] if known else UNKNOWN)
-    if type_ in ("StringBuilder", "StringBuffer"):
-        if name == "append" and len(operands) == 1:
-            if not _is_all_of_statement(node):
-                raise reader.no(node, "append() changes a text whose value is used here")
-            return Call("append", (owner, *operands), owner.type)
-        if name == "length" and not operands:
-            return Call("length", (owner,), INT)
-    if type_ == "Collector" and name == "collect" and len(operands) == 1:
-        return Call("collect", (owner, *operands), JavaType("void"))
-    timed = time_call(owner, name, operands)
-    if timed is not None:
-        return timed
-    if is_enum(owner.type, reader.scope.project, reader.source) and name == "name":
-        return Call("name of", (owner,), STRING)
-    return None
+def _appended(reader: Reading, of: Operands, node: Node) -> Expression | None:
+    if not _is_all_of_statement(node):
+        raise reader.no(node, "append() changes a text whose value is used here")
+    return Call(ops.APPEND, of, of[0].type)
 
 
 def _is_all_of_statement(node: Node) -> bool:
@@ -815,26 +253,730 @@ def _is_all_of_statement(node: Node) -> bool:
         whole, around = around, around.parent
     if around is not None and around.type == "return_statement":
         return True
+    bodies = ("expression_statement", "lambda_expression", "switch_rule", "for_statement")
     only = text_of(whole.child_by_field_name("name")) == "append"
-    return only and around is not None and around.type in ("expression_statement", *_BODIES)
+    return only and around is not None and around.type in bodies
 
 
-_BODIES = ("lambda_expression", "switch_rule", "for_statement")
-_MATCHER = {"matches": BOOLEAN, "find": BOOLEAN, "group": STRING}
+def _tuple(_: Reading, of: Operands, __: Node) -> Expression | None:
+    name = f"Tuple{len(of)}"
+    fields = tuple((f"f{place}", one) for place, one in enumerate(of))
+    return Make(name, fields, JavaType(name, tuple(one.type for one in of)))
 
 
-def _of_context(
-    reader: Reading, name: str, operands: tuple[Expression, ...], node: Node
+def _place(_: Reading, of: Operands, __: Node) -> Expression | None:
+    """Return a field of a tuple by its place."""
+    place = of[1].value if isinstance(of[1], Const) else None
+    if not isinstance(place, int):
+        return None
+    args = of[0].type.args
+    return Get(of[0], f"f{place}", args[place] if place < len(args) else UNKNOWN)
+
+
+def _listed(kind: str) -> Made:
+    def made(_: Reading, of: Operands, __: Node) -> Expression | None:
+        if len(of) == 1 and of[0].type.dims:
+            element = element_of(of[0].type)
+            if unboxed(element) == element and (is_numeric(element) or element == BOOLEAN):
+                return None  # a list of one array
+            return Call(ops.LIST_OF, of, JavaType(kind, (element,)))
+        types = {one.type for one in of}
+        args = () if not of else (of[0].type,) if len(types) == 1 else (UNKNOWN,)
+        return Call(ops.LIST, of, JavaType(kind, args))
+
+    return made
+
+
+def _listed_again(reader: Reading, of: Operands, node: Node) -> Expression | None:
+    """Return the list that ``Lists.newArrayList`` makes of several values, or of many in one."""
+    if len(of) == 1 and of[0].type.name in ("Iterable", "List", "Collection", "Set", "Iterator"):
+        return Call(ops.LIST_OF, of, JavaType("List", of[0].type.args))
+    return _listed("List")(reader, of, node)
+
+
+def _mapped(_: Reading, of: Operands, __: Node) -> Expression | None:
+    type_ = JavaType("Map", tuple(one.type for one in of[:2]))
+    return Call(ops.MAP, of, type_) if len(of) % 2 == 0 else None
+
+
+def _of_iterable(operation: Operation, type_: JavaType | None) -> Made:
+    def made(_: Reading, of: Operands, __: Node) -> Expression | None:
+        is_events = isinstance(of[0], Call) and of[0].operation is ops.EVENTS
+        copied = Call(ops.LIST_OF, of, JavaType("List", of[0].type.args))
+        return Call(operation, of if is_events else (copied,), type_ or element_of(of[0].type))
+
+    return made
+
+
+def _numbers(type_: JavaType, kind: str) -> Made:
+    def made(_: Reading, of: Operands, __: Node) -> Expression | None:
+        is_array = len(of) == 1 and of[0].type.dims
+        listed = of[0] if is_array else Call(ops.LIST, of, JavaType("List", (type_,)))
+        return Call(ops.STREAM, (listed,), JavaType(kind, (type_,)))
+
+    return made
+
+
+def _stream(_: Reading, of: Operands, __: Node) -> Expression | None:
+    if len(of) == 1 and of[0].type.dims:
+        return Call(ops.STREAM, of, JavaType("Stream", (element_of(of[0].type),)))
+    args = (of[0].type,) if of else ()
+    return Call(ops.STREAM, (Call(ops.LIST, of, JavaType("List", args)),), JavaType("Stream", args))
+
+
+def _streamed(_: Reading, of: Operands, __: Node) -> Expression | None:
+    if not of or not (of[0].type.dims or of[0].type.name in ("Iterable", "List")):
+        return None
+    return Call(ops.STREAM, of[:1], JavaType("Stream", (element_of(of[0].type),)))
+
+
+def _closed(reader: Reading, of: Operands, node: Node) -> Expression | None:
+    last = reader.operation("+", of[1], Const(1, INT), node)
+    return Call(ops.RANGE, (of[0], last), JavaType("IntStream", (INT,)))
+
+
+def _in_time_unit(millis: int, target: int) -> Made:
+    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
+        if not is_whole(of[0].type):
+            return None
+        sign, by = ("*", millis // target) if millis >= target else ("/", target // millis)
+        return reader.operation(sign, reader.cast(of[0], LONG), Const(by, LONG), node)
+
+    return made
+
+
+def _decimal_of(_: Reading, of: Operands, __: Node) -> Expression | None:
+    known = isinstance(of[0], Const)
+    text = Const(str(of[0].value), STRING) if isinstance(of[0], Const) else of[0]
+    return Call(ops.DECIMAL, (text,), _DECIMAL) if known else None
+
+
+def _is_utc(of: Expression) -> bool:
+    return isinstance(of, Const) and of.value in ("UTC", "Z")
+
+
+def _at_zone(type_: JavaType) -> Made:
+    """Return a moment as a time of a zone, if that is UTC."""
+    return lambda _, of, __: Call(ops.COPY, of[:1], type_) if _is_utc(of[1]) else None
+
+
+def _epoch_second(reader: Reading, of: Operands, node: Node) -> Expression | None:
+    millis = reader.operation("*", reader.cast(of[0], LONG), Const(1000, LONG), node)
+    made = Call(ops.TIME_OF_MILLIS, (millis,), JavaType("LocalDateTime"))
+    return made if _is_utc(of[2]) else None
+
+
+def _duration(unit: int) -> Made:
+    return lambda _, of, __: Call(ops.DURATION, (*of, Const(unit, INT)), _DURATION)
+
+
+def _in_unit(unit: int, template: str) -> Made:
+    """Return a duration in a unit: Java rounds its seconds down, larger units towards zero."""
+    operation = Operation("Duration.to", template)
+
+    def made(_: Reading, of: Operands, __: Node) -> Expression | None:
+        match of[0]:
+            case Call(ops.DURATION, (Const(value=int(count)), Const(value=int(size)))):
+                return Const(count * size // unit, LONG)
+        return Call(operation, of, LONG)
+
+    return made
+
+
+def _of_same_type(template: str) -> Made:
+    operation = Operation("isAfter", template)
+    return lambda _, of, __: Call(operation, of, BOOLEAN) if of[0].type == of[1].type else None
+
+
+def _millis(_: Reading, of: Operands, __: Node) -> Expression | None:
+    if isinstance(of[0], Call) and of[0].operation is ops.TIME_OF_MILLIS:
+        return of[0].operands[0]
+    return Call(ops.MILLIS_OF, of, LONG)
+
+
+def _signum(_: Reading, of: Operands, __: Node) -> Expression | None:
+    return Call(ops.COMPARE, (of[0], Call(ops.DECIMAL, (Const("0", STRING),), _DECIMAL)), INT)
+
+
+def _searched(operation: Operation, result: JavaType, missing: bool | int) -> Made:
+    """Return where a list has a value, or whether: never, if the types differ."""
+
+    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
+        element = element_of(of[0].type)
+        if never_equal(element, of[1].type):
+            what = f"no {element} equals {of[1].type}: it is never found"
+            reader.note(node, what)
+            return Const(missing, result)
+        return Call(operation, of, result)
+
+    return made
+
+
+def _keyed(operation: Operation, result: JavaType | None = None) -> Made:
+    """Return what a map has for a key."""
+
+    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
+        key, value = _pair(of[0].type)
+        if never_equal(key, of[1].type):
+            raise reader.no(node, f"a key {of[1].type} of a map of {key}, which has none")
+        return Call(operation, of, result or value)
+
+    return made
+
+
+def _iterated(operation: Operation, of_list: Operation) -> Made:
+    """Return a step of an iterator: of a new one, something of the list itself."""
+
+    def made(_: Reading, of: Operands, __: Node) -> Expression | None:
+        type_ = BOOLEAN if operation is ops.HAS_NEXT else element_of(of[0].type)
+        match of[0]:
+            case Call(ops.ITERATOR, whole):
+                return Call(of_list, whole, type_)
+        return Call(operation, of, type_)
+
+    return made
+
+
+def _mapped_to(type_: JavaType, kind: str) -> Made:
+    def made(reader: Reading, of: Operands, _: Node) -> Expression | None:
+        function = of[1]
+        if not isinstance(function, Lambda):
+            return None
+        inner = Lambda(function.parameters, reader.cast(function.body, type_), type_)
+        return Call(ops.MAPPED, (of[0], inner), JavaType(kind, (type_,)))
+
+    return made
+
+
+def _reduced(reader: Reading, of: Operands, _: Node) -> Expression | None:
+    element = _element(of)
+    start = reader.assigned(of[1], element)
+    one = Call(ops.LIST, (start,), JavaType("List", (start.type,)))
+    both = Call(ops.CHAINED, (one, of[0]), of[0].type)
+    return Call(ops.REDUCED, (both, of[2]), element)
+
+
+def _extreme(operation: Operation, of_doubles: Operation) -> Made:
+    def made(_: Reading, of: Operands, __: Node) -> Expression | None:
+        doubles = of[0].type.name == "DoubleStream"
+        return Call(of_doubles if doubles else operation, of, _optional(of))
+
+    return made
+
+
+def _statistics(_: Reading, of: Operands, __: Node) -> Expression | None:
+    kind = of[0].type.name.removesuffix("Stream")
+    return Call(ops.STREAM, of, JavaType(f"{kind}SummaryStatistics", (_element(of),)))
+
+
+def _of_statistics(name: str) -> Made:
+    """Return a number of summary statistics, which are the values themselves here."""
+
+    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
+        kind = of[0].type.name.replace("SummaryStatistics", "Stream")
+        values = (attrs.evolve(of[0], type=JavaType(kind, of[0].type.args)),)
+        element = _element(values)
+        if name == "sum":
+            return Call(ops.SUM, values, LONG if element == INT else element)
+        method = METHODS[kind, name, 0].call(reader, values, node)
+        if not isinstance(method, Call):
+            return None
+        if name != "average" and element != _DOUBLE:
+            return attrs.evolve(method, type=element)
+        none = {"average": 0.0, "max": float("-inf"), "min": float("inf")}[name]
+        return Call(ops.OR_ELSE, (method, Const(none, _DOUBLE)), _DOUBLE)
+
+    return made
+
+
+def _or_else(reader: Reading, of: Operands, _: Node) -> Expression | None:
+    element = element_of(of[0].type)
+    other = of[1].body if isinstance(of[1], Lambda) else of[1]
+    other = other if element == UNKNOWN else reader.cast(other, element)
+    return Call(ops.OR_ELSE, (of[0], other), element)
+
+
+_CONVERSIONS = {
+    "intValue": "int", "longValue": "long", "doubleValue": "double", "floatValue": "float",
+    "shortValue": "short", "byteValue": "byte", "booleanValue": "boolean", "charValue": "char",
+}  # fmt: skip
+
+
+def _unboxed(type_: str) -> Made:
+    def made(reader: Reading, of: Operands, _: Node) -> Expression | None:
+        owner = of[0]
+        plain = owner if isinstance(owner, Cast) else attrs.evolve(owner, type=unboxed(owner.type))
+        value = reader.cast(plain, JavaType(type_))
+        return Call(ops.NOT_NULL, (value,), value.type)
+
+    return made
+
+
+def _compared_box(_: Reading, of: Operands, __: Node) -> Expression | None:
+    return Call(ops.COMPARE, of, INT) if all(is_numeric(one.type) for one in of) else None
+
+
+def _class_name(_: Reading, of: Operands, __: Node) -> Expression | None:
+    return attrs.evolve(of[0], type=STRING) if isinstance(of[0], Const | Get) else None
+
+
+def _events(reader: Reading, of: Operands, _: Node) -> Expression | None:
+    type_ = JavaType("Iterable", (reader.event_type,))
+    if not is_plain(reader.event_type):
+        return Call(ops.EVENTS, of[1:], type_)
+    value = Get(Var("each", UNKNOWN), "value", reader.event_type)
+    values = Lambda(("each",), value, reader.event_type)
+    return Call(ops.MAPPED, (Call(ops.EVENTS, of[1:], JavaType("Iterable")), values), type_)
+
+
+def _in_context(operation: Operation, type_: JavaType) -> Made:
+    return lambda _, of, __: Call(operation, of[1:], type_)
+
+
+# --- the table
+
+_LISTS = ("List", "ArrayList", "LinkedList", "Collection", "Set", "HashSet", "Iterable", "Deque",
+          "TreeSet", "LinkedHashSet", "ArrayDeque", "ImmutableList", "ImmutableSet", "SortedSet",
+          "Queue")  # fmt: skip
+_MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap", "ImmutableMap",
+         "SortedMap", "EnumMap")  # fmt: skip
+_DATES = "LocalDateTime|ZonedDateTime|LocalDate"
+_TIMES = f"{_DATES}|Instant|Date|Timestamp|Duration"
+_OF_NUMBERS = "IntStream|LongStream|DoubleStream"
+_OF_DOUBLES = {
+    **dict.fromkeys(("sqrt", "floor", "ceil", "exp", "log", "log10", "sin", "cos", "signum",
+                     "toRadians", "toDegrees", "tan", "asin", "acos", "atan", "rint", "cbrt"), 1),
+    "hypot": 2, "atan2": 2,
+}  # fmt: skip
+
+
+def _kinds(type_: JavaType) -> tuple[str, ...]:
+    """Return the names under which the table may have the methods of a type."""
+    name = type_.name
+    if type_.dims:
+        return ("List", "*")
+    if name in _LISTS:
+        return ("Set", "List", "*") if "Set" in name else ("List", "*")
+    if is_boxed(type_):
+        return ("Number", "*")
+    if name in ("?", "Object"):
+        return ()
+    for kind in ("Optional", "Tuple"):
+        if name.startswith(kind):
+            return (kind, "*")
+    for kind in ("SummaryStatistics", "Stream", "Context"):
+        if name.endswith(kind):
+            return (name, kind, "*")
+    return ("Map" if name in _MAPS else name, "*")
+
+
+METHODS = _table(
+    Method("*", "equals", 1, BOOLEAN, ops.EQUALS),
+    Method("*", "toString", 0, STRING, ops.TO_STRING),
+    # --- texts
+    Method("String|CharSequence", "equalsIgnoreCase", 1, BOOLEAN, ops.IGNORE_CASE),
+    Method("String|CharSequence", "contains", 1, BOOLEAN, ops.CONTAINS),
+    Method("String|CharSequence", "startsWith", 1, BOOLEAN, ops.STARTS_WITH),
+    Method("String|CharSequence", "endsWith", 1, BOOLEAN, ops.ENDS_WITH),
+    Method("String|CharSequence", "matches", 1, BOOLEAN, ops.MATCHES),
+    Method("String|CharSequence", "isEmpty", 0, BOOLEAN, ops.IS_EMPTY),
+    Method("String|CharSequence", "isBlank", 0, BOOLEAN,
+           Operation("isBlank", "is_a_blank(a)", is_bool=True)),
+    Method("String|CharSequence|StringBuilder|StringBuffer", "length", 0, INT, ops.LENGTH),
+    Method("String|CharSequence", "toLowerCase", 0, STRING, ops.LOWER),
+    Method("String|CharSequence", "toUpperCase", 0, STRING, ops.UPPER),
+    Method("String|CharSequence", "toLowerCase", 1, STRING, _cased(ops.LOWER)),
+    Method("String|CharSequence", "toUpperCase", 1, STRING, _cased(ops.UPPER)),
+    Method("String|CharSequence", "trim", 0, STRING, "trim(a)"),
+    Method("String|CharSequence", "strip", 0, STRING, "strip_white(a)"),
+    Method("String|CharSequence", "substring", 1, STRING, "substring(*all)"),
+    Method("String|CharSequence", "substring", 2, STRING, "substring(*all)"),
+    Method("String|CharSequence", "charAt", 1, _CHAR, "char_at(a, b)"),
+    Method("String|CharSequence", "indexOf", 1, INT, "index_of(a, b)"),
+    Method("String|CharSequence", "lastIndexOf", 1, INT, "last_index_of(a, b)"),
+    Method("String|CharSequence", "replace", 2, STRING, "replace_text(a, b, c)"),
+    Method("String|CharSequence", "replaceAll", 2, STRING, _replaced),
+    Method("String|CharSequence", "concat", 1, STRING, ops.CONCAT),
+    Method("String|CharSequence", "compareTo", 1, INT, ops.COMPARE_TEXT),
+    Method("String|CharSequence", "compareToIgnoreCase", 1, INT, "compare_text(a, b, True)"),
+    Method("String|CharSequence", "contentEquals", 1, BOOLEAN, ops.EQUALS),
+    Method("String|CharSequence", "hashCode", 0, INT, "java_hash(a)"),
+    Method("String|CharSequence", "intern", 0, STRING, lambda _, of, __: of[0]),
+    Method("String|CharSequence", "repeat", 1, STRING, "a * b"),
+    Method("String|CharSequence", "split", 1, JavaType("String", (), 1),
+           "java_split(a, regex(b))"),
+    Method("String|CharSequence", "split", 2, JavaType("String", (), 1),
+           "java_split(a, regex(b), c)"),
+    Method("String|CharSequence", "chars", 0, JavaType("Stream", (_CHAR,)), ops.CHARS),
+    Method("String|CharSequence", "toCharArray", 0, JavaType("char", (), 1), ops.CHARS),
+    Method("String", "formatted", _ANY, STRING, _formatted),
+    Method("StringBuilder|StringBuffer", "append", 1, _same, _appended),
+    Method("StringJoiner", "add", 1, _same,
+           Operation("joiner.add", "a.add(b)", changes=True, is_part=True)),
+    # --- numbers and classes
+    *(Method("Number", name, 0, UNKNOWN, _unboxed(type_)) for name, type_ in _CONVERSIONS.items()),
+    Method("Number", "compareTo", 1, INT, _compared_box),
+    Method("Number", "isNaN", 0, BOOLEAN, ops.IS_NAN),
+    Method("Number", "isInfinite", 0, BOOLEAN, "math.isinf(a)"),
+    Method("BigDecimal", "compareTo", 1, INT,
+           lambda _, of, __: Call(ops.COMPARE, of, INT) if of[1].type == _DECIMAL else None),
+    *(Method("BigDecimal", name, 1, _DECIMAL, f'decimal(a, b, "{name}")')
+      for name in ("add", "subtract", "multiply")),
+    Method("BigDecimal", "signum", 0, INT, _signum),
+    Method("BigDecimal", "doubleValue", 0, _DOUBLE, "float(a)"),
+    Method("BigDecimal", "intValue|longValue", 0, LONG, "int(a)"),
+    Method("Class", "getSimpleName", 0, STRING, _class_name),
+    Method("Tuple", "getField", 1, UNKNOWN, _place),
+    # --- times
+    Method("Duration", "toMillis", 0, LONG, _in_unit(1, "millis(a)")),
+    Method("Duration", "getSeconds|toSeconds", 0, LONG, _in_unit(1000, "millis(a) // 1000")),
+    *(Method("Duration", name, 0, LONG, _in_unit(seconds * 1000,
+                                                 f"div_int(millis(a) // 1000, {seconds})"))
+      for name, seconds in (("toMinutes", 60), ("toHours", 3600), ("toDays", 86_400))),
+    Method("Instant", "atZone|atOffset", 1, UNKNOWN, _at_zone(JavaType("ZonedDateTime"))),
+    Method(_TIMES, "isAfter|after", 1, BOOLEAN, _of_same_type("a > b")),
+    Method(_TIMES, "isBefore|before", 1, BOOLEAN, _of_same_type("a < b")),
+    Method(_TIMES, "toEpochMilli|getTime", 0, LONG, _millis),
+    Method(_TIMES, "compareTo", 1, INT, ops.COMPARE),
+    *(Method(_DATES, f"get{name}", 0, INT,
+             Operation(f"time.{part}", f"a.{part}", f"{part}({{0}})" if in_sql else ""))
+      for name, part, in_sql in (
+          ("Hour", "hour", True), ("Minute", "minute", True), ("Second", "second", True),
+          ("Year", "year", True), ("MonthValue", "month", False), ("DayOfMonth", "day", False),
+      )),
+    # --- lists, sets, iterators
+    Method("List", "stream|parallelStream", 0, _of_elements("Stream"), ops.STREAM),
+    Method("List", "spliterator", 0, UNKNOWN, lambda _, of, __: of[0]),
+    Method("List|Stream", "iterator|listIterator", 0, _of_elements("Iterator"), ops.ITERATOR),
+    Method("List|Map", "size", 0, INT, ops.SIZE),
+    Method("List|Map", "isEmpty", 0, BOOLEAN, ops.NO_ELEMENTS),
+    Method("List", "getFirst|peekFirst|first", 0, _element, ops.FIRST),
+    Method("List", "getLast|peekLast|last", 0, _element, ops.LAST),
+    Method("List", "clear", 0, _VOID, ops.CLEAR),
+    Method("List", "removeIf", 1, _VOID, ops.REMOVE_IF, _each),
+    Method("List", "get|elementAt", 1, _element, ops.GET),
+    Method("List", "contains", 1, BOOLEAN, _searched(ops.HAS, BOOLEAN, False)),
+    Method("List", "indexOf", 1, INT,
+           _searched(Operation("List.indexOf", "index_in(a, b)"), INT, -1)),
+    Method("List", "add|addLast", 1, _VOID, ops.ADD),
+    Method("Set", "add|addLast", 1, BOOLEAN, ops.ADD_TO_SET),
+    Method("List", "addAll", 1, _VOID, ops.ADD_ALL),
+    Method("Set", "addAll", 1, _VOID, ops.ADD_ALL_TO_SET),
+    Method("List", "containsAll", 1, BOOLEAN, "all(one in a for one in b)"),
+    Method("List", "subList", 2, _same, "held(a)[b:c]"),
+    Method("Iterator|ListIterator", "next", 0, _element, _iterated(ops.NEXT, ops.FIRST)),
+    Method("Iterator|ListIterator", "hasNext", 0, BOOLEAN, _iterated(ops.HAS_NEXT, ops.HAS_ANY)),
+    # --- maps
+    Method("Map", "get", 1, UNKNOWN, _keyed(ops.MAP_GET)),
+    Method("Map", "getOrDefault", 2, UNKNOWN, _keyed(
+        Operation("Map.getOrDefault", "a.get(b, c)", nullable=True, is_part=True))),
+    Method("Map", "containsKey", 1, BOOLEAN, _keyed(ops.HAS, BOOLEAN)),
+    Method("Map", "containsValue", 1, BOOLEAN, "b in a.values()"),
+    Method("Map", "put", 2, _VOID, ops.PUT),
+    Method("Map", "putIfAbsent", 2, _VOID,
+           Operation("Map.putIfAbsent", "a.setdefault(b, c)", changes=True)),
+    Method("Map", "merge", 3, lambda of: _pair(of[0].type)[1], ops.MERGE,
+           lambda type_: (_pair(type_)[1],) * 2),
+    Method("Map", "computeIfAbsent", 2, lambda of: _pair(of[0].type)[1], ops.COMPUTE,
+           lambda type_: _pair(type_)[:1]),
+    Method("Map", "keySet", 0, lambda of: JavaType("Set", _pair(of[0].type)[:1]), "a.keys()"),
+    Method("Map", "values", 0, lambda of: JavaType("Collection", _pair(of[0].type)[1:]),
+           Operation("Map.values", "a.values()", is_part=True)),
+    Method("Map", "entrySet", 0,
+           lambda of: JavaType("Set", (JavaType("Entry", _pair(of[0].type)),)), ops.ENTRIES),
+    Method("Entry", "getKey", 0, lambda of: _pair(of[0].type)[0], ops.KEY),
+    Method("Entry", "getValue", 0, lambda of: _pair(of[0].type)[1], ops.VALUE),
+    # --- streams
+    Method("Stream", "filter", 1, _same, ops.FILTER, _each),
+    Method("Stream", "anyMatch", 1, BOOLEAN, ops.ANY_MATCH, _each),
+    Method("Stream", "allMatch", 1, BOOLEAN, ops.ALL_MATCH, _each),
+    Method("Stream", "noneMatch", 1, BOOLEAN, ops.NONE_MATCH, _each),
+    Method("Stream", "map", 1, lambda of: JavaType(of[0].type.name, (of[1].type,)), ops.MAPPED,
+           _each),
+    Method("Stream", "mapToObj", 1, lambda of: JavaType("Stream", (of[1].type,)), ops.MAPPED,
+           _each),
+    *(Method("Stream", f"mapTo{kind}", 1, UNKNOWN, _mapped_to(type_, f"{kind}Stream"), _each)
+      for kind, type_ in (("Int", INT), ("Long", LONG), ("Double", _DOUBLE))),
+    Method("Stream", "flatMap", 1, lambda of: attrs.evolve(of[1].type, name="Stream"),
+           ops.FLAT_MAPPED, _each),
+    Method("Stream", "boxed|parallel|sequential", 0, _of_elements("Stream"), ops.STREAM),
+    Method("Stream", "asDoubleStream", 0, JavaType("DoubleStream", (_DOUBLE,)), ops.STREAM),
+    Method("Stream", "sorted", 0, _same, "in_order(a)"),
+    Method("Stream", "distinct", 0, _same, "distinct(a)"),
+    Method("Stream", "count", 0, LONG, ops.COUNT),
+    Method("Stream", "toList", 0, _of_elements("List"), ops.TO_LIST),
+    Method("Stream", "findFirst|findAny", 0, _optional,
+           Operation("Stream.findFirst", "first_of(a)", nullable=True)),
+    Method("Stream", "limit", 1, _same, ops.LIMIT),
+    Method("Stream", "skip", 1, _same, ops.SKIP),
+    *(Method("Stream", name, 1, _same,
+             Operation(f"Stream.{name}", f"list({name.lower()}(b, a))", makes_list=True), _each)
+      for name in ("takeWhile", "dropWhile")),
+    Method("Stream", "reduce", 1, _optional, ops.REDUCED, lambda type_: _each(type_) * 2),
+    Method("Stream", "reduce", 2, UNKNOWN, _reduced, lambda type_: _each(type_) * 2),
+    Method(_OF_NUMBERS, "sum", 0, _element, ops.SUM),
+    Method(_OF_NUMBERS, "average", 0, JavaType("Optional", (_DOUBLE,)), ops.AVERAGE),
+    Method(_OF_NUMBERS, "max", 0, _optional, _extreme(ops.STREAM_MAX, ops.DOUBLES_MAX)),
+    Method(_OF_NUMBERS, "min", 0, _optional, _extreme(ops.STREAM_MIN, ops.DOUBLES_MIN)),
+    Method(_OF_NUMBERS, "summaryStatistics", 0, UNKNOWN, _statistics),
+    *(Method("SummaryStatistics", f"get{name.capitalize()}", 0, UNKNOWN, _of_statistics(name))
+      for name in ("sum", "average", "max", "min")),
+    Method("SummaryStatistics", "getCount", 0, LONG, ops.COUNT),
+    Method("Optional", "isPresent", 0, BOOLEAN, _not(ops.IS_NULL)),
+    Method("Optional", "isEmpty", 0, BOOLEAN, ops.IS_NULL),
+    Method("Optional", "get|getAsDouble|getAsInt|getAsLong|orElseThrow", 0, _element,
+           ops.NOT_NULL),
+    Method("Optional", "map", 1, lambda of: JavaType("Optional", (of[1].type,)), "mapped(a, b)",
+           _each),
+    Method("Optional", "flatMap", 1, lambda of: JavaType("Optional", (element_of(of[1].type),)),
+           "mapped(a, b)", _each),
+    Method("Optional", "filter", 1, _optional, "kept_if(a, b)", _each),
+    Method("Optional", "orElse|orElseGet", 1, UNKNOWN, _or_else),
+    # --- Flink
+    Method("Context", "getEventsForPattern", 1, UNKNOWN, _events),
+    Method("Context", "timestamp", 0, LONG, _in_context(ops.TIMESTAMP, LONG)),
+    Method("Context", "currentProcessingTime", 0, LONG, _in_context(ops.PROCESSING_TIME, LONG)),
+    Method("Context", "output", 2, _VOID, _in_context(ops.OUTPUT, _VOID)),
+    Method("Collector", "collect", 1, _VOID, ops.COLLECT),
+)  # fmt: skip
+
+_BOXES = {
+    "Integer": "int", "Long": "long", "Double": "double", "Float": "float", "Short": "short",
+    "Byte": "byte",
+}  # fmt: skip
+_UNITS = {
+    "MILLISECONDS": 1, "SECONDS": 1000, "MINUTES": 60_000, "HOURS": 3_600_000, "DAYS": 86_400_000,
+}  # fmt: skip
+
+STATIC = _table(
+    Method("Objects|StringUtils", "equals", 2, BOOLEAN, ops.SAME),
+    Method("Objects", "isNull", 1, BOOLEAN, ops.IS_NULL),
+    Method("Objects", "nonNull", 1, BOOLEAN, _not(ops.IS_NULL)),
+    Method("Objects", "requireNonNullElse", 2, _same, ops.OR_ELSE),
+    *(Method("Objects", "requireNonNull", count, _same,
+             lambda _, of, __: Call(ops.NOT_NULL, of[:1], of[0].type)) for count in (1, 2)),
+    Method("StringUtils", "isEmpty", 1, BOOLEAN, ops.EMPTY_OR_NULL),
+    Method("Strings", "isNullOrEmpty", 1, BOOLEAN, ops.EMPTY_OR_NULL),
+    Method("StringUtils", "isBlank", 1, BOOLEAN, ops.BLANK_OR_NULL),
+    Method("StringUtils", "isNotEmpty", 1, BOOLEAN, _not(ops.EMPTY_OR_NULL)),
+    Method("StringUtils", "isNotBlank", 1, BOOLEAN, _not(ops.BLANK_OR_NULL)),
+    *(Method("StringUtils", operation.name, 2, BOOLEAN, _unless_null(operation))
+      for operation in (ops.CONTAINS, ops.STARTS_WITH, ops.ENDS_WITH, ops.IGNORE_CASE)),
+    Method("StringUtils", "equalsAny", _ANY, BOOLEAN, lambda _, of, __: (
+        Call(ops.HAS, (Call(ops.LIST, of[1:], JavaType("List", (STRING,))), of[0]), BOOLEAN)
+        if len(of) > 1 else None)),
+    Method("String", "valueOf", 1, STRING, ops.TEXT),
+    Method("Objects|Integer|Long|Double|Float|Short|Byte|Character|Boolean", "toString", 1, STRING,
+           ops.TEXT),
+    Method("String", "format", _ANY, STRING, _formatted),
+    Method("String", "join", _ANY, STRING, _joined),
+    Method("Boolean", "parseBoolean|valueOf", 1, BOOLEAN, _flag),
+    *(Method(owner, "parseInt" if type_ == "int" else f"parse{owner}", 1, UNKNOWN, _parsed(type_))
+      for owner, type_ in _BOXES.items()),
+    *(Method(owner, "valueOf", 1, UNKNOWN, _boxed(type_)) for owner, type_ in _BOXES.items()),
+    *(Method(owner, "compare", 2, INT, _compared(JavaType(_BOXES[owner])))
+      for owner in ("Integer", "Long", "Double", "Float")),
+    Method("Integer|Long|Double|Float", "sum", 2, UNKNOWN,
+           lambda reader, of, node: reader.operation("+", of[0], of[1], node)),
+    Method("Math|Integer|Long|Double|Float", "max", 2, UNKNOWN, _common(ops.MAX)),
+    Method("Math|Integer|Long|Double|Float", "min", 2, UNKNOWN, _common(ops.MIN)),
+    Method("Math", "floorMod", 2, UNKNOWN, _common(ops.FLOOR_MOD)),
+    Method("Math", "floorDiv", 2, UNKNOWN, _common(ops.FLOOR_DIV)),
+    Method("Math", "abs", 1, UNKNOWN, _absolute),
+    Method("Math", "round", 1, UNKNOWN, _rounded),
+    Method("Math", "pow", 2, _DOUBLE, _cast(ops.POW, _DOUBLE)),
+    *(Method("Math", name, count, _DOUBLE,
+             _cast(Operation(f"Math.{name}", f'java_math(*all, "{name}")'), _DOUBLE))
+      for name, count in _OF_DOUBLES.items()),
+    Method("Double", "isNaN", 1, BOOLEAN, ops.IS_NAN),
+    Method("Integer", "bitCount", 1, INT, "(a & 0xFFFFFFFF).bit_count()"),
+    Method("Character", "toUpperCase", 1, _CHAR, ops.UPPER),
+    Method("Character", "toLowerCase", 1, _CHAR, ops.LOWER),
+    *(Method("Character", name, 1, BOOLEAN, f'char_is(a, "{name}")')
+      for name in ("isDigit", "isLetter", "isLetterOrDigit", "isUpperCase", "isLowerCase",
+                   "isWhitespace")),
+    Method("BigDecimal", "valueOf", 1, _DECIMAL, _decimal_of),
+    Method("Pattern", "matches", 2, BOOLEAN,
+           lambda _, of, __: Call(ops.MATCHES, of[::-1], BOOLEAN)),
+    # --- times
+    Method("System", "currentTimeMillis", 0, LONG, "current_millis()"),
+    Method("Duration", "between", 2, _DURATION, "b - a"),
+    *(Method("Duration", f"of{unit.capitalize()}", 1, _DURATION, _duration(millis))
+      for unit, millis in (("MILLIS", 1), *list(_UNITS.items())[1:])),
+    Method("Instant", "ofEpochMilli", 1, _INSTANT, ops.TIME_OF_MILLIS),
+    Method("LocalDateTime", "ofInstant", 2, UNKNOWN, _at_zone(JavaType("LocalDateTime"))),
+    Method("LocalDateTime", "ofEpochSecond", 3, UNKNOWN, _epoch_second),
+    Method("ZoneId", "of", 1, UNKNOWN, lambda _, of, __: (
+        attrs.evolve(of[0], type=JavaType("ZoneId")) if isinstance(of[0], Const) else None)),
+    Method("Timestamp|Date", "from", 1, UNKNOWN, lambda _, of, __: of[0]),
+    Method("Locale", "getDefault", 0, UNKNOWN, lambda *_: Const("ROOT", JavaType("Locale"))),
+    *(Method(unit, name, 1, UNKNOWN, _in_time_unit(millis, target))
+      for unit, millis in _UNITS.items()
+      for name, target in (("toMillis", 1), ("toSeconds", 1000), ("toMinutes", 60_000),
+                           ("toHours", 3_600_000))),
+    # --- lists, maps and streams
+    *(Method(f"Tuple{count}", "of", count, UNKNOWN, _tuple) for count in range(1, 26)),
+    Method("Row", "of", _ANY, UNKNOWN, _tuple),
+    Method("Arrays", "asList", _ANY, UNKNOWN, _listed("List")),
+    Method("List|ImmutableList", "of", _ANY, UNKNOWN, _listed("List")),
+    Method("Set|ImmutableSet|EnumSet", "of", _ANY, UNKNOWN, _listed("Set")),
+    Method("Map|ImmutableMap", "of", _ANY, UNKNOWN, _mapped),
+    Method("Collections", "emptyMap", 0, UNKNOWN, _mapped),
+    Method("Collections", "emptyList", 0, JavaType("List"), ops.LIST),
+    Method("Collections", "emptySet", 0, UNKNOWN, _listed("Set")),
+    Method("Collections", "singletonList", 1, UNKNOWN, _listed("List")),
+    Method("Collections", "singleton", 1, UNKNOWN, _listed("Set")),
+    Method("Collections",
+           "unmodifiableList|unmodifiableSet|unmodifiableMap|unmodifiableCollection", 1, UNKNOWN,
+           lambda _, of, __: of[0]),
+    Method("Collections", "disjoint", 2, BOOLEAN, _not(ops.MEETS)),
+    Method("CollectionUtils", "isEmpty", 1, BOOLEAN, lambda reader, of, node: reader.operation(
+        "||", Call(ops.IS_NULL, of, BOOLEAN), Call(ops.NO_ELEMENTS, of, BOOLEAN), node)),
+    Method("Arrays|Collections", "sort", 1, _VOID, ops.SORT),
+    Method("Lists", "newArrayList", _ANY, UNKNOWN, _listed_again),
+    Method("Iterables", "size", 1, UNKNOWN, _of_iterable(ops.SIZE, INT)),
+    Method("Iterables", "isEmpty", 1, UNKNOWN, _of_iterable(ops.NO_ELEMENTS, BOOLEAN)),
+    Method("Iterables", "getLast", 1, UNKNOWN, _of_iterable(ops.LAST, None)),
+    Method("StreamSupport|Arrays|Streams", "stream", _ANY, UNKNOWN, _streamed),
+    Method("Stream", "of", _ANY, UNKNOWN, _stream),
+    Method("Stream", "concat", 2, _same, ops.CHAINED),
+    Method("IntStream", "of", _ANY, UNKNOWN, _numbers(INT, "IntStream")),
+    Method("LongStream", "of", _ANY, UNKNOWN, _numbers(LONG, "LongStream")),
+    Method("DoubleStream", "of", _ANY, UNKNOWN, _numbers(_DOUBLE, "DoubleStream")),
+    Method("IntStream", "range", 2, JavaType("IntStream", (INT,)), ops.RANGE),
+    Method("IntStream", "rangeClosed", 2, UNKNOWN, _closed),
+    Method("Optional", "of|ofNullable", 1, lambda of: JavaType("Optional", (of[0].type,)),
+           ops.COPY),
+)  # fmt: skip
+
+_LOCALES = ("ROOT", "ENGLISH", "US", "UK", "CANADA", "GERMAN", "GERMANY", "FRENCH", "FRANCE",
+            "ITALIAN", "ITALY", "CHINESE", "CHINA", "JAPAN", "JAPANESE", "KOREA",
+            "KOREAN")  # fmt: skip
+CONSTANTS: dict[tuple[str, str], Expression] = {
+    **{("Locale", name): Const(name, JavaType("Locale")) for name in _LOCALES},
+    ("Boolean", "TRUE"): Const(True, BOOLEAN),
+    ("Boolean", "FALSE"): Const(False, BOOLEAN),
+    ("ZoneOffset", "UTC"): Const("UTC", JavaType("ZoneId")),
+    ("Math", "PI"): Const(3.141592653589793, _DOUBLE),
+    ("Math", "E"): Const(2.718281828459045, _DOUBLE),
+    **{
+        ("BigDecimal", name): Call(ops.DECIMAL, (Const(value, STRING),), _DECIMAL)
+        for name, value in (("ZERO", "0"), ("ONE", "1"), ("TEN", "10"))
+    },
+}
+"""By class and name, constants of Java's library."""
+
+
+def static_call(
+    reader: Reading, owner: str, name: str, operands: Operands, node: Node
 ) -> Expression | None:
-    if name == "getEventsForPattern" and len(operands) == 1:
-        type_ = JavaType("Iterable", (reader.event_type,))
-        if not is_plain(reader.event_type):
-            return Call("events", operands, type_)
-        value = Get(Var("each", UNKNOWN), "value", reader.event_type)
-        values = Lambda(("each",), value, reader.event_type)
-        return Call("Stream.map", (Call("events", operands, JavaType("Iterable")), values), type_)
-    if name in ("timestamp", "currentProcessingTime") and not operands:
-        return Call(f"ctx.{name}", (), LONG)
-    if name == "output" and len(operands) == 2:
-        return Call("ctx.output", operands, JavaType("void"))
+    """Return what a method of a class of the library returns; None if it has no translation."""
+    row = STATIC.get((owner, name, len(operands))) or STATIC.get((owner, name, _ANY))
+    return None if row is None else row.call(reader, operands, node)
+
+
+def library_call(
+    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
+) -> Expression | None:
+    """Return a method of an object of the library; None if it has no translation."""
+    found = json_call(reader, owner, name, arguments, node)
+    if found is not None:
+        return found
+    if name == "collect" and owner.type.name.endswith("Stream") and len(arguments) == 1:
+        made = _collector(reader, arguments[0], _element((owner,)))
+        return None if made is None else made(owner)
+    for kind in _kinds(owner.type):
+        row = METHODS.get((kind, name, len(arguments))) or METHODS.get((kind, name, _ANY))
+        if row is not None:
+            given = row.given(owner.type)
+            operands = tuple(_argument(reader, argument, given) for argument in arguments)
+            return row.call(reader, (owner, *operands), node)
+    if is_enum(owner.type, reader.scope.project, reader.source) and name == "name":
+        return Call(ops.NAME_OF, (owner,), STRING)
     return None
+
+
+def _argument(reader: Reading, argument: Node, given: tuple[JavaType, ...]) -> Expression:
+    if argument.type in ("lambda_expression", "method_reference"):
+        return reader.function(argument, given)
+    return reader.read(argument)
+
+
+_DISTINCT = ("equalsIgnoreCase", "startsWith", "endsWith", "toLowerCase", "toUpperCase", "trim")
+"""Methods that only strings have."""
+_OF_TEXTS = ("contains", "compareTo", "matches", "concat")
+
+
+def by_name(
+    reader: Reading, owner: Expression, name: str, operands: Operands, node: Node
+) -> Expression | None:
+    """Return a method of an object of unknown type, if its name says what it is."""
+    is_text = name in _OF_TEXTS and bool(operands) and operands[0].type == STRING
+    if name in _CONVERSIONS and not operands:
+        return reader.cast(owner, JavaType(_CONVERSIONS[name]))
+    kind = "String" if is_text or name in _DISTINCT else "*"
+    row = METHODS.get((kind, name, len(operands)))
+    if row is None:
+        return None
+    of = attrs.evolve(owner, type=STRING) if kind == "String" else owner
+    return row.call(reader, (of, *operands), node)
+
+
+# --- collectors
+
+Collector = Callable[[Expression], Expression]
+
+
+def _collector(reader: Reading, node: Node, element: JavaType) -> Collector | None:
+    """Return what ``collect`` makes of a stream with a collector; None if that is unknown."""
+    if node.type != "method_invocation":
+        return None
+    name = text_of(node.child_by_field_name("name"))
+    arguments = children(node.child_by_field_name("arguments"))
+    match name, len(arguments):
+        case (("toList" | "toUnmodifiableList"), 0):
+            return lambda of: Call(ops.TO_LIST, (of,), JavaType("List", (element,)))
+        case (("toSet" | "toUnmodifiableSet"), 0):
+            return lambda of: Call(ops.TO_SET, (of,), JavaType("Set", (element,)))
+        case "toCollection", 1:
+            kind = "Set" if "Set" in text_of(arguments[0]) else "List"
+            operation = ops.TO_SET if kind == "Set" else ops.TO_LIST
+            return lambda of: Call(operation, (of,), JavaType(kind, (element,)))
+        case "counting", 0:
+            return lambda of: Call(ops.COUNT, (of,), LONG)
+        case "joining", count if count <= 3:
+            operation = (ops.JOINING, ops.JOINING, ops.JOINING_AFTER, ops.JOINING_AROUND)[count]
+            given = tuple(reader.argument(argument) for argument in arguments)
+            return lambda of: Call(operation, (of, *given), STRING)
+        case "mapping", 2:
+            mapping = reader.function(arguments[0], (element,))
+            inner, type_ = (
+                _collector(reader, arguments[1], mapping.type),
+                JavaType("Stream", (mapping.type,)),
+            )
+            if inner is not None:
+                after: Collector = inner
+                return lambda of: after(Call(ops.MAPPED, (of, mapping), type_))
+            return None
+    return _of_numbers(reader, name, arguments, element)
+
+
+def _of_numbers(
+    reader: Reading, name: str, arguments: list[Node], element: JavaType
+) -> Collector | None:
+    kinds = {"Int": INT, "Long": LONG, "Double": _DOUBLE}
+    kind = name.removeprefix("summing").removeprefix("averaging")
+    if kind not in kinds or len(arguments) != 1:
+        return None
+    type_ = kinds[kind]
+    function = reader.function(arguments[0], (element,))
+    inner = Lambda(function.parameters, reader.cast(function.body, type_), type_)
+
+    def made(of: Expression) -> Expression:
+        mapped = Call(ops.MAPPED, (of, inner), JavaType(f"{kind}Stream", (type_,)))
+        if name.startswith("summing"):
+            return Call(ops.SUM, (mapped,), type_)
+        average = Call(ops.AVERAGE, (mapped,), JavaType("Optional", (_DOUBLE,)))
+        return Call(ops.OR_ELSE, (average, Const(0.0, _DOUBLE)), _DOUBLE)
+
+    return made

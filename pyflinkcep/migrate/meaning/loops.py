@@ -20,7 +20,8 @@ from pyflinkcep.migrate.java.project import (
     is_whole,
     unboxed,
 )
-from pyflinkcep.migrate.meaning.python_calls import Inside, constant, f_string
+from pyflinkcep.migrate.meaning import operations as ops
+from pyflinkcep.migrate.meaning.literals import Inside, constant, f_string
 from pyflinkcep.migrate.meaning.tree import (
     Aggregate,
     Binary,
@@ -98,17 +99,17 @@ def stage_event(of: Expression) -> tuple[str, str, int] | None:
     match of:
         case Aggregate(function="first" | "last" as function, argument=None):
             return function, of.stage, of.offset
-        case Call("List.getFirst", (Call("events", (Const(value=str(stage)),)),)):
+        case Call(ops.FIRST, (Call(ops.EVENTS, (Const(value=str(stage)),)),)):
             return "first", stage, 0
-        case Call("List.getLast", (Call("events", (Const(value=str(stage)),)),)):
+        case Call(ops.LAST, (Call(ops.EVENTS, (Const(value=str(stage)),)),)):
             return "last", stage, 0
-        case Call("List.get", (Call("events", (Const(value=str(stage)),)), Const(value=int(n)))):
+        case Call(ops.GET, (Call(ops.EVENTS, (Const(value=str(stage)),)), Const(value=int(n)))):
             return ("first", stage, n) if n >= 0 else None
         case Call(
-            "List.get",
+            ops.GET,
             (
-                Call("events", (Const(value=str(stage)),)) as whole,
-                Binary("-", Call("List.size", (same,)), Const(value=int(n))),
+                Call(ops.EVENTS, (Const(value=str(stage)),)) as whole,
+                Binary("-", Call(ops.SIZE, (same,)), Const(value=int(n))),
             ),
         ) if same == whole and n > 0:
             return "last", stage, n - 1
@@ -124,7 +125,7 @@ def chain(of: Expression, operator: str) -> list[Expression]:
 
 def inner_of(of: Expression) -> Expression:
     """Return a value without conversions around it."""
-    while isinstance(of, Cast) or (isinstance(of, Call) and of.name == "not null"):
+    while isinstance(of, Cast) or (isinstance(of, Call) and of.operation is ops.NOT_NULL):
         of = of.operand if isinstance(of, Cast) else of.operands[0]
     return of
 
@@ -147,7 +148,11 @@ def may_be_nan(of: Expression) -> bool:
         return False
     if isinstance(of, Aggregate) and isinstance(of.argument, Choice):
         test = of.argument.condition
-        if of.function in ("max", "min") and isinstance(test, Call) and test.name == "isNaN":
+        if (
+            of.function in ("max", "min")
+            and isinstance(test, Call)
+            and test.operation is ops.IS_NAN
+        ):
             return False
     return is_floating(inner_of(of).type) or inner_of(of).type == UNKNOWN
 
@@ -155,7 +160,7 @@ def may_be_nan(of: Expression) -> bool:
 def stage_free(of: Expression) -> bool:
     """Whether a value is about the event alone."""
     return not any(
-        isinstance(part, Aggregate) or (isinstance(part, Call) and part.name == "events")
+        isinstance(part, Aggregate) or (isinstance(part, Call) and part.operation is ops.EVENTS)
         for part in parts(of)
     )
 
@@ -165,9 +170,9 @@ def average_of(of: Binary) -> Aggregate | None:
     if of.operator != "/":
         return None
     total, number = of.left, inner_of(of.right)
-    if isinstance(number, Call) and number.name == "List.size":
+    if isinstance(number, Call) and number.operation is ops.SIZE:
         match number.operands[0]:
-            case Call("events", (Const(value=str(stage)),)):
+            case Call(ops.EVENTS, (Const(value=str(stage)),)):
                 number = Aggregate("count", stage, None, number.type)
     match total, number:
         case Aggregate("sum", stage), Aggregate("count", other) if stage == other:
@@ -195,7 +200,7 @@ def folded_loop(
     loop: ForEach, iterable: Expression, values: Values, replaced: Replace
 ) -> tuple[dict[str, Expression], tuple[Expression, Expression] | None]:
     """Return the variables after a loop, and a condition under which it returns, with the value."""
-    if not (isinstance(iterable, Call) and iterable.name == "events"):
+    if not (isinstance(iterable, Call) and iterable.operation is ops.EVENTS):
         raise Untranslatable("a loop over what is no stage")
     stage = iterable.operands[0]
     if not isinstance(stage, Const) or not isinstance(stage.value, str):
@@ -235,7 +240,7 @@ class _Folder:
                     self._returns(self._value(condition), self._value(result))
                 case If(condition, (Set(target=Var(name), value=value),), ()):
                     self._set(name, value, condition, changed | {name})
-                case Do(Call("List.add", (Var(name), added))) if len(body) == 1:
+                case Do(Call(ops.ADD, (Var(name), added))) if len(body) == 1:
                     self._listed(name, self._value(added))
                 case _:
                     raise Untranslatable("a loop with other statements")
@@ -314,10 +319,10 @@ class _Folder:
         """Return max or min and its argument, if an assignment keeps the extreme value."""
         found: tuple[str, Expression] | None = None
         match condition, value:
-            case None, Call("Math.max" | "Math.min" as function, (a, b)):
+            case None, Call(ops.MAX | ops.MIN as operation, (a, b)):
                 others = [x for x in (a, b) if x != Var(name, x.type)]
                 if len(others) == 1 and is_whole(value.type):
-                    found = function[5:], others[0]
+                    found = operation.name.removeprefix("Math."), others[0]
             case Binary("<" | "<=" | ">" | ">=" as op, a, b), kept:
                 for one, other, sign in ((a, b, op), (b, a, _TURNED[op])):
                     if isinstance(other, Var) and other.name == name and one == kept:
@@ -351,13 +356,17 @@ class _Folder:
         if before is None:
             raise Untranslatable("a loop that sets a variable without a value before")
         last = rewritten(found, lambda p: taken if p == self.element else None)
-        is_empty = Call("List.isEmpty", (self.events,), BOOLEAN)
+        is_empty = Call(ops.NO_ELEMENTS, (self.events,), BOOLEAN)
         self.after[name] = Choice(is_empty, before, last, last.type)
 
     def _listed(self, name: str, added: Expression) -> None:
         """Let a list that was empty have all events."""
         before = self.after.get(name)
-        if added != self.element or not isinstance(before, Call) or before.name != "List.of":
+        if (
+            added != self.element
+            or not isinstance(before, Call)
+            or before.operation is not ops.LIST
+        ):
             raise Untranslatable("a loop that adds to a list")
         self.after[name] = self.events
 
@@ -376,7 +385,7 @@ def _assigned(body: tuple[Statement, ...]) -> Iterator[str]:
 
 
 def _is_about_match(of: Expression) -> bool:
-    return isinstance(of, Call) and of.name in ("events", "ctx.timestamp", "any")
+    return isinstance(of, Call) and of.operation in (ops.EVENTS, ops.TIMESTAMP, ops.ANY)
 
 
 def _not_nan(of: Expression) -> Expression:
@@ -384,13 +393,13 @@ def _not_nan(of: Expression) -> Expression:
     inner = of.operand if isinstance(of, Cast) else of
     if not is_floating(inner.type):
         return of
-    return Choice(Call("isNaN", (of,), BOOLEAN), Const(None, _NULL), of, of.type)
+    return Choice(Call(ops.IS_NAN, (of,), BOOLEAN), Const(None, _NULL), of, of.type)
 
 
 def _greatest(extreme: tuple[str, Expression], before: Expression) -> Expression:
     function, found = extreme
-    name = "greatest" if function == "max" else "least"
-    return Call(name, (before, found), before.type)
+    operation = ops.GREATEST if function == "max" else ops.LEAST
+    return Call(operation, (before, found), before.type)
 
 
 def any_event(stage: str, condition: Expression) -> Expression:
@@ -401,7 +410,7 @@ def any_event(stage: str, condition: Expression) -> Expression:
         (mixed if _is_mixed(part) else own).append(part)
     if not mixed:
         one = Choice(condition, Const(1, INT), Const(0, INT), INT)
-        return Call("any", (Aggregate("sum", stage, one, LONG),), BOOLEAN)
+        return Call(ops.ANY, (Aggregate("sum", stage, one, LONG),), BOOLEAN)
     if len(mixed) > 1:
         raise Untranslatable("several comparisons with each event of a stage")
     op, argument, other = _compared(mixed[0])
@@ -410,7 +419,7 @@ def any_event(stage: str, condition: Expression) -> Expression:
     for test in own:
         kept = Choice(test, kept, Const(None, _NULL), argument.type)
     found = Aggregate(function, stage, kept, argument.type)
-    return Call("any", (Binary(op, found, other, BOOLEAN),), BOOLEAN)
+    return Call(ops.ANY, (Binary(op, found, other, BOOLEAN),), BOOLEAN)
 
 
 def _names(of: Expression) -> Iterator[str]:
@@ -451,22 +460,22 @@ def streams_folded(of: Expression) -> Expression:
 
 
 def _stream(of: Expression) -> Expression | None:
-    if not isinstance(of, Call) or not of.name.startswith("Stream."):
+    if not isinstance(of, Call) or not of.operands:
         return None
     source = of.operands[0]
     stage = _stage_of(source)
     if stage is None:
         return None
-    match of.name, of.operands[1:]:
-        case "Stream.count", ():
+    match of.operation, of.operands[1:]:
+        case ops.COUNT, ():
             return Aggregate("count", stage, None, LONG)
-        case (("Stream.anyMatch" | "Stream.noneMatch" | "Stream.allMatch"), (test,)):
+        case ((ops.ANY_MATCH | ops.NONE_MATCH | ops.ALL_MATCH), (test,)):
             condition = _applied(test)
-            if of.name == "Stream.allMatch":
+            if of.operation is ops.ALL_MATCH:
                 condition = Unary("!", condition, BOOLEAN)
             found = any_event(stage, condition)
-            return found if of.name == "Stream.anyMatch" else Unary("!", found, BOOLEAN)
-        case "Stream.sum", () if isinstance(source, Call) and source.name == "Stream.map":
+            return found if of.operation is ops.ANY_MATCH else Unary("!", found, BOOLEAN)
+        case ops.SUM, () if isinstance(source, Call) and source.operation is ops.MAPPED:
             value = _applied(source.operands[1])
             if is_whole(of.type) and not _is_mixed(value):
                 return Aggregate("sum", stage, value, of.type)
@@ -483,22 +492,21 @@ def _applied(function: Expression) -> Expression:
 
 def _stage_of(of: Expression) -> str | None:
     """Return the stage whose events a stream has, all of them."""
-    while isinstance(of, Call) and of.name in ("stream", "Stream.map"):
+    while isinstance(of, Call) and of.operation in (ops.STREAM, ops.MAPPED):
         of = of.operands[0]
     match of:
-        case Call("events", (Const(value=str(stage)),)):
+        case Call(ops.EVENTS, (Const(value=str(stage)),)):
             return stage
     return None
 
 
 _MOST_PARTS = 400
-_EFFECTS = ("step", "assign", "Set.add", "Map.merge", "Map.computeIfAbsent", "Matcher.find")
 
 
 def folded(statements: tuple[Statement, ...]) -> Expression:
     """Return statements that return a value as an expression; raise Untranslatable otherwise."""
     for part in (p for one in expressions_of(statements) for p in parts(one)):
-        if isinstance(part, Call) and part.name in _EFFECTS:
+        if isinstance(part, Call) and part.operation.has_effect:
             raise Untranslatable("an expression that changes something")
     found = _fold(statements, {})
     if found is None:
@@ -509,15 +517,15 @@ def folded(statements: tuple[Statement, ...]) -> Expression:
 def _without_iterators(of: Expression, statements: tuple[Statement, ...]) -> Expression:
     """Return an expression in which the only ``next()`` of an iterator is the first element."""
     calls = [p for one in expressions_of(statements) for p in parts(one) if isinstance(p, Call)]
-    if sum(1 for call in calls if call.name == "Iterator.next") > 1:
+    if sum(1 for call in calls if call.operation is ops.NEXT) > 1:
         raise Untranslatable("an iterator that moves")
 
     def leaf(part: Expression) -> Expression | None:
         match part:
-            case Call("Iterator.next", (Call("iterator", (whole,)),), type_):
-                return Call("List.getFirst", (whole,), type_)
-            case Call("Iterator.hasNext", (Call("iterator", (whole,)),), type_):
-                return Call("has any", (whole,), type_)
+            case Call(ops.NEXT, (Call(ops.ITERATOR, (whole,)),), type_):
+                return Call(ops.FIRST, (whole,), type_)
+            case Call(ops.HAS_NEXT, (Call(ops.ITERATOR, (whole,)),), type_):
+                return Call(ops.HAS_ANY, (whole,), type_)
         return None
 
     return rewritten(of, leaf)
@@ -548,7 +556,7 @@ def _fold(statements: tuple[Statement, ...], values: Values) -> Expression | Non
                 if returned is not None:
                     after = _fold(rest, values)
                     return None if after is None else choose(*returned, after)
-            case Do(value=value) if getattr(value, "name", "") in ("log", "print"):
+            case Do(value=Call(ops.LOG | ops.PRINT)):
                 raise Untranslatable("it writes to a log")
             case _:
                 raise Untranslatable(f"{type(statement).__name__.lower()} in an expression")

@@ -3,20 +3,24 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
 import keyword
+import math
 import symtable
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeGuard
 
 import attrs
 
+from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import BOOLEAN, STRING, UNKNOWN, is_boxed, is_floating, unboxed
-from pyflinkcep.migrate.meaning.python_calls import CALLS, COMPARISONS, TYPED_BOOL, constant
+from pyflinkcep.migrate.meaning import operations as ops
+from pyflinkcep.migrate.meaning.literals import Inside, constant, f_string, python_regex
+from pyflinkcep.migrate.meaning.operations import Operation
 from pyflinkcep.migrate.meaning.reading import Findings, snake_case
 from pyflinkcep.migrate.meaning.tree import (
-    Aggregate,
     Binary,
     Call,
     Captured,
@@ -93,7 +97,6 @@ def _free(table: symtable.SymbolTable) -> set[str]:
     return found
 
 
-ATOM, UNARY, TIMES, PLUS, COMPARED, NOT, AND, OR, CHOICE = range(9, 0, -1)
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 _NEVER_NULL = (*_BITS, "float", "double", "boolean", "char", "StringBuilder", "StringBuffer")
 _SHORT = ("byte", "short", "int")
@@ -102,6 +105,43 @@ _CLASHES = frozenset({
     "popitem", "setdefault", "update", "values",
 })  # fmt: skip
 """Fields that a Row or dict has as methods."""
+_RUNTIME = frozenset(runtime.__all__)
+_MODULES = {
+    "math": "import math", "re": "import re", "Decimal": "from decimal import Decimal",
+    "timedelta": "from datetime import timedelta",
+    "takewhile": "from itertools import takewhile", "dropwhile": "from itertools import dropwhile",
+}  # fmt: skip
+_SIGNS: dict[str, ast.operator] = {
+    "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "&": ast.BitAnd(),
+    "|": ast.BitOr(), "^": ast.BitXor(), "<<": ast.LShift(), ">>": ast.RShift(),
+}  # fmt: skip
+_COMPARISONS: dict[str, ast.cmpop] = {
+    "<": ast.Lt(), "<=": ast.LtE(), ">": ast.Gt(), ">=": ast.GtE(), "==": ast.Eq(),
+    "!=": ast.NotEq(), "is": ast.Is(),
+}  # fmt: skip
+_OPPOSITE = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.Is: ast.IsNot}
+_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def _named(text: str) -> ast.expr:
+    """Return a name, or a literal that stands as it is written."""
+    return ast.Name(text)
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(name), list(arguments), [])
+
+
+def _compare(left: ast.expr, sign: str, right: ast.expr) -> ast.expr:
+    return ast.Compare(left, [_COMPARISONS[sign]], [right])
+
+
+def _not(of: ast.expr) -> ast.expr:
+    """Return the negation of a condition; what NaN makes false is not turned round."""
+    match of:
+        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _OPPOSITE:
+            return ast.Compare(left, [_OPPOSITE[type(sign)]()], [right])
+    return ast.UnaryOp(ast.Not(), of)
 
 
 @attrs.define(eq=False)
@@ -115,28 +155,45 @@ class Python:
     quote: str = '"'  # The quote of strings, another one inside of an f-string
     wraps: bool = True  # Whether whole numbers overflow as in Java
 
-    def constant(self, value: object) -> str:
+    def write(self, of: Expression) -> str:
+        """Return an expression as text."""
+        return ast.unparse(self.node(of))
+
+    def condition(self, of: Expression) -> str:
+        """Return an expression as a bool that mypy knows to be one."""
+        node = self._truth(of)
+        return ast.unparse(node if self._is_bool(of) else _call("bool", node))
+
+    def filled(self, template: str, *operands: Expression) -> str:
+        """Return a template of Python with operands."""
+        return ast.unparse(self.fill(template, operands))
+
+    def fill(self, template: str, operands: tuple[Expression, ...]) -> ast.expr:
+        """Return a template of an operation with operands."""
+        found: ast.expr = _Filling(self, operands).visit(ast.parse(template, mode="eval").body)
+        return found
+
+    def literal(self, value: object) -> ast.expr:
         """Return a constant, a string with the quote that stands around none of it."""
-        return constant(value, self.quote)
+        if isinstance(value, int | float) and str(value)[0] == "-" and math.isfinite(value):
+            return ast.UnaryOp(ast.USub(), self.literal(-value))
+        return ast.Name(constant(value, self.quote))
 
     def inside(self) -> Python:
         """Return a writer of values inside of an f-string."""
         return attrs.evolve(self, quote="'" if self.quote == '"' else '"')
 
     def use(self, name: str) -> str:
-        """Return the name of a function of the runtime, which will be imported."""
-        self.findings.imports.add(f"from pyflinkcep.migrate.runtime import {name}")
+        """Return a name, which will be imported if it is one of the runtime or of a module."""
+        if name in _RUNTIME:
+            self.findings.imports.add(f"from pyflinkcep.migrate.runtime import {name}")
+        elif name in _MODULES:
+            self.findings.imports.add(_MODULES[name])
         return name
 
-    def write(self, of: Expression, level: int = 0) -> str:
-        """Return an expression, in parentheses if it binds less tightly than a level."""
-        written, own = self._written(of)
-        return f"({written})" if own < level else written
-
-    def condition(self, of: Expression) -> str:
-        """Return an expression as a bool that mypy knows to be one."""
-        written = self._truth(of, 0)
-        return written if self._is_bool(of) else f"bool({written})"
+    def runtime(self, name: str, *arguments: ast.expr) -> ast.expr:
+        """Return a call of a function of the runtime."""
+        return _call(self.use(name), *arguments)
 
     def _is_bool(self, of: Expression) -> bool:
         match of:
@@ -146,24 +203,24 @@ class Python:
                 return self._is_bool_negated(operand)
             case Binary(operator="&&" | "||", left=left, right=right):
                 return self._is_bool(left) and self._is_bool(right)
-            case Call(name=name):
-                return name in TYPED_BOOL
+            case Call(operation=operation):
+                return operation.is_bool
         return False
 
     def _is_bool_negated(self, of: Expression) -> bool:
-        compared = self._comparison(of)
         match of:
             case Unary(operator="!", operand=operand):
                 return self._is_bool(operand)
             case Binary(operator="==" | "!="):
                 return _flag_in(of) is (of.operator == "==")
-        return compared is None or compared[1] in ("is", "is not")
+        match self.node(of) if isinstance(of, Call | Is) else None:
+            case ast.Compare(ops=[ast.Eq() | ast.In()]):
+                return False
+        return True
 
-    def non_null(self, of: Expression) -> str:
+    def non_null(self, of: Expression) -> ast.expr:
         """Return a value; the function raises if it is null."""
-        if self.is_known(of):
-            return self.write(of)
-        return f"{self.use('present')}({self.write(of)})"
+        return self.node(of) if self.is_known(of) else self.runtime("present", self.node(of))
 
     def is_known(self, of: Expression) -> bool:
         """Whether a value cannot be null."""
@@ -172,280 +229,236 @@ class Python:
         if isinstance(of, Binary | Unary | Cast | Make | Is | Captured) or of in self.known:
             return True
         if isinstance(of, Call):
-            return of.name not in _NULLABLE
+            return not of.operation.nullable
         type_ = of.type
         return not type_.dims and type_.name in _NEVER_NULL
 
+    def held(self, of: Expression) -> ast.expr:
+        """Return a list; one of a match that is missing is an error."""
+        match of:
+            case Call(ops.MAP_GET, (whole, key)):
+                return ast.Subscript(self.node(whole), self.node(key))
+        return self.node(of)
+
+    def events(self, of: Expression) -> ast.expr:
+        """Return the events of a stage, to be read once; other values as they are."""
+        match of:
+            case Call(ops.EVENTS, operands):
+                return self.fill("ctx.getEventsForPattern(a)", operands)
+        return self.held(of)
+
     # --- one kind each
 
-    def _written(self, of: Expression) -> tuple[str, int]:
-        compared = self._comparison(of)
-        if compared is not None:
-            return " ".join(compared), COMPARED
+    def node(self, of: Expression) -> ast.expr:
+        """Return an expression as a tree."""
         match of:
             case Const():
-                return self._const(of)
+                tag = of.type.name == "OutputTag"
+                return _named(tag_constant(str(of.value))) if tag else self.literal(of.value)
             case Var(name=name):
-                return name, ATOM
+                return _named(name)
             case Captured(name=name, value=value):
                 self.findings.captured[name] = value
                 given = frozenset(part for part in parts(value) if isinstance(part, Var))
-                return attrs.evolve(self, known=self.known | given)._written(value)
+                return attrs.evolve(self, known=self.known | given).node(value)
             case Get():
-                return self._get(of), ATOM
+                return self._get(of)
             case Unary():
                 return self._unary(of)
             case Binary():
                 return self._binary(of)
             case Cast():
-                return self._cast(of)
+                return self._converted(of) or self.node(of.operand)
             case Choice():
-                return self._choice(of), CHOICE
+                return self._choice(of)
+            case Is(operand=operand, column=column, names=names):
+                held, values = (
+                    self.node(Get(operand, column, STRING)),
+                    list(map(self.literal, names)),
+                )
+                if len(values) == 1:
+                    return _compare(held, "==", values[0])
+                return ast.Compare(held, [ast.In()], [ast.Tuple(values, ast.Load())])
             case Call():
                 return self._call(of)
-            case Make():
-                inner = ", ".join(
-                    f"{self.constant(name)}: {self.write(value)}" for name, value in of.fields
-                )
-                return f"{{{inner}}}", ATOM
-            case Lambda():
-                return f"lambda {', '.join(of.parameters)}: {self.write(of.body)}", 0
-            case Aggregate():
-                raise Untranslatable("an aggregate in a function")
-        raise Untranslatable(f"{type(of).__name__} in Python")
+            case Make(fields=fields):
+                values = [self.node(value) for _, value in fields]
+                return ast.Dict([self.literal(name) for name, _ in fields], values)
+            case Lambda(parameters=parameters, body=body):
+                empty = ast.arguments([], [], None, [], [], None, [])
+                empty.args = [ast.arg(name) for name in parameters]
+                return ast.Lambda(empty, self.node(body))
+        raise Untranslatable("an aggregate in a function")
 
-    def _const(self, of: Const) -> tuple[str, int]:
-        if of.type.name == "OutputTag":
-            return tag_constant(str(of.value)), ATOM
-        negative = isinstance(of.value, int | float) and str(of.value).startswith("-")
-        return self.constant(of.value), UNARY if negative else ATOM
-
-    def _get(self, of: Get) -> str:
-        owner = self.write(of.owner, ATOM)
+    def _get(self, of: Get) -> ast.expr:
+        owner = self.node(of.owner)
         if isinstance(of.owner, Const) and isinstance(of.owner.value, int | float):
-            raise Untranslatable(f"{of.name} of {owner}, which has no fields")
+            raise Untranslatable(f"{of.name} of {ast.unparse(owner)}, which has no fields")
         plain = of.name.isidentifier() and not keyword.iskeyword(of.name)
         root = of.owner
-        while isinstance(root, Get) or (isinstance(root, Call) and root.name == "json item"):
+        while isinstance(root, Get) or (isinstance(root, Call) and root.operation is ops.JSON_ITEM):
             root = root.owner if isinstance(root, Get) else root.operands[0]
-        is_dict = isinstance(root, Var) and root.name in self.made
-        is_dict = is_dict or (isinstance(root, Call) and root.name in ("json of", "json find"))
-        is_dict = is_dict or (isinstance(root, Var) and root.name in self.findings.parsed)
+        is_dict = isinstance(root, Var) and root.name in self.made | self.findings.parsed
+        is_dict |= isinstance(root, Call) and root.operation in (ops.JSON_OF, ops.JSON_FIND)
         if is_dict or isinstance(of.owner, Make) or not plain or of.name in _CLASHES:
-            return f"{owner}[{self.constant(of.name)}]"
-        return f"{owner}.{of.name}"
+            return ast.Subscript(owner, self.literal(of.name))
+        return ast.Attribute(owner, of.name)
 
-    def _unary(self, of: Unary) -> tuple[str, int]:
+    def _unary(self, of: Unary) -> ast.expr:
         inner = of.operand
         if of.operator == "!":
-            compared = self._comparison(inner)
-            if compared is not None:
-                left, sign, right = compared
-                return f"{left} {_OPPOSITE[sign]} {right}", COMPARED
             if isinstance(inner, Unary) and inner.operator == "!":
-                return self._truth(inner.operand, 0), NOT
+                return self._truth(inner.operand)
             if isinstance(inner, Binary) and inner.operator in ("==", "!="):
                 other = "!=" if inner.operator == "==" else "=="
                 return self._equality(attrs.evolve(inner, operator=other))
-            return f"not {self._truth(inner, NOT)}", NOT
+            return _not(self._truth(inner))
+        sign = ast.USub() if of.operator == "-" else ast.Invert()
+        found = ast.UnaryOp(sign, self.node(inner))
         if of.operator == "-" and of.type.name in ("int", "long") and self.wraps:
-            bits = self.use("int32" if of.type.name == "int" else "int64")
-            return f"{bits}(-{self.write(inner, UNARY)})", ATOM
-        return f"{of.operator}{self.write(inner, UNARY)}", UNARY
+            return self.runtime("int32" if of.type.name == "int" else "int64", found)
+        return found
 
-    def _truth(self, of: Expression, level: int) -> str:
+    def _truth(self, of: Expression) -> ast.expr:
         """Return a boolean; a boxed one that is null is an error."""
-        if is_boxed(of.type):
-            return self.non_null(of)
-        return self.write(of, level)
+        return self.non_null(of) if is_boxed(of.type) else self.node(of)
 
     # --- binary operators
 
-    def _binary(self, of: Binary) -> tuple[str, int]:
+    def _binary(self, of: Binary) -> ast.expr:
         op = of.operator
         if op in ("&&", "||"):
-            level, word = (AND, "and") if op == "&&" else (OR, "or")
-            left = self._truth(of.left, _part_level(of.left, op, level))
-            facts = non_null_if(of.left, op == "&&")
-            inner = attrs.evolve(self, known=self.known | facts)
-            right = inner._truth(of.right, _part_level(of.right, op, level + 1))
-            return f"{left} {word} {right}", level
+            left = self._truth(of.left)
+            inner = attrs.evolve(self, known=self.known | non_null_if(of.left, op == "&&"))
+            right, sign = inner._truth(of.right), ast.And() if op == "&&" else ast.Or()
+            same = isinstance(left, ast.BoolOp) and type(left.op) is type(sign)
+            before = left.values if isinstance(left, ast.BoolOp) and same else [left]
+            return ast.BoolOp(sign, [*before, right])
         if op in ("==", "!="):
             return self._equality(of)
-        if op in ("<", "<=", ">", ">="):
+        if op in _TURNED:
             first, second = of.left, of.right
             if isinstance(first, Const) and not isinstance(second, Const):
                 first, second, op = second, first, _TURNED[op]
-            left, right = (self._compared(side) for side in (first, second))
-            return f"{left} {op} {right}", COMPARED
+            return _compare(self._operand(first), op, self._operand(second))
         return self._arithmetic(of)
 
-    def _compared(self, of: Expression) -> str:
+    def _operand(self, of: Expression) -> ast.expr:
         """Return an operand; whole numbers that doubles hold exactly need no conversion."""
-        return self.write(of.operand if _is_exact(of) else of, PLUS)
+        return self.node(of.operand if _is_exact(of) else of)
 
-    def _equality(self, of: Binary) -> tuple[str, int]:
+    def _equality(self, of: Binary) -> ast.expr:
         sides = _constant_last(of.left, of.right)
         for place, side in enumerate(sides):
             if isinstance(side, Const) and isinstance(side.value, bool):
-                other = sides[1 - place]
-                if side.value is (of.operator == "=="):
-                    return self._truth(other, COMPARED), COMPARED
-                return f"not {self._truth(other, NOT)}", NOT
-        texts = []
+                found = self._truth(sides[1 - place])
+                holds = side.value is (of.operator == "==")
+                return found if holds else ast.UnaryOp(ast.Not(), found)
+        nodes = []
         for side in sides:
             inner = side.operand if isinstance(side, Cast) else side
             nullable = is_boxed(inner.type) and not self.is_known(inner)
             is_int = unboxed(inner.type).name in _SHORT or inner is side
-            if nullable and is_int:
-                texts.append(self.non_null(inner))
-            else:
-                texts.append(self._compared(side))
-        return f"{texts[0]} {of.operator} {texts[1]}", COMPARED
+            nodes.append(self.non_null(inner) if nullable and is_int else self._operand(side))
+        return _compare(nodes[0], of.operator, nodes[1])
 
-    def _arithmetic(self, of: Binary) -> tuple[str, int]:
+    def _arithmetic(self, of: Binary) -> ast.expr:
         op, type_ = of.operator, of.type.name
-        level = {"+": PLUS, "-": PLUS, "*": TIMES}.get(op, TIMES)
         if type_ in ("int", "long"):
-            return self._whole(of, type_, level)
+            return self._whole(of, type_)
         if type_ == "boolean":
-            return f"{self.write(of.left, ATOM)} {op} {self.write(of.right, ATOM)}", TIMES
-        if op in ("/", "%"):
-            fixed = isinstance(of.right, Const) and of.right.value not in (0, 0.0)
-            if op == "/" and fixed:
-                written = f"{self.write(of.left, TIMES)} / {self.write(of.right, UNARY)}"
-            else:
-                name = self.use("div_float" if op == "/" else "rem_float")
-                written = f"{name}({self._operand(of.left)}, {self._operand(of.right)})"
-                level = ATOM
+            return ast.BinOp(self.node(of.left), _SIGNS[op], self.node(of.right))
+        fixed = isinstance(of.right, Const) and of.right.value not in (0, 0.0)
+        if op == "%" or (op == "/" and not fixed):
+            name = "div_float" if op == "/" else "rem_float"
+            found = self.runtime(name, self._operand(of.left), self._operand(of.right))
         else:
             both_cast = isinstance(of.left, Cast) and isinstance(of.right, Cast)
-            write = self.write if both_cast else self._operand
-            written = f"{write(of.left, level)} {op} {write(of.right, level + 1)}"
-        if type_ == "float":
-            return f"{self.use('float32')}({written})", ATOM
-        return written, level
+            write = self.node if both_cast or op == "/" else self._operand
+            found = ast.BinOp(write(of.left), _SIGNS[op], write(of.right))
+        return self.runtime("float32", found) if type_ == "float" else found
 
-    def _operand(self, of: Expression, level: int = 0) -> str:
-        return self.write(of.operand if _is_exact(of) else of, level)
-
-    def _whole(self, of: Binary, type_: str, level: int) -> tuple[str, int]:
-        op = of.operator
-        wrap = "int32" if type_ == "int" else "int64"
-        bits = 31 if type_ == "int" else 63
+    def _whole(self, of: Binary, type_: str) -> ast.expr:
+        op, left, right = of.operator, self.node(of.left), self.node(of.right)
+        wrap, bits = ("int32", 31) if type_ == "int" else ("int64", 63)
         if op in ("/", "%"):
-            name = self.use("div_int" if op == "/" else "rem_int")
-            written = f"{name}({self.write(of.left)}, {self.write(of.right)})"
-            minus_one = isinstance(of.right, Const) and of.right.value != -1
-            if op == "%" or minus_one:
-                return written, ATOM
-            return f"{self.use(wrap)}({written})", ATOM
+            found = self.runtime("div_int" if op == "/" else "rem_int", left, right)
+            is_safe = isinstance(of.right, Const) and of.right.value != -1
+            return found if op == "%" or is_safe else self.runtime(wrap, found)
         if op in ("&", "|", "^"):
-            return f"{self.write(of.left, UNARY)} {op} {self.write(of.right, UNARY)}", COMPARED
-        if op in ("<<", ">>", ">>>"):
-            left, right = self.write(of.left, UNARY), self.write(of.right, UNARY)
-            if op == ">>>":
-                left, op = f"({left} & {(1 << bits + 1) - 1})", ">>"
-            return f"{self.use(wrap)}({left} {op} ({right} & {bits}))", ATOM
-        left, right = self.write(of.left, level), self.write(of.right, level + 1)
-        if not self.wraps:
-            return f"{left} {op} {right}", level
-        return f"{self.use(wrap)}({left} {op} {right})", ATOM
+            return ast.BinOp(left, _SIGNS[op], right)
+        if op == ">>>":
+            left, op = ast.BinOp(left, ast.BitAnd(), self.literal((1 << bits + 1) - 1)), ">>"
+        if op in ("<<", ">>"):
+            right = ast.BinOp(right, ast.BitAnd(), self.literal(bits))
+            return self.runtime(wrap, ast.BinOp(left, _SIGNS[op], right))
+        found = ast.BinOp(left, _SIGNS[op], right)
+        return self.runtime(wrap, found) if self.wraps else found
 
     # --- others
 
-    def _cast(self, of: Cast) -> tuple[str, int]:
-        written = self._converted(of)
-        return self._written(of.operand) if written is None else (written, ATOM)
-
-    def _converted(self, of: Cast) -> str | None:
+    def _converted(self, of: Cast) -> ast.expr | None:
         """Return a value converted; None if Python needs no conversion."""
         have, want = unboxed(of.operand.type).name, of.type.name
-        inner = self.write(of.operand)
+        inner = self.node(of.operand)
         plain = None
         if have == "char":
-            inner, have = f"ord({inner})", "int"
-            plain = inner
-        if want == "char" and have in ("double", "float"):
-            return f"chr({self.use('truncated')}({inner}, 32) & 65535)"
+            plain = inner = _call("ord", inner)
+            have = "int"
         if want == "char":
-            return f"chr({inner} & 65535)"
+            if have in ("double", "float"):
+                inner = self.runtime("truncated", inner, self.literal(32))
+            return _call("chr", ast.BinOp(inner, ast.BitAnd(), self.literal(65535)))
         if want in ("double", "float") and have in _BITS:
-            return f"float({inner})" if want == "double" else f"{self.use('to_float32')}({inner})"
+            name = self.use("to_float32") if want == "float" else "float"
+            return _call(name, inner)
         if want == "float" and have in ("double", "?"):
-            return f"{self.use('float32')}({inner})"
+            return self.runtime("float32", inner)
+        bits = _BITS.get(want, 64)
         if want in _BITS and have in ("double", "float"):
-            wide = f"{self.use('truncated')}({inner}, {max(32, _BITS[want])})"
-            return wide if _BITS[want] >= 32 else f"{self.use('narrowed')}({wide}, {_BITS[want]})"
-        if want in _BITS and have in _BITS and _BITS[want] < _BITS[have]:
+            wide = self.runtime("truncated", inner, self.literal(max(32, bits)))
+            return wide if bits >= 32 else self.runtime("narrowed", wide, self.literal(bits))
+        if want in _BITS and have in _BITS and bits < _BITS[have]:
             if want == "int":
-                return f"{self.use('int32')}({inner})"
-            return f"{self.use('narrowed')}({inner}, {_BITS[want]})"
+                return self.runtime("int32", inner)
+            return self.runtime("narrowed", inner, self.literal(bits))
         return plain
 
-    def _choice(self, of: Choice) -> str:
-        condition = self._truth(of.condition, OR)
+    def _choice(self, of: Choice) -> ast.expr:
+        condition = self._truth(of.condition)
         yes = attrs.evolve(self, known=self.known | non_null_if(of.condition, True))
         no = attrs.evolve(self, known=self.known | non_null_if(of.condition, False))
-        return f"{yes.write(of.yes, OR)} if {condition} else {no.write(of.no, CHOICE)}"
+        return ast.IfExp(condition, yes.node(of.yes), no.node(of.no))
 
-    def _comparison(self, of: Expression) -> tuple[str, str, str] | None:
-        """Return both sides of a comparison and the operator between them; None for others."""
-        match of:
-            case Is(operand=operand, column=column, names=names):
-                written = self.write(Get(operand, column, STRING))
-                if len(names) == 1:
-                    return written, "==", self.constant(names[0])
-                return written, "in", f"({', '.join(map(self.constant, names))})"
-            case Call(name="equals" | "Objects.equals"):
-                return self._equals(of)
-            case Call() if of.name in COMPARISONS:
-                return COMPARISONS[of.name](self, of.operands)
-        return None
+    def _call(self, of: Call) -> ast.expr:
+        if of.operation in (ops.EQUALS, ops.SAME):
+            return self._equals(of)
+        write = _WRITERS.get(of.operation)
+        if write is not None:
+            return write(self, of.operands)
+        if not of.operation.python:
+            raise Untranslatable(f"{of.operation.name}() in Python")
+        return self.fill(of.operation.python, of.operands)
 
-    def _call(self, of: Call) -> tuple[str, int]:
-        if of.name in ("equals", "Objects.equals"):
-            return self._other_equals(of)
-        if of.name == "not null":
-            (inner,) = of.operands
-            return self._written(inner) if self.is_known(inner) else (self.non_null(inner), ATOM)
-        if of.name.startswith("helper "):
-            arguments = ", ".join(map(self.write, of.operands))
-            return f"{of.name[7:]}({arguments})", ATOM
-        written = CALLS.get(of.name)
-        if written is None:
-            raise Untranslatable(f"{of.name}() in Python")
-        return written(self, of.operands)
-
-    def _other_equals(self, of: Call) -> tuple[str, int]:
-        """Return ``equals`` of what no operator of Python compares."""
-        a, b = of.operands
-        if is_floating(unboxed(a.type)) and is_floating(unboxed(b.type)):
-            return f"{self.use('equal_floats')}({self.write(a)}, {self.write(b)})", ATOM
-        return "False", ATOM
-
-    def _equals(self, of: Call) -> tuple[str, str, str] | None:
+    def _equals(self, of: Call) -> ast.expr:
         a, b = of.operands
         x, y = unboxed(a.type), unboxed(b.type)
-        strict = of.name == "equals" and not self.is_known(a)
-        if is_floating(x) and is_floating(y) and x == y:
-            written = f"{self.use('compare')}({self.write(a)}, {self.write(b)})"
-            return (written, "==", "0") if of.name == "equals" else None
+        strict = of.operation is ops.EQUALS and not self.is_known(a)
+        if is_floating(x) and is_floating(y):
+            if x == y and of.operation is ops.EQUALS:
+                same = self.runtime("compare", self.node(a), self.node(b))
+                return _compare(same, "==", self.literal(0))
+            return self.runtime("equal_floats", self.node(a), self.node(b))
         if UNKNOWN not in (x, y) and x != y and _is_value(x) and _is_value(y):
-            return (self.non_null(a), "is", "None") if strict else None  # null is an error
+            if strict:  # null is an error
+                return _compare(self.non_null(a), "is", self.literal(None))
+            return self.literal(False)
         if isinstance(a, Const):
             a, b = _constant_last(a, b)
-            if isinstance(b, Const) and isinstance(b.value, bool):
-                return self.write(a, PLUS), "is", str(b.value)
-            return self.write(a, PLUS), "==", self.write(b, PLUS)
-        left = self.non_null(a) if strict else self.write(a, PLUS)
-        return left, "==", self.write(b, PLUS)
-
-
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-_OPPOSITE = {"==": "!=", "in": "not in", "is": "is not"}
+            flag = isinstance(b, Const) and isinstance(b.value, bool)
+            return _compare(self.node(a), "is" if flag else "==", self.node(b))
+        left = self.non_null(a) if strict else self.node(a)
+        return _compare(left, "==", self.node(b))
 
 
 def _flag_in(of: Binary) -> bool | None:
@@ -460,24 +473,289 @@ def _constant_last(a: Expression, b: Expression) -> list[Expression]:
     return [b, a] if turned else [a, b]
 
 
-def _part_level(of: Expression, operator: str, level: int) -> int:
-    """Return how tightly an operand has to bind: ``and`` inside ``or`` is in parentheses."""
-    is_and = isinstance(of, Binary) and of.operator == "&&"
-    return NOT if operator == "||" and is_and else level
-
-
 def _is_exact(of: Expression) -> TypeGuard[Cast]:
     """Whether a value is a whole number as a double that Python converts by itself."""
     is_cast = isinstance(of, Cast) and of.type.name == "double"
     return isinstance(of, Cast) and is_cast and unboxed(of.operand.type).name in _SHORT
 
 
-_NULLABLE = frozenset({
-    "json item", "json find", "Map.get", "or else", "Stream.findFirst", "List.get",
-    "Map.getOrDefault",
-})  # fmt: skip
 _VALUES = ("String", "int", "long", "double", "float", "short", "byte", "char", "boolean")
 
 
 def _is_value(type_: JavaType) -> bool:
     return type_.name in _VALUES and not type_.dims
+
+
+# --- calls
+
+
+class _Filling(ast.NodeTransformer):
+    """Puts operands into a template."""
+
+    def __init__(self, writer: Python, operands: tuple[Expression, ...]) -> None:
+        self._writer = writer
+        self._operands = operands
+        self._places = dict(zip("abcd", operands, strict=False))
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        """Return an operand, or a name that is imported if need be."""
+        operand = self._places.get(node.id)
+        return (
+            ast.Name(self._writer.use(node.id)) if operand is None else self._writer.node(operand)
+        )
+
+    def visit_Starred(self, node: ast.Starred) -> ast.AST | list[ast.expr]:
+        """Return all operands for ``*all``."""
+        is_all = isinstance(node.value, ast.Name) and node.value.id == "all"
+        return list(map(self._writer.node, self._operands)) if is_all else self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        """Return what ``present``, ``held`` and ``regex`` make of an operand."""
+        match node:
+            case ast.Call(ast.Name("present" | "held" | "regex" as name), [ast.Name(place)]):
+                operand, writer = self._places[place], self._writer
+                if name == "regex":
+                    return _regex(writer, operand)
+                return writer.held(operand) if name == "held" else writer.non_null(operand)
+        return self.generic_visit(node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        """Return a constant in the quotes of the writer."""
+        return self._writer.literal(node.value)
+
+
+def _regex(writer: Python, pattern: Expression) -> ast.expr:
+    """Return a regular expression of Java as Python writes it."""
+    value = pattern.value if isinstance(pattern, Const) else None
+    found = python_regex(value) if isinstance(value, str) else None
+    if found is None:
+        raise Untranslatable("a regular expression that Python reads differently")
+    raw = '"' not in found and not found.endswith("\\") and found.isprintable()
+    return _named(f'r"{found}"') if raw else writer.literal(found)
+
+
+Operands = tuple[Expression, ...]
+_Writer = Callable[[Python, Operands], ast.expr]
+
+
+def _each(
+    writer: Python, of: Expression, function: Expression, *, test: bool = False
+) -> tuple[ast.expr, list[ast.comprehension]]:
+    """Return what a comprehension has for each value of a list: a function of it, or itself."""
+    assert isinstance(function, Lambda)
+    name, body = _named(function.parameters[0]), writer.node(function.body)
+    loop = ast.comprehension(name, writer.node(of), [body] if test else [], 0)
+    return (name if test else body), [loop]
+
+
+def _flattened(writer: Python, operands: Operands) -> ast.expr:
+    of, many = operands
+    assert isinstance(many, Lambda)
+    (name,) = many.parameters
+    each = _named("one" if name != "one" else "inner")
+    loops = [
+        ast.comprehension(_named(name), writer.node(of), [], 0),
+        ast.comprehension(each, writer.held(many.body), [], 0),
+    ]
+    return ast.ListComp(each, loops)
+
+
+def _quantified(word: str) -> _Writer:
+    def write(writer: Python, operands: Operands) -> ast.expr:
+        found = ast.GeneratorExp(*_each(writer, *operands))
+        return _named(f"{word}{ast.unparse(found)}")  # with one pair of parentheses
+
+    return write
+
+
+def _as_set(writer: Python, operands: Operands) -> ast.expr:
+    (of,) = operands
+    while isinstance(of, Call) and of.operation is ops.STREAM:
+        (of,) = of.operands
+    match writer.node(of):
+        case ast.ListComp(elt=element, generators=loops):
+            return ast.SetComp(element, loops)
+        case ast.List(elts=elements) if elements:
+            return ast.Set(elements)
+    return _call("set", writer.node(operands[0]))
+
+
+def _listed_again(writer: Python, operands: Operands) -> ast.expr:
+    """Write a list of values, which may be one already."""
+    found = writer.held(operands[0])
+    return found if _is_new(operands[0]) else _call("list", found)
+
+
+def _is_new(of: Expression) -> bool:
+    """Whether a value is a list that nothing else holds."""
+    if isinstance(of, Call) and of.operation in (ops.STREAM, ops.LIMIT, ops.SKIP):
+        return _is_new(of.operands[0])
+    return isinstance(of, Call) and of.operation.makes_list
+
+
+def _summed(writer: Python, operands: Operands) -> ast.expr:
+    (of,) = operands
+    if of.type.name == "DoubleStream":
+        return writer.runtime("stream_sum", writer.node(of))
+    wrap = "int32" if of.type.name == "IntStream" else "int64"
+    return writer.runtime(wrap, _call("sum", writer.node(of)))
+
+
+def _map_of(writer: Python, operands: Operands) -> ast.expr:
+    nodes = [writer.node(operand) for operand in operands]
+    return ast.Dict([*nodes[::2]], nodes[1::2])
+
+
+def _set_of(writer: Python, operands: Operands) -> ast.expr:
+    return ast.Set([writer.node(o) for o in operands]) if operands else _call("set")
+
+
+def _in_place(template: str) -> _Writer:
+    """Return what writes a change of all elements of a list."""
+    return lambda w, o: _named(f"{w.write(o[0])}[:] = {w.filled(template, *o)}")
+
+
+def _range(writer: Python, operands: Operands) -> ast.expr:
+    first, last = operands
+    return writer.fill(
+        "range(b)" if first == Const(0, first.type) else "range(a, b)", (first, last)
+    )
+
+
+def _decimal(writer: Python, operands: Operands) -> ast.expr:
+    digits = operands[0].value if isinstance(operands[0], Const) else None
+    is_whole = isinstance(digits, str) and digits.lstrip("-").isdigit()
+    value = writer.literal(int(str(digits))) if is_whole else writer.node(operands[0])
+    return _call(writer.use("Decimal"), value)
+
+
+def _json_of(writer: Python, operands: Operands) -> ast.expr:
+    text, *names = operands
+    more = [_map_of(writer, tuple(names))] if names else []
+    return writer.runtime("json_object", writer.node(text), *more)
+
+
+def _item(writer: Python, operands: Operands) -> ast.expr:
+    whole, index = operands
+    events = isinstance(whole, Call) and whole.operation is ops.EVENTS
+    place = index.value if isinstance(index, Const) else None
+    if place == 0 and events:
+        return _first(writer, operands)
+    if isinstance(place, int) and place >= 0:
+        return ast.Subscript(writer.held(whole), writer.literal(place))
+    size = _last_of(whole, index)
+    if size:
+        return ast.Subscript(writer.held(whole), writer.literal(-size))
+    return writer.runtime("item", writer.held(whole), writer.node(index))
+
+
+def _last_of(whole: Expression, index: Expression) -> int:
+    """Return n for ``size() - n`` of the same list; otherwise 0."""
+    match index:
+        case Binary("-", Call(ops.SIZE, (same,)), Const(value=int(n))):
+            return n if same == whole and n > 0 else 0
+    return 0
+
+
+def _first(writer: Python, operands: Operands) -> ast.expr:
+    if isinstance(operands[0], Call) and operands[0].operation is ops.EVENTS:
+        return _call("next", _call("iter", writer.events(operands[0])))
+    return ast.Subscript(writer.held(operands[0]), writer.literal(0))
+
+
+def _stepped(writer: Python, operands: Operands) -> ast.expr:
+    counter, step, later = operands
+    by = step.value if isinstance(step, Const) else 1
+    signs = (ast.Add(), ast.Sub()) if by == 1 else (ast.Sub(), ast.Add())
+    name, one = writer.node(counter), writer.literal(1)
+    wrap = "int32" if unboxed(counter.type).name == "int" else "int64"
+    assert isinstance(name, ast.Name)
+    found = ast.NamedExpr(name, writer.runtime(wrap, ast.BinOp(name, signs[0], one)))
+    return ast.BinOp(found, signs[1], one) if later == Const(True, later.type) else found
+
+
+def _assigned(writer: Python, operands: Operands) -> ast.expr:
+    target = writer.node(operands[0])
+    assert isinstance(target, ast.Name)
+    return ast.NamedExpr(target, writer.node(operands[1]))
+
+
+# --- texts
+
+
+def _concat(writer: Python, operands: Operands) -> ast.expr:
+    pieces, inside = _pieces(operands), writer.inside()
+    texts = [
+        piece.value if isinstance(piece, Const) and isinstance(piece.value, str)
+        else Inside(ast.unparse(_text_of(inside, piece)))
+        for piece in pieces
+    ]  # fmt: skip
+    found = f_string(texts, writer.quote)
+    if found is not None:
+        return _named(found)
+    first, *rest = (
+        writer.node(piece) if isinstance(piece, Const) and isinstance(piece.value, str)
+        else _text_of(writer, piece, always=True)
+        for piece in pieces
+    )  # fmt: skip
+    for one in rest:
+        first = ast.BinOp(first, ast.Add(), one)
+    return first
+
+
+def _pieces(operands: Operands) -> list[Expression]:
+    found: list[Expression] = []
+    for operand in operands:
+        is_inner = isinstance(operand, Call) and operand.operation is ops.CONCAT
+        found += _pieces(operand.operands) if isinstance(operand, Call) and is_inner else [operand]
+    return found
+
+
+def _text_of(writer: Python, of: Expression, *, always: bool = False) -> ast.expr:
+    """Return a value as the text that Java makes of it."""
+    type_ = unboxed(of.type).name
+    if isinstance(of, Const) and type_ in ("int", "long") and not always:
+        return writer.node(of)
+    if type_ in ("String", "StringBuilder", "StringBuffer", "char") and writer.is_known(of):
+        return writer.node(of)
+    if type_ in _BITS and not always and writer.is_known(of):
+        return writer.node(of)
+    return _as_text(writer, type_, writer.node(of))
+
+
+def _as_text(writer: Python, type_: str, written: ast.expr) -> ast.expr:
+    """Return a value of a Java type as the text that Java makes of it."""
+    if type_ in ("Timestamp", "Date", "Instant", "LocalDateTime", "LocalDate", "Duration"):
+        return writer.runtime("time_text", written, writer.literal(type_))
+    if type_ in ("ZonedDateTime", "OffsetDateTime", "Calendar"):
+        raise Untranslatable(f"the text of a {type_}")
+    return writer.runtime("float_text" if type_ == "float" else "text", written)
+
+
+def _to_string(writer: Python, operands: Operands) -> ast.expr:
+    (of,) = operands
+    if of.type.name in ("String", "StringBuilder", "StringBuffer"):
+        return writer.non_null(of)
+    if writer.is_known(of):
+        return _text_of(writer, of, always=True)
+    return _as_text(writer, unboxed(of.type).name, writer.non_null(of))
+
+
+def _printed(writer: Python, operands: Operands) -> ast.expr:
+    return _call("print", *(_text_of(writer, one, always=True) for one in operands))
+
+
+_WRITERS: dict[Operation, _Writer] = {
+    ops.NOT_NULL: lambda w, o: w.non_null(o[0]), ops.STEP: _stepped, ops.ASSIGN: _assigned,
+    ops.PRINT: _printed, ops.CONCAT: _concat, ops.APPEND: _concat,
+    ops.TEXT: lambda w, o: _text_of(w, o[0], always=True), ops.TO_STRING: _to_string,
+    ops.LIST_OF: _listed_again, ops.TO_LIST: _listed_again, ops.TO_SET: _as_set, ops.SET: _set_of,
+    ops.MAP: _map_of, ops.GET: _item, ops.FIRST: _first, ops.SORT: _in_place("in_order(a)"),
+    ops.REMOVE_IF: _in_place("[one for one in a if not b(one)]"),
+    ops.FILTER: lambda w, o: ast.ListComp(*_each(w, *o, test=True)),
+    ops.MAPPED: lambda w, o: ast.ListComp(*_each(w, *o)), ops.FLAT_MAPPED: _flattened,
+    ops.ANY_MATCH: _quantified("any"), ops.ALL_MATCH: _quantified("all"),
+    ops.NONE_MATCH: lambda w, o: ast.UnaryOp(ast.Not(), _quantified("any")(w, o)),
+    ops.SUM: _summed, ops.RANGE: _range, ops.DECIMAL: _decimal, ops.JSON_OF: _json_of,
+}  # fmt: skip
+"""What writes operations that no template says."""

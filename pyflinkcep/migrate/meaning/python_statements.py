@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeGuard
 
 import attrs
 
 from pyflinkcep.migrate.java.project import is_floating
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.python import Python
-from pyflinkcep.migrate.meaning.python_calls import events_of
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Break,
@@ -149,14 +150,13 @@ class Statements:
         return self.python.write(value) if self.row is None else self.row(value)
 
     def _do(self, value: Expression) -> str:
-        if isinstance(value, Call) and value.name == "collect":
+        if isinstance(value, Call) and value.operation is ops.COLLECT:
             out, row = value.operands
             return f"{self.python.write(out)}.collect({self._row(row)})"
-        if isinstance(value, Call) and value.name == "ctx.output" and self.output is not None:
+        if isinstance(value, Call) and value.operation is ops.OUTPUT and self.output is not None:
             return self.output(value)
-        if isinstance(value, Call) and value.name == "Set.add":
-            of, added = value.operands
-            return f"{self.python.write(of, 9)}.add({self.python.write(added)})"
+        if isinstance(value, Call) and value.operation is ops.ADD_TO_SET:
+            return self.python.filled("a.add(b)", *value.operands)
         return self.python.write(value)
 
     def _let(self, of: Let) -> list[str]:
@@ -190,9 +190,8 @@ class Statements:
             isinstance(target.owner, Var) and target.owner.name in self.python.made
         ):
             raise Untranslatable(f"a field of an event is changed: {target.name}")
-        if isinstance(target, Call) and target.name == "List.get":
-            whole, index = target.operands
-            return [f"{self.python.write(whole, 9)}[{self.python.write(index)}] = {written}"]
+        if isinstance(target, Call) and target.operation is ops.GET:
+            return [f"{self.python.filled('a[b]', *target.operands)} = {written}"]
         return [f"{self.python.write(target)} = {written}"]
 
     def _if(self, of: If, word: str = "if") -> list[str]:
@@ -217,7 +216,7 @@ class Statements:
         return [*lines, "else:", *self._inner(of.otherwise, facts)]
 
     def _for_each(self, of: ForEach) -> list[str]:
-        iterable = events_of(self.python, of.iterable)
+        iterable = ast.unparse(self.python.events(of.iterable))
         name = of.name if of.name in self._read else "_"
         self._declared.add(name)
         return [f"for {name} in {iterable}:", *self._inner(of.body, frozenset())]
@@ -242,8 +241,7 @@ class Statements:
                     return None
                 if not _is_fixed(limit, of.body):
                     return None
-                end = self.python.write(limit, 7)
-                end = f"{end} + 1" if op == "<=" else end
+                end = self.python.filled("a + 1" if op == "<=" else "a", limit)
                 body = self._inner(of.body, frozenset())
                 begin = (
                     name if start is None or start.value is None else self.python.write(start.value)
@@ -288,7 +286,7 @@ def _is_fixed(limit: Expression, body: tuple[Statement, ...]) -> bool:
         p.operands[0]
         for one in expressions_of(body)
         for p in parts(one)
-        if isinstance(p, Call) and p.name in ("List.add", "List.addAll", "List.clear")
+        if isinstance(p, Call) and p.operation in (ops.ADD, ops.ADD_ALL, ops.CLEAR)
     ]
     return not any(one in changed for one in sized)
 
@@ -312,7 +310,7 @@ def _names_made(statements: Iterable[Statement]) -> Iterator[str]:
 
 def _is_made(of: Expression) -> bool:
     """Whether a value is a new object, or one of JSON: a dict."""
-    return isinstance(of, Make) or (isinstance(of, Call) and of.name == "json of")
+    return isinstance(of, Make) or (isinstance(of, Call) and of.operation is ops.JSON_OF)
 
 
 _ERRORS = {
@@ -346,7 +344,7 @@ def _changes(statements: Iterable[Statement], name: str) -> bool:
 
 def _is_step(of: Expression) -> TypeGuard[Call]:
     """Whether an expression changes a variable."""
-    return isinstance(of, Call) and of.name in ("step", "assign")
+    return isinstance(of, Call) and of.operation in (ops.STEP, ops.ASSIGN)
 
 
 def _continues(statements: Iterable[Statement]) -> bool:

@@ -24,10 +24,17 @@ from pyflinkcep.migrate.java.project import (
     unboxed,
 )
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.bodies import folded_body, value_of_body
-from pyflinkcep.migrate.meaning.calls import enum_field, is_value, method_call, on_value
+from pyflinkcep.migrate.meaning.calls import (
+    enum_field,
+    is_value,
+    method_call,
+    object_text,
+    on_value,
+)
 from pyflinkcep.migrate.meaning.construction import constructed, read_creation
-from pyflinkcep.migrate.meaning.library import STATIC
+from pyflinkcep.migrate.meaning.library import CONSTANTS, METHODS, static_call
 from pyflinkcep.migrate.meaning.reading import Findings, Reading, as_type
 from pyflinkcep.migrate.meaning.statements import (
     case_labels,
@@ -36,7 +43,6 @@ from pyflinkcep.migrate.meaning.statements import (
     of_pattern,
     read_statements,
 )
-from pyflinkcep.migrate.meaning.streams import comparator
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Call,
@@ -54,7 +60,6 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     field_of,
 )
-from pyflinkcep.migrate.meaning.utilities import CONSTANTS, UTILITIES, object_text
 
 
 def made_tag(node: Node | None) -> Const | None:
@@ -130,7 +135,7 @@ class Operators(Reading):
             return self._equality(op, left, right, node)
         if op == "+" and STRING in (left.type, right.type):
             texts = tuple(self.text_of_object(side, node) for side in (left, right))
-            return Call("concat", texts, STRING)
+            return Call(ops.CONCAT, texts, STRING)
         if op in ("&", "|", "^") and a == b == BOOLEAN:
             return Binary(op, left, right, BOOLEAN)
         if op in _COMPARISONS and is_numeric(a) and is_numeric(b):
@@ -158,9 +163,9 @@ class Operators(Reading):
         null = JavaType("null")
         if null in (a, b):
             tested = right if a == null else left
-            if isinstance(tested, Call) and tested.name == "events":
+            if isinstance(tested, Call) and tested.operation is ops.EVENTS:
                 return Const(op == "!=", BOOLEAN)
-            found: Expression = Call("is null", (tested,), BOOLEAN)
+            found: Expression = Call(ops.IS_NULL, (tested,), BOOLEAN)
             return found if op == "==" else Unary("!", found, BOOLEAN)
         primitive = not (is_boxed(left.type) and is_boxed(right.type))
         if primitive and is_numeric(a) and is_numeric(b):
@@ -187,9 +192,9 @@ class Operators(Reading):
         if is_boxed(left.type) and left == right and isinstance(left, Get):
             same: Expression = Const(True, BOOLEAN)
         elif is_boxed(left.type) and is_boxed(right.type):
-            same = Call("same boxed", (left, right), BOOLEAN)
+            same = Call(ops.SAME_BOXED, (left, right), BOOLEAN)
         else:
-            same = Call("Objects.equals", (left, right), BOOLEAN)
+            same = Call(ops.SAME, (left, right), BOOLEAN)
         return same if op == "==" else Unary("!", same, BOOLEAN)
 
     def _unary_expression(self, node: Node) -> Expression:
@@ -219,7 +224,7 @@ class Operators(Reading):
             raise self.no(node, f"update expression: {text_of(node)[:60]}")
         step = Const(1 if "++" in text_of(node) else -1, INT)
         later = text_of(node)[-1] in "+-"
-        return Call("step", (operand, step, Const(later, BOOLEAN)), unboxed(operand.type))
+        return Call(ops.STEP, (operand, step, Const(later, BOOLEAN)), unboxed(operand.type))
 
     def _assignment_expression(self, node: Node) -> Expression:
         """Return ``x = value`` as a value: the variable changes where it is read."""
@@ -227,7 +232,7 @@ class Operators(Reading):
         if text_of(node.child_by_field_name("operator")) != "=" or not isinstance(target, Var):
             raise self.no(node, f"assignment expression: {text_of(node)[:60]}")
         value = self.argument(node.child_by_field_name("right"), (target.type,))
-        return Call("assign", (target, self.assigned(value, target.type)), target.type)
+        return Call(ops.ASSIGN, (target, self.assigned(value, target.type)), target.type)
 
     def _cast_expression(self, node: Node) -> Expression:
         type_ = self.type_at(node.child_by_field_name("type"))
@@ -289,7 +294,7 @@ class Operators(Reading):
             raise self.no(node, f"the class {type_} is not in the sources")
         have = self.class_of(value.type)
         if have is not None and any(one is of for one in self.scope.project.lineage(have)):
-            return Unary("!", Call("is null", (value,), BOOLEAN), BOOLEAN)
+            return Unary("!", Call(ops.IS_NULL, (value,), BOOLEAN), BOOLEAN)
         kinds = (of, *self.scope.project.subclasses(of))
         names = tuple(one.name for one in kinds if "abstract" not in one.annotations)
         return Is(value, discriminator(of, self.scope.project), names or (of.name,))
@@ -372,7 +377,7 @@ def reference(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lambd
         return _of_two(reader, owner, name, types, node)
     parameter = Var("each", type_)
     if name == "equals" and is_value(reader, node.children[0]):
-        same = Call("equals", (reader.read(node.children[0]), parameter), BOOLEAN)
+        same = Call(ops.EQUALS, (reader.read(node.children[0]), parameter), BOOLEAN)
         return Lambda(("each",), same, BOOLEAN)
     of = reader.class_named(owner)
     if of is not None:
@@ -385,11 +390,9 @@ def reference(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lambd
         return Lambda(("each",), body, body.type)
     if reader.is_variable(owner) or owner == "this":
         raise reader.no(node, f"{text_of(node)} as a function")
-    static = STATIC.get((owner, name)) or UTILITIES.get((owner, name))
-    if static is not None and name not in ("toString", "intValue", "doubleValue", "longValue"):
-        body_ = static(reader, (parameter,), node)
-        if body_ is not None:
-            return Lambda(("each",), body_, body_.type)
+    static = None if name == "toString" else static_call(reader, owner, name, (parameter,), node)
+    if static is not None:
+        return Lambda(("each",), static, static.type)
     typed = Var("each", JavaType(owner)) if type_ == UNKNOWN else parameter
     body = on_value(reader, typed, name, [], node)
     return Lambda(("each",), body, body.type)
@@ -410,20 +413,19 @@ def _of_two(
     values = [Var(one, type_) for one, type_ in zip("ab", types, strict=True)]
     of = reader.class_named(owner)
     method = reader.method(of, name, values) if of is not None else None
-    static = STATIC.get((owner, name))
-    found: Expression | None = None
+    found: Expression | None = static_call(reader, owner, name, tuple(values), node)
     if of is not None and method is not None and "static" in method.modifiers:
         found = value_of_body(reader.at(of.source, of, this=None), method, [*values], reader)
-    elif static is not None:
-        found = static(reader, tuple(values), node)
+    elif found is not None:
+        pass
     elif name == "compareTo" and types[0] in (STRING, UNKNOWN):
-        found = Call("compareTo", tuple(values), INT)
+        found = Call(ops.COMPARE_TEXT, tuple(values), INT)
     elif name == "compareTo":
-        found = Call("compare", tuple(values), INT)
+        found = Call(ops.COMPARE, tuple(values), INT)
     elif types[0].name == "BigDecimal" and name in ("add", "multiply", "subtract"):
-        found = Call(f"BigDecimal.{name}", tuple(values), types[0])
+        found = METHODS["BigDecimal", name, 1].call(reader, tuple(values), node)
     elif name == "concat":
-        found = Call("concat", tuple(values), STRING)
+        found = Call(ops.CONCAT, tuple(values), STRING)
     elif name == "addAll":
         raise reader.no(node, f"{text_of(node)} as a function")
     if found is None:
@@ -525,11 +527,7 @@ class Reader(Operators):
         if field.value is None or "static" not in field.modifiers:
             return None
         at = self.at(owner.source, owner)
-        if field.type.name == "Comparator":
-            element = field.type.args[0] if field.type.args else UNKNOWN
-            return attrs.evolve(comparator(at, field.value, element), type=field.type)
-        at_field = self.at(owner.source, owner).argument(field.value, (field.type,))
-        value = self.assigned(at_field, field.type)
+        value = self.assigned(at.argument(field.value, (field.type,)), field.type)
         if isinstance(value, Call) and not value.operands:
             value = self._filled(name, value, owner)
             if not value.type.args:
@@ -596,7 +594,7 @@ class Reader(Operators):
                 return Const(name, JavaType(text_of(owner).rsplit(".", 1)[-1]))
         value = self.read(owner)
         if value.type.dims and name == "length":
-            return Call("List.size", (value,), INT)
+            return Call(ops.SIZE, (value,), INT)
         return self.member(value, name, node)
 
     def member(self, value: Expression, name: str, node: Node) -> Expression:
@@ -652,7 +650,7 @@ class Reader(Operators):
     def _array_initializer(self, node: Node) -> Expression:
         items = tuple(self.read(item) for item in children(node))
         element = items[0].type if items else UNKNOWN
-        return Call("List.of", items, attrs.evolve(element, dims=element.dims + 1))
+        return Call(ops.LIST, items, attrs.evolve(element, dims=element.dims + 1))
 
     def _array_creation_expression(self, node: Node) -> Expression:
         values = node.child_by_field_name("value")
@@ -664,7 +662,7 @@ class Reader(Operators):
                 raise self.no(node, "an array without values")
             count = as_type(self.read(children(size)[0]), INT)
             first = Const(zero, type_) if zero is not None else Const(None, JavaType("null"))
-            return Call("array of", (first, count), attrs.evolve(type_, dims=1))
+            return Call(ops.ARRAY_OF, (first, count), attrs.evolve(type_, dims=1))
         dims = attrs.evolve(type_, dims=type_.dims + 1)
         return attrs.evolve(self._array_initializer(values), type=dims)
 
@@ -672,7 +670,7 @@ class Reader(Operators):
         array = self.read(node.child_by_field_name("array"))
         index = as_type(self.read(node.child_by_field_name("index")), INT)
         element = attrs.evolve(array.type, dims=max(0, array.type.dims - 1))
-        return Call("List.get", (array, index), element)
+        return Call(ops.GET, (array, index), element)
 
     def _switch_expression(self, node: Node) -> Expression:
         return read_switch(self, node)

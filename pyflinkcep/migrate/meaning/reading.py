@@ -27,6 +27,7 @@ from pyflinkcep.migrate.java.project import (
     unboxed,
 )
 from pyflinkcep.migrate.java.source import Node, Source, line_of
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.meaning.tree import (
     Call,
@@ -156,6 +157,13 @@ def as_type(value: Expression, type_: JavaType) -> Expression:
     return value
 
 
+def element_of(type_: JavaType) -> JavaType:
+    """Return the type of the elements of a list, array or stream."""
+    if type_.dims:
+        return JavaType(type_.name, type_.args, type_.dims - 1)
+    return type_.args[0] if type_.args else UNKNOWN
+
+
 @attrs.define(eq=False)
 class Reading(ABC):
     """What the reader of expressions is for those who read a part of one with it."""
@@ -203,7 +211,7 @@ class Reading(ABC):
         """Return a value that is not null: Java fails where it is."""
         if not is_boxed(value.type):
             return value
-        return Call("not null", (value,), unboxed(value.type))
+        return Call(ops.NOT_NULL, (value,), unboxed(value.type))
 
     # --- what a part of an expression, or a call in it, means
 
@@ -324,7 +332,7 @@ class Reading(ABC):
         if not method.spreads or (len(values) == first + 1 and values[first].type.dims):
             return values
         type_ = method.parameters[first][1]
-        return [*values[:first], Call("List.of", tuple(values[first:]), type_)]
+        return [*values[:first], Call(ops.LIST, tuple(values[first:]), type_)]
 
     def assigned(self, value: Expression, type_: JavaType) -> Expression:
         """Return a value as a variable of a type holds it; better known types are kept."""

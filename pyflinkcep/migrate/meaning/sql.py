@@ -21,6 +21,7 @@ from pyflinkcep.migrate.java.project import (
     quoted,
     unboxed,
 )
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.loops import (
     ELEMENT,
     average_of,
@@ -195,7 +196,7 @@ class SqlValues:
         if found is None or self.stage:
             raise self.no("a field of what is no event of a stage")
         function, stage, offset = found
-        taken = Call("events", (Const(stage, STRING),), UNKNOWN)
+        taken = Call(ops.EVENTS, (Const(stage, STRING),), UNKNOWN)
         known = {attrs.evolve(one, type=UNKNOWN) for one in self.known if isinstance(one, Call)}
         if owner not in self.known and taken not in known:
             self.note(
@@ -267,56 +268,54 @@ class SqlValues:
         raise self.no(f"a cast of {have} to {want}")
 
     def _call(self, of: Call) -> tuple[str, int]:
-        match of.name, of.operands:
-            case "not null", (inner,):
+        match of.operation, of.operands:
+            case ((ops.NOT_NULL | ops.NAME_OF), (inner,)):
                 self._may_be_null(inner)
                 return self._value(inner)
-            case (("toLowerCase" | "toUpperCase"), (inner,)):
-                self._may_be_null(inner)
-                return f"{of.name[2:7].lower()}({self.value(inner)})", ATOM
-            case "Math.abs", (inner,) if of.type.name == "double":
-                self._may_be_null(inner_of(inner))
-                return f"abs({self.value(inner)})", ATOM
-            case (("Math.max" | "Math.min"), (a, b)) if is_whole(of.type):
-                for side in (a, b):
-                    self._may_be_null(inner_of(side))
-                name = "greatest" if of.name == "Math.max" else "least"
-                return f"{name}({self.value(a)}, {self.value(b)})", ATOM
-            case "BigDecimal.of", (Const(value=str(digits)),) if _DECIMAL.fullmatch(digits):
+            case ((ops.MAX | ops.MIN), operands) if is_whole(of.type):
+                operation = ops.GREATEST if of.operation is ops.MAX else ops.LEAST
+                return self._template(operation.sql, operands), ATOM
+            case ops.DECIMAL, (Const(value=str(digits)),) if _DECIMAL.fullmatch(digits):
                 return f"{digits}BD", ATOM
-            case (
-                ("time.hour" | "time.minute" | "time.second" | "time.year"),
-                (Get() as inner,),
-            ) if stage_free(inner) and inner.type.name == "LocalDateTime":
-                self._may_be_null(inner)
-                return f"{of.name[5:]}({self.value(inner)})", ATOM
-            case "name of", (inner,):
-                self._may_be_null(inner)
-                return self._value(inner)
-            case "enum of", (inner, *_) if isinstance(inner, Get):
+            case ops.ENUM_OF, (inner, *_) if isinstance(inner, Get):
                 self._may_be_null(inner)
                 self.note(
                     f"where {inner.name} names no constant of {of.type.name}, the Java job fails; "
                     "here it is a value like others"
                 )
                 return self._value(inner)
-            case "toString", (inner,) if inner.type.name in _TEXTS:
+            case ops.TO_STRING, (inner,) if inner.type.name in _TEXTS:
                 self._may_be_null(inner)
                 return self._value(inner)
-            case "concat", _:
+            case ops.CONCAT, _:
                 return f"concat({', '.join(map(self._text, self._pieces(of)))})", ATOM
-            case "text", (inner,):
+            case ops.TEXT, (inner,):
                 return self._text(inner), ATOM
-            case (("greatest" | "least"), (a, b)):
-                return f"{of.name}({self.value(a)}, {self.value(b)})", ATOM
-            case "Map.get", (Get() as whole, Const(value=str(key))) if stage_free(whole):
+            case ((ops.GREATEST | ops.LEAST), (a, b)):
+                return of.operation.sql.format(self.value(a), self.value(b)), ATOM
+            case ops.MAP_GET, (Get() as whole, Const(value=str(key))) if stage_free(whole):
                 return f"{self.value(whole, ATOM)}[{text_literal(key)}]", ATOM
-            case "List.size", (Call(name="events") as events,):
+            case ops.SIZE, (Call(ops.EVENTS) as events,):
                 return f"count({self._stage_of(events)})", ATOM
-        raise self.no(f"{of.name}() in SQL")
+        if of.operation.sql and unboxed(of.type) != BOOLEAN and self._is_plain(of):
+            return self._template(of.operation.sql, of.operands), ATOM
+        raise self.no(f"{of.operation.name}() in SQL")
+
+    def _is_plain(self, of: Call) -> bool:
+        """Whether SQL computes a call as Java does: parts of times only of the event itself."""
+        (inner, *_) = of.operands
+        if not of.operation.name.startswith("time."):
+            return of.operation is not ops.ABS or of.type.name == "double"
+        return isinstance(inner, Get) and stage_free(inner) and inner.type.name == "LocalDateTime"
+
+    def _template(self, template: str, operands: tuple[Expression, ...]) -> str:
+        """Return a template of an operation with operands, none of which is null in Java."""
+        for operand in operands:
+            self._may_be_null(inner_of(operand))
+        return template.format(*map(self.value, operands))
 
     def _pieces(self, of: Expression) -> list[Expression]:
-        if isinstance(of, Call) and of.name == "concat":
+        if isinstance(of, Call) and of.operation is ops.CONCAT:
             return [piece for operand in of.operands for piece in self._pieces(operand)]
         return [of]
 
@@ -361,7 +360,7 @@ class SqlValues:
         no = attrs.evolve(self, known=self.known | non_null_if(of.condition, False))
         otherwise = "ELSE"
         match of.condition:
-            case Call("equals", (Get() as left, Const() as right)) if left not in self.known:
+            case Call(ops.EQUALS, (Get() as left, Const() as right)) if left not in self.known:
                 no.known |= {left}  # for null Java fails: neither of both values
                 otherwise = f"WHEN {self.value(left, PLUS)} <> {self.value(right, PLUS)} THEN"
         return f"CASE WHEN {condition} THEN {write(yes, of.yes)} {otherwise} {write(no, of.no)} END"
@@ -385,7 +384,7 @@ class SqlValues:
 
     def _stage_of(self, of: Expression) -> str:
         match of:
-            case Call("events", (Const(value=str(stage)),)):
+            case Call(ops.EVENTS, (Const(value=str(stage)),)):
                 return quoted(stage)
         raise self.no("a list")
 
@@ -415,7 +414,7 @@ class Sql(SqlValues):
         match of:
             case Const(value=bool(value)):
                 return str(value).lower(), ATOM
-            case Get() | Call(name="not null"):
+            case Get() | Call(ops.NOT_NULL):
                 return self._flag(of, exact)
             case Unary(operator="!", operand=operand):
                 return self._negation(operand)
@@ -439,7 +438,7 @@ class Sql(SqlValues):
         return self.value(inner), ATOM
 
     def _negation(self, of: Expression) -> tuple[str, int]:
-        if isinstance(of, Call) and of.name == "is null":
+        if isinstance(of, Call) and of.operation is ops.IS_NULL:
             if isinstance(of.operands[0], Aggregate):
                 return f"count({quoted(of.operands[0].stage)}) > 0", COMPARED
             return f"{self.value(of.operands[0], PLUS)} IS NOT NULL", COMPARED
@@ -533,7 +532,11 @@ class Sql(SqlValues):
         self, call: Expression, zero: Expression, op: str
     ) -> tuple[str, int] | None:
         """Return ``compare(a, b) < 0`` as ``a < b``; None for others."""
-        if not isinstance(call, Call) or call.name != "compare" or not isinstance(zero, Const):
+        if (
+            not isinstance(call, Call)
+            or call.operation is not ops.COMPARE
+            or not isinstance(zero, Const)
+        ):
             return None
         if zero.value != 0:
             raise self.no("the result of compare() as a number")
@@ -571,38 +574,31 @@ class Sql(SqlValues):
 
     def _test(self, of: Call, exact: bool) -> tuple[str, int]:
         operands = of.operands
-        match of.name:
-            case "is null" if isinstance(operands[0], Aggregate):
+        match of.operation:
+            case ops.IS_NULL if isinstance(operands[0], Aggregate):
                 return f"count({quoted(operands[0].stage)}) = 0", COMPARED
-            case "is null":
+            case ops.IS_NULL:
                 return f"{self.value(operands[0], PLUS)} IS NULL", COMPARED
-            case "equals" | "Objects.equals":
-                return self._equals(of.name, operands[0], operands[1], exact)
-            case "contains" | "startsWith" | "endsWith":
-                for operand in operands:
-                    self._may_be_null(operand)
-                if of.name != "startsWith" and not all(map(stage_free, operands)):
-                    raise self.no(f"{of.name}() of an earlier event")
-                name = of.name.lower()
-                return f"{name}({self.value(operands[0])}, {self.value(operands[1])})", ATOM
-            case "isEmpty":
+            case ops.EQUALS | ops.SAME:
+                return self._equals(of, exact)
+            case ops.STARTS_WITH:
+                return self._template(of.operation.sql, operands), ATOM
+            case ops.EMPTY_OR_NULL:
+                return f"coalesce({self.value(operands[0])}, '') = ''", COMPARED
+            case ops.IS_EMPTY:
                 self._may_be_null(operands[0])
                 return f"{self.value(operands[0], PLUS)} = ''", COMPARED
-            case "StringUtils.isEmpty":
-                text = self.value(operands[0])
-                return f"coalesce({text}, '') = ''", COMPARED
-            case "isNaN" if stage_free(operands[0]):
-                self._may_be_null(operands[0])
-                return f"isnan({self.value(operands[0])})", ATOM
-            case "List.contains":
+            case ops.HAS:
                 return self._in(operands[0], operands[1], exact)
-            case "has any":
+            case ops.HAS_ANY:
                 return f"count({self._stage_of(operands[0])}) > 0", COMPARED
-            case "List.isEmpty":
+            case ops.NO_ELEMENTS:
                 return f"count({self._stage_of(operands[0])}) = 0", COMPARED
-            case "any":
+            case ops.ANY:
                 return self._any(operands[0], exact)
-        raise self.no(f"{of.name}() in SQL")
+        if of.operation.sql and unboxed(of.type) == BOOLEAN and all(map(stage_free, operands)):
+            return self._template(of.operation.sql, operands), ATOM
+        raise self.no(f"{of.operation.name}() in SQL")
 
     def _any(self, test: Expression, exact: bool) -> tuple[str, int]:
         """Return whether a condition holds for any event; there may be none."""
@@ -612,7 +608,12 @@ class Sql(SqlValues):
         return (f"coalesce({written}, false)", ATOM) if exact else (f"({written})", ATOM)
 
     def _in(self, whole: Expression, value: Expression, exact: bool) -> tuple[str, int]:
-        if not isinstance(whole, Call) or whole.name != "List.of" or exact or not whole.operands:
+        if (
+            not isinstance(whole, Call)
+            or whole.operation is not ops.LIST
+            or exact
+            or not whole.operands
+        ):
             raise self.no("contains() of a list")
         same = {unboxed(item.type) for item in (*whole.operands, value)}
         if len(same) > 1 or is_floating(value.type):
@@ -620,7 +621,8 @@ class Sql(SqlValues):
         items = ", ".join(self.value(item) for item in whole.operands)
         return f"{self.value(value, PLUS)} IN ({items})", COMPARED
 
-    def _equals(self, name: str, a: Expression, b: Expression, exact: bool) -> tuple[str, int]:
+    def _equals(self, of: Call, exact: bool) -> tuple[str, int]:
+        (a, b), strict = of.operands, of.operation is ops.EQUALS
         x, y = unboxed(a.type), unboxed(b.type)
         null = JavaType("null")
         if null in (x, y):
@@ -631,13 +633,13 @@ class Sql(SqlValues):
             raise self.no(f"equals() of {a.type} and {b.type}, which is always false")
         if x == UNKNOWN and y == UNKNOWN:
             self.note("types are not in the sources: values are compared as SQL does")
-        if name == "equals":
+        if strict:
             self._may_be_null(a)
         fixed = any(isinstance(side, Const) or is_captured(side) for side in (a, b))
-        if name == "equals" and (isinstance(b, Const) or is_captured(b)):
+        if strict and (isinstance(b, Const) or is_captured(b)):
             exact = False  # for null Java fails: neither this nor its negation holds
         definite = fixed or not exact
-        both = name == "Objects.equals" and not fixed
+        both = not strict and not fixed
         sign = "<=>" if both or (exact and not (definite and self._is_known(a, b))) else "="
         return f"{self.value(a, PLUS)} {sign} {self.value(b, PLUS)}", COMPARED
 

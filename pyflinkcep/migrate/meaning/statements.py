@@ -11,10 +11,10 @@ import attrs
 from pyflinkcep.migrate.java.declarations import JavaType, read_type
 from pyflinkcep.migrate.java.project import BOOLEAN, INT, STRING, UNKNOWN, unboxed
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.construction import as_row
-from pyflinkcep.migrate.meaning.library import is_parsed
-from pyflinkcep.migrate.meaning.reading import Reading
-from pyflinkcep.migrate.meaning.streams import element_of
+from pyflinkcep.migrate.meaning.json_nodes import is_parsed
+from pyflinkcep.migrate.meaning.reading import Reading, element_of
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Break,
@@ -64,7 +64,7 @@ def is_case(tested: Expression, labels: list[Expression]) -> Expression:
     found: Expression | None = None
     for label in labels:
         if label.type.name in ("String",) or (isinstance(label, Const) and _is_enum(label)):
-            one: Expression = Call("equals", (tested, label), BOOLEAN)
+            one: Expression = Call(ops.EQUALS, (tested, label), BOOLEAN)
         else:
             one = Binary("==", tested, label, BOOLEAN)
         found = one if found is None else Binary("||", found, one, BOOLEAN)
@@ -139,7 +139,7 @@ def logged(reader: Reading, node: Node) -> Do | None:
     void = JavaType("void")
     if text_of(owner) in _PRINTED and name in ("println", "print"):
         values = tuple(reader.read(argument) for argument in arguments)
-        return Do(Call("print", values, void))
+        return Do(Call(ops.PRINT, values, void))
     is_logger = owner.type == "identifier" and (
         text_of(owner).lower() in ("log", "logger", "_log")
         or declared_type(owner, text_of(owner)) == "Logger"
@@ -147,7 +147,7 @@ def logged(reader: Reading, node: Node) -> Do | None:
     if not is_logger or name not in _LEVELS or not arguments:
         return None
     values = tuple(reader.read(argument) for argument in arguments)
-    return Do(Call("log", (Const(_LEVELS[name], STRING), *values), void))
+    return Do(Call(ops.LOG, (Const(_LEVELS[name], STRING), *values), void))
 
 
 _METRICS = re.compile(
@@ -254,7 +254,7 @@ def if_present(reader: Reading, node: Node) -> Statement | None:
     statements = inner.statements(children(body) if body.type == "block" else [body])
     if any(isinstance(one, Return) for one in all_statements(statements)):
         raise reader.no(node, "return inside of ifPresent()")
-    known = Unary("!", Call("is null", (variable,), BOOLEAN), BOOLEAN)
+    known = Unary("!", Call(ops.IS_NULL, (variable,), BOOLEAN), BOOLEAN)
     held = Let(variable.name, variable.type, value)
     return If(Const(True, BOOLEAN), (held, If(known, statements)))
 
@@ -268,12 +268,12 @@ def _pair_each(reader: Reading, node: Node, function: Node) -> Statement:
     each = inner.scope.declare("entry", entry)
     names = children(function.child_by_field_name("parameters"))
     lets = []
-    for place, getter in enumerate(("Entry.getKey", "Entry.getValue")):
+    for place, getter in enumerate((ops.KEY, ops.VALUE)):
         name = names[place].child_by_field_name("name") or names[place]
         variable = inner.scope.declare(text_of(name), args[place])
         lets.append(Let(variable.name, variable.type, Call(getter, (each,), args[place])))
     statements = _turn(inner, function)
-    pairs = Call("Map.entrySet", (whole,), JavaType("Set", (entry,)))
+    pairs = Call(ops.ENTRIES, (whole,), JavaType("Set", (entry,)))
     return ForEach(each.name, entry, pairs, (*lets, *statements))
 
 
@@ -286,8 +286,8 @@ def _added_each(reader: Reading, node: Node, reference: Node) -> Statement | Non
     inner = reader.within_block()
     each = inner.scope.declare("each", element_of(iterable.type))
     held = reader.read(owner)
-    kind = "Set.add" if "Set" in held.type.name else "List.add"
-    added = Call(kind, (held, each), JavaType("void"))
+    operation = ops.ADD_TO_SET if "Set" in held.type.name else ops.ADD
+    added = Call(operation, (held, each), JavaType("void"))
     return ForEach(each.name, each.type, iterable, (Do(added),))
 
 
@@ -329,7 +329,7 @@ def _local(reader: Reading, node: Node) -> list[Statement]:
         value: Expression | None = None
         if value_node is not None and value_node.type == "array_initializer":
             items = tuple(reader.read(item) for item in children(value_node))
-            value = Call("List.of", items, written)
+            value = Call(ops.LIST, items, written)
         elif value_node is not None:
             value = reader.argument(value_node, (written,))
         type_ = written
@@ -375,21 +375,21 @@ def _effect(reader: Reading, node: Node) -> list[Statement]:
         if setter is not None:
             return [setter]
     value = reader.read(node)
-    if isinstance(value, Call) and value.name == "append":
+    if isinstance(value, Call) and value.operation is ops.APPEND:
         return _appended(reader, value, node)
     return [Do(value)]
 
 
 def _appended(reader: Reading, value: Expression, node: Node) -> list[Statement]:
     pieces: list[Expression] = []
-    while isinstance(value, Call) and value.name == "append":
+    while isinstance(value, Call) and value.operation is ops.APPEND:
         pieces.insert(0, value.operands[1])
         value = value.operands[0]
     if not isinstance(value, Var):
         raise reader.no(node, "append() to what is no variable")
     text: Expression = attrs.evolve(value, type=STRING)
     for piece in pieces:
-        text = Call("concat", (text, piece), STRING)
+        text = Call(ops.CONCAT, (text, piece), STRING)
     return [Set(value, text)]
 
 
@@ -423,7 +423,7 @@ def _narrowed(value: Expression, type_: JavaType) -> Expression:
 
 def _set(reader: Reading, target: Expression, value: Expression, node: Node) -> Statement:
     if not isinstance(target, Var | Get) and not (
-        isinstance(target, Call) and target.name == "List.get"
+        isinstance(target, Call) and target.operation is ops.GET
     ):
         raise reader.no(node, f"an assignment to {text_of(node)[:40]}")
     return Set(target, value)

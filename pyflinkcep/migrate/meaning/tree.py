@@ -10,6 +10,8 @@ import attrs
 from pyflinkcep.migrate.java.constants import Const as Const
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import BOOLEAN
+from pyflinkcep.migrate.meaning import operations as ops
+from pyflinkcep.migrate.meaning.operations import Operation
 
 
 class Untranslatable(ValueError):
@@ -96,9 +98,9 @@ class Is:
 
 @attrs.frozen
 class Call:
-    """A function of Java's library, or of the project, by its name here."""
+    """A method of Java's library, of Flink or the project, or what Java implies."""
 
-    name: str
+    operation: Operation
     operands: tuple[Expression, ...]
     type: JavaType
 
@@ -301,14 +303,14 @@ def field_of(owner: Expression, name: str, type_: JavaType) -> Expression:
     return Get(owner, name, type_) if made is None else made
 
 
-_OF_MATCHES = ("events", "ctx.timestamp", "ctx.currentProcessingTime")
+_OF_MATCHES = (ops.EVENTS, ops.TIMESTAMP, ops.PROCESSING_TIME)
 """Calls whose values are known when there is an event."""
 
 
 def is_captured(of: Expression) -> bool:
     """Whether a value depends on nothing but what is known when the pattern is built."""
     leaves = [part for part in parts(of) if not _inner(part)]
-    if any(isinstance(part, Call) and part.name in _OF_MATCHES for part in parts(of)):
+    if any(isinstance(part, Call) and part.operation in _OF_MATCHES for part in parts(of)):
         return False
     plain = all(isinstance(leaf, Const | Captured) for leaf in leaves)
     return plain and any(isinstance(leaf, Captured) for leaf in leaves)
@@ -362,13 +364,13 @@ def _facts(of: Expression, holds: bool) -> Iterator[Expression]:
     match of:
         case Unary(operator="!", operand=operand):
             yield from _facts(operand, not holds)
-        case Call(name="is null", operands=(operand,)) if not holds:
+        case Call(ops.IS_NULL, (operand,)) if not holds:
             yield operand
-        case Call(name="has any", operands=(whole,)) if holds:
+        case Call(ops.HAS_ANY, (whole,)) if holds:
             yield whole
-        case Call(name="List.isEmpty", operands=(whole,)) if not holds:
+        case Call(ops.NO_ELEMENTS, (whole,)) if not holds:
             yield whole
-        case Call(name="equals" | "Objects.equals", operands=(a, b)) if holds:
+        case Call(ops.EQUALS | ops.SAME, (a, b)) if holds:
             yield from (a, b) if isinstance(b, Const) or isinstance(a, Const) else (a,)
         case Binary(operator="&&", left=left, right=right) if holds:
             yield from _facts(left, True)

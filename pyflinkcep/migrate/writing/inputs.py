@@ -13,8 +13,8 @@ from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Scope, Str
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.project import columns_of
 from pyflinkcep.migrate.java.source import line_of, simple_name, snake, text_of
-from pyflinkcep.migrate.meaning.python_calls import constant
-from pyflinkcep.migrate.meaning.python_calls import constant as quoted
+from pyflinkcep.migrate.meaning.literals import constant
+from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import TranslatedFunction
 from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, literal
 from pyflinkcep.migrate.writing.settings import (

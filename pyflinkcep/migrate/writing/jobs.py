@@ -14,7 +14,7 @@ from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.check.rows import Selected, names_of
 from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.source import Node, children, enclosing, line_of, snake, text_of
-from pyflinkcep.migrate.meaning.python_calls import constant as quoted
+from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import TranslatedFunction
 from pyflinkcep.migrate.writing.inputs import EVENT_TIME, POSITION, InputWriter
 from pyflinkcep.migrate.writing.module import (

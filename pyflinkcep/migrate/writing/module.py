@@ -16,7 +16,7 @@ import attrs
 
 from pyflinkcep.migrate.chains.values import Call, Code, Stream, Symbol
 from pyflinkcep.migrate.java.source import Node, simple_name, snake, text_of
-from pyflinkcep.migrate.meaning.python_calls import constant as quoted
+from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import Note, Translated
 
 WIDTH = 100

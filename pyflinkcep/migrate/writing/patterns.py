@@ -33,8 +33,8 @@ from pyflinkcep.migrate.java.source import (
     snake,
     text_of,
 )
+from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.loops import negated, unmarked
-from pyflinkcep.migrate.meaning.python_calls import constant as quoted
 from pyflinkcep.migrate.meaning.translated import Translated
 from pyflinkcep.migrate.writing.module import (
     Module,

@@ -10,7 +10,7 @@ import attrs
 
 from pyflinkcep.migrate.chains.values import Const, Stream
 from pyflinkcep.migrate.java.source import line_of, snake
-from pyflinkcep.migrate.meaning.python_calls import constant as quoted
+from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, literal
 

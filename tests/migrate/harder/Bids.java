@@ -128,7 +128,8 @@ public class Bids {
             }
         }).print();
         CEP.pattern(bids.keyBy(b -> b.auction), slow()).select(m -> {
-            Map<String, Long> counts = m.get("a").stream().collect(Collectors.groupingBy(b -> b.bidder, Collectors.counting()));
+            Map<String, Long> counts = new HashMap<>();
+            for (Bid b : m.get("a")) { counts.merge(b.bidder, 1L, Long::sum); }
             return counts.entrySet().stream().map(e -> e.getKey() + "x" + e.getValue()).sorted().collect(Collectors.joining(","));
         }).print();
         env.execute("bids");

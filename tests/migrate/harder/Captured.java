@@ -23,7 +23,6 @@ public class Captured {
         public int getStatus() { return status; }
     }
 
-    static final Pattern URL = Pattern.compile("^/shop/\\d+$");
     static final List<String> BOTS = Arrays.asList("crawler", "spider");
     static final Map<String, Integer> LIMITS = Map.of("/a", 3, "/b", 5);
 
@@ -49,7 +48,7 @@ public class Captured {
                 }
             })
             .followedBy("fourth")
-            .where(SimpleCondition.of(v -> URL.matcher(v.url).matches() && !BOTS.contains(v.user)))
+            .where(SimpleCondition.of(v -> v.url.matches("^/shop/\\d+$") && !BOTS.contains(v.user)))
             .where(SimpleCondition.of(v -> LIMITS.getOrDefault(v.url, 1) <= v.status))
             .within(Duration.ofSeconds(60));
     }

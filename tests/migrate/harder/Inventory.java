@@ -130,9 +130,14 @@ public class Inventory {
                 int total = match.get("out").stream().mapToInt(Movement::getDelta).sum();
                 String where = match.get("out").stream().map(Movement::getWarehouse).filter(Objects::nonNull).sorted().distinct()
                     .collect(Collectors.joining("/", "[", "]"));
-                Optional<Movement> most = match.get("out").stream().min(Comparator.comparing(Movement::getDelta));
-                if (most.isPresent() && total < 0) {
-                    out.collect(where + " " + total + " " + most.get().getSku());
+                Movement most = null;
+                for (Movement one : match.get("out")) {
+                    if (most == null || one.getDelta() < most.getDelta()) {
+                        most = one;
+                    }
+                }
+                if (most != null && total < 0) {
+                    out.collect(where + " " + total + " " + most.getSku());
                 }
             }
         }).print();

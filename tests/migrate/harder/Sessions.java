@@ -148,7 +148,8 @@ public class Sessions {
         out.print();
         out.getSideOutput(left).print();
         CEP.pattern(hits.keyBy(Hit::getSession), regret()).select(m -> {
-            Hit most = Collections.max(m.get("added"), (a, b) -> Double.compare(a.total(), b.total()));
+            Hit most = m.get("added").get(0);
+            for (Hit one : m.get("added")) { if (one.total() > most.total()) { most = one; } }
             return most.getProduct() + "/" + Optional.ofNullable(m.get("removed").get(0).getQuantity()).map(q -> q * 2).orElse(-1);
         }).print();
         CEP.pattern(hits.keyBy(Hit::getSession), browsing()).select(m -> m.get("views").get(1).getAction().name()).print();

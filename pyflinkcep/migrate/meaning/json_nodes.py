@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields that are read by their names: of JSON, maps and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import attrs
+
+from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.project import BOOLEAN, INT, LONG, STRING, UNKNOWN, is_whole, unboxed
+from pyflinkcep.migrate.java.source import Node, children, text_of
+from pyflinkcep.migrate.meaning import operations as ops
+from pyflinkcep.migrate.meaning.reading import Reading
+from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Get, Unary, Var
+
+_BY_NAME = (
+    "JSONObject",
+    "JsonNode",
+    "ObjectNode",
+    "JsonObject",
+    "JsonElement",
+    "Row",
+    "GenericRecord",
+    "MissingNode",
+    "JSONArray",
+    "JsonArray",
+    "ArrayNode",
+)
+_MADE = ("JSONObject", "ObjectNode", "JsonObject")
+_MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap")
+_ARRAYS = ("JSONArray", "JsonArray", "ArrayNode")
+_NODE_CLASSES = (
+    "JsonNode", "ObjectNode", "JsonObject", "JsonElement", "MissingNode", "JSONObject", *_ARRAYS,
+)  # fmt: skip
+_DOUBLE, _NODE, _MISSING = JavaType("double"), JavaType("JsonNode"), JavaType("MissingNode")
+_TYPED = {
+    "String": STRING, "Integer": JavaType("Integer"), "Int": INT, "IntValue": INT,
+    "Long": JavaType("Long"), "LongValue": LONG, "Double": JavaType("Double"),
+    "DoubleValue": _DOUBLE, "Boolean": JavaType("Boolean"), "BooleanValue": BOOLEAN,
+    "JSONObject": JavaType("JSONObject"), "AsJsonObject": JavaType("JsonObject"),
+    "FloatValue": JavaType("float"), "Float": JavaType("Float"),
+    "JSONArray": JavaType("JSONArray"), "AsJsonArray": JavaType("JsonArray"),
+}  # fmt: skip
+_NODES = {
+    "asText": STRING, "textValue": STRING, "asString": STRING, "getAsString": STRING,
+    "asInt": INT, "intValue": INT, "getAsInt": INT, "asLong": LONG, "longValue": LONG,
+    "getAsLong": LONG, "asDouble": _DOUBLE, "doubleValue": _DOUBLE, "getAsDouble": _DOUBLE,
+    "asBoolean": BOOLEAN, "booleanValue": BOOLEAN, "getAsBoolean": BOOLEAN,
+    "getAsJsonObject": _NODE, "getAsJsonArray": _NODE, "deepCopy": _NODE,
+}  # fmt: skip
+_DEFAULTS: dict[JavaType, str | int | float | bool] = {
+    STRING: "",
+    INT: 0,
+    LONG: 0,
+    _DOUBLE: 0.0,
+    BOOLEAN: False,
+}
+"""What a field that is missing is, where that is no error."""
+_FIELDS = ("get", "path", "getField", "getFieldAs", "opt", "with", "at")
+
+
+def is_by_name(value: Expression) -> bool:
+    """Whether the fields of an object are read by their names."""
+    name = value.type.name
+    return name in _BY_NAME or (name in _MAPS and isinstance(value, Var) and value.name == "event")
+
+
+def is_json(type_: JavaType) -> bool:
+    """Whether values of a type are JSON, whose methods are no getters of columns."""
+    return type_.name in _NODE_CLASSES
+
+
+def parsed_json(reader: Reading, node: Node, name: str, arguments: list[Node]) -> Expression | None:
+    """Return what a library makes of a text of JSON; None for other calls."""
+    owner = text_of(node.child_by_field_name("object"))
+    plain = name in ("readTree", "parseString", "parseObject") or (
+        name == "parse" and owner.rstrip("()").endswith(("JsonParser", "JSON"))
+    )
+    if plain and len(arguments) == 1:
+        return Call(ops.JSON_OF, (reader.read(arguments[0]),), _NODE)
+    if name not in ("readValue", "fromJson", "parseObject") or len(arguments) != 2:
+        return None
+    kind = text_of(arguments[1]).removesuffix(".class")
+    if arguments[1].type != "class_literal":
+        return None
+    type_ = JavaType(kind.rsplit(".", 1)[-1])
+    fields = reader.scope.project.all_fields(reader.class_of(type_))
+    names = [(field.alias, name) for name, field in fields.items() if field.alias]
+    pairs = tuple(Const(one, STRING) for pair in names for one in pair)
+    return Call(ops.JSON_OF, (reader.read(arguments[0]), *pairs), type_)
+
+
+def json_call(
+    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
+) -> Expression | None:
+    """Return a method that reads a field by its name; None for others."""
+    if owner.type.name in _MADE and not isinstance(owner, Get):
+        made = _made_json(reader, owner, name, arguments)
+        if made is not None:
+            return made
+    if not is_by_name(owner):
+        return None
+    if isinstance(owner, Call) and owner.operation is ops.JSON_OF and not arguments:
+        return owner if name in ("getAsJsonObject", "asObject") else None
+    if name in ("size", "length") and not arguments and owner.type.name in _NODE_CLASSES:
+        listed = JavaType("List", (STRING,))
+        whole = attrs.evolve(owner, type=listed) if isinstance(owner, Get) else owner
+        return Call(ops.SIZE, (whole,), INT)
+    parsed = is_parsed(owner, reader.findings.parsed)
+    if not arguments and parsed and name in _KINDS:
+        operands = (owner, Const(_KINDS[name], STRING))
+        return Call(ops.JSON_IS, operands, BOOLEAN)
+    if not arguments and (parsed or isinstance(owner, Get | Call)):
+        return _converted(owner, name, parsed)
+    if not arguments:
+        return None
+    keys = [reader.argument(argument) for argument in arguments]
+    if len(keys) == 1 and owner.type.name in _NODE_CLASSES and is_whole(keys[0].type):
+        element = _of_array(owner, name, keys[0])
+        if element is not None:
+            return element
+    if name == "findValue" and len(keys) == 1 and parsed:
+        return Call(ops.JSON_FIND, (owner, keys[0]), _NODE)
+    if name in ("get", "path") and len(keys) == 1 and parsed and not isinstance(keys[0], Const):
+        return Call(ops.JSON_ITEM, (owner, keys[0]), _NODE)
+    if owner.type.name == "Row" and len(keys) == 1 and is_whole(keys[0].type):
+        return _of_row(reader, owner, name, keys[0], node)
+    if name in _NODES and isinstance(owner, Get) and len(keys) == 1:
+        other = reader.cast(keys[0], _NODES[name])
+        if parsed:
+            kind = Const(_NODES[name].name, STRING)
+            return Call(ops.JSON_AS, (owner, kind, other), _NODES[name])
+        return _or_else(owner, _NODES[name], other)
+    key = keys[0].value if isinstance(keys[0], Const) else None
+    if not isinstance(key, str):
+        return None
+    key = key.removeprefix("/") if name == "at" else key
+    if "/" in key:
+        return None
+    value_type = owner.type.args[1] if len(owner.type.args) == 2 else UNKNOWN
+    if name == "findValue" and len(keys) == 1 and owner.type.name in _NODE_CLASSES:
+        reader.note(node, f"{key} is taken as a field of {_named(owner)}, wherever JSON has it")
+        return Get(owner, key, _NODE)
+    if name in _FIELDS and len(keys) == 1:
+        type_ = _NODE if owner.type.name in _NODE_CLASSES else value_type
+        type_ = _written_type(reader, node) or type_
+        type_ = _MISSING if name == "path" else type_
+        return Get(owner, key, UNKNOWN if type_.name == "Object" else type_)
+    if name in ("has", "containsKey", "hasNonNull") and len(keys) == 1:
+        reader.note(node, f"a missing {key} and a null one are the same here")
+        return Unary("!", Call(ops.IS_NULL, (Get(owner, key, UNKNOWN),), BOOLEAN), BOOLEAN)
+    for prefix in ("get", "opt"):
+        found = _TYPED.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
+        default = _DEFAULTS.get(unboxed(found)) if found is not None else None
+        if found is not None and prefix == "opt" and default is not None:
+            other = Const(default, unboxed(found)) if len(keys) == 1 else keys[1]
+            return _or_else(Get(owner, key, found), unboxed(found), other)
+        if found is not None and len(keys) == 1:
+            return Get(owner, key, found)
+    if name == "getOrDefault" and len(keys) == 2:
+        return Call(ops.OR_ELSE, (Get(owner, key, keys[1].type), keys[1]), keys[1].type)
+    return None
+
+
+def _made_json(
+    reader: Reading, owner: Expression, name: str, arguments: list[Node]
+) -> Expression | None:
+    """Return a method that fills or writes a new object of JSON."""
+    if name in ("put", "set", "addProperty") and len(arguments) == 2:
+        operands = tuple(reader.argument(argument) for argument in arguments)
+        return Call(ops.PUT, (owner, *operands), JavaType("void"))
+    if name in ("toJSONString", "toString") and not arguments:
+        return Call(ops.JSON, (owner,), STRING)
+    return None
+
+
+def _or_else(owner: Get | Call, type_: JavaType, other: Expression) -> Expression:
+    """Return a field as a value of a type, or another value if it is missing."""
+    return Call(ops.OR_ELSE, (attrs.evolve(owner, type=type_), other), type_)
+
+
+def is_parsed(of: Expression, names: Collection[str]) -> bool:
+    """Whether a value is JSON that code reads itself, rather than of an event."""
+    while isinstance(of, Get) or (isinstance(of, Call) and of.operation is ops.JSON_ITEM):
+        of = of.owner if isinstance(of, Get) else of.operands[0]
+    if isinstance(of, Var):
+        return of.name in names
+    return isinstance(of, Call) and of.operation in (ops.JSON_OF, ops.JSON_FIND)
+
+
+_KINDS = {
+    "isTextual": "text", "isNumber": "number", "isInt": "int", "isLong": "int",
+    "isDouble": "double", "isBoolean": "boolean", "isArray": "array", "isObject": "object",
+    "isJsonArray": "array", "isJsonObject": "object",
+}  # fmt: skip
+
+
+def _of_array(owner: Expression, name: str, place: Expression) -> Expression | None:
+    """Return an element of an array of JSON, by its place."""
+    if name in ("get", "path", "getJSONObject", "getJSONArray", "optJSONObject"):
+        return Call(ops.JSON_ITEM, (owner, place), _NODE)
+    type_ = _TYPED.get(name.removeprefix("get")) if name.startswith("get") else None
+    return None if type_ is None else Call(ops.JSON_ITEM, (owner, place), type_)
+
+
+def _of_row(
+    reader: Reading, owner: Expression, name: str, place: Expression, node: Node
+) -> Expression | None:
+    """Return a field of a row by its place: Flink names those without a name f0, f1, …."""
+    known = isinstance(place, Const) and isinstance(place.value, int)
+    if name not in ("getField", "getFieldAs") or not known or not isinstance(place, Const):
+        return None
+    reader.note(node, f"field {place.value} of the row is taken as the column f{place.value}")
+    return Get(owner, f"f{place.value}", _written_type(reader, node) or UNKNOWN)
+
+
+def _written_type(reader: Reading, node: Node) -> JavaType | None:
+    """Return the type argument of a call such as ``row.<Integer>getFieldAs("n")``."""
+    given = node.child_by_field_name("type_arguments")
+    return reader.type_at(children(given)[0]) if given is not None and children(given) else None
+
+
+def _named(owner: Expression) -> str:
+    return owner.name if isinstance(owner, Get) else "the event"
+
+
+def _converted(owner: Expression, name: str, parsed: bool) -> Expression | None:
+    """Return a node of JSON as a value of a type."""
+    type_ = _NODES.get(name)
+    if type_ == _NODE:
+        return owner
+    if type_ is not None and parsed and "as" in name.lower():
+        operands: tuple[Expression, ...] = (owner, Const(type_.name, STRING))
+        if owner.type == _MISSING and name.startswith("as"):
+            operands = (*operands, Const(_DEFAULTS[type_], type_))
+        return Call(ops.JSON_AS, operands, type_)
+    if isinstance(owner, Call) and owner.operation is not ops.JSON_ITEM:
+        return None
+    if type_ is not None and isinstance(owner, Get | Call):
+        if owner.type == _MISSING and name.startswith("as"):
+            return _or_else(owner, type_, Const(_DEFAULTS[type_], type_))
+        return Call(ops.NOT_NULL, (attrs.evolve(owner, type=type_),), type_)
+    if name in ("isNull", "isMissingNode", "isJsonNull"):
+        return Call(ops.IS_NULL, (owner,), BOOLEAN)
+    return None
