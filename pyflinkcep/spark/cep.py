@@ -34,7 +34,7 @@ from pyflinkcep.spark.plan.keys import order_columns
 from pyflinkcep.spark.plan.pipelines import check_analysable
 from pyflinkcep.spark.plan.queries.job import analysed_on
 from pyflinkcep.spark.plan.settings import (
-    StreamSettings,
+    JobSettings,
     check_comparator,
     check_for_pattern,
     check_for_query,
@@ -275,13 +275,15 @@ class CEP:
             raise MissingConditionError(
                 "CEP.pattern needs a DataFrame and a pattern", "pass both, in this order"
             )
-        settings = StreamSettings(
+        settings = JobSettings(
             keyGroups,
             onPatternChange,
             max_ahead=maxAhead,
             name=name,
             on_null_key=onNullKey,
             parallel_tasks=parallelTasks,
+            evaluation=evaluation,
+            output=output,
         )
         if isinstance(pattern, Query):
             others = {
@@ -293,15 +295,11 @@ class CEP:
             limit = PartialMatchLimit.of(maxPartialMatches, "fail")
             chosen(pattern, evaluation, output, limit is not None)
             events = keyed(input)
-            settings = attrs.evolve(settings, partitioned=events.partitioned)
             return QueryStream(
                 dataframe=events.dataframe,
                 keys=events.columns,
                 analysed=analysed_on(events.dataframe, pattern, type),
-                evaluation=evaluation,
-                output=output,
-                settings=settings,
-                limit=limit,
+                settings=attrs.evolve(settings, partitioned=events.partitioned, limit=limit),
             )
         if not isinstance(pattern, Pattern):
             raise InvalidArgumentError(
@@ -312,7 +310,6 @@ class CEP:
         check_comparator(comparator, orderBy)
         limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
         events = keyed(input)
-        settings = attrs.evolve(settings, partitioned=events.partitioned)
         order: TieOrder | None = comparator
         if orderBy is not None:
             order = order_columns(events.dataframe, orderBy, pattern.describe())
@@ -322,9 +319,7 @@ class CEP:
             keys=events.columns,
             pattern=pattern,
             comparator=order,
-            limit=limit,
-            evaluation=evaluation,
-            settings=settings,
+            settings=attrs.evolve(settings, partitioned=events.partitioned, limit=limit),
         )
 
     @staticmethod
@@ -392,10 +387,11 @@ class CEP:
         | ann|2000|
         +----+----+
         """
-        settings = StreamSettings(
-            keyGroups, onPatternChange, max_ahead=maxAhead, name=name, parallel_tasks=parallelTasks
-        )
-        options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
+        options = SqlOptions.of(
+            dialect, args, maxPartialMatches, onTooManyPartialMatches,
+            key_groups=keyGroups, on_pattern_change=onPatternChange, max_ahead=maxAhead,
+            name=name, parallel_tasks=parallelTasks,
+        )  # fmt: skip
         return run_statement(spark, text, options)
 
     @staticmethod

@@ -126,11 +126,9 @@ class PatternStream(MatchStream):
         Dropped before the shuffle
           no event: stage 'ok' must follow directly: any event in between ends the partial match
         """
-        limited, wanted = self._limit is not None, self._wants_all(self._dataframe)
+        limited, wanted = self._settings.limit is not None, self._wants_all(self._dataframe)
         unfiltered = why_unfiltered(self._processing_time, limited, wanted)
-        how = PatternEvaluation(
-            self._pattern, self._dataframe, self._comparator, self._limit, self._evaluation
-        )
+        how = PatternEvaluation(self._pattern, self._dataframe, self._comparator, self._settings)
         text = explanation(
             self._pattern, self._dataframe, self._keys, self._time, unfiltered, how.explained()
         )
@@ -321,12 +319,12 @@ class PatternStream(MatchStream):
         >>> found.compressed().count()
         1
         """
-        if self._evaluation == EVENT_LISTS:
+        if self._settings.evaluation == EVENT_LISTS:
             raise NotSupportedError(
                 'evaluation="eventLists" lists matches, and cannot compress them',
                 'leave evaluation out, or use "nfa"',
             )
-        if self._limit is not None:
+        if self._settings.limit is not None:
             raise compressed_with_limit()
         self._refuse_sides("compressed()")
         return CompressedStream(CompressedPattern.of(self._job(timeout_handling=False)))
@@ -556,7 +554,7 @@ class PatternStream(MatchStream):
         """Compile the pattern and check it against the events."""
         nfa = NFACompiler.compile(self._pattern, timeout_handling)
         if not self._dataframe.isStreaming:
-            check_bounded(nfa.description, self._limit, self._processing_time)
+            check_bounded(nfa.description, self._settings.limit, self._processing_time)
         source = EventSource.of(
             self._dataframe,
             self._keys,
@@ -564,11 +562,5 @@ class PatternStream(MatchStream):
             nfa.description,
             processing_time=self._processing_time,
         )
-        return PatternJob.analyse(
-            Job.of(source, self._settings),
-            self._pattern,
-            nfa,
-            self._comparator,
-            self._limit,
-            self._evaluation,
-        )
+        job = Job.of(source, self._settings)
+        return PatternJob.analyse(job, self._pattern, nfa, self._comparator)

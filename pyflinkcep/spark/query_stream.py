@@ -8,7 +8,6 @@ from datetime import timedelta
 import attrs
 
 from pyflinkcep.engines.choice import AUTO, AUTOMATON, EVENT_LISTS, Evaluation, chosen
-from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.errors import (
     InvalidArgumentError,
     NotSupportedError,
@@ -53,7 +52,6 @@ class QueryStream(MatchStream):
     """
 
     _analysed: AnalysedQuery
-    _output: str
 
     def inEventTime(self, column: str | None = None) -> QueryStream:
         """
@@ -91,7 +89,8 @@ class QueryStream(MatchStream):
             self, analysed=analysed_on(self._dataframe, before, self._analysed.type_column)
         )
         earlier = first if before.before is None else first._after(before.before)
-        events = attrs.evolve(earlier, output="all").toDF().toDF()
+        settings = attrs.evolve(self._settings, output="all")
+        events = attrs.evolve(earlier, settings=settings).toDF().toDF()
         after = attrs.evolve(self._query, before=None)
         return attrs.evolve(
             self,
@@ -348,12 +347,13 @@ class QueryStream(MatchStream):
         )
 
     def _how_compressed(self) -> Evaluation:
-        return how_compressed(self._query, self._evaluation, self._output, self._limit)
+        return how_compressed(self._query, self._settings)
 
     def _how(self) -> Evaluation:
         if self._query.totals is not None:
             return self._how_compressed()
-        return chosen(self._query, self._evaluation, self._output, self._limit is not None)
+        asked = self._settings
+        return chosen(self._query, asked.evaluation, asked.output, asked.limit is not None)
 
     def _job(self, how: Evaluation) -> QueryJob:
         return QueryJob.analyse(
@@ -363,14 +363,13 @@ class QueryStream(MatchStream):
             self._time_column,
             self._settings,
             how.for_tables,
-            self._output,
-            None if self._limit is None else RunLimit(self._limit.most),
         )
 
     def _runs_as_pattern(self, how: Evaluation) -> bool:
         is_free = self._dataframe.isStreaming or not (how.candidates or how.name == EVENT_LISTS)
-        is_chosen = self._evaluation == AUTOMATON or (self._evaluation == AUTO and is_free)
-        if not is_chosen or self._output != "all" or self._query.is_composed:
+        asked = self._settings.evaluation
+        is_chosen = asked == AUTOMATON or (asked == AUTO and is_free)
+        if not is_chosen or self._settings.output != "all" or self._query.is_composed:
             return False  # the state of a composed query is events, so that any evaluation reads it
         return self._analysed.why_no_pattern is None
 
@@ -386,11 +385,7 @@ class QueryStream(MatchStream):
             keys=query_keys(self._query, self._keys),
             pattern=self._analysed.pattern,
             time_column=self._time_column,
-            late_tag=self._late_tag,
-            ahead_tag=self._ahead_tag,
-            null_tag=self._null_tag,
-            limit=self._limit,
-            evaluation=AUTOMATON,
-            settings=attrs.evolve(self._settings, allows_null_keys=True),
+            sides=self._sides,
+            settings=attrs.evolve(self._settings, evaluation=AUTOMATON, allows_null_keys=True),
             of_query=True,
         )

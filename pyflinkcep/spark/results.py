@@ -11,14 +11,13 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import STAGE_TIME, add_output, output_schemas, tagged_events
-from pyflinkcep.spark.plan.settings import Schema, StreamSettings
+from pyflinkcep.spark.plan.settings import JobSettings, Schema
 from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.consumers import (
     ColumnConsumer,
@@ -27,6 +26,13 @@ from pyflinkcep.spark.worker.consumers import (
     ReachedConsumer,
 )
 from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS
+
+_SIDES = {
+    LATE: "sideOutputLateData",
+    AHEAD: "sideOutputAheadData",
+    NULLS: "sideOutputNullData",
+}
+"""The outputs for events left out, by their columns in a stream's job, and what asks for them."""
 
 
 class AnalysedJob(Protocol):
@@ -81,13 +87,9 @@ class MatchStream:
 
     _dataframe: DataFrame
     _keys: tuple[str | Column, ...]
-    _evaluation: str = "auto"
+    _settings: JobSettings
     _time_column: str | None = None
-    _limit: PartialMatchLimit | None = None
-    _late_tag: OutputTag | None = None
-    _ahead_tag: OutputTag | None = None
-    _null_tag: OutputTag | None = None
-    _settings: StreamSettings = attrs.field(factory=StreamSettings)
+    _sides: Mapping[str, OutputTag] = attrs.field(factory=dict)  # By their names in ``_SIDES``
 
     def sideOutputLateData(self, lateDataOutputTag: OutputTag) -> Self:
         """
@@ -108,7 +110,7 @@ class MatchStream:
         ['main', 'late']
         """
         check_tag(lateDataOutputTag)
-        return attrs.evolve(self, late_tag=lateDataOutputTag)
+        return self._with_side(LATE, lateDataOutputTag)
 
     def sideOutputAheadData(self, aheadDataOutputTag: OutputTag) -> Self:
         """
@@ -135,7 +137,7 @@ class MatchStream:
         """
         check_tag(aheadDataOutputTag)
         self._settings.check_ahead_output()
-        return attrs.evolve(self, ahead_tag=aheadDataOutputTag)
+        return self._with_side(AHEAD, aheadDataOutputTag)
 
     def sideOutputNullData(self, nullDataOutputTag: OutputTag) -> Self:
         """
@@ -160,13 +162,15 @@ class MatchStream:
         """
         check_tag(nullDataOutputTag)
         self._settings.check_null_output()
-        return attrs.evolve(self, null_tag=nullDataOutputTag)
+        return self._with_side(NULLS, nullDataOutputTag)
+
+    def _with_side(self, side: str, tag: OutputTag) -> Self:
+        return attrs.evolve(self, sides={**self._sides, side: tag})
 
     def _result(self, analysed: AnalysedJob, consumer: Consumer) -> CepDataFrame:
         """Plan a job whose matches become rows as a consumer says."""
         job, schemas = analysed.job, consumer.schemas
-        tags = {LATE: self._late_tag, AHEAD: self._ahead_tag, NULLS: self._null_tag}
-        sides = {side: tag.name for side, tag in tags.items() if tag is not None}
+        sides = {side: self._sides[side].name for side in _SIDES if side in self._sides}
         for output in sides.values():
             add_output(schemas, output, job.given.schema)
         if job.is_stream:
@@ -224,19 +228,13 @@ class MatchStream:
 
     def _wants_all(self, events: DataFrame) -> str:
         """Return the method that asks for events in full, if any does."""
-        tags = {"sideOutputLateData": self._late_tag, "sideOutputAheadData": self._ahead_tag}
-        asked = [f"{name}()" for name, tag in tags.items() if tag is not None]
+        asked = [f"{_SIDES[side]}()" for side in (LATE, AHEAD) if side in self._sides]
         return asked[0] if events.isStreaming and asked else ""
 
     def _refuse_sides(self, what: str) -> None:
         """Refuse side outputs beside what has only one output."""
-        tags = {
-            "sideOutputLateData": self._late_tag,
-            "sideOutputAheadData": self._ahead_tag,
-            "sideOutputNullData": self._null_tag,
-        }
-        for method, tag in tags.items():
-            if tag is not None:
+        for side, method in _SIDES.items():
+            if side in self._sides:
                 raise NotSupportedError(
                     f"{what} cannot be combined with {method}(), whose events would not be in its "
                     "result",

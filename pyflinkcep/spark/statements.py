@@ -11,6 +11,7 @@ from typing import Any, get_args
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
+from pyflinkcep.engines.choice import AUTOMATON
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import (
     CepError,
@@ -42,7 +43,7 @@ from pyflinkcep.spark.plan.clauses.run_sql import Matched, check_kind, hint_for,
 from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.pipelines import check_analysable, check_not_in_query_function
 from pyflinkcep.spark.plan.portable.sql import sql_columns
-from pyflinkcep.spark.plan.settings import StreamSettings, check_session, check_text
+from pyflinkcep.spark.plan.settings import JobSettings, check_session, check_text
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
 
 
@@ -51,20 +52,20 @@ class SqlOptions:
     """The user's settings for a clause; see :meth:`pyflinkcep.CEP.sql`."""
 
     dialect: str  # The meaning of the clause
-    settings: StreamSettings  # The settings for streams
-    limit: PartialMatchLimit | None  # How many partial matches a key may have
+    settings: JobSettings
     args: Mapping[str, Any] | Sequence[Any] | None = None  # The values of parameters
 
     @classmethod
     def of(
         cls,
         dialect: str,
-        settings: StreamSettings,
+        args: Mapping[str, Any] | Sequence[Any] | None,
         most: int | None,
         policy: str,
-        args: Mapping[str, Any] | Sequence[Any] | None = None,
+        **settings: Any,
     ) -> SqlOptions:
         """Check the settings of a clause."""
+        made = JobSettings(**settings, evaluation=AUTOMATON)
         hint = 'use "flink", or "standard" for SQL:2016'
         check_choice("dialect", dialect, get_args(Dialect), hint)
         limit = PartialMatchLimit.of(most, policy)
@@ -73,7 +74,7 @@ class SqlOptions:
                 'maxPartialMatches with dialect="standard", which has one partial match per key',
                 "leave it out, and bound the state of a key with WITHIN",
             )
-        return cls(dialect, settings, limit, args)
+        return cls(dialect, attrs.evolve(made, limit=limit), args)
 
 
 def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDataFrame:
@@ -192,7 +193,7 @@ def _matched(
     check_clause(clause, names, sensitive)
     if standard:
         return Matched.of(StandardJob.analyse(frame, clause, names, options.settings))
-    return Matched.of(FlinkJob.analyse(frame, clause, names, options.limit, options.settings))
+    return Matched.of(FlinkJob.analyse(frame, clause, names, options.settings))
 
 
 def _with_computed(frame: DataFrame, clause: Clause, source: Source) -> DataFrame:

@@ -23,7 +23,7 @@ from pyflinkcep.matching.layout import Layout
 from pyflinkcep.spark.arrow.internals import spark_context
 from pyflinkcep.spark.plan.engine import SPARK, check_engine, engine_of
 from pyflinkcep.spark.plan.portable.sql import sql_column
-from pyflinkcep.spark.plan.settings import StreamSettings
+from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.progress import CountedTask
 from pyflinkcep.spark.worker.runtime import Range, TimeRange, merged, prepare_worker
@@ -183,7 +183,7 @@ class Job:
     """
 
     source: EventSource  # The events, without those that the settings drop
-    settings: StreamSettings  # The user's settings
+    settings: JobSettings  # The user's settings
     given: DataFrame  # The events as the user gave them
     name: str = attrs.field(init=False)  # Its name in Spark's UI and progress
     is_stream: bool = attrs.field(init=False)  # Whether its events are unbounded
@@ -197,7 +197,7 @@ class Job:
         return bool(self.source.dataframe.isStreaming)
 
     @classmethod
-    def of(cls, source: EventSource, settings: StreamSettings) -> Job:
+    def of(cls, source: EventSource, settings: JobSettings) -> Job:
         """Return the job on some events."""
         check_engine(source.dataframe)
         if settings.partitioned:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The user's settings for a stream."""
+"""What users set for a job, and the checks of what they pass."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import attrs
 from pyspark.sql import Row
 from pyspark.sql.types import StructType
 
+from pyflinkcep.engines.choice import AUTO
 from pyflinkcep.engines.flink.operator import Comparator, PartialMatchLimit, comparator_key
 from pyflinkcep.errors import (
     CepError,
@@ -232,8 +233,8 @@ def _refusal(method: str, arguments: Sequence[object]) -> InvalidArgumentError:
 
 
 @attrs.frozen
-class StreamSettings:
-    """The user's settings for a stream; see :meth:`pyflinkcep.CEP.pattern`."""
+class JobSettings:
+    """The user's settings for a job; see :meth:`pyflinkcep.CEP.pattern`."""
 
     key_groups: int = 128  # The number of key groups
     on_pattern_change: str = "fail"  # The policy for a checkpoint of another pattern
@@ -247,6 +248,9 @@ class StreamSettings:
     # The most tasks that can work at one time; None for an eighth of the key groups.
     parallel_tasks: int | None = None
     partitioned: bool = False  # Whether bounded events are already in one partition for each key
+    limit: PartialMatchLimit | None = None  # How many partial matches a key may have
+    evaluation: str = AUTO  # How matches are to be found
+    output: str = "all"  # Which matches of a query are requested
     groups: KeyGroups = attrs.field(init=False, repr=False)  # The partition of the keys
     # How far an event may be ahead of the others, in milliseconds.
     max_ahead_ms: int | None = attrs.field(init=False, repr=False)
@@ -290,7 +294,7 @@ class StreamSettings:
                 'write onNullKey="drop" in CEP.pattern',
             )
 
-    def numbered(self, number: int) -> StreamSettings:
+    def numbered(self, number: int) -> JobSettings:
         """Return the settings of one of several patterns; the first has the name itself."""
         if self.name is None or number == 1:
             return self

@@ -18,7 +18,6 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import CepError
 from pyflinkcep.match_recognize.checks import check_time
 from pyflinkcep.match_recognize.expressions import Expression
@@ -47,7 +46,7 @@ from pyflinkcep.spark.plan.outputs import match_times
 from pyflinkcep.spark.plan.patterns.explanation import explanation
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
-from pyflinkcep.spark.plan.settings import StreamSettings, check_bounded
+from pyflinkcep.spark.plan.settings import JobSettings, check_bounded
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.consumers import ValueConsumer
@@ -67,12 +66,7 @@ class FlinkJob:
 
     @classmethod
     def analyse(
-        cls,
-        dataframe: DataFrame,
-        clause: Clause,
-        names: Names,
-        limit: PartialMatchLimit | None,
-        settings: StreamSettings,
+        cls, dataframe: DataFrame, clause: Clause, names: Names, settings: JobSettings
     ) -> FlinkJob:
         """Check a clause against its input."""
         time = _time_column(dataframe, clause, names)
@@ -96,11 +90,11 @@ class FlinkJob:
         by = partition_keys(dataframe, keys, is_stream=dataframe.isStreaming)
         nfa = NFACompiler.compile(read.pattern)
         if not dataframe.isStreaming:
-            check_bounded(nfa.description, limit, processing_time=False)
+            check_bounded(nfa.description, settings.limit, processing_time=False)
         source = EventSource.of(events, by, time, nfa.description)
         job = Job.of(attrs.evolve(source, kept=tuple(kept)), settings)
         try:
-            matched = PatternJob.analyse(job, read.pattern, nfa, order, limit)
+            matched = PatternJob.analyse(job, read.pattern, nfa, order)
         except CepError as refused:
             raise read.placed(refused) from refused
         return cls(read, matched, keys, time, arguments, values, leaves)

@@ -57,7 +57,7 @@ from pyflinkcep.spark.plan.conditions import kind_of, machine_column
 from pyflinkcep.spark.plan.engine import engine_of
 from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.keys import check_types, one_zero, resolve_keys
-from pyflinkcep.spark.plan.settings import StreamSettings
+from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource, check_micro_batch
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput, watermark_of
 from pyflinkcep.spark.plan.watermark import in_sections, watermark_line
@@ -184,7 +184,7 @@ class StandardJob:
 
     @classmethod
     def analyse(
-        cls, dataframe: DataFrame, clause: Clause, names: Names, settings: StreamSettings
+        cls, dataframe: DataFrame, clause: Clause, names: Names, settings: JobSettings
     ) -> StandardJob:
         """Check a clause against its input."""
         read = read_clause(clause, names)

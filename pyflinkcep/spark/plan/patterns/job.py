@@ -9,7 +9,7 @@ import attrs
 from pyspark.sql import DataFrame
 
 from pyflinkcep.conditions import ExpressionCondition
-from pyflinkcep.engines.choice import AUTOMATON, EVENT_LISTS, Evaluation, chosen_for_pattern
+from pyflinkcep.engines.choice import AUTO, EVENT_LISTS, Evaluation, chosen_for_pattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.expressions.program import CompiledExpressions
@@ -26,6 +26,7 @@ from pyflinkcep.spark.plan.conditions import (
 )
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.patterns.prefilter import EventFilter, bare_if_untaken, droppable_events
+from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
@@ -57,8 +58,7 @@ class PatternEvaluation:
     pattern: Pattern  # The pattern
     dataframe: DataFrame  # Its events
     comparator: TieOrder | None  # Orders events of equal time
-    limit: PartialMatchLimit | None  # How many partial matches a key may have
-    asked: str  # What the user requested
+    settings: JobSettings  # What the user requested
 
     def chosen(
         self,
@@ -69,7 +69,9 @@ class PatternEvaluation:
     ) -> Evaluation:
         """Return how matches are found."""
         obstacle = next((why for why, there in self._obstacles(nfa, observed) if there), "")
-        return chosen_for_pattern(self.pattern, nfa, expressions, self.asked, obstacle, sees_order)
+        return chosen_for_pattern(
+            self.pattern, nfa, expressions, self.settings.evaluation, obstacle, sees_order
+        )
 
     def explained(self) -> dict[str, Evaluation]:
         """Return how matches are found for each way to use them."""
@@ -78,8 +80,8 @@ class PatternEvaluation:
             None if self.dataframe.isStreaming else compiled_expressions(nfa, self.dataframe)
         )
         free = self
-        if self.asked == EVENT_LISTS:  # where that is refused, say why instead
-            free = attrs.evolve(self, asked="auto")
+        if self.settings.evaluation == EVENT_LISTS:  # where that is refused, say why instead
+            free = attrs.evolve(self, settings=attrs.evolve(self.settings, evaluation=AUTO))
             self.chosen(nfa, expressions, *_WAYS["toDF(), select() and flatSelect()"])
         return {way: free.chosen(nfa, expressions, *seen) for way, seen in _WAYS.items()}
 
@@ -88,7 +90,10 @@ class PatternEvaluation:
         yield "a stream keeps partial matches in its state", self.dataframe.isStreaming
         yield "timeouts or a funnel are requested, and lists have no partial matches", observed
         yield "a comparator orders events of equal time", self.comparator is not None
-        yield "maxPartialMatches is set, and lists have no partial matches", bool(self.limit)
+        yield (
+            "maxPartialMatches is set, and lists have no partial matches",
+            bool(self.settings.limit),
+        )
         for atom in nfa.atoms:
             is_asked_here = bool(atom.bit) and not isinstance(atom.condition, ExpressionCondition)
             yield f"{atom.condition!r} of stage {atom.stage!r} is not SQL", is_asked_here
@@ -105,28 +110,25 @@ class PatternJob:
     expressions: CompiledExpressions | None  # The fields of the events that match expressions use
     # Orders events of equal time, which otherwise keep their order in the source.
     comparator: TieOrder | None
-    limit: PartialMatchLimit | None  # How many partial matches a key may have
-    evaluation: str  # How matches are to be found
 
     @classmethod
     def analyse(
-        cls,
-        job: Job,
-        pattern: Pattern,
-        nfa: NFA,
-        comparator: TieOrder | None,
-        limit: PartialMatchLimit | None,
-        evaluation: str = AUTOMATON,
+        cls, job: Job, pattern: Pattern, nfa: NFA, comparator: TieOrder | None
     ) -> PatternJob:
         """Check a pattern's conditions against its events."""
         expressions = compiled_expressions(nfa, job.source.dataframe)
         asked = checked_conditions(nfa, job.source.dataframe)
-        return cls(job, pattern, nfa, asked, expressions, comparator, limit, evaluation)
+        return cls(job, pattern, nfa, asked, expressions, comparator)
 
     @property
     def source(self) -> EventSource:
         """The events."""
         return self.job.source
+
+    @property
+    def limit(self) -> PartialMatchLimit | None:
+        """How many partial matches a key may have."""
+        return self.job.settings.limit
 
     def run(self, consumer: Consumer) -> DataFrame:
         """Run the job on bounded events."""
@@ -212,7 +214,7 @@ class PatternJob:
     def _evaluated_by(self, consumer: Consumer) -> Evaluation:
         """Return how matches are found."""
         how = PatternEvaluation(
-            self.pattern, self.source.dataframe, self.comparator, self.limit, self.evaluation
+            self.pattern, self.source.dataframe, self.comparator, self.job.settings
         )
         sees_order = isinstance(consumer, FunctionConsumer) and consumer.shows_time
         observed = consumer.wants_timeouts or consumer.wants_reached

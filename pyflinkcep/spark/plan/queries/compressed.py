@@ -11,7 +11,6 @@ from pyspark.sql import DataFrame
 from pyflinkcep.engines.choice import Evaluation, chosen_for_compressed
 from pyflinkcep.engines.compressed.matches import TimeWindows, refuse_outside
 from pyflinkcep.engines.compressed.patterns import refuse_incompressible
-from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.flink.operator.cep_operator import compressed_with_limit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.matching.layout import taking_stages
@@ -20,6 +19,7 @@ from pyflinkcep.spark.plan.job import Prepared
 from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.queries.job import QueryJob
+from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.compressed_pattern import PatternEndingsTask, PatternListTask
@@ -130,18 +130,16 @@ class CompressedQuery:
         return self.job.stream(match_rows(self.source, self.variables), {})
 
 
-def how_compressed(
-    query: Query, evaluation: str, output: str, limit: PartialMatchLimit | None
-) -> Evaluation:
+def how_compressed(query: Query, settings: JobSettings) -> Evaluation:
     """Return how matches are found without listing them."""
-    if query.having is not None or output != "all":
+    if query.having is not None or settings.output != "all":
         raise InvalidArgumentError(
             "compressed matches with HAVING or an output other than all",
             'leave HAVING out, use output="all", and filter what unpack() returns',
         )
-    if limit is not None:
+    if settings.limit is not None:
         raise compressed_with_limit()
-    return chosen_for_compressed(query, evaluation)
+    return chosen_for_compressed(query, settings.evaluation)
 
 
 def refuse_totals(query: Query, what: str) -> None:

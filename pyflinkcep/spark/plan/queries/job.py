@@ -40,7 +40,7 @@ from pyflinkcep.spark.plan.analysis import common_kind, first_line
 from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.portable.sql import sql_column
-from pyflinkcep.spark.plan.settings import StreamSettings
+from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.slices import copied, slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
@@ -179,10 +179,8 @@ class QueryJob:
     job: Job
     analysed: AnalysedQuery  # The query, and the column that holds an event's type
     evaluation: str  # How matches are found
-    output: str  # Which of them are requested
     kinds: dict[str, Kind]  # The types of the attributes that conditions read
     slice_ms: int | None  # The length of time slices; None without slices
-    runs: RunLimit | None = None  # A bound on the runs of a key
     # Windows whose events are matched by themselves; None if all are matched together.
     windows: TimeWindows | None = None
 
@@ -193,10 +191,8 @@ class QueryJob:
         dataframe: DataFrame,
         keys: Sequence[str | Column],
         time_column: str | None,
-        settings: StreamSettings,
+        settings: JobSettings,
         evaluation: str,
-        output: str,
-        runs: RunLimit | None = None,
     ) -> QueryJob:
         """Check a query against its events."""
         query = in_session_zone(analysed.query, dataframe)
@@ -214,15 +210,26 @@ class QueryJob:
         if (
             not (source.keys or job.is_stream)
             and query.window is not None
-            and output != "nonOverlapping"
+            and settings.output != "nonOverlapping"
         ):
             slices = slice_length(query.window)
-        return cls(job, analysed, evaluation, output, kinds, slices, runs, windows)
+        return cls(job, analysed, evaluation, kinds, slices, windows)
 
     @property
     def source(self) -> EventSource:
         """The events."""
         return self.job.source
+
+    @property
+    def output(self) -> str:
+        """Which matches are requested."""
+        return self.job.settings.output
+
+    @property
+    def runs(self) -> RunLimit | None:
+        """A bound on the runs of a key."""
+        limit = self.job.settings.limit
+        return None if limit is None else RunLimit(limit.most)
 
     @property
     def query(self) -> Query:
