@@ -30,8 +30,8 @@ from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.pattern_stream import PatternStream
+from pyflinkcep.spark.plan.analysis import check_analysable
 from pyflinkcep.spark.plan.keys import order_columns
-from pyflinkcep.spark.plan.pipelines import check_analysable
 from pyflinkcep.spark.plan.queries.job import analysed_on
 from pyflinkcep.spark.plan.settings import (
     JobSettings,

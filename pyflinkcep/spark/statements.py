@@ -36,12 +36,17 @@ from pyflinkcep.match_recognize.tokens import Source, tokenize, with_names
 from pyflinkcep.match_recognize.tree import Clause, Text
 from pyflinkcep.spark.arrow.internals import analysed_plan, is_of_matches
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
-from pyflinkcep.spark.plan.analysis import first_line, has_quoted_names, is_case_sensitive
+from pyflinkcep.spark.plan.analysis import (
+    check_analysable,
+    check_not_in_query_function,
+    first_line,
+    has_quoted_names,
+    is_case_sensitive,
+)
 from pyflinkcep.spark.plan.clauses.flink_job import FlinkJob
 from pyflinkcep.spark.plan.clauses.measures import argument_types
 from pyflinkcep.spark.plan.clauses.run_sql import Matched, check_kind, hint_for, run_sql
 from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
-from pyflinkcep.spark.plan.pipelines import check_analysable, check_not_in_query_function
 from pyflinkcep.spark.plan.portable.sql import sql_columns
 from pyflinkcep.spark.plan.settings import JobSettings, check_session, check_text
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count

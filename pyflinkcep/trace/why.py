@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why a pattern has the matches it has: how far beginnings got, and what stopped them."""
+"""Why a pattern has the matches it has: how far beginnings got, what stopped them, and advice."""
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
+from pyflinkcep.conditions import IterativeCondition, sql_of
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.flink.nfa.atoms import Atom
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import counted
+from pyflinkcep.expressions.compared import compared_in_sql
+from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.show.diagram import DrawnPicture, Picture, Report
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
+from pyflinkcep.time import MIN_WATERMARK, duration_text
 from pyflinkcep.trace.model import (
     ENDS,
     End,
@@ -22,9 +30,12 @@ from pyflinkcep.trace.model import (
     ending_text,
     event_text,
     miss_lines,
+    quoted,
     time_text,
 )
+from pyflinkcep.trace.recorder import Recorder, valued
 from pyflinkcep.trace.result import Trace
+from pyflinkcep.trace.run import Run, single_stages, watched
 
 
 @attrs.frozen
@@ -342,3 +353,285 @@ def _example(example: Beginning) -> dict[str, Any]:
         "condition": example.condition,
         "compared": example.compared,
     }
+
+
+_LOOKED_AT = 1000
+
+
+@attrs.define(eq=False)
+class Answered:
+    """The conditions about one event, answered for every event, asked for or not."""
+
+    nfa: NFA  # The compiled pattern
+    events: Sequence[Any]  # The events
+    # The answers, in the order of the events; None where the condition failed.
+    answers: Mapping[Atom, list[bool | None]] = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        atoms = [atom for atom in self.nfa.atoms if atom.bit]
+        self.answers = {atom: [_holds(atom, event) for event in self.events] for atom in atoms}
+
+    def counts(self, recorder: Recorder) -> list[ConditionCount]:
+        """Return how often each condition holds, those over partial matches as asked."""
+        found = []
+        for atom in self.nfa.atoms:
+            text = repr(atom.condition)
+            if atom.bit:
+                answers = [answer for answer in self.answers[atom] if answer is not None]
+                holds = sum(answers)
+                values = () if holds else self._values(atom)
+                one = ConditionCount(atom.stage, text, holds, len(answers), True, values)
+            else:
+                asked, holds = recorder.answers.get(atom, (0, 0))
+                one = ConditionCount(atom.stage, text, holds, asked, False)
+            found.append(one)
+        return found
+
+    def _values(self, atom: Atom) -> tuple[tuple[str, tuple[tuple[Any, int], ...]], ...]:
+        text = sql_of(atom.condition)
+        if text is None:
+            return ()
+        seen: dict[str, list[Any]] = {}
+        for event in self.events[:_LOOKED_AT]:
+            for part in compared_in_sql(text, event):
+                for name, value in part.values:
+                    seen.setdefault(name, []).append(value)
+        return tuple((name, most_frequent(values)) for name, values in seen.items())
+
+    def longer_windows(
+        self, trace: Record, beginnings: Iterable[Beginning], stages: Sequence[Stage]
+    ) -> dict[tuple[End, str], int]:
+        """
+        Return how much later an event fits, for stages that a window kept from being reached.
+
+        By the kind of the window and the stage: after the first event, or after the one before.
+        """
+        fitting = _Fitting.of(self, trace, stages)
+        found: dict[tuple[End, str], int] = {}
+        for one in beginnings:
+            partial, ending = one.partial, one.partial.ending
+            if one.matched or ending.kind not in (End.WINDOW, End.GAP) or ending.time is None:
+                continue
+            is_gap = ending.kind is End.GAP
+            since = trace.events[partial.steps[-1][0]].time if is_gap else partial.began
+            for name in ending.stages:
+                time = fitting.first(partial.key, name, ending.time)
+                if time is not None:
+                    at = (ending.kind, name)
+                    found[at] = min(found.get(at, time - since), time - since)
+        return found
+
+    def too_early(
+        self, trace: Record, beginnings: Iterable[Beginning], stages: Sequence[Stage]
+    ) -> dict[tuple[End, str], int]:
+        """
+        Return how often what a beginning waited for had come before it, if nothing matches.
+
+        By how the beginning ended, and the stage that it waited for.
+        """
+        fitting = _Fitting.of(self, trace, stages)
+        found: Counter[tuple[End, str]] = Counter()
+        for one in () if trace.found else beginnings:
+            partial, ending = one.partial, one.partial.ending
+            if ending.kind not in (End.INPUT, End.WINDOW, End.GAP):
+                continue
+            for name in {*ending.stages} - partial.events.keys():
+                first = fitting.first(partial.key, name, MIN_WATERMARK)
+                found[ending.kind, name] += first is not None and first < partial.began
+        return dict(found)
+
+    def may_fit(self, condition: IterativeCondition | None, number: int) -> bool:
+        """Whether an event may satisfy a condition, as far as it is about that event."""
+        known = {atom: answers[number] for atom, answers in self.answers.items()}
+        answers = {atom: holds for atom, holds in known.items() if holds is not None}
+        return valued(condition, self.nfa.start.atoms, answers)[0] is not False
+
+
+@attrs.define(eq=False)
+class _Fitting:
+    """The times of the events that may fit a stage, by key, in order."""
+
+    answered: Answered
+    trace: Record
+    conditions: Mapping[str, IterativeCondition | None]
+    _times: dict[str, dict[Any, list[int]]] = attrs.field(factory=dict)
+
+    @classmethod
+    def of(cls, answered: Answered, trace: Record, stages: Sequence[Stage]) -> _Fitting:
+        """Return the events of a trace that may fit stages."""
+        return cls(answered, trace, {stage.name: stage.condition for stage in stages})
+
+    def first(self, key: Any, stage: str, since: int) -> int | None:
+        """Return when the first event comes, at or after a time, that may fit; None if none."""
+        if stage not in self.conditions:
+            return None
+        if stage not in self._times:
+            self._times[stage] = self._of(self.conditions[stage])
+        times = self._times[stage].get(key, [])
+        place = bisect_left(times, since)
+        return times[place] if place < len(times) else None
+
+    def _of(self, condition: IterativeCondition | None) -> dict[Any, list[int]]:
+        found: dict[Any, list[int]] = {}
+        for event in sorted(self.trace.events, key=lambda event: event.time):
+            if not event.late and self.answered.may_fit(condition, event.number):
+                found.setdefault(event.key, []).append(event.time)
+        return found
+
+
+def _holds(atom: Atom, event: Any) -> bool | None:
+    """Return a condition's answer; None if it fails for an event that it was not meant for."""
+    try:
+        return bool(atom.function(event))
+    except Exception:
+        return None
+
+
+def advised(
+    facts: Facts,
+    longer_ms: Mapping[tuple[End, str], int],
+    too_early: Mapping[tuple[End, str], int],
+    missing: str = "",
+) -> Iterator[str]:
+    """Yield advice, what matters most first."""
+    if not facts.input["events"]:
+        read = "look at what was read, and at filters before the pattern"
+        yield missing or f"There are no events: {read}."
+        return
+    for condition in facts.conditions:
+        if condition.per_event and not condition.holds and condition.of:
+            yield _never(condition)
+    if not facts.beginnings and all(one.holds for one in facts.conditions):
+        first = next(iter(facts.stages))
+        yield f"No event satisfies all conditions of {first!r}, with which a match could begin."
+    for (stage, kind), ended in facts.ended.items():
+        yield from _about(facts, stage, kind, ended, longer_ms)
+        names = dict.fromkeys(name for one in ended for name in one.partial.ending.stages)
+        for name in names:
+            if too_early.get((kind, name)):
+                yield (
+                    f"An event that may fit {name!r} came before {too_early[kind, name]} of these "
+                    f"{len(ended)}: are the stages in the order of the events?"
+                )
+    for condition in facts.conditions:
+        if condition.per_event and condition.verdict == "always":
+            yield (
+                f"{condition.text!r} of {condition.stage!r} holds for all "
+                f"{counted(condition.of, 'event')}: it decides nothing here."
+            )
+    yield from _about_input(facts)
+
+
+def _never(condition: ConditionCount) -> str:
+    text = f"No event satisfies {condition.text!r} of {condition.stage!r}."
+    for name, values in condition.values:
+        found = ", ".join(f"{value} ({count})" for value, count in values)
+        text += f" The most frequent values of {name}: {found}."
+    return text
+
+
+def _about(
+    facts: Facts,
+    stage: str,
+    kind: End,
+    ended: list[Beginning],
+    longer_ms: Mapping[tuple[End, str], int],
+) -> Iterator[str]:
+    """Yield what to do about beginnings that ended at a stage for a reason."""
+    count, wanted = counted(len(ended), "beginning"), quoted(ended[0].partial.ending.stages)
+    few, is_one = _too_few(facts, stage, ended), len(ended) == 1
+    were = "was" if is_one else "were"
+    if kind is End.CONTIGUITY:
+        text = f"{count} ended after {stage!r} because the very next event had to be {wanted}"
+        key = "of the same key" if facts.has_key else "of all (there is no key)"
+        if stage in ended[0].partial.ending.stages:
+            call, instead = "consecutive() lets", "Without it, events that do not fit are skipped."
+        else:
+            call, instead = "next() lets", "followedBy() skips events that do not fit."
+        yield f"{text}: {call} no event in between, {key}. {few}{instead}"
+    elif kind in (End.WINDOW, End.GAP):
+        is_gap = kind is End.GAP
+        window, since = ("longest gap", "one before") if is_gap else ("window", "first")
+        text = f"{count} ended after {stage!r} because the {window} was over. {few}"
+        stages = [name for one in ended for name in one.partial.ending.stages]
+        reached = [longer_ms[kind, name] for name in stages if (kind, name) in longer_ms]
+        if reached:
+            came = f"An event that may fit came {duration_text(min(reached))} after the {since}"
+            yield f"{text}{came}, outside the window."
+        else:
+            never = f"No event that fits {quoted(stages)} came later"
+            yield f"{text}{never}, so a longer window does not help."
+    elif kind is End.NOT:
+        yield f"{count} ended after {stage!r} because {wanted} came, which must not."
+    elif kind is End.UNTIL:
+        yield f"{count} ended after {stage!r} because the condition of until() held."
+    elif kind is End.INPUT:
+        waits = "waits" if is_one else "wait"
+        yield f"{count} still {waits} for {wanted}: no event that fits came. {few}".rstrip()
+    elif kind is End.SKIP:
+        yield f"{count} {were} dropped by the skip strategy, after a match: noSkip() keeps all."
+    elif kind is End.HELD:
+        yield (
+            f"{count} became a match that is held back: under a skip strategy a match waits for "
+            "partial matches that began earlier. A window ends these."
+        )
+    elif kind is End.LIMIT:
+        yield f"{count} {were} dropped because there were too many: see maxPartialMatches."
+
+
+def _too_few(facts: Facts, stage: str, ended: list[Beginning]) -> str:
+    needs = facts.stages[stage]
+    most = max(len(one.partial.events[stage]) for one in ended)
+    return f"{stage!r} needs {needs} events, the closest had {most}. " if most < needs else ""
+
+
+def _about_input(facts: Facts) -> Iterator[str]:
+    late, nulls = facts.input.get("late", 0), facts.input.get("without a time", 0)
+    if late:
+        yield f"{counted(late, 'event')} came too late, behind the watermark, and took no part."
+    if nulls:
+        yield f"{counted(nulls, 'event')} without a time: left out."
+    keyless = facts.input.get("without a key", 0)
+    if keyless:
+        yield f"{counted(keyless, 'event')} with a null key, which is a key like others."
+    if not facts.has_key and facts.ended:
+        yield "There is no key, so all events are one sequence: is one per user or device meant?"
+
+
+_PARTIALS = 20_000
+"""After how many partial matches to stop: a pattern that doubles them would never end."""
+_MANY = 20
+"""How many partial matches of a key are many."""
+_ALL_OF, _MISSES = 1000, 20
+"""How many events are recorded in full; of more, the first misses of each partial match are."""
+
+
+def explained(
+    run: Run,
+    limit: PartialMatchLimit | None,
+    more: Mapping[str, int],
+    *,
+    has_key: bool,
+    sample: str = "",
+    counts: Callable[[list[ConditionCount]], Sequence[ConditionCount]] = list,
+    missing: str = "",
+) -> WhyNot:
+    """Return why a pattern has the matches it has."""
+    brief = _MISSES if len(run.given.events) > _ALL_OF else None
+    trace, recorder = watched(run, limit, brief, _PARTIALS)
+    if len(trace.partials) == _PARTIALS:
+        keys = len({partial.key for partial in trace.partials})
+        is_much = keys * _MANY < _PARTIALS
+        why = ": this pattern makes very many" if is_much else f" of {counted(keys, 'key')}"
+        stopped = f"stopped at {_PARTIALS} partial matches{why}"
+        sample = f"{sample}, {stopped}" if sample else stopped
+    answered = Answered(run.nfa, run.given.events)
+    stages = list(single_stages(run.pattern))
+    order = {stage.name: place for place, stage in enumerate(stages)}
+    conditions = sorted(  # those of until() of a group last
+        counts(answered.counts(recorder)), key=lambda count: order.get(count.stage, len(order))
+    )
+    facts = counted_facts(trace, conditions, more, has_key=has_key, sample=sample)
+    longer = answered.longer_windows(trace, facts.beginnings, stages)
+    early = answered.too_early(trace, facts.beginnings, stages)
+    return WhyNot(facts, tuple(advised(facts, longer, early, missing)))

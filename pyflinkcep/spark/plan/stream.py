@@ -33,8 +33,8 @@ from pyflinkcep.spark.arrow.internals import (
     spark_context,
     without_marks,
 )
+from pyflinkcep.spark.plan.analysis import set_or_refuse
 from pyflinkcep.spark.plan.job import Job, Prepared, map_in_arrow
-from pyflinkcep.spark.plan.pipelines import set_or_refuse
 from pyflinkcep.spark.plan.progress_counters import (
     check_counters_name,
     counters_name,

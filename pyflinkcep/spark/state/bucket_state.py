@@ -20,6 +20,7 @@ from pyflinkcep.engines.flink.operator.state_format import (
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.matching.columns import HASH, Ints
 from pyflinkcep.matching.matcher import NO_DEADLINE
+from pyflinkcep.spark.state.checksums import naming_damage, seal, unseal, write_table
 from pyflinkcep.spark.state.fingerprint import KEY_GROUPS, LASTING, changes
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import (
@@ -30,7 +31,6 @@ from pyflinkcep.spark.state.pages import (
     counts_to_bytes,
     read_stored,
 )
-from pyflinkcep.spark.state.sealed import naming_damage, seal, unseal, write_table
 from pyflinkcep.spark.state.storage import BucketStorage, PageId
 
 COMMON: PageId = (-1, 0)

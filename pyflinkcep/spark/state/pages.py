@@ -20,7 +20,7 @@ from pyflinkcep.engines.flink.operator.state_format import (
 from pyflinkcep.errors import StateFormatError
 from pyflinkcep.matching.columns import HASH, Flags, Ints
 from pyflinkcep.matching.matcher import NO_DEADLINE
-from pyflinkcep.spark.state.sealed import read_table, seal, unseal, write_table
+from pyflinkcep.spark.state.checksums import read_table, seal, unseal, write_table
 from pyflinkcep.time import MAX_WATERMARK
 
 AT_THE_END = MAX_WATERMARK - 1

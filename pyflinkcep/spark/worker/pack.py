@@ -16,8 +16,8 @@ from pyflinkcep.errors import InputError
 from pyflinkcep.matching.columns import HASH, Flags, Ints
 from pyflinkcep.matching.layout import Layout, is_among
 from pyflinkcep.matching.order import order_by_group
+from pyflinkcep.spark.state.checksums import write_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
-from pyflinkcep.spark.state.sealed import write_table
 from pyflinkcep.spark.worker.runtime import partition_number
 from pyflinkcep.time import MIN_WATERMARK
 

@@ -16,7 +16,7 @@ from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.state.sealed import read_table, write_table
+from pyflinkcep.spark.state.checksums import read_table, write_table
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of, to_batches
 from pyflinkcep.spark.worker.runtime import running
 

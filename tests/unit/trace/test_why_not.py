@@ -287,7 +287,7 @@ def test_stages_in_the_wrong_order() -> None:
 
 def test_few_partial_matches_of_many_keys_are_not_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where looking stops, the pattern is blamed only if a key has many partial matches."""
-    monkeypatch.setattr("pyflinkcep.trace.explanation._PARTIALS", 50)
+    monkeypatch.setattr("pyflinkcep.trace.why._PARTIALS", 50)
     pattern = Pattern.begin("a").followedBy("b").where("n = 1")
     of_many = whyNot(pattern, rows(*((str(k), 1, 0) for k in range(60))), "t", "k").text()
     of_one = whyNot(pattern, rows(*(("a", t, 0) for t in range(60))), "t", "k").text()
@@ -313,7 +313,7 @@ def test_conditions_that_fail_are_not_counted() -> None:
 
 def test_a_pattern_that_doubles_its_partial_matches_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks at very many partial matches: the trace stops there, and the answer says so."""
-    monkeypatch.setattr("pyflinkcep.trace.explanation._PARTIALS", 300)
+    monkeypatch.setattr("pyflinkcep.trace.why._PARTIALS", 300)
     why = whyNot(pattern_of("a ->> b[*]+:any -> c"), ["a1", *["b1"] * 100])
 
     assert len(why.trace.partials) == 300

@@ -14,9 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.tokens import Token
 from pyflinkcep.match_recognize.statement import Statement, view_tokens
-from pyflinkcep.spark.plan.analysis import error_condition
+from pyflinkcep.spark.plan.analysis import error_condition, is_mutation
 from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.pipelines import is_mutation
 from pyflinkcep.spark.plan.stream import StreamJob
 
 _STORED_AS_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"

@@ -12,7 +12,7 @@ import pytest
 from pyflinkcep import Pattern
 from pyflinkcep.errors import CepRuntimeError, StateFormatError
 from pyflinkcep.spark.state import bucket_state
-from pyflinkcep.spark.state.sealed import seal, unseal
+from pyflinkcep.spark.state.checksums import seal, unseal
 from pyflinkcep.spark.worker.bucket import NEVER
 from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.cases import by_key, make_event, match_ids

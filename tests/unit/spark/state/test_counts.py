@@ -13,8 +13,8 @@ from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.engines.flink.operator.state_format import pack, unpack
 from pyflinkcep.errors import StateFormatError
 from pyflinkcep.spark.state import bucket_state
+from pyflinkcep.spark.state.checksums import seal, unseal
 from pyflinkcep.spark.state.pages import PageCounts
-from pyflinkcep.spark.state.sealed import seal, unseal
 from pyflinkcep.spark.worker.bucket import BucketWork
 from tests.unit.spark.worker.buckets import Bucket, SpyStorage, a_to_b, event, name_is
 

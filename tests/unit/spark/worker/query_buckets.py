@@ -22,8 +22,8 @@ from pyflinkcep.matching.queries import QueryColumns
 from pyflinkcep.sase.attributes import queried_attributes
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.state.checksums import read_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
-from pyflinkcep.spark.state.sealed import read_table
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.pack import PackTask

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pyflinkcep import Pattern
 from pyflinkcep.errors import InputError, PatternChangedError
-from pyflinkcep.spark.state.sealed import read_table
+from pyflinkcep.spark.state.checksums import read_table
 from pyflinkcep.spark.worker import pack as packing
 from pyflinkcep.spark.worker.pack import PackTask, count_late, read_times, write_times
 from tests.conformance.cases import OPERATOR_FILES, Case, by_key, chunks
