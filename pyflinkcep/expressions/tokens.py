@@ -341,7 +341,7 @@ UNITS_US = {
 """The units of time that always have the same length, in microseconds."""
 
 _SUFFIX = re.compile(r"(.*?)(BD|[LSYDF])?", re.IGNORECASE)
-_CLOCK = r"(?P<hour>\d+):(?P<minute>\d+)(?::(?P<second>\d+(?:\.\d*)?))?"
+_CLOCK = r"(?P<hour>\d+):(?P<minute>\d+):(?P<second>\d+(?:\.\d*)?)"
 _TO_FORMS = {
     ("DAY", "HOUR"): r"(?P<day>\d+) (?P<hour>\d+)",
     ("DAY", "MINUTE"): r"(?P<day>\d+) (?P<hour>\d+):(?P<minute>\d+)",

@@ -5,14 +5,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 from typing import TypeVar
 
 import attrs
 
 from pyflinkcep.errors import CepError, NotSupportedError
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.tokens import Cursor, SqlSyntaxError, Token, TokenKind, is_at
+from pyflinkcep.expressions.tokens import (
+    Cursor,
+    SqlSyntaxError,
+    Token,
+    TokenKind,
+    interval_us,
+    is_at,
+)
 from pyflinkcep.match_recognize.tokens import (
     Source,
     as_name,
@@ -40,11 +46,8 @@ from pyflinkcep.match_recognize.tree import (
     Variable,
 )
 
-_UNITS = {"DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1000}
-_SMALL = {"MILLISECOND": 1}
-_ORDER = list(_UNITS)
-_SPLIT = re.compile(r"[ :]")
-_NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+")
+_UNITS = {"DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND"}
+_PRECISION = re.compile(r"\(\s*\d+\s*(,\s*\d+\s*)?\)")
 _MESSAGE = (
     "Only constant intervals with millisecond resolution are supported as time constraints "
     "of patterns."
@@ -56,23 +59,16 @@ def window_ms(clause: Clause, source: Source) -> int:
     """Return the milliseconds of WITHIN, rounded down; 0 for none."""
     if clause.within is None:
         return 0
-    start, end = clause.within.span
-    tokens = tokenize(Source(clause.within.text))
-    refused = source.error(_MESSAGE, _INTERVAL_HINT, start, end, NotSupportedError)
-    words = [token.text for token in tokens[1:]]
-    if tokens[0].word != "INTERVAL" or not words:
-        raise refused
-    value = words.pop(0).strip("'\"").strip()
-    if not words:
-        value, _, unit = value.partition(" ")
-        words = [unit.strip()]
-    units = _field_names(words)
-    if units is None or value.startswith("-"):
-        raise refused
-    if len(units) == 1:
-        return _milliseconds([value], units, refused)
-    first, last = (_ORDER.index(unit) for unit in units if unit in _ORDER)
-    return _milliseconds(_SPLIT.split(value), _ORDER[first : last + 1], refused)
+    word, *others = tokenize(Source(clause.within.text))
+    length = _PRECISION.sub("", " ".join(token.text for token in others))
+    units = [unit.upper().rstrip("S") for unit in re.findall("[A-Za-z]+", length)]
+    is_known = units[1:2] in ([], ["TO"]) and {*units[:1], *units[2:]} <= _UNITS
+    microseconds = None
+    if word.word == "INTERVAL" and is_known and not set("+-") & set(length):
+        microseconds = interval_us(length)
+    if microseconds is None or (microseconds < 1000 and re.search("[1-9]", length)):
+        raise source.error(_MESSAGE, _INTERVAL_HINT, *clause.within.span, NotSupportedError)
+    return microseconds // 1000
 
 
 def standard_window_ms(clause: Clause, source: Source) -> int:
@@ -83,28 +79,6 @@ def standard_window_ms(clause: Clause, source: Source) -> int:
         message = f"WITHIN: expected an interval longer than zero, got {clause.within.text}"
         raise source.error(message, "leave WITHIN out if there is no window", start, end)
     return window
-
-
-def _field_names(words: Sequence[str]) -> list[str] | None:
-    """Return the one or two units, without plural and precision; None if they are not units."""
-    text = re.sub(r"\(\d+(,\d+)?\)", "", "".join(f" {word}" for word in words).replace(" (", "("))
-    text = re.sub(r"\( ?\d+ ?(, ?\d+ ?)?\)", "", text)
-    names = [name.upper().rstrip("S") for name in text.split()]
-    if len(names) == 1 and names[0] in {**_UNITS, **_SMALL}:
-        return names
-    if len(names) == 3 and names[1] == "TO" and {names[0], names[2]} <= set(_ORDER):
-        return [names[0], names[2]] if _ORDER.index(names[0]) < _ORDER.index(names[2]) else None
-    return None
-
-
-def _milliseconds(values: Sequence[str], units: Sequence[str], refused: Exception) -> int:
-    if len(values) != len(units) or not all(map(_NUMBER.fullmatch, values)):
-        raise refused
-    sizes = {**_UNITS, **_SMALL}
-    total = sum(Fraction(value) * sizes[unit] for value, unit in zip(values, units, strict=True))
-    if 0 < total < 1:
-        raise refused
-    return int(total)
 
 
 class _ClauseCursor(Cursor):

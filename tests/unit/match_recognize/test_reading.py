@@ -211,10 +211,20 @@ def test_no_window_under_the_standards_meaning(interval: str) -> None:
 
 @pytest.mark.parametrize(
     "interval",
-    ["INTERVAL '1' YEAR", "INTERVAL '-1' SECOND", "INTERVAL '0.0004' SECOND", "'5'", "5"],
+    [
+        "INTERVAL '1' YEAR",
+        "INTERVAL '-1' SECOND",
+        "INTERVAL '0.0004' SECOND",
+        "'5'",
+        "5",
+        "INTERVAL '02:03' DAY TO HOUR",
+        "INTERVAL '02:03' HOUR TO SECOND",
+        "INTERVAL '1 02:03' DAY TO SECOND",
+        "INTERVAL '1 HOUR 30 MINUTES'",
+    ],
 )
 def test_other_intervals_are_refused(interval: str) -> None:
-    """Months, years, too short ones and what is no interval are refused with Flink's words."""
+    """Months, years, too short ones, other forms and no intervals: refused in Flink's words."""
     with pytest.raises(NotSupportedError, match="Only constant intervals with millisecond"):
         plans(
             "SELECT * FROM e MATCH_RECOGNIZE (ORDER BY x MEASURES A.x AS a PATTERN (A) WITHIN "
