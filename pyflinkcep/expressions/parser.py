@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
@@ -151,39 +151,24 @@ class Names:
         if self._scope is None:
             return self.written(part)
         pieces, at = [], part.start
-        for node in self._event_values(part, frozenset()):
+        for node in _free(part, self._is_event_value):
             pieces.append(self.between(at, node.start))
+            at = node.inner
             if node.form is Form.CALL:
-                value = self.value_inside(node)
+                value, at = self.value_inside(node), node.end
                 inner = self.event_sql(value)
                 pieces.append(inner if value.form is Form.COLUMN else f"({inner})")
-                at = node.end
-            else:
-                at = node.inner
         return "".join(pieces) + self.between(at, part.end)
+
+    def _is_event_value(self, part: Syntax) -> bool:
+        """Whether a part is an aggregate, or a column with a stage's name."""
+        if part.form is Form.CALL:
+            return self.is_aggregate(part)
+        return part.form is Form.COLUMN and self._stage_of(part) is not None
 
     def value_inside(self, call: Syntax) -> Syntax:
         """Return what an aggregate is the value of."""
         return call.operands[0].bare()
-
-    def _event_values(self, part: Syntax, bound: frozenset[str]) -> Iterator[Syntax]:
-        """Yield the aggregates, and the columns with a stage's name, in the order of the text."""
-        if part.form is Form.CALL and self.is_aggregate(part):
-            yield part
-            return
-        if part.form is Form.COLUMN and part.value[0] not in bound and self._stage_of(part):
-            yield part
-        if part.form is Form.LAMBDA:
-            bound |= frozenset(part.value)
-        for operand in part.operands:
-            yield from self._event_values(operand, bound)
-
-    def _without_stages(self, part: Syntax, columns: list[Syntax]) -> str:
-        pieces, at = [], part.start
-        for column in columns:
-            pieces.append(self.between(at, column.start))
-            at = column.inner
-        return "".join(pieces) + self.between(at, part.end)
 
     # --- aggregates
 
@@ -258,7 +243,7 @@ class Names:
         return None
 
     def _over(self, function: str, argument: Syntax, text: str, offset: int) -> Aggregate:
-        columns = list(_columns(argument, frozenset()))
+        columns = list(_free(argument, lambda node: node.form is Form.COLUMN))
         if any(node.form is Form.STAR and node.value for node in argument.walk()):
             raise self.refused(f"{text!r}: * is for count", self._example(function))
         found = [self._stage_of(column) for column in columns]
@@ -274,9 +259,12 @@ class Names:
                 "combine two aggregates, as in avg(a.x) + avg(b.x)",
             )
         stage = (stages[0] if stages else None) or WHOLE
-        sql = self._without_stages(
-            argument, [c for c, s in zip(columns, found, strict=True) if s is not None]
-        )
+        pieces, at = [], argument.start
+        for column, own in zip(columns, found, strict=True):
+            if own is not None:  # without the stage's name
+                pieces.append(self.between(at, column.start))
+                at = column.inner
+        sql = "".join(pieces) + self.between(at, argument.end)
         condition = AGGREGATES[function].condition
         if condition:
             function, sql = "count", condition.format(f"({sql})")
@@ -293,14 +281,17 @@ class Names:
         return f"write {function}(stage.column), with the name of a stage"
 
 
-def _columns(part: Syntax, bound: frozenset[str]) -> Iterator[Syntax]:
-    """Yield the columns of a part, excluding variables of lambdas."""
-    if part.form is Form.COLUMN and part.value[0] not in bound:
+def _free(
+    part: Syntax, is_one: Callable[[Syntax], bool], bound: frozenset[str] = frozenset()
+) -> Iterator[Syntax]:
+    """Yield the outermost of some parts, in the order of the text; no variables of lambdas."""
+    if is_one(part) and not (part.form is Form.COLUMN and part.value[0] in bound):
         yield part
+        return
     if part.form is Form.LAMBDA:
         bound |= frozenset(part.value)
     for operand in part.operands:
-        yield from _columns(operand, bound)
+        yield from _free(operand, is_one, bound)
 
 
 _ALLOWED = (

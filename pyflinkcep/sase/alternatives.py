@@ -28,7 +28,7 @@ from pyflinkcep.expressions.tree import (
     leaves,
     rewritten,
 )
-from pyflinkcep.sase.attributes import BEFORE, CURRENT, PREVIOUS, references
+from pyflinkcep.sase.attributes import BEFORE, CURRENT, PREVIOUS, variables_of
 from pyflinkcep.sase.model import (
     Component,
     Query,
@@ -235,17 +235,13 @@ class _Writer:
 
         for clause in self.clauses:
             for own in self.iterations.of_word(clause, (*before, rival)):
-                if rival in _names(own) and "begin" in clause_edges(own, prefix)[1]:
+                if rival in variables_of(own) and "begin" in clause_edges(own, prefix)[1]:
                     yield rewritten(untitled(own), renamed)
 
 
 def _absent_name(rival: str, name: str) -> str:
     """Return the variable of a component that must not begin before another; no text has it."""
     return f"{rival} before {name}\n"
-
-
-def _names(clause: Tree) -> set[str]:
-    return {reference.variable for reference in references(clause)}
 
 
 def _counts(part: Component) -> Iterator[Tree]:

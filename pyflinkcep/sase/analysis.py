@@ -28,7 +28,7 @@ from pyflinkcep.sase.attributes import (
     functions,
     is_computed,
     owned_sql,
-    references,
+    variables_of,
 )
 from pyflinkcep.sase.model import (
     AnyOrder,
@@ -324,7 +324,7 @@ class _ComposedBuilder:
         tests = _own_tests(query, query.component(variable), self.type_column)
         tests += [f"{column_sql(name)} = {column_sql(name)}" for name in query.equal]
         for clause in self.clauses:
-            others = {reference.variable for reference in references(clause)}
+            others = variables_of(clause)
             if not others:
                 tests.append(condition_sql(clause))
             elif variable in others:

@@ -49,6 +49,11 @@ def references(tree: Tree) -> Iterator[Column]:
     return (leaf.over if isinstance(leaf, Aggregate) else leaf for leaf in leaves(tree))
 
 
+def variables_of(tree: Tree) -> set[str]:
+    """Return the variables that a tree names."""
+    return {reference.variable for reference in references(tree)}
+
+
 def is_computed(attribute: str) -> bool:
     """Whether an attribute is SQL in parentheses, such as a field of a struct, not a column."""
     return attribute.startswith(("(", "cast("))

@@ -20,6 +20,7 @@ from pyflinkcep.sase.attributes import (
     functions,
     plain_references,
     references,
+    variables_of,
 )
 from pyflinkcep.sase.model import (
     MOST_WORDS,
@@ -422,13 +423,9 @@ class _ComposedChecks(_Checks):
         """Refuse a condition on components that no match has together."""
         if any(own for word in every for own in iterations.of_word(clause, word)):
             return
-        found = list(references(clause))
-        names = sorted({reference.variable for reference in found})
-        raise self._refused(
-            f"no match has all of {', '.join(map(repr, names))}",
-            "a condition is about components of one alternative",
-            found[0],
-        )
+        what = f"no match has all of {', '.join(map(repr, sorted(variables_of(clause))))}"
+        hint = "a condition is about components of one alternative"
+        raise self._refused(what, hint, next(references(clause)))
 
 
 def _inside(shape: Shape | None) -> Iterator[tuple[Shape, Shape]]:

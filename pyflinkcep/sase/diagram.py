@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 import attrs
 
 from pyflinkcep.expressions.text import shown
-from pyflinkcep.expressions.tree import Aggregate, Tree, leaves
 from pyflinkcep.sase import model
+from pyflinkcep.sase.attributes import variables_of
 from pyflinkcep.sase.model import Component, Form, Query, Strategy
 from pyflinkcep.sase.text import query_text, together
 from pyflinkcep.show import Diagram
@@ -30,7 +30,7 @@ def query_diagram(query: Query) -> Diagram:
     notes = [f"[{name}]: equal in all events" for name in query.equal]
     notes += [f"[{name} = {literal.text}]: in all events" for name, literal in query.constants]
     for condition in query.conditions:
-        named = _variables(condition) & set(lines)
+        named = variables_of(condition) & set(lines)
         if named:
             lines[max(named, key=query.place)].append(shown(condition))
         else:
@@ -88,12 +88,6 @@ def _first(shape: model.Shape) -> str:
     while not isinstance(shape, model.One):
         shape = shape.part if isinstance(shape, model.Optional | model.Repeated) else shape.parts[0]
     return shape.variable
-
-
-def _variables(condition: Tree) -> set[str]:
-    return {
-        leaf.stage if isinstance(leaf, Aggregate) else leaf.variable for leaf in leaves(condition)
-    }
 
 
 def _box(part: Component, conditions: Iterable[str]) -> Box:

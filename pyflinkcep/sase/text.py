@@ -121,13 +121,10 @@ def _component(part: Component, *, is_optional: bool = False) -> str:
 
 
 def _unit(part: Component, *, is_optional: bool = False) -> str:
-    return f"{_type(part.type)}{_count(part, is_optional)} {_name(part)}"
-
-
-def _count(part: Component, is_optional: bool) -> str:
-    if not part.repeats:
-        return "?" if is_optional else ""
-    return _times(0 if is_optional else part.least, part.most)
+    times = "?" if is_optional else ""
+    if part.repeats:
+        times = _times(0 if is_optional else part.least, part.most)
+    return f"{_type(part.type)}{times} {_name(part)}"
 
 
 def _times(least: int, most: int | None) -> str:
@@ -148,13 +145,10 @@ def _type(type_: str) -> str:
 
 def _element(part: Component) -> str:
     closure = f"^{part.least}" if part.repeats else ""
-    variable = "" if part.variable == default_variable(part.type) else f" {_own_name(part)}"
-    return f"{'!' if part.negated else ''}{_type(part.type)}{closure}{variable}"
-
-
-def _own_name(part: Component) -> str:
     is_keyword = part.variable.upper() in KEYWORDS
-    return quoted_name(part.variable) if is_keyword else written_name(part.variable)
+    name = quoted_name(part.variable) if is_keyword else written_name(part.variable)
+    variable = "" if part.variable == default_variable(part.type) else f" {name}"
+    return f"{'!' if part.negated else ''}{_type(part.type)}{closure}{variable}"
 
 
 def _where(query: Query) -> str:

@@ -47,7 +47,9 @@ def check_types(
                 f"compare it, as in {shown(value)} = TRUE",
             )
     casts: dict[str, Kind] = {}
-    for what, part in _conditions(query):
+    tests = [(f"the test [{test.text}]", test) for test in constant_tests(query)]
+    own = ((f"the condition {shown(tree)!r}", part_of(tree)) for tree in query.conditions)
+    for what, part in (*tests, *own):
         layout = ProgramLayout(sql)
         value_code(part, layout, f"query {one_line(query)}: {what}")
         casts |= layout.casts
@@ -66,14 +68,6 @@ def _conditions_alone(query: Query) -> Iterator[Leaf]:
             is_true = isinstance(other, Literal) and other.value is True
             if is_true and isinstance(value, Leaf) and tree.text == shown(value):
                 yield value
-
-
-def _conditions(query: Query) -> Iterator[tuple[str, Tree]]:
-    """Yield the tests and conditions of WHERE, each with its name."""
-    for test in constant_tests(query):
-        yield f"the test [{test.text}]", test
-    for condition in query.conditions:
-        yield f"the condition {shown(condition)!r}", part_of(condition)
 
 
 def one_line(query: Query) -> str:
