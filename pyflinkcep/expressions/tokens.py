@@ -86,6 +86,12 @@ _SLIPS = tuple(
 )
 
 
+def place(text: str, at: int) -> str:
+    """Return the line and column of a position in words, both counted from 1."""
+    line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+    return f"line {line}, column {column}"
+
+
 def slip(text: str) -> str | None:
     """
     Return what to write instead if a text that is not SQL has a well-known slip; None if not.

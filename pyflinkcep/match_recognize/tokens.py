@@ -9,7 +9,7 @@ from itertools import pairwise
 import attrs
 
 from pyflinkcep.errors import CepError, InvalidArgumentError
-from pyflinkcep.expressions.tokens import SqlSyntaxError, Token, TokenKind, tokenized
+from pyflinkcep.expressions.tokens import SqlSyntaxError, Token, TokenKind, place, tokenized
 
 _MOST_SHOWN = 60
 
@@ -22,9 +22,7 @@ class Source:
 
     def place(self, start: int) -> str:
         """Return line and column of an offset as text, both counted from 1."""
-        line = self.text.count("\n", 0, start) + 1
-        column = start - (self.text.rfind("\n", 0, start) + 1) + 1
-        return f"line {line}, column {column}"
+        return place(self.text, start)
 
     def shown(self, start: int, end: int) -> str:
         """Return a part of the text on one line, cut if it is long."""

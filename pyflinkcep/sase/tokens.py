@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.expressions.tokens import Cursor, Token, TokenKind, tokenized
+from pyflinkcep.expressions.tokens import Cursor, Token, TokenKind, place, tokenized
 
 KEYWORDS = frozenset(
     "FROM PATTERN WHERE WITHIN HAVING RETURN AND OR NOT IS NULL AS".split()  # noqa: SIM905
@@ -47,9 +47,7 @@ def _unreadable(text: str, at: int) -> InvalidArgumentError:
 
 def failure(text: str, at: int, what: str, hint: str) -> InvalidArgumentError:
     """Return the error for a problem at an offset of a text."""
-    line = text.count("\n", 0, at) + 1
-    column = at - (text.rfind("\n", 0, at) + 1) + 1
-    return InvalidArgumentError(f"line {line}, column {column}: {what}", hint)
+    return InvalidArgumentError(f"{place(text, at)}: {what}", hint)
 
 
 class QueryCursor(Cursor):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
 import attrs
@@ -58,25 +58,22 @@ def attribute_kinds(query: Query, dataframe: DataFrame, type_column: str) -> dic
     """Return the types of the attributes that a query's conditions read."""
     name = one_line(query)
     _check_type_column(dataframe, type_column, name)
-    asked = queried_attributes(query)
-    computed = [attribute for attribute in asked if is_computed(attribute)]
-    given_out = [attribute for attribute in output_types(query) if is_computed(attribute)]
-    _check_outputs(query, dataframe, name)
-    copies = copied_attributes(query, computed=True)
-    computed = list(dict.fromkeys([*computed, *given_out, *copies]))
-    types = _computed_types(dataframe, computed, name)
-    outputs = {**_output_kinds(query, dataframe), **_known(types, given_out)}
-    types |= {a: _column_type(dataframe, a, name) for a in asked if a not in types}
+    asked, given_out = queried_attributes(query), output_types(query)
+    copied = [*copied_attributes(query), *copied_attributes(query, computed=True)]
+    types = {field.name: field.dataType for field in dataframe.schema}
+    folded = {column.lower() for column in types}  # Spark reads HAVING and RETURN, in any case
+    for attribute in (*given_out, *copied):
+        if not is_computed(attribute) and attribute.lower() not in folded:
+            raise _no_column(attribute, dataframe, name)
+    computed = list(dict.fromkeys(filter(is_computed, (*asked, *given_out, *copied))))
+    types |= _computed_types(dataframe, computed, name)
+    for attribute in asked:
+        if attribute not in types:
+            raise _no_column(attribute, dataframe, name)
     kinds = {a: _kind_of(types[a], a, name) for a in asked}
+    found = {a: common_kind(types[a]) for a in given_out if a in types}
+    outputs = {a: kind for a, kind in found.items() if kind is not None}
     return {**kinds, **check_types(query, {**outputs, **kinds})}
-
-
-def _check_outputs(query: Query, dataframe: DataFrame, name: str) -> None:
-    """Refuse HAVING and RETURN of an attribute that is no column, in whatever case."""
-    columns = {column.lower() for column in dataframe.columns}
-    for attribute in (*output_types(query), *copied_attributes(query)):
-        if not is_computed(attribute) and attribute.lower() not in columns:
-            _column_type(dataframe, attribute, name)
 
 
 def analysed_on(dataframe: DataFrame, query: Query, type_column: str) -> AnalysedQuery:
@@ -108,15 +105,11 @@ def in_session_zone(query: Query, dataframe: DataFrame) -> Query:
     return with_instants(query, known.__getitem__)
 
 
-def _output_kinds(query: Query, dataframe: DataFrame) -> dict[str, Kind]:
-    """Return the types of the columns with which HAVING and RETURN compute, if they have one."""
-    columns = {field.name: field.dataType for field in dataframe.schema}
-    return _known(columns, [name for name in output_types(query) if name in columns])
-
-
-def _known(types: Mapping[str, DataType], names: Iterable[str]) -> dict[str, Kind]:
-    found = {name: common_kind(types[name]) for name in names}
-    return {name: kind for name, kind in found.items() if kind is not None}
+def _no_column(attribute: str, dataframe: DataFrame, query: str) -> InputError:
+    return InputError(
+        f"query {query}: the attribute {attribute!r} is not a column",
+        did_you_mean(attribute, dataframe.columns, f"the columns are {dataframe.columns}"),
+    )
 
 
 def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:
@@ -132,15 +125,6 @@ def _check_type_column(dataframe: DataFrame, name: str, query: str) -> None:
             f"got {found.simpleString()}",
             "cast it, or name another one",
         )
-
-
-def _column_type(dataframe: DataFrame, attribute: str, query: str) -> DataType:
-    if attribute in dataframe.columns:
-        return dataframe.schema[attribute].dataType
-    raise InputError(
-        f"query {query}: the attribute {attribute!r} is not a column",
-        did_you_mean(attribute, dataframe.columns, f"the columns are {dataframe.columns}"),
-    )
 
 
 def _computed_types(
