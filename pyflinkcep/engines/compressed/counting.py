@@ -166,8 +166,8 @@ class Payloads(Protocol):
 
 
 RequestedTotal = tuple[int, Sequence[Any] | None, str]
-"""A component, the values of events or None to count them, and "count", "sum", "avg", "min",
-"max" or "stddev"."""
+"""A component, the values of events or None to count them, and an aggregate; also "rank", the
+greatest of ranks from 1 on."""
 
 Place = TypeVar("Place", covariant=True)
 
@@ -182,17 +182,9 @@ _MOST_PARTS = 8
 """How many weights at most a value becomes."""
 
 
-class Counting(Protocol[Place]):
-    """The kernel's results for some events: where matches end, and how many."""
-
-    def counts(self) -> Iterator[tuple[Place, int]]:
-        """Yield where matches end, and their number."""
-
-    def sums(self, component: int, weights: Any) -> Iterator[tuple[Place, int, int]]:
-        """Yield where matches end, their number, and the weight of a component's events."""
-
-    def greatest(self, component: int, ranks: Any) -> Iterator[tuple[Place, int, int]]:
-        """Yield the same with the greatest rank of these events."""
+Counting = Callable[[Weighing], Iterator[tuple[Place, int, int]]]
+"""Yields where matches end, their number, and the weight of a component's events in them, or the
+greatest; any number without weights."""
 
 
 @attrs.frozen(eq=False)
@@ -245,14 +237,11 @@ class Ranked:
     """Values by rank, such that the least or the greatest of them has the greatest rank."""
 
     values: Sequence[Any]  # The distinct values; the first has rank 1
-    ranks: Any  # The rank of each event, 0 for NULL
+    ranks: Sequence[int | None]  # The rank of each event, None for NULL
 
     @classmethod
     def of(cls, values: Sequence[Any], least: bool) -> Ranked | None:
-        """
-        Return the values of events, ranked for the least or the greatest, NaN above all
-        others.
-        """
+        """Return the values of events, ranked for the least or the greatest; NaN is above all."""
         try:
             distinct = {value for value in values if value is not None and value == value}
             ordered = sorted(distinct)
@@ -264,8 +253,8 @@ class Ranked:
             ordered.reverse()
         by_value = {value: rank for rank, value in enumerate(ordered, 1) if value == value}
         nan = 1 if least else len(ordered)
-        ranks = (0 if value is None else by_value.get(value, nan) for value in values)
-        return cls(ordered, np.fromiter(ranks, np.uint64, len(values)))
+        ranks = [None if value is None else by_value.get(value, nan) for value in values]
+        return cls(ordered, ranks)
 
     def total(self, found: Iterator[Total]) -> Total:
         """Return the total of values, given that of ranks, the greatest of which is meant."""
@@ -287,8 +276,7 @@ class Weighed:
     # above and so on; empty if no sum is requested.
     weights: tuple[Any, ...] = ()
     least: int = 1  # The value that a weight of 0 stands for
-    # The values by rank; None if neither the least nor the greatest is requested.
-    ranked: Ranked | None = None
+    ranks: Any = None  # The rank of each event if the greatest is requested
 
     @classmethod
     def of(cls, requested: RequestedTotal, loops: bool, size: int) -> Weighed | None:
@@ -296,9 +284,10 @@ class Weighed:
         component, values, function = requested
         if values is None:
             return cls(component, np.ones(size, np.uint64) if loops else None)
-        if function in ("min", "max"):
-            ranked = Ranked.of(values, function == "min")
-            return None if ranked is None else cls(component, ranked=ranked)
+        if function == "rank":
+            return cls(component, ranks=np.asarray([rank or 0 for rank in values], np.uint64))
+        if function in ("min", "max"):  # of values without an order
+            return None
         known = [value for value in values if value is not None]
         flags = None
         if loops or len(known) < len(values):
@@ -327,28 +316,21 @@ class Weighed:
 
     def totals(self, counting: Counting[Place]) -> Iterator[tuple[Place, int, Total]]:
         """Yield where matches end, their number, and the requested total."""
-        if self.ranked is not None:
-            for at, count, rank in counting.greatest(self.component, self.ranked.ranks):
-                value = self.ranked.values[rank - 1] if rank else None
-                yield at, count, (count, 0, value, value) if rank else NOTHING
+        if self.ranks is not None:
+            for at, count, rank in counting((self.ranks, self.component, True)):
+                yield at, count, (count, 0, rank, rank) if rank else NOTHING
             return
         numbers: Iterator[int] | None = None
         if self.flags is not None:
-            numbers = (n for _, _, n in counting.sums(self.component, self.flags))
-        for at, count, weight in self._weights(counting):
+            numbers = (n for _, _, n in counting((self.flags, self.component, False)))
+        parts = [counting((part, self.component, False)) for part in self.weights]
+        for found in zip(*parts or [counting(NO_WEIGHTS)], strict=True):
+            at, count, _ = found[0]
+            weight = 0
+            if self.weights:
+                weight = sum(part << _DIGITS * n for n, (_, _, part) in enumerate(found))
             number = count if numbers is None else next(numbers)
             yield at, count, (number, weight + self.least * number, 0, 0) if number else NOTHING
-
-    def _weights(self, counting: Counting[Place]) -> Iterator[tuple[Place, int, int]]:
-        """Yield where matches end, their number, and the weight of the events."""
-        if not self.weights:
-            yield from ((at, count, 0) for at, count in counting.counts())
-            return
-        parts = (counting.sums(self.component, weights) for weights in self.weights)
-        for found in zip(*parts, strict=True):
-            at, count, _ = found[0]
-            weight = sum(part << _DIGITS * n for n, (_, _, part) in enumerate(found))
-            yield at, count, weight
 
 
 def weighed_totals(
@@ -356,7 +338,7 @@ def weighed_totals(
 ) -> Iterator[Ending[Place]]:
     """Yield where matches end, their number, and the requested total of each measure."""
     if not measures:
-        yield from ((at, count, ()) for at, count in counting.counts())
+        yield from ((at, count, ()) for at, count, _ in counting(NO_WEIGHTS))
         return
     for found in zip(*(measure.totals(counting) for measure in measures), strict=True):
         at, count, _ = found[0]
@@ -395,8 +377,7 @@ def _reading(requested: RequestedTotal) -> _Reading:
         return _spread(component, values)
     ranked = Ranked.of(values, function == "min") if function in ("min", "max") else None
     if ranked is not None:
-        ranks = [rank or None for rank in ranked.ranks.tolist()]
-        return _Reading(((component, ranks, "max"),), ranked.total)
+        return _Reading(((component, ranked.ranks, "rank"),), ranked.total)
     if function in ("sum", "avg") and not all(map(_is_finite, values)):
         return _infinite_sum(component, values)
     exact = Exact.of(values)

@@ -57,16 +57,22 @@ Node = tuple[int, Any, Any]
 UNION = -1
 
 
+@attrs.frozen(eq=False)
 class NodePayloads:
     """Lets merged runs carry the node of their last event."""
 
+    # What stands in nodes for a component and a position; None for these themselves.
+    numbers: Sequence[int] | None = None
+    positions: Sequence[int] | None = None
+
     def begun(self, component: int, at: int) -> Node:
         """Return the node of a first event."""
-        return component, at, None
+        return self.taken(None, component, at)
 
-    def taken(self, payload: Node, component: int, at: int) -> Node:
+    def taken(self, payload: Node | None, component: int, at: int) -> Node:
         """Return the node of a further event."""
-        return component, at, payload
+        number = component if self.numbers is None else self.numbers[component]
+        return number, at if self.positions is None else self.positions[at], payload
 
     def merged(self, one: Node, other: Node) -> Node:
         """Return the union of two nodes, one that is not a union first if there is one."""

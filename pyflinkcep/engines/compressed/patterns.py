@@ -13,7 +13,6 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.compressed.counting import (
-    NO_WEIGHTS,
     CountPayloads,
     Ended,
     Measure,
@@ -267,21 +266,6 @@ class KeyedEvents:
 
 
 @attrs.frozen(eq=False)
-class Counted:
-    """Where matches end, and how many."""
-
-    # The position of the event that completes matches; for those that end with the watermark, the
-    # negative of the position after the key's last event.
-    places: Any
-    # The numbers of matches, and their weights.
-    counts: list[int]
-    weights: list[int] | None
-    # When the last key's first live partial match began, and when the first window of one ends.
-    begun: int | None
-    deadline: int | None
-
-
-@attrs.frozen(eq=False)
 class KernelPatternCounter:
     """A pattern, ready to count; conditions on one event may be functions."""
 
@@ -297,13 +281,14 @@ class KernelPatternCounter:
         live = {} if expressions is None else live_slots(nfa, expressions)
         return cls(kernel, tuple(live.get(name, ()) for name in nfa.tables))
 
-    def over(self, events: KeyedEvents) -> KeyedCounts:
-        """Return the counter of the matches of events, which `kernel` must know."""
-        return KeyedCounts(self, events)
+    def count(self, events: KeyedEvents, weighing: Weighing) -> tuple[Any, ...]:
+        """
+        Return the kernel's count of events that it knows.
 
-    def count(self, events: KeyedEvents, weighing: Weighing = NO_WEIGHTS) -> Counted:
-        """Return where the matches of events end, their numbers and weights."""
-        found, begun, deadline = self.kernel.count(
+        Where matches end, their numbers and weights; and of the last key, when the first live
+        partial match began, and when the first window of one ends.
+        """
+        counted: tuple[Any, ...] = self.kernel.count(
             self._live,
             events.times,
             events.bits,
@@ -313,35 +298,7 @@ class KernelPatternCounter:
             events.watermark,
             *weighing,
         )
-        places, counts, weights = found
-        return Counted(np.frombuffer(places, np.int64), counts, weights, begun, deadline)
-
-
-@attrs.define(eq=False)
-class KeyedCounts:
-    """The matches of keys, counted and weighed."""
-
-    counter: KernelPatternCounter  # The pattern
-    events: KeyedEvents  # The events
-    last: Counted | None = None  # The last count
-
-    def counts(self) -> Iterator[tuple[int, int]]:
-        """Yield where matches end, as in :class:`Counted`, and their number."""
-        for place, count, _ in self._weighed(NO_WEIGHTS):
-            yield place, count
-
-    def sums(self, stage: int, weights: Any) -> Iterator[tuple[int, int, int]]:
-        """Yield where matches end, their number, and the weight of a stage's events in them."""
-        return self._weighed((weights, stage, False))
-
-    def greatest(self, stage: int, ranks: Any) -> Iterator[tuple[int, int, int]]:
-        """Yield the same with the greatest rank of the stage's events."""
-        return self._weighed((ranks, stage, True))
-
-    def _weighed(self, weighing: Weighing) -> Iterator[tuple[int, int, int]]:
-        self.last = found = self.counter.count(self.events, weighing)
-        weights = found.counts if found.weights is None else found.weights
-        return zip(found.places.tolist(), found.counts, weights, strict=True)
+        return counted
 
 
 @attrs.frozen(eq=False)
@@ -379,20 +336,7 @@ class CompressiblePattern:
     def nodes(self) -> Payloads:
         """Return the payloads that make nodes with the indexes of variables."""
         places = {name: number for number, name in enumerate(self.variables)}
-        return _NodesOfStages([places.get(stage, -1) for stage in self.nfa.stages])
-
-
-class _NodesOfStages(NodePayloads):
-    """Nodes with the indexes of variables instead of those of stages."""
-
-    def __init__(self, variables: Sequence[int]) -> None:
-        self._variables = variables
-
-    def begun(self, component: int, at: int) -> Node:
-        return self._variables[component], at, None
-
-    def taken(self, payload: Node, component: int, at: int) -> Node:
-        return self._variables[component], at, payload
+        return NodePayloads([places.get(stage, -1) for stage in self.nfa.stages])
 
 
 @attrs.define(eq=False)
@@ -436,14 +380,19 @@ class PatternMatches:
     def _by_kernel(
         self, counter: KernelPatternCounter, measures: Sequence[Weighed]
     ) -> Iterator[Ended]:
-        kernel, counting = counter.kernel, counter.over(self.events)
+        kernel = counter.kernel
         kernel.set_events(self.views.row, 0, len(self.events.times), self.views.columns)
+
+        def counting(weighing: Weighing) -> Iterator[tuple[int, int, int]]:
+            found, self.begun, self.deadline = counter.count(self.events, weighing)
+            places, counts, weights = found
+            places = np.frombuffer(places, np.int64).tolist()
+            return zip(places, counts, weights or counts, strict=True)
+
         try:
             yield from weighed_totals(counting, measures)
         finally:
             self.failed = kernel.failed
-        if counting.last is not None:
-            self.begun, self.deadline = counting.last.begun, counting.last.deadline
 
     def _counted(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended]:
         """Yield the numbers and totals from merged partial matches."""

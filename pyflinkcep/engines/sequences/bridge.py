@@ -398,43 +398,16 @@ class KernelCounter:
             number: int = self._counter.count(*self.events.stream(positions), False, *NO_WEIGHTS)
         return number
 
-    def over(self, positions: Sequence[int]) -> PartitionCounts:
-        """Return the counter of a partition's matches by event."""
-        return PartitionCounts(self, positions)
-
-    def by_event(self, positions: Sequence[int], weighing: Weighing = NO_WEIGHTS) -> Any:
-        """Return which events complete matches, how many, and their weights."""
+    def by_event(
+        self, positions: Sequence[int], weighing: Weighing = NO_WEIGHTS
+    ) -> Iterator[tuple[int, int, int]]:
+        """Yield the position of each event that completes matches, their number and weight."""
         with naming_memory_errors(_COUNTING):
             found = self._counter.count(*self.events.stream(positions), True, *weighing)
-        places, *numbers = found
-        return np.frombuffer(places, np.int64).tolist(), *numbers
-
-
-@attrs.frozen(eq=False)
-class PartitionCounts:
-    """The matches of a partition, counted and weighed."""
-
-    counter: KernelCounter  # The query
-    positions: Sequence[int]  # The positions of the partition's events
-
-    def counts(self) -> Iterator[tuple[int, int]]:
-        """Yield the position of each event that completes matches, and their number."""
-        places, counts, _ = self.counter.by_event(self.positions)
-        for place, count in zip(places, counts, strict=True):
-            yield self.positions[place], count
-
-    def sums(self, component: int, weights: Any) -> Iterator[tuple[int, int, int]]:
-        """Yield the position of each event that completes matches, their number and weight."""
-        return self._weighed((weights, component, False))
-
-    def greatest(self, component: int, ranks: Any) -> Iterator[tuple[int, int, int]]:
-        """Yield the same with the greatest rank of the component's events."""
-        return self._weighed((ranks, component, True))
-
-    def _weighed(self, weighing: Weighing) -> Iterator[tuple[int, int, int]]:
-        found = zip(*self.counter.by_event(self.positions, weighing), strict=True)
-        for place, count, weight in found:
-            yield self.positions[place], count, weight
+        places, counts, weights = found
+        places = np.frombuffer(places, np.int64).tolist()
+        for place, count, weight in zip(places, counts, weights or counts, strict=True):
+            yield positions[place], count, weight
 
 
 def _can_count(automaton: SaseAutomaton) -> bool:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
@@ -118,20 +118,6 @@ class _Partition:
 
     track: Track
     positions: Sequence[int]
-
-
-class _NodesOf(NodePayloads):
-    """Nodes with positions in the table instead of in the partition, and other numbers."""
-
-    def __init__(self, positions: Sequence[int], numbers: Sequence[int]) -> None:
-        self._positions = positions
-        self._numbers = numbers
-
-    def begun(self, component: int, at: int) -> Node:
-        return self._numbers[component], self._positions[at], None
-
-    def taken(self, payload: Node, component: int, at: int) -> Node:
-        return self._numbers[component], self._positions[at], payload
 
 
 class Sequences:
@@ -293,7 +279,7 @@ class Sequences:
 
     def _summed(self, counter: KernelCounter, measures: Sequence[Weighed]) -> Iterator[Ended]:
         for positions in self._positions():
-            ended = weighed_totals(counter.over(positions), measures)
+            ended = weighed_totals(partial(counter.by_event, positions), measures)
             yield from (event for event in ended if self._may_end(event[0]))
 
     def _counted(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended]:
@@ -316,7 +302,7 @@ class Sequences:
         """Yield the position of each event that completes matches, and the nodes of these."""
         own = numbers or range(self._automaton.size)
         for part in self._partitions():
-            found = MergedRuns(part.track, _NodesOf(part.positions, own)).matches()
+            found = MergedRuns(part.track, NodePayloads(own, part.positions)).matches()
             for at, ended in groupby(found, itemgetter(0)):
                 if self._may_end(part.positions[at]):
                     yield part.positions[at], [node for _, node in ended]

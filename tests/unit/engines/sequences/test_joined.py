@@ -19,7 +19,7 @@ from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.module import compiled_module
 from pyflinkcep.sase import SaseQuery, parse
-from tests.unit.engines.sequences.test_counts import plain_counts
+from tests.unit.engines.sequences.test_counts import counts_of, plain_counts
 
 _KINDS = {"n": Kind.BIGINT, "f": Kind.DOUBLE, "s": Kind.STRING, "x": Kind.BIGINT}
 _EDGES = ["n = {0}.n", "n = {0}.f", "f = {0}.n", "f = {0}.f", "s = {0}.s"]
@@ -81,7 +81,7 @@ def test_an_event_finds_all_runs_that_it_can_extend(seed: int) -> None:
     own = list(range(len(table.times)))
     found = plain_counts(query, table, own)
     counter = KernelCounter.of(compile_query(query, _KINDS), table)
-    assert counter is None or dict(counter.over(own).counts()) == found
+    assert counter is None or counts_of(counter, own) == found
     if sum(found.values()) < 2000:
         sequences = Sequences(query, table)
         assert comparable(sequences.run()) == comparable(sequences._unpacked())
