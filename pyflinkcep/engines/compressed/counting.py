@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import attrs
@@ -46,8 +47,6 @@ class Spread:
         """
         Return the standard deviation of a sample of `number` values, at least 2.
 
-        Examples
-        --------
         >>> Spread(Fraction(12), Fraction(50)).deviation(3)
         1.0
         """
@@ -192,36 +191,32 @@ class Exact:
     """Values as whole numbers, so that sums do not depend on the order of addition."""
 
     values: Sequence[Any] | None  # The values, None for NULL; None to count events
-    # The number of binary digits after the point; None if the values are unchanged.
-    digits: int | None = None
-    places: int | None = None  # Of decimals, the number of decimal digits after the point
+    scale: int = 1  # What each was multiplied by
+    back: Callable[[int], Any] | None = None  # Returns the value of a whole number; None for itself
 
     @classmethod
     def of(cls, values: Sequence[Any] | None) -> Exact:
         """Return finite floats and decimals as whole numbers, other values unchanged."""
-        known = [] if values is None else [value for value in values if value is not None]
-        if values is not None and any(isinstance(value, Decimal) for value in known):
+        known = [value for value in values or () if value is not None]
+        back: Callable[[int], Any]
+        if any(isinstance(value, Decimal) for value in known):
             places = max(digits_of_value(value).scale for value in known)
-            exact = (None if v is None else v.as_integer_ratio() for v in values)
-            units = [None if r is None else r[0] * 10**places // r[1] for r in exact]
-            return cls(units, places=places)
-        if not known or not all(type(v) is float and math.isfinite(v) for v in known):
+            scale, back = 10**places, partial(of_units, places=places)
+        elif known and all(type(v) is float and math.isfinite(v) for v in known):
+            scale = max(value.as_integer_ratio()[1] for value in set(known))
+            back = partial(_divided, by=scale)
+        else:
             return cls(values)
         ratios = {value: value.as_integer_ratio() for value in set(known)}
-        digits = max(below.bit_length() for _, below in ratios.values()) - 1
-        whole = {value: (above << digits) // below for value, (above, below) in ratios.items()}
-        assert values is not None
-        return cls([None if value is None else whole[value] for value in values], digits)
+        whole = {value: above * scale // below for value, (above, below) in ratios.items()}
+        return cls([None if v is None else whole[v] for v in values or ()], scale, back)
 
     def total(self, total: Total) -> Total:
         """Convert a total of whole numbers back to the values' type."""
         number, *others = total
-        if self.places is not None and number:
-            exact = [of_units(other, self.places) for other in others]
-            return number, exact[0], exact[1], exact[2]
-        if self.digits is None or not number:
+        if self.back is None or not number:
             return total
-        sum_, low, high = (_divided(other, 1 << self.digits) for other in others)
+        sum_, low, high = map(self.back, others)
         return number, sum_, low, high
 
 
@@ -417,7 +412,7 @@ def _spread(component: int, values: Sequence[Any]) -> _Reading:
         values = [None if value is None else float(value) for value in values]
     finite = [None if value is None or not math.isfinite(value) else value for value in values]
     exact = Exact.of(finite)
-    whole, one = exact.values or (), 1 << (exact.digits or 0)
+    whole, one = exact.values or (), exact.scale
     squares = [None if value is None else value * value for value in whole]
     pairs = zip(values, finite, strict=True)
     others = [1 if value is not None and own is None else None for value, own in pairs]

@@ -123,8 +123,6 @@ class Packed:
         """
         Yield the matches, each as (stage, event) from its first event on.
 
-        Examples
-        --------
         >>> node = (1, 7, (-1, (0, 3, None), (0, 5, None)))
         >>> list(packed([node]).ways())
         [[(0, 3), (1, 7)], [(0, 5), (1, 7)]]

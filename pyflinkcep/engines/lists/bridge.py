@@ -43,14 +43,13 @@ def joined_frames(
     if module is None or not lists.conditions.columns.is_native:
         return None
     plan = _Plan(lists, module)
-    joining = _Joining(lists)
-    if any(value.typed.type is Type.DECIMAL for value in joining.programs.values):
+    if any(value.typed.type is Type.DECIMAL for value in plan.programs.values):
         return None
     with naming_memory_errors(_JOINING):
-        steps = tuple(plan.steps(joining))
+        steps = tuple(plan.steps())
     if any(op in _PLAIN for *_, codes in steps for code in codes for op, _ in code):
         return None
-    return plan.frames(joining, steps, met)
+    return plan.frames(steps, met)
 
 
 def kernel_split() -> Split | None:
@@ -69,10 +68,11 @@ def kernel_split() -> Split | None:
 
 
 @attrs.frozen(eq=False, slots=False)
-class _Joining:
-    """The conditions that join single elements, on the columns of a table."""
+class _Plan:
+    """A join in the kernel's form."""
 
     lists: EventLists
+    module: CompiledModule
 
     @cached_property
     def programs(self) -> JoinPrograms:
@@ -104,24 +104,13 @@ class _Joining:
     def _columns(self) -> Columns:
         return self.lists.conditions.columns
 
-
-@attrs.frozen(eq=False)
-class _Plan:
-    """A join in the kernel's form."""
-
-    lists: EventLists
-    module: CompiledModule
-
     def frames(
-        self,
-        joining: _Joining,
-        steps: tuple[Any, ...],
-        met: Callable[[bytes], None] | None,
+        self, steps: tuple[Any, ...], met: Callable[[bytes], None] | None
     ) -> Iterator[Frame]:
         """Yield the rows of the join."""
         names = self.lists.order
         with naming_memory_errors(_JOINING):
-            join = self._join(joining, steps)
+            join = self._join(steps)
         while True:
             rows = np.empty((_MOST_ROWS, len(names)), np.int64)
             size = join.rows(rows)
@@ -131,12 +120,12 @@ class _Plan:
                 return
             yield Frame(size, {name: rows[:size, n] for n, name in enumerate(names)})
 
-    def _join(self, joining: _Joining, steps: tuple[Any, ...]) -> _kernel.Join:
+    def _join(self, steps: tuple[Any, ...]) -> _kernel.Join:
         lists = self.lists
         return self.module.Join(
             tuple(self._list(lists.lists[name]) for name in lists.order),
             self._by_time,
-            tuple(self._columns(joining)),
+            tuple(self._fields()),
             steps,
             _NO_WINDOW if lists.query.window is None else lists.query.window,
         )
@@ -149,8 +138,8 @@ class _Plan:
     def _list(self, own: ElementList) -> tuple[Ints, Ints, Ints | None]:
         return own.positions, own.times, own.groups
 
-    def _columns(self, joining: _Joining) -> Iterator[tuple[int, Any, Any]]:
-        for name, values in joining.values():
+    def _fields(self) -> Iterator[tuple[int, Any, Any]]:
+        for name, values in self.values():
             size = len(self.lists.lists[name])
             data = np.broadcast_to(values.data, size)
             dtype = np.float64 if data.dtype.kind == "f" else np.int64
@@ -159,16 +148,16 @@ class _Plan:
                 valid = np.array(np.broadcast_to(np.logical_not(values.nulls), size))
             yield self.lists.order.index(name), np.ascontiguousarray(data, dtype), valid
 
-    def steps(self, joining: _Joining) -> Iterator[tuple[Any, ...]]:
+    def steps(self) -> Iterator[tuple[Any, ...]]:
         """Yield the steps of the join, with the programs of their conditions."""
         order = self.lists.order
         places = {part.variable: n for n, part in enumerate(self.lists.query.positive)}
-        waiting = list(joining.programs.codes)
+        waiting = list(self.programs.codes)
         for number, name in enumerate(order):
             known = set(order[: number + 1])
             ready = [tree for tree in waiting if set(named(tree)) <= known]
             waiting = [tree for tree in waiting if tree not in ready]
-            codes = tuple(map(joining.code, ready))
+            codes = tuple(map(self.code, ready))
             if not number:
                 yield number, -1, -1, True, None, codes
                 continue

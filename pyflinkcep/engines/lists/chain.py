@@ -71,51 +71,6 @@ _NOT_COMPUTED = (Op.SLOT, Op.ADD_PASSING, Op.CONCAT)
 """What stands for several events of a stage, and texts that no event has."""
 
 
-@attrs.frozen
-class StageValues:
-    """The values that the condition of a stage reads."""
-
-    stage: str  # The stage
-    before: Collection[str]  # The earlier stages; each takes one event
-    kinds: Mapping[str, Kind]  # The types of values of one event, by their SQL
-    ansi: bool  # Whether overflow and division by zero are errors
-
-    def condition(self, tree: Tree, refused: Callable[[str], NotSupportedError]) -> Tree:
-        """Return a condition on the events of stages."""
-
-        def leaf(part: Leaf) -> Column:
-            if isinstance(part, Column):
-                return Column(part.sql, self.stage)
-            if part.stage not in self.before:
-                raise refused(f"it reads {part.stage!r}, which is not an earlier stage")
-            if part.function not in _OF_ONE or part.offset or part.argument is None:
-                raise refused(
-                    f"it counts or averages what {part.stage!r} has taken, or reads further back"
-                )
-            return Column(part.argument, part.stage)
-
-        found = rewritten(tree, leaf)
-        code = condition_code(found, LeafFields(self.kinds), self.stage)
-        problem = self._problem(unbranched(code))
-        if problem is not None:
-            raise refused(problem)
-        return found
-
-    def _problem(self, code: Code) -> str | None:
-        """Return why lists cannot run a program; None if they can."""
-        for (before, value), (op, operand) in pairwise(((Op.NULL, None), *code)):
-            if op in _NOT_COMPUTED:
-                return f"{op.name} is computed for partial matches only"
-            rule = RULES.get(op)
-            if not self.ansi or rule is None:
-                continue
-            if op in _WHOLE or (rule.has_range and operand != Type.FLOAT):
-                return "whole numbers may overflow, which is an error: cast one to double"
-            if rule.divides and not (before in _CONSTANTS and value):
-                return "it may divide by zero, which is an error"
-        return None
-
-
 def answer_name(atom: Atom) -> str:
     """Return the attribute name for the answers of a condition on single events."""
     return f"answer {atom.bit}"
@@ -127,29 +82,6 @@ class StageConditions:
 
     own: tuple[IterativeCondition, ...]  # Conditions on the event alone
     joining: tuple[Tree, ...]  # Conditions on the event and those of earlier stages
-
-
-def conditions_of(
-    nfa: NFA,
-    expressions: CompiledExpressions | None,
-    stage: str,
-    condition: IterativeCondition,
-    before: Collection[str],
-) -> StageConditions:
-    """Split the condition of a stage."""
-    values = None
-    if expressions is not None:
-        kinds = {field.sql: field.kind for field in expressions.fields}
-        values = StageValues(stage, before, kinds, expressions.ansi)
-    reading = _Reading(nfa, values, stage)
-    own: list[IterativeCondition] = []
-    joining: list[Tree] = []
-    for part in _conjuncts(condition):
-        if reading.is_own(part):
-            own.append(part)
-        else:
-            joining.append(reading.tree(part))
-    return StageConditions(tuple(own), tuple(joining))
 
 
 def fitting(
@@ -193,35 +125,80 @@ class _Reading:
     """Reads the condition of a stage."""
 
     nfa: NFA
-    values: StageValues | None
+    expressions: CompiledExpressions | None
     stage: str
+    before: Collection[str]  # The earlier stages; each takes one event
 
-    def is_own(self, condition: IterativeCondition) -> bool:
+    def split(self, condition: IterativeCondition) -> StageConditions:
+        """Split the condition by the events that its parts read."""
+        own: list[IterativeCondition] = []
+        joining: list[Tree] = []
+        for part in _conjuncts(condition):
+            if self._is_own(part):
+                own.append(part)
+            else:
+                joining.append(self._tree(part))
+        return StageConditions(tuple(own), tuple(joining))
+
+    def _is_own(self, condition: IterativeCondition) -> bool:
         """Whether a condition reads one event only."""
         if isinstance(condition, BooleanConditions):
             return True
         if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
-            return all(map(self.is_own, condition.nestedConditions))
+            return all(map(self._is_own, condition.nestedConditions))
         return atom_of(self.nfa.atoms, condition).bit > 0
 
-    def tree(self, condition: IterativeCondition) -> Tree:
+    def _tree(self, condition: IterativeCondition) -> Tree:
         """Return a condition on several events."""
         if isinstance(condition, BooleanConditions):
             return Operation("=", (Literal(int(condition.value)), Literal(1)))
         if isinstance(condition, RichAndCondition | RichOrCondition):
             word = "and" if isinstance(condition, RichAndCondition) else "or"
-            return Operation(word, tuple(map(self.tree, condition.nestedConditions)))
+            return Operation(word, tuple(map(self._tree, condition.nestedConditions)))
         if isinstance(condition, RichNotCondition):
             raise self._refused(condition, "NULL under it counts as true")
         atom = atom_of(self.nfa.atoms, condition)
         if atom.bit:
             return Column(answer_name(atom), self.stage)
-        if not isinstance(atom.condition, MatchExpression) or self.values is None:
+        if not isinstance(atom.condition, MatchExpression) or self.expressions is None:
             raise self._refused(condition, "it is a function of the event and the partial match")
-        return self.values.condition(atom.condition.tree, partial(self._refused, condition))
+        tree = rewritten(atom.condition.tree, partial(self._leaf, condition))
+        kinds = {field.sql: field.kind for field in self.expressions.fields}
+        code = condition_code(tree, LeafFields(kinds), self.stage)
+        problem = _problem(unbranched(code), self.expressions.ansi)
+        if problem is not None:
+            raise self._refused(condition, problem)
+        return tree
+
+    def _leaf(self, condition: IterativeCondition, part: Leaf) -> Column:
+        """Return what a condition reads as a value of one event."""
+        if isinstance(part, Column):
+            return Column(part.sql, self.stage)
+        if part.stage not in self.before:
+            why = f"it reads {part.stage!r}, which is not an earlier stage"
+            raise self._refused(condition, why)
+        if part.function not in _OF_ONE or part.offset or part.argument is None:
+            why = f"it counts or averages what {part.stage!r} has taken, or reads further back"
+            raise self._refused(condition, why)
+        return Column(part.argument, part.stage)
 
     def _refused(self, condition: IterativeCondition, why: str) -> NotSupportedError:
         return refused(f"the condition {condition!r} of stage {self.stage!r}: {why}")
+
+
+def _problem(code: Code, ansi: bool) -> str | None:
+    """Return why lists cannot run a program; None if they can."""
+    for (before, value), (op, operand) in pairwise(((Op.NULL, None), *code)):
+        if op in _NOT_COMPUTED:
+            return f"{op.name} is computed for partial matches only"
+        rule = RULES.get(op)
+        if not ansi or rule is None:
+            continue
+        if op in _WHOLE or (rule.has_range and operand != Type.FLOAT):
+            return "whole numbers may overflow, which is an error: cast one to double"
+        if rule.divides and not (before in _CONSTANTS and value):
+            return "it may divide by zero, which is an error"
+    return None
 
 
 @attrs.frozen(eq=False)
@@ -260,7 +237,7 @@ class PatternChain:
         components: list[Component] = []
         for stage in stages:
             name, before = stage.getName(), [p.variable for p in components if not p.negated]
-            found = conditions_of(nfa, expressions, name, stage.getCondition(), before)
+            found = _Reading(nfa, expressions, name, before).split(stage.getCondition())
             if _is_not(stage) and found.joining:
                 raise refused(f"the condition of the NOT stage {name!r} reads other stages")
             conditions[name] = found

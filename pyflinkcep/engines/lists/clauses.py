@@ -47,8 +47,9 @@ class Clauses:
     absent: dict[str, list[Tree]]
 
     @classmethod
+    @lru_cache(maxsize=64)
     def of(cls, query: Query) -> Clauses:
-        """Return the clauses of a query."""
+        """Return the clauses of a query, which are kept for the next tables."""
         tests = constant_tests(query)
         constant: dict[str, list[Tree]] = {part.variable: [*tests] for part in query.components}
         absent: dict[str, list[Tree]] = {}
@@ -66,16 +67,6 @@ class Clauses:
                 else:
                     associations.append(clause)
         return cls(query, constant, tuple(associations), absent)
-
-    @classmethod
-    def once(cls, query: Query) -> Clauses:
-        """Return the same, which is kept for the next tables."""
-        return _sorted(query)
-
-
-@lru_cache(maxsize=64)
-def _sorted(query: Query) -> Clauses:
-    return Clauses.of(query)
 
 
 def named(clause: Tree) -> Sequence[str]:

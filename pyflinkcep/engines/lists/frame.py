@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -267,30 +267,25 @@ def _reduced(name: str, kind: Kind, data: Any, rows: Ints, size: int) -> Values:
         return Values(counts)
     if kind.digits is not None and name in ("sum", "avg"):
         return _of_decimals(name, kind, data, rows, counts)
-    nulls = counts < AGGREGATES[name].least
-    if name in ("avg", "stddev"):
-        data = np.asarray(data, np.float64)  # whole numbers are added as doubles
+    aggregate = AGGREGATES[name]
+    nulls = counts < aggregate.least
     with np.errstate(all="ignore"):  # infinities, NaN and numbers that wrap around are values
-        if name == "stddev":
-            return Values(_deviations(data, counts), nulls)
-        of_list = AGGREGATES[name].of_list
-        if of_list is not None:
+        if aggregate.of_list is not None:
+            found: Any = np.zeros(size)
             parts = np.split(np.asarray(data, np.float64), np.cumsum(counts)[:-1])
-            known = [
-                of_list(part.tolist()) for part in parts if len(part) >= AGGREGATES[name].least
-            ]
-            found = np.zeros(size)
-            found[~nulls] = known
-            return Values(found, nulls)
-        if name in ("min", "max") or data.dtype.kind != "f":
+            for row in np.flatnonzero(~nulls).tolist():
+                found[row] = aggregate.of_list(parts[row].tolist())
+        elif name == "avg" or (name == "sum" and data.dtype.kind == "f"):
+            # Whole numbers are averaged as doubles, which are added in the order of their events.
+            found = np.bincount(rows, np.asarray(data, np.float64), size)
+            found = found / np.maximum(counts, 1) if name == "avg" else found
+        else:
             reduce = {"min": np.fmin, "max": np.maximum}.get(name, np.add)
             found = np.zeros(size, data.dtype)
             if len(data):
                 some = counts > 0
                 found[some] = reduce.reduceat(data, (np.cumsum(counts) - counts)[some])
-        else:
-            found = _sums(data, counts)
-        return Values(found / np.maximum(counts, 1) if name == "avg" else found, nulls)
+        return Values(found, nulls)
 
 
 def _of_decimals(name: str, kind: Kind, data: Any, rows: Ints, counts: Ints) -> Values:
@@ -305,39 +300,3 @@ def _of_decimals(name: str, kind: Kind, data: Any, rows: Ints, counts: Ints) -> 
         for total, count in zip(totals, counts.tolist(), strict=True)
     ]
     return column_of(found, kind_of_aggregate(name, kind))
-
-
-def _by_number(counts: Ints) -> tuple[Ints, Iterator[tuple[int, Ints]]]:
-    """
-    Return how to add numbers in the order of their events, which decides how sums are
-    rounded.
-    """
-    order = np.argsort(-counts, kind="stable")
-    begins = (np.cumsum(counts) - counts)[order]
-    having = len(counts) - np.cumsum(np.bincount(counts))
-    return order, ((int(n), begins[:n] + at) for at, n in enumerate(having[:-1]))
-
-
-def _sums(data: Any, counts: Ints) -> Any:
-    order, numbers = _by_number(counts)
-    sums = np.zeros(len(counts))
-    for rows, places in numbers:
-        sums[:rows] += data[places]
-    return _in_place(sums, order)
-
-
-def _deviations(data: Any, counts: Ints) -> Any:
-    order, numbers = _by_number(counts)
-    mean, moment = np.zeros(len(counts)), np.zeros(len(counts))
-    for number, (rows, places) in enumerate(numbers, 1):
-        distance = data[places] - mean[:rows]
-        step = distance / number
-        mean[:rows] += step
-        moment[:rows] += distance * (distance - step)
-    return np.sqrt(_in_place(moment, order) / np.maximum(counts - 1, 1))
-
-
-def _in_place(values: Any, order: Ints) -> Any:
-    found = np.empty_like(values)
-    found[order] = values
-    return found

@@ -94,7 +94,7 @@ def _at_random(number: int, place: int) -> Any:
     return np.random.default_rng((number, place)).random(_SAMPLE)
 
 
-_RARER = 16
+RARER = 16
 """How many times rarer than another an element must be for a search to pay off."""
 
 
@@ -120,7 +120,7 @@ def stretches_near_the_rarest(
     if query.window is None or not ranks.is_one_group or not singles:
         return None
     rarest = min(singles, key=counts.__getitem__)
-    if counts[rarest] * _RARER > max(counts.values()):
+    if counts[rarest] * RARER > max(counts.values()):
         return None
     low, high = spans(query.window, ranks.times, events_of(rarest))
     return None if 2 * int((high - low).sum()) > ranks.size else (low, high)
@@ -152,8 +152,6 @@ class EventLists:
     """
     A query on ordered lists of events.
 
-    Notes
-    -----
     Xia, Ding, Qiu, Xie: Complex event matching based on recursive comparison of event list,
     Journal of Shenyang Aerospace University 40(2), 2023. Differs from the paper: candidates are
     rows of a table that is joined element by element, without recursion.
@@ -197,7 +195,7 @@ class EventLists:
     def _of(
         cls, query: Query, table: EventTable, ranks: Ranks, own: Mapping[str, Ints]
     ) -> EventLists:
-        clauses = Clauses.once(query)
+        clauses = Clauses.of(query)
         columns = Columns.of(table, [*query.conditions, *constant_tests(query)])
         starts, ends = (
             None if flags is None else np.asarray(flags, bool)

@@ -66,6 +66,11 @@ class TypeCodes:
             lists = np.arange(len(numbers), dtype=np.int32)
         return cls(codes, lists, list(numbers))
 
+    @property
+    def numbers(self) -> Any:
+        """For each event the index of its type in `names`, or -1."""
+        return np.append(self.lists, np.int32(-1))[self.codes]  # where the code is -1 too
+
     def counts(self) -> dict[str, int]:
         """Return how often each type occurs."""
         known = np.bincount(self.codes + 1, minlength=len(self.lists) + 1)  # -1 is no type

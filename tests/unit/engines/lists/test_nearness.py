@@ -50,7 +50,7 @@ def test_far_events_make_no_difference(query: str, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(EventLists, "of", classmethod(counted))
     for rarer in (16, 10**9):
-        monkeypatch.setattr(matching, "_RARER", rarer)
+        monkeypatch.setattr(matching, "RARER", rarer)
         rows = matchSase(query, events(), "ts", evaluation="eventLists")
         found[rarer] = sorted(str([[e["id"] for e in own] for own in m.values()]) for m in rows)
     assert found[16] == found[10**9]
