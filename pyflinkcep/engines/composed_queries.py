@@ -10,7 +10,6 @@ import numpy as np
 
 from pyflinkcep.engines.compressed.counting import NOTHING, MeasuredValues, Total, combined
 from pyflinkcep.engines.compressed.nodes import MatchArrays, Node
-from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
@@ -59,60 +58,28 @@ def _way(match: MatchPositions, places: dict[str, int]) -> _Way:
     )
 
 
-class PlainQueries:
-    """The plain queries that a composed one stands for, each compiled once."""
-
-    def __init__(self, query: Query) -> None:
-        self.variables = query.variables
-        self.every = alternatives(query)
-        self._automata: dict[int, SaseAutomaton] = {}
-
-    def sequences(
-        self, number: int, table: EventTable, limit: RunLimit | None, narrows: bool
-    ) -> Sequences:
-        """Return a plain query on a table; all tables have the same kinds."""
-        plain = self.every[number]
-        if number not in self._automata:
-            self._automata[number] = compile_query(plain, table.kinds)
-        return Sequences(plain, table, self._automata[number], limit=limit, narrows=narrows)
-
-
-def whole_matches(
-    query: Query, matches_of: Callable[[Query], Iterator[MatchPositions]]
-) -> Iterator[MatchPositions]:
-    """Yield the matches of the plain queries of a composed one; see :func:`in_order`."""
-    for plain in alternatives(query):
-        yield from matches_of(plain)
-
-
-@attrs.frozen(eq=False)
-class _Part:
-    """One of the plain queries; `numbers` are those of its components in the composed one."""
-
-    sequences: Sequences
-    numbers: list[int]
-
-
 class ComposedSequences:
     """A composed query on a table of events; see :class:`Sequences`, which has the same methods."""
 
     def __init__(
         self,
-        queries: PlainQueries,
+        query: Query,
         table: EventTable,
         limit: RunLimit | None = None,
         narrows: bool = False,
     ) -> None:
-        self.variables = queries.variables
-        self._query, self._table = queries.every[0], table
-        self._parts: list[_Part] = []
-        for number, plain in enumerate(queries.every):
+        self.variables = query.variables
+        self._query, self._table = query, table
+        # The plain queries, and the numbers of their components in the composed one.
+        self._parts: list[tuple[Sequences, list[int]]] = []
+        for plain in alternatives(query):
             numbers = [self.variables.index(variable_of(name)) for name in plain.variables]
-            self._parts.append(_Part(queries.sequences(number, table, limit, narrows), numbers))
+            sequences = Sequences(plain, table, limit=limit, narrows=narrows)
+            self._parts.append((sequences, numbers))
 
-    def run(self, begun: list[int] | None = None) -> Iterator[MatchPositions]:
-        """Yield all matches, found by automata; see :meth:`Sequences.run`."""
-        return self._whole(lambda sequences: sequences.run(begun=begun))
+    def matches(self, begun: list[int] | None = None) -> Iterator[MatchPositions]:
+        """Yield all matches, found by automata; see :meth:`Sequences.matches`."""
+        return self._whole(lambda sequences: sequences.matches(begun=begun))
 
     def searched(
         self, output: str, watermark: int | None = None, undecided: list[int] | None = None
@@ -128,8 +95,8 @@ class ComposedSequences:
         """Yield the first matches of the starts that are decided in each of the queries."""
         every = [
             match
-            for part in self._parts
-            for match in part.sequences.searched("onePerStart", watermark, undecided)
+            for sequences, _ in self._parts
+            for match in sequences.searched("onePerStart", watermark, undecided)
         ]
         partition = partition_numbers(self._query, self._table)
         stops: dict[int, int] = {}
@@ -143,36 +110,32 @@ class ComposedSequences:
         for match in chosen_firsts(decided, self.variables, partition, output):
             yield in_order(match, self.variables)
 
-    def matches(self) -> Iterator[MatchPositions]:
-        """Yield all matches, found lazily."""
-        return self._whole(Sequences.matches)
-
     def _whole(
         self, find: Callable[[Sequences], Iterator[MatchPositions]]
     ) -> Iterator[MatchPositions]:
-        for part in self._parts:
-            for match in find(part.sequences):
+        for sequences, _ in self._parts:
+            for match in find(sequences):
                 yield in_order(match, self.variables)
 
     def arrays(self) -> Iterator[MatchArrays] | None:
         """Return all matches from the kernel; None if it cannot find them."""
-        return self._arrays([part.sequences.arrays() for part in self._parts])
+        return self._arrays([sequences.arrays() for sequences, _ in self._parts])
 
     def searched_arrays(self, output: str) -> Iterator[MatchArrays] | None:
         """Return those of :meth:`searched` from the kernel; None if it cannot find them."""
         if output != "all" and len(self._parts) > 1:
             return None
-        return self._arrays([part.sequences.searched_arrays(output) for part in self._parts])
+        return self._arrays([sequences.searched_arrays(output) for sequences, _ in self._parts])
 
     def _arrays(self, found: list[Iterator[MatchArrays] | None]) -> Iterator[MatchArrays] | None:
-        if any(len(set(part.numbers)) < len(part.numbers) for part in self._parts):
+        if any(len(set(own)) < len(own) for _, own in self._parts):
             return None  # an array has the events of a component side by side
         known = [arrays for arrays in found if arrays is not None]
         return self._renumbered(known) if len(known) == len(found) else None
 
     def _renumbered(self, found: list[Iterator[MatchArrays]]) -> Iterator[MatchArrays]:
-        for part, arrays in zip(self._parts, found, strict=True):
-            numbers = np.array(part.numbers, np.int32)
+        for (_, own), arrays in zip(self._parts, found, strict=True):
+            numbers = np.array(own, np.int32)
             for matches in arrays:
                 yield attrs.evolve(matches, components=numbers[matches.components])
 
@@ -181,9 +144,9 @@ class ComposedSequences:
     def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
         """Return the number of matches, and the requested totals of the measures."""
         count, totals = 0, (NOTHING,) * len(measures)
-        for part in self._parts:
-            own, places = _own(measures, part.sequences.variables)
-            number, found = part.sequences.totals(own)
+        for sequences, _ in self._parts:
+            own, places = _own(measures, sequences.variables)
+            number, found = sequences.totals(own)
             count += number
             totals = _with(totals, found, places)
         return count, totals
@@ -194,9 +157,9 @@ class ComposedSequences:
         """Yield the same for each event that completes matches, its position first."""
         ended: dict[int, tuple[int, tuple[Total, ...]]] = {}
         nothing = 0, (NOTHING,) * len(measures)
-        for part in self._parts:
-            own, places = _own(measures, part.sequences.variables)
-            for at, number, found in part.sequences.totals_by_event(own):
+        for sequences, _ in self._parts:
+            own, places = _own(measures, sequences.variables)
+            for at, number, found in sequences.totals_by_event(own):
                 count, totals = ended.get(at, nothing)
                 ended[at] = count + number, _with(totals, found, places)
         yield from ((at, *ended[at]) for at in sorted(ended))
@@ -204,8 +167,8 @@ class ComposedSequences:
     def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
         """Yield the position of each event that completes matches, and the nodes of these."""
         ended: dict[int, list[Node]] = {}
-        for part in self._parts:
-            for at, roots in part.sequences.roots_by_event(part.numbers):
+        for sequences, numbers in self._parts:
+            for at, roots in sequences.roots_by_event(numbers):
                 ended.setdefault(at, []).extend(roots)
         yield from ((at, ended[at]) for at in sorted(ended))
 

@@ -36,11 +36,11 @@ from pyflinkcep.engines.sequences.compiler import (
     LOOPING,
     WAITING,
     Fields,
-    Liveness,
     SaseAutomaton,
     Slots,
     compiled_once,
     equality_of,
+    live_slots,
 )
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.alternatives import alternatives as words_of
@@ -232,8 +232,7 @@ class PairCounts:
         """The positions of the events of each type among some at random."""
         codes, size = self._codes, len(self._codes.codes)
         at = _at_random(_SOUGHT, size) if size > _SOUGHT else np.arange(size)
-        own = codes.codes[at]
-        types = np.where(own >= 0, codes.lists[own], -1)
+        types = attrs.evolve(codes, codes=codes.codes[at]).numbers
         return {name: at[types == number] for number, name in enumerate(codes.names)}
 
     @cached_property
@@ -320,7 +319,7 @@ class PairCounts:
         """What is known of the pairs of each component."""
         automaton = self._automaton
         runs: list[Slots] = [automaton.functions.initial] * _SAMPLE
-        live = Liveness.of(automaton).slots
+        live = live_slots(automaton)
         found = []
         for number, begin in enumerate(automaton.begin):
             own = self._fitting[number] or self._sample[number]

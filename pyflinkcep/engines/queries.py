@@ -16,11 +16,9 @@ import numpy as np
 from pyflinkcep.engines.choice import AUTO, BACKTRACKING, EVENT_LISTS
 from pyflinkcep.engines.composed_queries import (
     ComposedSequences,
-    PlainQueries,
     chosen_firsts,
     in_order,
     partition_numbers,
-    whole_matches,
 )
 from pyflinkcep.engines.compressed.counting import (
     NOTHING,
@@ -38,10 +36,10 @@ from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.frame import Frame
 from pyflinkcep.engines.lists.matching import EventLists, selected
-from pyflinkcep.engines.lists.ranges import Ints, expanded
+from pyflinkcep.engines.lists.ranges import Ints, TypeCodes, expanded
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.engines.table import Coded, EventTable, Numbers
+from pyflinkcep.engines.table import EventTable, Numbers
 from pyflinkcep.sase.alternatives import alternatives as words_of
 from pyflinkcep.sase.model import Form, Query
 
@@ -59,12 +57,8 @@ def latest_element_first(
     query: Query, table: EventTable
 ) -> Callable[[Sequence[int]], Sequence[int]]:
     """Return a function that orders the events of a partition, given by their positions."""
-    places = {part.type: -place for place, part in enumerate(query.components)}
-    if isinstance(table.types, Coded):
-        own = np.array([places.get(name, 1) for name in table.types.names], np.int64)
-        by_event = own[np.asarray(table.types.codes)]
-    else:
-        by_event = np.array([places.get(type_, 1) for type_ in table.types], np.int64)
+    codes = TypeCodes.of(table.types, [part.type for part in query.components])
+    by_event = np.append(-np.arange(len(codes.names)), 1)[codes.numbers]
     times = np.asarray(table.times, np.int64)
 
     def ordered(positions: Sequence[int]) -> Sequence[int]:
@@ -234,7 +228,7 @@ def query_matches(
     sequences = _sequences(query, table, limit)
     if evaluation == BACKTRACKING or output != "all":
         return sequences.searched(output)
-    return sequences.run()
+    return sequences.matches()
 
 
 def match_arrays(
@@ -264,7 +258,7 @@ def _sequences(
     """Return a SEQ query on a table, by automata."""
     limit, table, query = limit_of(query, limit), numbered(query, table), timed(query)
     if query.is_composed:
-        return ComposedSequences(PlainQueries(query), table, limit, narrows=True)
+        return ComposedSequences(query, table, limit, narrows=True)
     return Sequences(query, table, limit=limit, narrows=True)
 
 
@@ -311,7 +305,9 @@ def _list_matches(query: Query, table: EventTable, output: str) -> Iterator[Matc
 
 def _composed_lists(query: Query, table: EventTable, output: str) -> Iterator[MatchPositions]:
     own = "all" if output == "all" else "onePerStart"
-    found = whole_matches(query, lambda plain: _list_matches(plain, table, own))
+    found: Iterable[MatchPositions] = (
+        match for plain in words_of(query) for match in _list_matches(plain, table, own)
+    )
     if output != "all":
         partition = partition_numbers(query, table)
         found = chosen_firsts(found, query.variables, partition, output)

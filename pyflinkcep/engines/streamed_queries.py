@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
-from pyflinkcep.engines.composed_queries import ComposedSequences, PlainQueries
+from pyflinkcep.engines.composed_queries import ComposedSequences
 from pyflinkcep.engines.estimates import resolved
 from pyflinkcep.engines.queries import (
     LAST_NUMBER,
@@ -22,7 +22,6 @@ from pyflinkcep.engines.queries import (
     query_matches,
     timed,
 )
-from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
@@ -80,8 +79,6 @@ class StreamedQuery:
     Its state is events: those that future matches may use, and those that decide matches found but
     not yet certain. What a portion adds is found from them and the new ones.
 
-    Notes
-    -----
     All portions together yield the matches of all events together. A match is emitted when no later
     event can undo it: with its last event or, if a negated component or a closure comes last, when
     its window has passed. The first match of a start is emitted once it is certain to be the first.
@@ -96,8 +93,6 @@ class StreamedQuery:
         self._output = output
         self._limit = limit_of(query, limit)
         self._looks_back, self._looks_ahead = query.looks_back, query.looks_ahead
-        self._automaton: SaseAutomaton | None = None
-        self._plain = PlainQueries(self.query) if query.is_composed else None
 
     def matches(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
         """Return the matches that a portion adds, and what to keep."""
@@ -124,7 +119,7 @@ class StreamedQuery:
             found = list(self._sequences(table).searched("all"))
         else:
             begun = []
-            found = list(self._sequences(table).run(begun=begun))
+            found = list(self._sequences(table).matches(begun=begun))
         since = self._since(portion, 1)
         if begun is not None and not self._looks_back:
             since = list(map(max, since, _earliest(portion, begun)))
@@ -155,7 +150,7 @@ class StreamedQuery:
             return query_matches(self.query, table, EVENT_LISTS, "all")
         sequences = self._sequences(table)
         is_searched = how == BACKTRACKING
-        return sequences.searched("all") if is_searched else sequences.run()
+        return sequences.searched("all") if is_searched else sequences.matches()
 
     # --- some matches
 
@@ -167,22 +162,24 @@ class StreamedQuery:
         found = list(self._sequences(table).searched(self._output, watermark, stopped))
         undecided = _earliest(portion, stopped)
         found = [m for m in found if (at := _first_event(m)) < undecided[portion.key_of(at)]]
-        free = self._after(portion, found, undecided)
-        kept = self._kept(portion, self._context(portion, free))
-        kept.free = free
-        self._wait(portion, kept, free)
-        return found, kept
+        return found, self._kept_from(portion, found, undecided)
 
-    def _after(
+    def _kept_from(
         self, portion: Portion, found: Sequence[MatchPositions], undecided: Sequence[int]
-    ) -> list[int]:
-        """Return for each key the first start that is neither decided nor overlapped."""
+    ) -> Kept:
+        """Return what to keep for starts that are neither decided nor overlapped, until decided."""
         free = list(undecided)
         if self._output == "nonOverlapping":
             for match in found:
                 key = portion.key_of(_first_event(match))
                 free[key] = max(free[key], last_event(match) + 1)
-        return free
+        kept = self._kept(portion, self._context(portion, free))
+        kept.free = free
+        window = self.query.window
+        for key, at in enumerate(free):
+            if at < portion.bounds[key + 1]:  # the end of its window, or of the input
+                kept.deadlines[key] = _LAST if window is None else _end(portion, at, window)
+        return kept
 
     def _first_of_lists(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:
         """Return the first matches of the starts whose window has passed."""
@@ -193,11 +190,7 @@ class StreamedQuery:
         ]
         table = attrs.evolve(portion.table, starts=starts)
         found = list(query_matches(self.query, table, EVENT_LISTS, self._output))
-        free = self._after(portion, found, undecided)
-        kept = self._kept(portion, self._context(portion, free))
-        kept.free = free
-        self._wait(portion, kept, free)
-        return found, kept
+        return found, self._kept_from(portion, found, undecided)
 
     def _context(self, portion: Portion, positions: Sequence[int]) -> list[int]:
         """Return from where events are needed by matches that begin at some positions or later."""
@@ -209,13 +202,6 @@ class StreamedQuery:
             begin = portion.table.times[at] if at < high else portion.watermark + 1
             since.append(bisect_left(portion.table.times, begin - self._window, low, at))
         return since
-
-    def _wait(self, portion: Portion, kept: Kept, undecided: Sequence[int]) -> None:
-        """Set the deadlines: the end of the first undecided start's window, or the end of input."""
-        window = self.query.window
-        for key, at in enumerate(undecided):
-            if at < portion.bounds[key + 1]:
-                kept.deadlines[key] = _LAST if window is None else _end(portion, at, window)
 
     # --- all matches, compressed
 
@@ -281,11 +267,8 @@ class StreamedQuery:
         return self.query.window
 
     def _sequences(self, table: EventTable) -> Sequences | ComposedSequences:
-        if self._plain is not None:
-            return ComposedSequences(self._plain, table, self._limit)
-        if self._automaton is None:
-            self._automaton = compile_query(self.query, table.kinds)
-        return Sequences(self.query, table, self._automaton, limit=self._limit)
+        evaluated = ComposedSequences if self.query.is_composed else Sequences
+        return evaluated(self.query, table, limit=self._limit)
 
     def _since(self, portion: Portion, windows: int) -> list[int]:
         """Return for each key the first event within the last window."""

@@ -13,6 +13,7 @@ a loop nothing waits: the loop goes on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import product
 
 import attrs
@@ -141,6 +142,7 @@ def untitled(tree: Tree) -> Tree:
     return attrs.evolve(tree, operands=operands, text="")
 
 
+@lru_cache(maxsize=64)
 def alternatives(query: Query) -> tuple[Query, ...]:
     """
     Return the plain queries that a query stands for: itself unless it is composed.

@@ -9,6 +9,7 @@ import random
 from collections import Counter
 from functools import cache
 from typing import Any
+from unittest import mock
 
 import attrs
 import pytest
@@ -19,6 +20,7 @@ from pyflinkcep import CepError
 from pyflinkcep.engines.choice import EVENT_LISTS, chosen
 from pyflinkcep.engines.queries import query_matches
 from pyflinkcep.engines.sequences.evaluation import Sequences
+from pyflinkcep.engines.sequences.runs import Runs
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.sase.attributes import queried_attributes
 from pyflinkcep.sase.model import Form
@@ -144,8 +146,10 @@ def test_merging_and_searching_change_no_match(query: SaseQuery, seed: int) -> N
         return
     table = EventObjects.of(events(seed, 11), "ts", "kind", query).table
     sequences = Sequences(query, table)
-    merged = found(sequences.run())
-    assert merged == found(sequences.run(merges=False))
+    merged = found(sequences.matches())
+    apart = mock.patch.object(Runs, "key", side_effect=lambda *_: object())
+    with mock.patch.object(Sequences, "_kernel", None), apart:
+        assert merged == found(Sequences(query, table).matches())
     assert merged == found(sequences.searched("all"))
     assert sequences.totals([])[0] == sum(merged.values())
     for output in ("onePerStart", "nonOverlapping"):

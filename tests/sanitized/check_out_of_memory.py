@@ -201,14 +201,14 @@ def test_every_allocation_of_queries(what: str) -> None:
         )
         keyed = attrs.evolve(table, keys=[at // 65 for at in range(130)])
         begun: list[int] = []
-        found = Sequences(query_of(f"{query} WITHIN 20"), keyed).run(begun=begun)
+        found = Sequences(query_of(f"{query} WITHIN 20"), keyed).matches(begun=begun)
         return [*found, begun]
 
     def values() -> Any:
         columns = {"x": [n % 70 for n in range(300)]}
         many = EventTable(range(300), ["A", "A", "B"] * 100, columns, kinds)
         query = query_of("PATTERN SEQ(A a, B+ b[], B c) WHERE b[1].x = a.x AND c.x = b[LEN].x")
-        return [*Sequences(query, many).run()]
+        return [*Sequences(query, many).matches()]
 
     def searches() -> Any:
         query = "PATTERN SEQ(A+ a[], ~(C n), B+ b[], C c) WHERE b[i].x > a[LEN].x AND n.y > a[1].x"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -13,15 +12,16 @@ import numpy as np
 from pyflinkcep.engines.compressed.counting import NO_WEIGHTS, Weighing
 from pyflinkcep.engines.compressed.nodes import MatchArrays
 from pyflinkcep.engines.lists.clauses import column_of
+from pyflinkcep.engines.lists.ranges import TypeCodes
 from pyflinkcep.engines.sequences.compiler import (
     Absent,
     EdgeConditions,
-    Liveness,
     SaseAutomaton,
     equality_of,
+    live_slots,
 )
 from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.engines.table import Coded, EventTable
+from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.program import Code, Function, Op, Slot, Type
 from pyflinkcep.kernel.module import (
     CompiledModule,
@@ -87,10 +87,9 @@ class SequenceEvents:
     @classmethod
     def of(cls, automaton: SaseAutomaton, table: EventTable) -> SequenceEvents:
         """Return a table's events."""
-        numbers = {type_: number for number, type_ in enumerate(_types(automaton))}
         starts = None if table.starts is None else np.array(table.starts, np.uint8)
         times = np.ascontiguousarray(table.times, np.int64)
-        codes = _numbered(table.types, numbers)
+        codes = TypeCodes.of(table.types, _types(automaton)).numbers
         return cls(times, codes, starts, _masks(automaton), tuple(_fields(automaton, table)))
 
     def __len__(self) -> int:
@@ -129,7 +128,7 @@ def _joined(parts: Sequence[Sequence[int]]) -> Any:
 
 
 def _components(automaton: SaseAutomaton) -> Iterator[tuple[Any, ...]]:
-    live = Liveness.of(automaton).slots
+    live = live_slots(automaton)
     for number in range(automaton.size):
         edges = (automaton.begin, automaton.take)
         conditions = [code for edge in edges for code in _codes(edge[number])]
@@ -206,14 +205,6 @@ def _types(automaton: SaseAutomaton) -> list[str]:
     return list(dict.fromkeys([*automaton.types, *(event.type for event in _absent(automaton))]))
 
 
-def _numbered(types: Sequence[Any], numbers: dict[str, int]) -> Any:
-    """Return the events' types as codes; -1 for types that the query does not name."""
-    if isinstance(types, Coded):
-        own = np.array([numbers.get(name, -1) for name in types.names], np.int32)
-        return own[np.asarray(types.codes)]
-    return np.fromiter(map(numbers.get, types, repeat(-1)), np.int32, len(types))
-
-
 def _masks(automaton: SaseAutomaton) -> tuple[Any, Any, Any]:
     begins, takes, absents = [], [], []
     for type_ in _types(automaton):
@@ -232,7 +223,7 @@ _INSTEAD = (
 _OUTPUTS = ("all", "onePerStart", "nonOverlapping")
 """In the order of ``backtracking.h``."""
 
-_MOST_EVENTS = (1 << 31) - 3
+MOST_EVENTS = (1 << 31) - 3
 """How many events a search can tell apart."""
 
 _FIRST, _MOST = 1 << 10, 1 << 17
@@ -242,21 +233,21 @@ early."""
 
 @attrs.frozen(eq=False)
 class KernelQuery:
-    """A SEQ query on a table of events."""
+    """A SEQ query on a table of events, whose matches are listed or searched for."""
 
     events: SequenceEvents  # The events
-    _module: CompiledModule
-    _spec: tuple[Any, ...]
+    module: CompiledModule  # The kernel
+    spec: tuple[Any, ...]  # The query
     _ends: Any
 
     @classmethod
-    def of(cls, automaton: SaseAutomaton, table: EventTable, doing: str) -> KernelQuery | None:
-        """Return a query; None if only the plain path can run it. `doing` is for errors."""
+    def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelQuery | None:
+        """Return a query; None if only the plain path can run it."""
         module = compiled_module()
         if module is None or not is_native(automaton):
             return None
         try:
-            with naming_memory_errors(doing):
+            with naming_memory_errors(_LISTING):
                 events = SequenceEvents.of(automaton, table)
         except OverflowError:  # a number of more than 64 bits
             return None
@@ -265,70 +256,36 @@ class KernelQuery:
 
     def lister(self) -> _kernel.Lister:
         """Return a new lister; several may be used in turn."""
-        lister = self._module.Lister(*self._spec)
+        lister = self.module.Lister(*self.spec)
         lister.set_events(len(self.events), self.events.fields)
         return lister
-
-    def backtracker(self) -> _kernel.Backtracker:
-        """Return a new search; several may be used in turn."""
-        search = self._module.Backtracker(*self._spec)
-        search.set_events(len(self.events), self.events.fields)
-        return search
 
     def streams(self, partitions: Iterable[Sequence[int]]) -> tuple[Any, ...]:
         """Return partitions as :meth:`SequenceEvents.streams` does."""
         return self.events.streams(partitions, self._ends)
 
-
-@attrs.frozen(eq=False)
-class KernelLister:
-    """A SEQ query on a table of events, ready to list its matches."""
-
-    query: KernelQuery  # Both
-
-    @classmethod
-    def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelLister | None:
-        """Return the lister of a query; None if only the plain path can run it."""
-        query = KernelQuery.of(automaton, table, _LISTING)
-        return None if query is None else cls(query)
-
-    def matches(
+    def listed(
         self,
         partitions: Iterable[Sequence[int]],
         begun: list[int] | None = None,
         limit: RunLimit | None = None,
         watched: Callable[[bytes], None] | None = None,
     ) -> Iterator[MatchArrays]:
-        """Yield the matches of partitions lazily, many at a time."""
+        """Yield the matches of partitions that the automaton finds, lazily and many at a time."""
         with naming_memory_errors(_LISTING, _INSTEAD):
-            lister = self.query.lister()
+            lister = self.lister()
             if watched is not None:
                 lister.watch()
             if limit is not None:
                 lister.set_limit(limit.most, limit.exceeded)
-            lister.open(begun is not None, *self.query.streams(partitions))
+            lister.open(begun is not None, *self.streams(partitions))
         yield from _portions(lister.next, _LISTING, _INSTEAD)
         if begun is not None:
             begun += np.frombuffer(lister.begun(), np.int64).tolist()
         if watched is not None:
             watched(lister.watched())
 
-
-@attrs.frozen(eq=False)
-class KernelSearch:
-    """A SEQ query on a table of events, ready to search."""
-
-    query: KernelQuery  # Both
-
-    @classmethod
-    def of(cls, automaton: SaseAutomaton, table: EventTable) -> KernelSearch | None:
-        """Return the search for a query's matches; None if only the plain path can run it."""
-        if len(table.times) > _MOST_EVENTS:
-            return None
-        query = KernelQuery.of(automaton, table, _SEARCHING)
-        return None if query is None else cls(query)
-
-    def matches(
+    def searched(
         self,
         partitions: Iterable[Sequence[int]],
         output: str,
@@ -336,12 +293,12 @@ class KernelSearch:
         undecided: list[int] | None = None,
         met: Callable[[int], None] | None = None,
     ) -> Iterator[MatchArrays]:
-        """Yield the matches of partitions lazily, many at a time."""
+        """Yield the matches that a search finds, of at most `MOST_EVENTS` events."""
         with naming_memory_errors(_SEARCHING):
-            search = self.query.backtracker()
+            search = self.module.Backtracker(*self.spec)
+            search.set_events(len(self.events), self.events.fields)
             given = None if output == "all" else watermark
-            streams = self.query.streams(partitions)
-            search.turn_to(_OUTPUTS.index(output), given, *streams)
+            search.turn_to(_OUTPUTS.index(output), given, *self.streams(partitions))
         yield from _portions(search.find, _SEARCHING, "")
         if undecided is not None:
             undecided += np.frombuffer(search.undecided(), np.int64).tolist()
@@ -381,16 +338,18 @@ class KernelCounter:
         cls, automaton: SaseAutomaton, table: EventTable, rises: bool = True
     ) -> KernelCounter | None:
         """Return the counter of a query; None if only the plain path can run it."""
-        module = compiled_module()
-        if module is None or not _can_count(automaton):
+        query = KernelQuery.of(automaton, table) if _can_count(automaton) else None
+        if query is None:
             return None
-        try:
-            with naming_memory_errors(_COUNTING):
-                events = SequenceEvents.of(automaton, table)
-                counter = _made(module, automaton, events, table if rises else None)
-        except OverflowError:  # a number of more than 64 bits
-            return None
-        return cls(events, counter)
+        with naming_memory_errors(_COUNTING):
+            counter = query.module.Counter(*query.spec)
+            counter.set_events(len(query.events), query.events.fields)
+            for component in range(automaton.size if rises else 0):
+                rise = rise_of(automaton, component)
+                if rise is not None:
+                    ranks = _ranks(automaton, table, rise)
+                    counter.set_rising(component, rise.or_equal, ranks)
+        return cls(query.events, counter)
 
     def count(self, positions: Sequence[int]) -> int:
         """Return the number of matches in a partition, given by the positions of its events."""
@@ -416,21 +375,6 @@ def _can_count(automaton: SaseAutomaton) -> bool:
     return is_native(automaton) and all(
         part.gap in between or not part.judges for part in automaton.negatives
     )
-
-
-def _made(
-    module: CompiledModule,
-    automaton: SaseAutomaton,
-    events: SequenceEvents,
-    rising: EventTable | None,
-) -> _kernel.Counter:
-    counter = module.Counter(*query_spec(automaton))
-    counter.set_events(len(events), events.fields)
-    for component in range(0 if rising is None else automaton.size):
-        rise = rise_of(automaton, component)
-        if rise is not None and rising is not None:
-            counter.set_rising(component, rise.or_equal, _ranks(automaton, rising, rise))
-    return counter
 
 
 @attrs.frozen

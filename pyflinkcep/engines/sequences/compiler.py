@@ -124,7 +124,7 @@ def compiled_once(query: Query, kinds: Mapping[str, Kind]) -> SaseAutomaton:
     return _compiled(query, tuple(sorted(kinds.items(), key=itemgetter(0))))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)  # a composed query may stand for many
 def _compiled(query: Query, kinds: tuple[tuple[str, Kind], ...]) -> SaseAutomaton:
     return compile_query(query, dict(kinds))
 
@@ -269,28 +269,23 @@ LOOPING, WAITING = 1, 2
 """A run may take more events for its last component, wait for the next one, or both."""
 
 
-@attrs.frozen(eq=False)
-class Liveness:
-    """The slots that distinguish runs."""
+@lru_cache(maxsize=64)
+def live_slots(automaton: SaseAutomaton) -> tuple[tuple[int, ...], ...]:
+    """
+    Return the slots that distinguish runs.
 
-    # By ``4 * component + mode``, mode being LOOPING, WAITING or both, the slots that a condition
-    # on an edge of that state or a later one reads.
-    slots: tuple[tuple[int, ...], ...]
-
-    @classmethod
-    @lru_cache(maxsize=64)
-    def of(cls, automaton: SaseAutomaton) -> Liveness:
-        """Return the slots for each state of an automaton."""
-        table: list[tuple[int, ...]] = []
-        for component in range(automaton.size):
-            later = _entering(automaton, component + 1)
-            negative = _negated(automaton, component)
-            inside = automaton.take[component].reads | automaton.leave[component].reads
-            for mode in range(4):
-                reads = later | negative | (inside if mode & LOOPING else frozenset())
-                reads |= automaton.partition.reads
-                table.append(tuple(sorted(reads)))
-        return cls(tuple(table))
+    By ``4 * component + mode``, mode being LOOPING, WAITING or both, those that a condition on an
+    edge of that state or a later one reads.
+    """
+    table = []
+    for component in range(automaton.size):
+        later = _entering(automaton, component + 1)
+        negative = _negated(automaton, component)
+        inside = automaton.take[component].reads | automaton.leave[component].reads
+        for mode in range(4):
+            reads = later | negative | (inside if mode & LOOPING else frozenset())
+            table.append(tuple(sorted(reads | automaton.partition.reads)))
+    return tuple(table)
 
 
 def _entering(automaton: SaseAutomaton, component: int) -> frozenset[int]:

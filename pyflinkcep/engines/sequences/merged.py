@@ -4,167 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
 import attrs
 import numpy as np
 
 from pyflinkcep.engines.compressed.counting import Payloads
-from pyflinkcep.engines.compressed.nodes import NodePayloads
 from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.engines.sequences.runs import Run, Runs, Step, Track
+from pyflinkcep.engines.sequences.runs import Run, Runs, Track
 from pyflinkcep.sase.model import CONTIGUOUS
-
-_TRIED_RUNS = 1000
-"""After this many runs without a merge, runs are no longer compared."""
-
-_FIRST_SWEEP = 1000
-"""After this many runs, those out of the window are dropped; and again when there are as many
-more."""
-
-
-class MergedRuns:
-    """
-    The runs over the events of one partition.
-
-    Runs are merged if they are in the same state and agree in V[t…]: the slots that a later
-    condition reads, and their start if a window or a negation depends on it.
-
-    Notes
-    -----
-    Agrawal and others, SIGMOD 2008, section 5.2: merging equivalent runs.
-    """
-
-    def __init__(
-        self,
-        track: Track,
-        payloads: Payloads,
-        merges: bool = True,
-        gives_up: bool = False,
-        limit: RunLimit | None = None,
-    ) -> None:
-        self._track = track
-        self._automaton = track.automaton
-        self._runs = Runs(track, payloads)
-        self._merged = payloads.merged
-        self._alive: list[dict[Any, Run]] = [{} for _ in range(self._automaton.size)]
-        self._sweep_at = _FIRST_SWEEP
-        self._closing = self._runs.closing_positions()
-        self._merges = merges
-        self._gives_up = gives_up and limit is None
-        self._limit = limit
-        self._number = count()
-        self._puts = self._hits = 0
-
-    def matches(self) -> Iterator[tuple[int, Any]]:
-        """Yield the position of each event that completes matches, and what their runs carry."""
-        for at in range(len(self._track.times)):
-            for payload in self._event(at):
-                yield at, payload
-
-    def earliest_start(self) -> int | None:
-        """Return the position at which the first live run began."""
-        starts = (run.start for alive in self._alive for run in alive.values())
-        return min(starts, default=None)
-
-    def _event(self, at: int) -> Iterator[Any]:
-        runs = self._runs
-        taking: list[Run] = []
-        staying: list[Run] = []
-        for component in self._affected(at):
-            self._advance(component, at, taking, staying)
-        if self._track.begins[at] & 1:
-            taking.append(runs.begin(at))
-        for run in taking:
-            if runs.completes(run, at):
-                yield run.payload
-            if runs.goes_on(run):
-                self._put(run)
-        for run in staying:
-            self._put(run)
-        if self._puts >= self._sweep_at:
-            self._sweep(at)
-        if self._limit is not None and (taking or staying):
-            self._enforce(self._limit, at)
-
-    def _sweep(self, at: int) -> None:
-        """Drop the runs that are out of the window, which events may not meet again."""
-        window = self._automaton.query.window
-        if window is not None:
-            oldest = self._track.times[at] - window
-            for component, alive in enumerate(self._alive):
-                for key, run in list(alive.items()):
-                    if self._track.times[run.start] < oldest:
-                        self._drop(component, key, run)
-        self._sweep_at = self._puts + max(_FIRST_SWEEP, sum(map(len, self._alive)))
-
-    def _drop(self, component: int, key: Any, run: Run) -> None:
-        del self._alive[component][key]
-
-    def _enforce(self, limit: RunLimit, at: int) -> None:
-        """Refuse too many runs in the window of an event."""
-        if sum(map(len, self._alive)) <= limit.most:
-            return
-        times, window = self._track.times, self._automaton.query.window
-        oldest = times[0] if window is None else times[at] - window
-        runs = (run for alive in self._alive for run in alive.values())
-        distinct = {self._runs.state(run) for run in runs if times[run.start] >= oldest}
-        if len(distinct) > limit.most:
-            limit.exceeded(len(distinct), times[at])
-
-    def _affected(self, at: int) -> Iterator[int]:
-        """Yield the components whose runs the event may change."""
-        begins, takes = self._track.begins[at], self._track.takes[at]
-        closing = self._closing.get(at, ())
-        strategies, last = self._automaton.strategies, self._automaton.size - 1
-        for component, runs in enumerate(self._alive):
-            if runs and (
-                begins >> (component + 1) & 1
-                or takes >> component & 1
-                or component in closing
-                or strategies[component] in CONTIGUOUS
-                or (component < last and strategies[component + 1] in CONTIGUOUS)
-            ):
-                yield component
-
-    def _advance(self, component: int, at: int, taking: list[Run], staying: list[Run]) -> None:
-        """Process an event for the runs whose last event is of a component."""
-        track, alive, runs = self._track, self._alive[component], self._runs
-        window = self._automaton.query.window
-        closes = component in self._closing.get(at, ())
-        oldest = None if window is None else track.times[at] - window
-        for key, run in list(alive.items()):
-            if oldest is not None and track.times[run.start] < oldest:
-                self._drop(component, key, run)
-                continue
-            begins, takes, mode = track.step(component, run.mode, run.slots, at)
-            if begins:
-                begun = runs.enter(run, at)
-                if begun is not None:
-                    taking.append(begun)
-            if takes:
-                taking.append(runs.take(run, at))
-            if closes or mode != run.mode:
-                self._drop(component, key, run)
-                stays = runs.closed(run, mode) if closes else runs.moved(run, mode)
-                if stays is not None:
-                    staying.append(stays)
-
-    def _put(self, run: Run) -> None:
-        """Add a run to the live ones, or merge it into its equal."""
-        alive = self._alive[run.component]
-        key = self._runs.key(run) if self._merges else next(self._number)
-        other = alive.get(key)
-        self._puts += 1
-        if other is None:
-            alive[key] = run
-            if self._gives_up and self._puts == _TRIED_RUNS and not self._hits:
-                self._merges = False
-        else:
-            self._hits += 1
-            other.payload = self._merged(other.payload, run.payload)
-            other.start = min(other.start, run.start)
 
 
 @attrs.define
@@ -197,41 +45,126 @@ class RunCounts:
         return [total / max(1, self.events) for total in self.sum]
 
 
-class WatchedTrack(Track):
-    """A track that counts how often an event is tried on a run."""
+class MergedRuns:
+    """
+    The runs over the events of one partition.
 
-    met: list[int]
+    Runs are merged if they are in the same state and agree in V[t…]: the slots that a later
+    condition reads, and their start if a window or a negation depends on it.
 
-    @classmethod
-    def watching(cls, track: Track, met: list[int]) -> WatchedTrack:
-        """Return a track that counts."""
-        parts = (getattr(track, field.name) for field in attrs.fields(Track))
-        own = cls(*parts)
-        own.met = met
-        return own
+    Agrawal and others, SIGMOD 2008, section 5.2: merging equivalent runs.
+    """
 
-    def step(self, component: int, mode: int, slots: Any, at: int) -> Step:
-        """Count and return what a track returns."""
-        self.met[component] += 1
-        return super().step(component, mode, slots, at)
+    def __init__(
+        self,
+        track: Track,
+        payloads: Payloads,
+        limit: RunLimit | None = None,
+        counts: RunCounts | None = None,
+    ) -> None:
+        self._track = track
+        self._automaton = track.automaton
+        self._runs = Runs(track, payloads)
+        self._merged = payloads.merged
+        self._alive: list[dict[Any, Run]] = [{} for _ in range(self._automaton.size)]
+        self._closing = self._runs.closing_positions()
+        self._limit = limit
+        self._counts = counts or RunCounts.none(self._automaton.size)
 
+    def matches(self) -> Iterator[tuple[int, Any]]:
+        """Yield the position of each event that completes matches, and what their runs carry."""
+        for at in range(len(self._track.times)):
+            for payload in self._event(at):
+                yield at, payload
 
-class WatchedRuns(MergedRuns):
-    """Merged runs that count what becomes of them."""
-
-    def __init__(self, track: Track, counts: RunCounts) -> None:
-        super().__init__(WatchedTrack.watching(track, counts.met), NodePayloads(), gives_up=True)
-        self._counts = counts
+    def earliest_start(self) -> int | None:
+        """Return the position at which the first live run began."""
+        starts = (run.start for alive in self._alive for run in alive.values())
+        return min(starts, default=None)
 
     def _event(self, at: int) -> Iterator[Any]:
-        yield from super()._event(at)
-        counts = self._counts
-        counts.events += 1
+        runs = self._runs
+        taking: list[Run] = []
+        staying: list[Run] = []
+        for component in self._affected(at):
+            self._advance(component, at, taking, staying)
+        if self._track.begins[at] & 1:
+            taking.append(runs.begin(at))
+        for run in taking:
+            if runs.completes(run, at):
+                yield run.payload
+            if runs.goes_on(run):
+                self._put(run)
+        for run in staying:
+            self._put(run)
         for component, alive in enumerate(self._alive):
-            counts.sum[component] += len(alive)
-            counts.most[component] = max(counts.most[component], len(alive))
+            self._counts.sum[component] += len(alive)
+            self._counts.most[component] = max(self._counts.most[component], len(alive))
+        self._counts.events += 1
+        if self._limit is not None and (taking or staying):
+            self._enforce(self._limit, at)
+
+    def _enforce(self, limit: RunLimit, at: int) -> None:
+        """Refuse too many runs in the window of an event, dropping those out of it."""
+        if sum(map(len, self._alive)) <= limit.most:
+            return
+        times, window = self._track.times, self._automaton.query.window
+        if window is not None:
+            for alive in self._alive:
+                for key, run in list(alive.items()):
+                    if times[run.start] < times[at] - window:
+                        del alive[key]
+        distinct = {self._runs.state(run) for alive in self._alive for run in alive.values()}
+        if len(distinct) > limit.most:
+            limit.exceeded(len(distinct), times[at])
+
+    def _affected(self, at: int) -> Iterator[int]:
+        """Yield the components whose runs the event may change."""
+        begins, takes = self._track.begins[at], self._track.takes[at]
+        closing = self._closing.get(at, ())
+        strategies, last = self._automaton.strategies, self._automaton.size - 1
+        for component, runs in enumerate(self._alive):
+            if runs and (
+                begins >> (component + 1) & 1
+                or takes >> component & 1
+                or component in closing
+                or strategies[component] in CONTIGUOUS
+                or (component < last and strategies[component + 1] in CONTIGUOUS)
+            ):
+                yield component
+
+    def _advance(self, component: int, at: int, taking: list[Run], staying: list[Run]) -> None:
+        """Process an event for the runs whose last event is of a component."""
+        track, alive, runs = self._track, self._alive[component], self._runs
+        window = self._automaton.query.window
+        closes = component in self._closing.get(at, ())
+        oldest = None if window is None else track.times[at] - window
+        for key, run in list(alive.items()):
+            if oldest is not None and track.times[run.start] < oldest:
+                del alive[key]
+                continue
+            self._counts.met[component] += 1
+            begins, takes, mode = track.step(component, run.mode, run.slots, at)
+            if begins:
+                begun = runs.enter(run, at)
+                if begun is not None:
+                    taking.append(begun)
+            if takes:
+                taking.append(runs.take(run, at))
+            if closes or mode != run.mode:
+                del alive[key]
+                stays = runs.closed(run, mode) if closes else runs.moved(run, mode)
+                if stays is not None:
+                    staying.append(stays)
 
     def _put(self, run: Run) -> None:
-        hits = self._hits
-        super()._put(run)
-        self._counts.merged[run.component] += self._hits - hits
+        """Add a run to the live ones, or merge it into its equal."""
+        alive = self._alive[run.component]
+        key = self._runs.key(run)
+        other = alive.get(key)
+        if other is None:
+            alive[key] = run
+        else:
+            self._counts.merged[run.component] += 1
+            other.payload = self._merged(other.payload, run.payload)
+            other.start = min(other.start, run.start)

@@ -15,10 +15,10 @@ from pyflinkcep.engines.sequences.compiler import (
     WAITING,
     EdgeConditions,
     Fields,
-    Liveness,
     Negative,
     SaseAutomaton,
     Slots,
+    live_slots,
 )
 from pyflinkcep.sase.model import Strategy
 
@@ -253,7 +253,7 @@ class Runs:
         self.track = track
         self._automaton = automaton
         self._payloads = payloads
-        self._live = Liveness.of(automaton).slots
+        self._live = live_slots(automaton)
         ends = (0, automaton.size)
         self.minds_position = any(part.gap in ends for part in automaton.negatives)
         self.minds_time = automaton.query.window is not None

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pyflinkcep.engines.compressed.nodes import NodePayloads, paths
 from pyflinkcep.engines.sequences.compiler import LOOPING, WAITING
 from pyflinkcep.engines.sequences.runs import Run, Runs, Track
 
@@ -18,25 +19,10 @@ Way = list[tuple[int, int]]
 """A match: (component, position) of each event."""
 
 
-class _Ways:
-    """Lets runs carry their path, the last event first."""
-
-    def begun(self, component: int, at: int) -> Any:
-        return component, at, None
-
-    def taken(self, payload: Any, component: int, at: int) -> Any:
-        return component, at, payload
-
-    def merged(self, one: Any, other: Any) -> Any:
-        raise NotImplementedError  # one run at a time, so none are merged
-
-
 class DepthFirstSearch:
     """
     The search over the events of one partition.
 
-    Notes
-    -----
     Agrawal and others, SIGMOD 2008: the backtracking algorithm. A configuration that failed once
     fails again, so each is tried once per start.
     """
@@ -45,44 +31,33 @@ class DepthFirstSearch:
         self._track = track
         self._watermark = watermark
         self.undecided: int | None = None
-        self._runs = Runs(track, _Ways())
+        self._runs = Runs(track, NodePayloads())
+        self.met = 0
         self._last = track.automaton.size - 1
         self._following = _following_begins(track)
         self._minds_start = self._runs.minds_time or self._runs.minds_position
         self._most_tried = max(_MOST_SHARED, 2 * track.automaton.size * len(track.times))
         self._looks_ahead = track.automaton.query.looks_ahead
 
-    def all(self) -> Iterator[Way]:
-        """Yield every match once."""
-        for start in range(len(self._track.times)):
-            if self._track.begins[start] & 1:
-                yield from self._from(start)
-
-    def first_of_each_start(self) -> Iterator[Way]:
-        """Yield for each event that begins matches the first of them in search order."""
-        tried: set[Any] = set()
-        for start in range(len(self._track.times)):
-            way = self._first(start, tried)
-            if self.undecided is not None:
-                return
-            if way is not None:
-                tried.clear()
-                yield way
-
-    def not_overlapping(self) -> Iterator[Way]:
-        """Yield the first match of the earliest start, and go on after its last event."""
+    def ways(self, output: str) -> Iterator[Way]:
+        """Yield all matches, or the first of each start, or one after another."""
         tried: set[Any] = set()
         start = 0
         while start < len(self._track.times):
+            if output == "all":
+                if self._track.begins[start] & 1:
+                    yield from self._from(start)
+                start += 1
+                continue
             way = self._first(start, tried)
             if self.undecided is not None:
                 return
-            if way is None:
-                start += 1
-            else:
+            start += 1
+            if way is not None:
                 yield way
-                start = way[-1][1] + 1
                 tried.clear()
+                if output == "nonOverlapping":
+                    start = way[-1][1] + 1
 
     # --- searching
 
@@ -92,10 +67,11 @@ class DepthFirstSearch:
         while waiting:
             run, at, is_new = waiting.pop()
             if is_new and runs.completes(run, at):
-                yield _way(run)
+                yield next(paths(run.payload))
             if not runs.goes_on(run) or not self._may_end(run, at):
                 continue
             for next_at in range(at + 1, self._end(run)):
+                self.met += 1
                 begins, takes, mode = track.step(run.component, run.mode, run.slots, next_at)
                 begun = runs.enter(run, next_at) if begins else None
                 if begun is not None:
@@ -124,7 +100,7 @@ class DepthFirstSearch:
         while waiting:
             run, at, is_new = waiting.pop()
             if is_new and runs.completes(run, at):
-                return _way(run)
+                return next(paths(run.payload))
             if not runs.goes_on(run) or not (is_open or not is_new or self._may_end(run, at)):
                 continue
             configuration = at, run.component, runs.key(run)
@@ -148,6 +124,7 @@ class DepthFirstSearch:
     def _choices(self, run: Run, at: int) -> Iterator[tuple[Run, int, bool]]:
         """Yield what a run may do with an event: begin, wait, take or skip it."""
         runs, track = self._runs, self._track
+        self.met += 1
         begins, takes, mode = track.step(run.component, run.mode, run.slots, at)
         begun = runs.enter(run, at) if begins else None
         if begun is not None:
@@ -174,16 +151,6 @@ class DepthFirstSearch:
             if at >= end:
                 return False
         return True
-
-
-def _way(run: Run) -> Way:
-    way: Way = []
-    node = run.payload
-    while node is not None:
-        component, at, node = node
-        way.append((component, at))
-    way.reverse()
-    return way
 
 
 def _following_begins(track: Track) -> list[list[int]]:

@@ -15,7 +15,7 @@ from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
 from pyflinkcep.engines.lists.matching import EventLists
-from pyflinkcep.engines.sequences.bridge import KernelCounter, KernelLister, KernelSearch
+from pyflinkcep.engines.sequences.bridge import KernelCounter, KernelQuery
 from pyflinkcep.engines.sequences.compiler import compile_query
 from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.expressions.program import Kind
@@ -91,9 +91,9 @@ _RUNS = query_of("PATTERN SEQ(A+ a[], B b) WHERE a[i].x <> a[i-1].x")
 def by_listing() -> Work:
     """Runs that each remember another number, of which none ends."""
     events = table(500, "A")
-    lister = KernelLister.of(compile_query(_RUNS, events.kinds), events)
+    lister = KernelQuery.of(compile_query(_RUNS, events.kinds), events)
     assert lister is not None
-    return lambda: list(lister.matches([range(500)]))
+    return lambda: list(lister.listed([range(500)]))
 
 
 def by_counting() -> Work:
@@ -108,9 +108,9 @@ def by_backtracking() -> Work:
     """Starts that have no end."""
     events = table(1500, "A")
     query = query_of("PATTERN SEQ(A a, A b) WHERE b.x < a.x - 1099511627776")
-    found = KernelSearch.of(compile_query(query, events.kinds), events)
+    found = KernelQuery.of(compile_query(query, events.kinds), events)
     assert found is not None
-    return lambda: list(found.matches([range(1500)], "onePerStart"))
+    return lambda: list(found.searched([range(1500)], "onePerStart"))
 
 
 def by_pattern_counting() -> Work:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from pyflinkcep.engines.sequences.compiler import LOOPING, WAITING, Liveness, compile_query
+from pyflinkcep.engines.sequences.compiler import LOOPING, WAITING, compile_query, live_slots
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.analysis import AnalysedQuery, slots_explained
@@ -35,7 +35,7 @@ def test_the_automaton_keeps_the_same_apart(pattern: str, where: str) -> None:
     """A state has live slots exactly if explain() names some for its variable."""
     query = parse(f"PATTERN {pattern}" + (f" WHERE {where}" if where else ""))
     automaton = compile_query(query, {"x": Kind.BIGINT})
-    live = Liveness.of(automaton).slots
+    live = live_slots(automaton)
     own = [slot.stage for slot in automaton.expressions.slots]
     names = [part.variable for part in query.positive]
     for number, (name, texts) in enumerate(AnalysedQuery(query).slots.items()):

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyflinkcep.engines.sequences.bridge import KernelSearch
+from pyflinkcep.engines.sequences.bridge import KernelQuery
 from pyflinkcep.engines.sequences.compiler import compile_query
 from pyflinkcep.engines.sequences.evaluation import Sequences
 from pyflinkcep.engines.table import Coded, EventTable
@@ -43,7 +43,7 @@ def searched_plainly(
     query: SaseQuery, table: EventTable, output: str, watermark: int | None = None
 ) -> tuple[list[dict[str, list[int]]], list[int]]:
     """The same, without the kernel."""
-    with mock.patch.object(KernelSearch, "of", return_value=None):
+    with mock.patch.object(KernelQuery, "of", return_value=None):
         return searched(query, table, output, watermark)
 
 
@@ -64,7 +64,7 @@ def test_the_kernel_finds_what_the_plain_search_finds(seed: int) -> None:
     if chance.random() < 0.3:
         table = attrs.evolve(table, ends=[chance.random() < 0.5 for _ in range(size)])
     watermark = chance.choice([None, *range(-1, 30)])
-    assert KernelSearch.of(compile_query(query, table.kinds), table) is not None
+    assert KernelQuery.of(compile_query(query, table.kinds), table) is not None
     for output in _OUTPUTS:
         given = query, table, output, watermark
         assert searched(*given) == searched_plainly(*given)

@@ -84,7 +84,7 @@ def test_an_event_finds_all_runs_that_it_can_extend(seed: int) -> None:
     assert counter is None or counts_of(counter, own) == found
     if sum(found.values()) < 2000:
         sequences = Sequences(query, table)
-        assert comparable(sequences.run()) == comparable(sequences._unpacked())
+        assert comparable(sequences.matches()) == comparable(sequences._unpacked())
 
 
 @pytest.mark.parametrize(
@@ -116,6 +116,6 @@ def test_the_kernel_looks_up_runs() -> None:
         range(size), ["A"] * (size // 2) + ["B"] * (size // 2), columns, {"n": Kind.BIGINT}
     )
     query = parse("PATTERN SEQ(A a, B b) WHERE b.n = a.n WITHIN 1 hour")
-    assert len(list(Sequences(query, table).run())) == size // 2
+    assert len(list(Sequences(query, table).matches())) == size // 2
     nulls = attrs.evolve(table, columns={"n": [None] * size})
-    assert list(Sequences(query, nulls).run()) == []
+    assert list(Sequences(query, nulls).matches()) == []

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyflinkcep.engines.sequences.bridge import KernelLister
+from pyflinkcep.engines.sequences.bridge import KernelQuery
 from pyflinkcep.engines.sequences.compiler import compile_query
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.table import EventTable
@@ -29,8 +29,8 @@ pytestmark = needs_kernel
 _MANY = "PATTERN SEQ(A a, B+ b[], C c)"
 
 
-def lister(query: SaseQuery, table: EventTable) -> KernelLister:
-    found = KernelLister.of(compile_query(query, table.kinds), table)
+def lister(query: SaseQuery, table: EventTable) -> KernelQuery:
+    found = KernelQuery.of(compile_query(query, table.kinds), table)
     assert found is not None
     return found
 
@@ -61,8 +61,8 @@ def test_the_kernel_lists_what_the_plain_path_lists(seed: int) -> None:
     if chance.random() < 0.2:
         table = attrs.evolve(table, ends=[chance.random() < 0.5 for _ in table.times])
     sequences, begun, plainly_begun = Sequences(query, table), [], []
-    found = list(sequences.run(begun=begun))
-    plain = sequences._unpacked(True, False, plainly_begun)
+    found = list(sequences.matches(begun=begun))
+    plain = sequences._unpacked(plainly_begun)
     assert comparable(iter(found)) == comparable(plain)
     if query.window is None:
         assert begun == plainly_begun
@@ -77,8 +77,8 @@ def test_matches_come_in_the_same_order_each_time() -> None:
     chance = random.Random(5)
     query = parse(f"{_MANY} WHERE b[i].x >= b[i-1].x WITHIN 20")
     table = attrs.evolve(random_table(chance, 40), starts=None)
-    first = list(Sequences(query, table).run())
-    assert first == list(Sequences(query, table).run())
+    first = list(Sequences(query, table).matches())
+    assert first == list(Sequences(query, table).matches())
     assert len(first) > 100
 
 
@@ -102,7 +102,7 @@ def test_starts_in_the_window_are_found_among_those_before_it() -> None:
     """Ways that begin before the window are left out, however many have become one run."""
     letters = "AB" * 400 + "C"
     query = parse("PATTERN SEQ(A a, B b, C c) WITHIN 20")
-    found = list(Sequences(query, of_letters(letters)).run())
+    found = list(Sequences(query, of_letters(letters)).matches())
     expected = {(a, b) for a in range(780, 800, 2) for b in range(a + 1, 800, 2)}
     assert {(m["a"][0], m["b"][0]) for m in found} == expected
     assert len(found) == len(expected)
@@ -120,7 +120,7 @@ def test_starts_that_a_negated_event_forbids_are_left_out_unwalked() -> None:
     table = attrs.evolve(
         of_letters(letters, times, x=x), kinds=random_table(random.Random(), 0).kinds
     )
-    assert list(Sequences(query, table).run()) == [{"a": [0], "b": [42], "c": [43]}]
+    assert list(Sequences(query, table).matches()) == [{"a": [0], "b": [42], "c": [43]}]
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_what_no_match_can_use_is_forgotten(strategy: str, within: str) -> None:
         x = [chance.randrange(5) for _ in range(size)]
         table = attrs.evolve(of_letters(letters, x=x), kinds=random_table(chance, 0).kinds)
         own = lister(query, table)
-        listing = own.query.lister()
-        listing.open(False, *own.query.streams([range(size)]))
+        listing = own.lister()
+        listing.open(False, *own.streams([range(size)]))
         most = 0
         while listing.next(1)[1]:
             most = max(most, listing.size())
@@ -154,10 +154,10 @@ def test_what_no_match_can_use_is_forgotten(strategy: str, within: str) -> None:
 def test_matches_of_one_event_and_of_none() -> None:
     """A query of one event lists each; the arrays of no match are empty."""
     query = parse("PATTERN SEQ(A a)")
-    assert list(Sequences(query, of_letters("ABA")).run()) == [{"a": [0]}, {"a": [2]}]
-    assert list(Sequences(query, of_letters("B")).run()) == []
-    assert list(Sequences(query, of_letters("")).run()) == []
-    looped = list(Sequences(parse("PATTERN SEQ(A+ a[])"), of_letters("AA")).run())
+    assert list(Sequences(query, of_letters("ABA")).matches()) == [{"a": [0]}, {"a": [2]}]
+    assert list(Sequences(query, of_letters("B")).matches()) == []
+    assert list(Sequences(query, of_letters("")).matches()) == []
+    looped = list(Sequences(parse("PATTERN SEQ(A+ a[])"), of_letters("AA")).matches())
     assert comparable(iter(looped)) == ["{'a': [0, 1]}", "{'a': [0]}", "{'a': [1]}"]
 
 
@@ -165,7 +165,7 @@ def test_arrays_are_cut_at_a_number_of_matches() -> None:
     """`first` keeps whole matches, of single events and of loops."""
     for pattern in ("SEQ(A a, B b)", "SEQ(A a, B+ b[])"):
         sequences = Sequences(parse(f"PATTERN {pattern}"), of_letters("ABBB"))
-        found = list(sequences.run())
+        found = list(sequences.matches())
         (arrays,) = sequences.arrays() or ()
         for count in range(len(found) + 2):
             assert list(arrays.first(count).matches(["a", "b"])) == found[:count]
