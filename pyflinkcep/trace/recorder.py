@@ -22,7 +22,7 @@ from pyflinkcep.engines.flink.nfa.moves import Continuation, Windows
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
 from pyflinkcep.engines.flink.nfa.observer import Observer
 from pyflinkcep.engines.flink.nfa.state import State, StateTransitionAction, StateType
-from pyflinkcep.engines.flink.nfa.steps import EventEnd, StateTable, reachable
+from pyflinkcep.engines.flink.nfa.steps import EventEnd, StateTable, passed_on_to
 from pyflinkcep.engines.flink.sharedbuffer import SharedBufferAccessor
 from pyflinkcep.expressions.compared import Compared, compared_in_match, compared_in_sql
 from pyflinkcep.expressions.tree import MatchExpression
@@ -52,7 +52,7 @@ class Refusal:
 def refusals(table: StateTable, answers: Answers) -> Iterator[Refusal]:
     """Yield the stages that could have taken an event in a state, and did not, each once."""
     seen: set[str] = set()
-    for state in reachable(table):
+    for state in passed_on_to(table.state):
         for edge in state.transitions:
             if edge.action is StateTransitionAction.TAKE and state.stage not in seen:
                 why = decisive(edge.condition, table.atoms, answers)
@@ -63,7 +63,7 @@ def refusals(table: StateTable, answers: Answers) -> Iterator[Refusal]:
 
 def wanted(table: StateTable) -> tuple[str, ...]:
     """Return the stages that could take an event in a state, nearest first."""
-    return tuple(dict.fromkeys(state.stage for state in reachable(table) if _takes(state)))
+    return tuple(dict.fromkeys(state.stage for state in passed_on_to(table.state) if _takes(state)))
 
 
 def stopped_by(table: StateTable, answers: dict[Atom, bool]) -> str | None:

@@ -31,7 +31,7 @@ from pyflinkcep.engines.flink.bridge import make_kernel
 from pyflinkcep.engines.flink.nfa import NFA, EventEvaluation
 from pyflinkcep.engines.flink.nfa.atoms import Atom, known_bits
 from pyflinkcep.engines.flink.nfa.evaluation import expression_failed
-from pyflinkcep.engines.flink.nfa.state import State
+from pyflinkcep.engines.flink.nfa.state import State, reached
 from pyflinkcep.engines.flink.nfa.steps import Ask, Move, StateTable, Step
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
@@ -227,7 +227,9 @@ def live_slots(nfa: NFA, expressions: CompiledExpressions) -> dict[str, tuple[in
         asked = _expressions(table)
         own[table.state] = set().union(*(reads[key] for key in asked))
     return {
-        table.name: tuple(sorted(set().union(*(own[state] for state in _reachable(table.state)))))
+        table.name: tuple(
+            sorted(set().union(*(own[state] for state in reached(table.state, lambda _: True))))
+        )
         for table in nfa.tables.values()
     }
 
@@ -240,16 +242,6 @@ def _expressions(table: StateTable) -> set[str]:
         for atom in table.atoms.inside(edge.condition)
         if atom.expression is not None
     }
-
-
-def _reachable(state: State) -> set[State]:
-    found, waiting = {state}, [state]
-    while waiting:
-        for edge in waiting.pop().transitions:
-            if edge.target not in found:
-                found.add(edge.target)
-                waiting.append(edge.target)
-    return found
 
 
 @attrs.frozen(eq=False)

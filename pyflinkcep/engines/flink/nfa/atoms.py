@@ -174,8 +174,6 @@ def in_word(bit: int) -> tuple[int, int]:
     """
     Return the index of a bit's word, and the bit within it.
 
-    Examples
-    --------
     >>> in_word(4), in_word(1 << 64)
     ((0, 4), (1, 2))
     """
@@ -187,8 +185,6 @@ def words(bits: int, count: int) -> tuple[int, ...]:
     """
     Return the words of an integer, the lowest bits first.
 
-    Examples
-    --------
     >>> words((1 << 63) + 5, 3)
     (5, 1, 0)
     """

@@ -24,8 +24,6 @@ def heap_add(heap: list[T], item: T, key: Key[T]) -> None:
     """
     Add an item, moving it up past parents that are strictly larger.
 
-    Notes
-    -----
     Ports ``java.util.PriorityQueue.add``; :mod:`heapq` sifts differently and so orders items
     of equal keys differently.
     """
@@ -90,8 +88,6 @@ def emit_at_once(found: list[FoundMatch]) -> list[FoundMatch]:
     """
     Emit matches without a skip strategy, in the order of Flink's priority queue.
 
-    Notes
-    -----
     Since they are sorted by start, the queue's array is the list itself. Each removal moves the
     last element to the root, so with one start for all, all but the first come out reversed.
     """
@@ -118,8 +114,6 @@ def emit(
     A match waits while a partial match with an earlier start is live, and each emitted match prunes
     what it makes superfluous.
 
-    Notes
-    -----
     Ports ``NFA.processMatchesAccordingToSkipStrategy`` (Flink 2.3.0).
     """
     waiting = state.completed_matches

@@ -7,7 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 
 from pyflinkcep.engines.flink.nfa.nfa import NFA
-from pyflinkcep.engines.flink.nfa.state import State, StateTransitionAction, StateType
+from pyflinkcep.engines.flink.nfa.state import (
+    State,
+    StateTransition,
+    StateTransitionAction,
+    StateType,
+    reached,
+)
 from pyflinkcep.time import duration_text
 
 _MANY_STATES = 100
@@ -113,16 +119,16 @@ def _branches(state: State) -> bool:
 
 def _loops(state: State) -> bool:
     """Whether taking events leads back to the state."""
-    reached: list[State] = [state]
-    for at in reached:
-        for edge in at.transitions:
-            if edge.action is StateTransitionAction.IGNORE or edge.target.kind is StateType.STOP:
-                continue
-            if edge.target is state and state.kind is not StateType.START:
-                return True
-            if edge.target not in reached:
-                reached.append(edge.target)
-    return False
+
+    def goes_on(edge: StateTransition) -> bool:
+        is_ignore = edge.action is StateTransitionAction.IGNORE
+        return not is_ignore and edge.target.kind is not StateType.STOP
+
+    return state.kind is not StateType.START and any(
+        edge.target is state and goes_on(edge)
+        for at in reached(state, goes_on)
+        for edge in at.transitions
+    )
 
 
 _Step = tuple[tuple[str, str], State]

@@ -27,8 +27,6 @@ class Windows:
     """
     The windows of a pattern.
 
-    Notes
-    -----
     Ports ``NFA.isStateTimedOut`` (Flink 2.3.0). Windows are half open: a window has ended when
     exactly its length has passed.
     """
@@ -144,8 +142,6 @@ def branch(
 
     Each successor locks its node under its own version before the old version is released.
 
-    Notes
-    -----
     Ports the second half of ``NFA.computeNextStates`` (Flink 2.3.0).
     """
     before, old = partial.previous_node, partial.version

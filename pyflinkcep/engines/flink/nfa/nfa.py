@@ -28,8 +28,6 @@ class NFA:
     """
     A compiled pattern. It is constant while it runs; the run state is :class:`NFAState`.
 
-    Notes
-    -----
     Ports ``org.apache.flink.cep.nfa.NFA`` (Flink 2.3.0), an NFA with a shared versioned match
     buffer. ``doProcess`` handles an event in three steps:
 
@@ -50,8 +48,6 @@ class NFA:
     This path is the specification; ``kernel/src/flink/nfa.c`` mirrors it and must change with it.
     Differs from Flink: there is no quadratic clean-up after each event, whose result Flink ignores.
 
-    References
-    ----------
     Agrawal, Diao, Gyllstrom, Immerman: Efficient Pattern Matching over Event Streams,
     SIGMOD 2008.
     """
@@ -134,8 +130,6 @@ class NFA:
         """
         End the partial matches whose window has passed.
 
-        Notes
-        -----
         Ports ``NFA.advanceTime`` (Flink 2.3.0).
         """
         if timestamp < state.deadline:
@@ -237,8 +231,6 @@ class NFA:
         """
         Process an event for every partial match; call :meth:`advance_time` first.
 
-        Notes
-        -----
         Ports ``NFA.process`` (Flink 2.3.0).
         """
         if self.observer is None:

@@ -24,8 +24,6 @@ class ComputationState:
     """
     One partial match: its position in the pattern and in the buffer.
 
-    Notes
-    -----
     Ports ``org.apache.flink.cep.nfa.ComputationState`` (Flink 2.3.0). Differs from Flink: it
     changes in place if an event leads to one state only. Its start and previous timestamps are
     those of its first and last event.
@@ -76,8 +74,6 @@ class NFAState:
     """
     The state of a key besides the buffer.
 
-    Notes
-    -----
     Ports ``org.apache.flink.cep.nfa.NFAState`` (Flink 2.3.0). `deadline` follows
     from the partial matches, so it is not stored; nor is `ended`.
     """

@@ -23,8 +23,6 @@ def outcomes(table: StateTable) -> Iterator[tuple[Answers, Step]]:
 
     There may be 2ⁿ of them for n conditions.
 
-    Examples
-    --------
     >>> from pyflinkcep import Pattern
     >>> from pyflinkcep.engines.flink.nfa import NFACompiler
     >>> nfa = NFACompiler.compile(Pattern.begin("a").where("x = 1").next("b"))
@@ -45,14 +43,40 @@ _MOST_CONDITIONS = 8
 _MOST_STEPS = 10_000
 
 
+def _known_steps(
+    nfa: NFA, known: int, most: int
+) -> list[tuple[StateTable, tuple[int, int], Step]] | None:
+    """
+    Return the steps of all states, with the known conditions asked before and those that held.
+
+    None if there are more than `most`, or the pattern is malformed.
+    """
+    found = ((table, *one) for table in nfa.tables.values() for one in outcomes(table))
+    try:
+        few = list(islice(found, most + 1))
+    except MalformedPatternException:
+        return None
+    if len(few) > most:
+        return None
+    return [
+        (
+            table,
+            (
+                sum(atom.bit & known for atom in answers),
+                sum(atom.bit & known for atom, holds in answers.items() if holds),
+            ),
+            step,
+        )
+        for table, answers, step in few
+    ]
+
+
 def untaken_events(nfa: NFA, known: int) -> frozenset[int]:
     """
     Return the events that no stage takes, in whatever state a key is.
 
     They may still matter: after ``next``, any event ends a partial match.
 
-    Examples
-    --------
     >>> from pyflinkcep import Pattern
     >>> from pyflinkcep.engines.flink.nfa import NFACompiler
     >>> pattern = Pattern.begin("a").where("x = 1").next("b").where("x = 2")
@@ -60,32 +84,14 @@ def untaken_events(nfa: NFA, known: int) -> frozenset[int]:
     [0]
     """
     atoms = [atom for atom in nfa.atoms if atom.bit & known]
-    if not atoms or len(atoms) > _MOST_CONDITIONS:
+    few = 0 < len(atoms) <= _MOST_CONDITIONS
+    steps = _known_steps(nfa, known, _MOST_STEPS) if few else None
+    if steps is None:
         return frozenset()
-    try:
-        ways = list(dict.fromkeys(_ways_to_take(nfa, known)))
-    except (_TooMany, MalformedPatternException):
-        return frozenset()
+    ways = {bits for _, bits, step in steps if step.takes}
     return frozenset(
-        event
-        for event in _events(atoms)
-        if not any(event & asked == answered for asked, answered in ways)
+        event for event in _events(atoms) if all(event & asked != held for asked, held in ways)
     )
-
-
-class _TooMany(Exception):
-    """The conditions have too many combinations."""
-
-
-def _ways_to_take(nfa: NFA, known: int) -> Iterator[tuple[int, int]]:
-    """Yield the conditions asked before an event is taken, and which of them held, as bits."""
-    steps = (outcome for table in nfa.tables.values() for outcome in outcomes(table))
-    for number, (answers, step) in enumerate(steps):
-        if number == _MOST_STEPS:
-            raise _TooMany
-        if step.takes:
-            told = {atom: holds for atom, holds in answers.items() if atom.bit & known}
-            yield sum(a.bit for a in told), sum(a.bit for a, holds in told.items() if holds)
 
 
 def _events(atoms: list[Atom]) -> Iterator[int]:
@@ -104,8 +110,6 @@ class KeyNeeds:
     """
     The stages that every match has, and the events that they take.
 
-    Examples
-    --------
     >>> from pyflinkcep import Pattern
     >>> from pyflinkcep.engines.flink.nfa import NFACompiler
     >>> pattern = Pattern.begin("a").where("x = 1").followedBy("b").where("x = 2").optional()
@@ -125,19 +129,14 @@ class KeyNeeds:
         """Decide about a pattern."""
         if not all(atom.bit & known for atom in nfa.atoms) or len(nfa.stages) > _MOST_STAGES:
             return None
-        found = ((table, *one) for table in nfa.tables.values() for one in outcomes(table))
-        try:
-            few = list(islice(found, _MOST_STEPS_OF_NEEDS + 1))
-        except MalformedPatternException:
-            return None
-        if len(few) > _MOST_STEPS_OF_NEEDS:
+        few = _known_steps(nfa, known, _MOST_STEPS_OF_NEEDS)
+        if few is None:
             return None
         steps: Steps = {table: [] for table in nfa.tables.values()}
         numbers = {stage: 1 << number for number, stage in enumerate(nfa.stages)}
         taken: dict[tuple[int, int], int] = {}
-        for table, answers, step in few:
+        for table, bits, step in few:
             steps[table].append(step)
-            bits = sum(a.bit for a in answers), sum(a.bit for a, holds in answers.items() if holds)
             for move in step.moves:
                 if move.takes:
                     taken[bits] = taken.get(bits, 0) | numbers[move.stage]
@@ -170,7 +169,6 @@ def _ends_without(nfa: NFA, steps: Steps, stage: str) -> bool:
     return False
 
 
-_MOST_ENUMERATED = 8
 _MOST_LEAVES = 200_000
 _MOST_PARTS = 64
 
@@ -183,8 +181,6 @@ class Relevance:
     """
     What may be dropped before matching, or why nothing may.
 
-    Notes
-    -----
     An event that no stage takes still changes a key: it moves a loop or an optional stage into its
     ignore twin and also into the stage that follows. So states are compared by their *normal form*,
     the states that repeated occurrences of the event lead to. Events are droppable if every state,
@@ -194,8 +190,6 @@ class Relevance:
     over. That matters if the time of a result, or a skip strategy's choice, depends on when a
     window is found to have ended.
 
-    Examples
-    --------
     >>> from pyflinkcep import Pattern
     >>> from pyflinkcep.engines.flink.nfa import NFACompiler
     >>> def droppable(pattern):
@@ -293,10 +287,7 @@ class _Analysis:
 
     def _vectors(self) -> Iterator[int]:
         """Return the events to decide, beginning with those that satisfy no condition."""
-        yield 0
-        if len(self._atoms) <= _MOST_ENUMERATED:
-            for chosen in range(1, 1 << len(self._atoms)):
-                yield sum(a.bit for place, a in enumerate(self._atoms) if chosen >> place & 1)
+        return _events(self._atoms if len(self._atoms) <= _MOST_CONDITIONS else [])
 
     # --- steps
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
 
 import attrs
@@ -45,8 +46,6 @@ class State:
     """
     A state of the automaton; it changes only while the pattern is compiled.
 
-    Notes
-    -----
     Ports ``org.apache.flink.cep.nfa.State`` (Flink 2.3.0).
     """
 
@@ -81,6 +80,17 @@ class State:
         )
         kind = "" if self.kind is StateType.NORMAL else f"({self.kind.value.lower()})"
         return f"{self.name}{kind}: {edges}".rstrip(": ")
+
+
+def reached(start: State, passes: Callable[[StateTransition], bool]) -> list[State]:
+    """Return the states that some edges lead to, whatever their conditions, nearest first."""
+    found, known = [start], {start}
+    for state in found:
+        for edge in state.transitions:
+            if edge.target not in known and passes(edge):
+                known.add(edge.target)
+                found.append(edge.target)
+    return found
 
 
 def endless_loop(stage: str) -> MalformedPatternException:

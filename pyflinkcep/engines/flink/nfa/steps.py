@@ -7,7 +7,7 @@ Specifies ``kernel/src/flink/tables.c``; they must be changed together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from enum import IntEnum
 from typing import Any
@@ -28,6 +28,7 @@ from pyflinkcep.engines.flink.nfa.state import (
     StateTransitionAction,
     StateType,
     endless_loop,
+    reached,
 )
 
 
@@ -127,8 +128,6 @@ class StateTable:
     """
     A state of the running automaton: its window, and its steps as far as computed.
 
-    Notes
-    -----
     The steps port ``NFA.createDecisionGraph``, ``computeNextStates`` and
     ``findFinalStateAfterProceed`` (Flink 2.3.0). They depend only on the state and the conditions'
     results, so each combination is computed once. Conditions are evaluated in Flink's order, and
@@ -184,13 +183,24 @@ class StateTable:
     def _ending(self, answers: dict[Atom, bool]) -> EventEnd:
         if any(edge.target.kind is StateType.STOP for edge in self.edges(answers)):
             return EventEnd.NOT_STAGE
-        for state in reachable(self):
+        for state in passed_on_to(self.state):
             for edge in state.transitions:
                 takes = edge.action is StateTransitionAction.TAKE
                 if takes and _is_closed(edge.condition, self.atoms, answers):
                     return EventEnd.UNTIL
         return EventEnd.CONTIGUITY
 
+    # What ``computeNextStates`` does with the edges of an event, and who grows the version, so that
+    # branches with one past have different ones:
+    # * IGNORE
+    #   * to the state itself: the partial match stays; its version grows by the other IGNOREs and
+    #     the TAKEs, at least 1, if there are any; without them it does not change
+    #   * to another state: the version grows by the TAKEs but one, and by the IGNOREs that come
+    #     after this one and itself, and gets a digit for the stage
+    # * TAKE: the version grows by the TAKEs that come after this one, and gets a digit; if PROCEED
+    #   edges from its target lead to the final state, it completes a match too
+    # * PROCEED: no move, its target's edges take its place (``createDecisionGraph``)
+    # * the start state stays whatever happens, and grows as in the first case.
     def _step(self, holds: Callable[[IterativeCondition | None], bool]) -> Step:
         edges = self._outgoing_edges(holds)
         takes = sum(edge.action is StateTransitionAction.TAKE for edge in edges)
@@ -279,17 +289,12 @@ class StateTable:
         return False
 
 
-def reachable(table: StateTable) -> Iterator[State]:
-    """Yield a state and those behind its PROCEED edges, whatever holds, nearest first."""
-    work, seen = [table.state], {id(table.state)}
-    while work:
-        state = work.pop(0)
-        yield state
-        for edge in state.transitions:
-            is_open = edge.target.kind is not StateType.STOP and id(edge.target) not in seen
-            if edge.action is StateTransitionAction.PROCEED and is_open:
-                seen.add(id(edge.target))
-                work.append(edge.target)
+def passed_on_to(state: State) -> list[State]:
+    """Return a state and those behind its PROCEED edges, whatever holds, nearest first."""
+    proceed = StateTransitionAction.PROCEED
+    return reached(
+        state, lambda edge: edge.action is proceed and edge.target.kind is not StateType.STOP
+    )
 
 
 def _is_closed(

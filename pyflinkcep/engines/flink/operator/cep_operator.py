@@ -34,8 +34,6 @@ def comparator_key(comparator: Comparator | None) -> Callable[[Any], Any] | None
     """
     Turn a comparator into a sort key.
 
-    Examples
-    --------
     >>> sorted([3, 1, 2], key=comparator_key(lambda a, b: b - a))
     [3, 2, 1]
     """
@@ -69,8 +67,6 @@ class PartialMatchLimit:
     """
     The most partial matches of a key, and the policy for more.
 
-    Notes
-    -----
     Differs from Flink, which has no such bound.
     """
 
@@ -136,8 +132,6 @@ def is_late(timestamp: Any, watermark: Any) -> Any:
     """
     Whether an event is late: its time is not after the watermark.
 
-    Notes
-    -----
     Ports ``CepOperator.processElement`` (Flink 2.3.0): equal is late, contrary to its
     documentation.
     """
@@ -172,8 +166,6 @@ class CepOperator:
     """
     The rules of Flink's operator, separate from the state they work on.
 
-    Notes
-    -----
     An engine calls for each key, in this order:
 
     1. :meth:`new_key`, once; :meth:`may_begin` tells whether an event needs a state at all.
@@ -274,8 +266,6 @@ class CepOperator:
         """
         Set the timers that end windows, after events that include the start of a match at `begun`.
 
-        Notes
-        -----
         Flink sets one for each event from then on, whether it begins a match or not. They matter if
         a partial match has no timer of its own, because a gap ends it earlier or because it began
         at or before the epoch. Otherwise one for each partial match will do.

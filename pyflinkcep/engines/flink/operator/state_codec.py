@@ -144,8 +144,6 @@ class StateReader:
     """
     Reads the output of :class:`StateWriter`, and refuses numbers that no key could have.
 
-    Notes
-    -----
     The kernel's ``state_reader.c`` refuses the same numbers.
     """
 

@@ -106,8 +106,6 @@ def pack(header: dict[str, Any], sections: Sequence[bytes]) -> bytes:
     """
     Join a JSON header and sections of bytes under the format's magic and version.
 
-    Examples
-    --------
     >>> unpack(pack({"a": 1}, [b"x", b"yz"]))
     ({'a': 1}, [b'x', b'yz'])
     """

@@ -32,14 +32,10 @@ class SharedBuffer:
     """
     The state of the buffer of one key; :class:`SharedBufferAccessor` works on it.
 
-    Notes
-    -----
     Ports ``org.apache.flink.cep.nfa.sharedbuffer.SharedBuffer`` (Flink 2.3.0).
     Differs from Flink: nodes are attached to their event and point at each other, so a step needs
     no look-up by id, and only the newest time's counter is kept, since no other can be used.
 
-    References
-    ----------
     Agrawal, Diao, Gyllstrom, Immerman: Efficient Pattern Matching over Event Streams,
     SIGMOD 2008, section 4.2.
     """
@@ -72,8 +68,6 @@ class SharedBufferAccessor:
     """
     A unit of work on a :class:`SharedBuffer`: the effect of some events, or of an advance of time.
 
-    Notes
-    -----
     Ports ``org.apache.flink.cep.nfa.sharedbuffer.SharedBufferAccessor`` (Flink 2.3.0).
     Differs from Flink: there is no cache to flush, since the buffer itself is in memory;
     what is written to a state store is decided by the operator.
@@ -169,31 +163,8 @@ class SharedBufferAccessor:
         """
         Undo a :meth:`lock_node`; drop every edge, node and event that is no longer referenced.
 
-        Notes
-        -----
         As in Flink, the walk ends at the first node that is already gone.
         """
-        current: SharedBufferNode | None = node
-        while current is not None and current.alive:
-            edges = current.edges
-            if len(edges) != 1:
-                self._release_branches(current, version)
-                return
-            edge = edges[0]
-            target: SharedBufferNode | None = None
-            if version.is_compatible_with(edge.version):
-                if edge.ref_counter <= 1:
-                    edge.ref_counter = 0
-                    current.edges = []
-                    target = edge.target
-                else:
-                    edge.ref_counter -= 1
-            version = edge.version
-            self._release_one(current)
-            current = target
-
-    def _release_branches(self, node: SharedBufferNode, version: DeweyNumber) -> None:
-        """Release a node that several runs reached, and what only this one passed through."""
         work = [(node, version)]
         while work:
             node, version = work.pop()

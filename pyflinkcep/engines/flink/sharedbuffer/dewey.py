@@ -22,19 +22,13 @@ class DeweyNumber:
 
     Immutable. Make one with :meth:`of` or :meth:`from_string`, and derive others from it.
 
-    Notes
-    -----
     Ports ``org.apache.flink.cep.nfa.DeweyNumber`` (Flink 2.3.0).
     Differs from Flink: numbers share their prefixes instead of copying them, so a loop over `n`
     events holds `n` digits instead of `n²`.
 
-    References
-    ----------
     Agrawal, Diao, Gyllstrom, Immerman: Efficient Pattern Matching over Event Streams,
     SIGMOD 2008, section 4.2 (the versioned match buffer of SASE+).
 
-    Examples
-    --------
     >>> DeweyNumber.from_string("1.0").increase(2).add_stage()
     DeweyNumber('1.2.0')
     """
@@ -85,16 +79,11 @@ class DeweyNumber:
 
     def increase(self, times: int = 1) -> DeweyNumber:
         """Return the number with the last digit raised by `times`."""
-        if not times:
-            return self
-        parent, digit = self.parent, self.digit + times
-        if parent is None:
-            return DeweyNumber(None, digit, 1, hash((0, digit)), digit)
-        return DeweyNumber(parent, digit, self.length, hash((parent.code, digit)), self.root)
+        return self.following(self.parent, self.digit + times) if times else self
 
     def add_stage(self) -> DeweyNumber:
         """Return the number with a digit 0 appended."""
-        return DeweyNumber(self, 0, self.length + 1, hash((self.code, 0)), self.root)
+        return self.following(self, 0)
 
     def is_compatible_with(self, other: DeweyNumber) -> bool:
         """

@@ -31,8 +31,6 @@ class CombinedBuilder(GraphBuilder):
 
     ``allOf`` has a fork for each set of patterns that are left, not for each order.
 
-    Notes
-    -----
     Differs from Flink, which has no such groups. A pattern without any is built as there.
     """
 

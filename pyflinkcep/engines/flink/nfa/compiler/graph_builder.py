@@ -21,14 +21,10 @@ class NFAStateNameHandler:
     """
     Hands out unique internal names.
 
-    Notes
-    -----
     Ports ``org.apache.flink.cep.nfa.compiler.NFAStateNameHandler`` (Flink 2.3.0).
     Differs from Flink: a stage's name may contain a colon. Flink recovers it from the internal
     name, cut at the first colon, so that ``x:y`` and ``x:z`` share the key ``x`` in a match.
 
-    Examples
-    --------
     >>> names = NFAStateNameHandler()
     >>> names.unique_internal_name("b"), names.unique_internal_name("b")
     ('b', 'b:0')
@@ -140,8 +136,6 @@ class GraphBuilder:
     """
     Builds the automaton of one pattern.
 
-    Notes
-    -----
     Ports ``NFACompiler.NFAFactoryCompiler`` (Flink 2.3.0). ``_stage``, ``_following`` and
     ``_group`` are the current stage, the one after it and the group around it.
     """

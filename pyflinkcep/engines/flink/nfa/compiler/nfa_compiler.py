@@ -27,6 +27,7 @@ from pyflinkcep.engines.flink.nfa.state import (
     StateTransitionAction,
     StateType,
     endless_loop,
+    reached,
 )
 from pyflinkcep.engines.flink.nfa.steps import StateTable
 from pyflinkcep.errors import MalformedPatternException, NotSupportedError, did_you_mean
@@ -224,20 +225,14 @@ def proceed_closure(
     start: State, passes: Callable[[StateTransition], bool] = lambda _: True
 ) -> list[State]:
     """Return the states reachable from a state without an event, the state itself first."""
-    reached = [start]
-    for state in reached:
-        for t in state.transitions:
-            if t.action is StateTransitionAction.PROCEED and t.target not in reached and passes(t):
-                reached.append(t.target)
-    return reached
+    proceed = StateTransitionAction.PROCEED
+    return reached(start, lambda edge: edge.action is proceed and passes(edge))
 
 
 class NFACompiler:
     """
     Compiles patterns to automata.
 
-    Notes
-    -----
     Ports ``org.apache.flink.cep.nfa.compiler.NFACompiler`` (Flink 2.3.0).
     Differs from Flink: patterns that would hang or crash Flink at run time are refused.
     """
@@ -247,8 +242,6 @@ class NFACompiler:
         """
         Compile a pattern.
 
-        Examples
-        --------
         >>> from pyflinkcep import Pattern
         >>> nfa = NFACompiler.compile(Pattern.begin("a").followedBy("b").oneOrMore())
         >>> sorted(nfa.tables)
@@ -287,8 +280,6 @@ class NFACompiler:
         """
         Whether the pattern could match nothing at all, as ``a?`` does.
 
-        Examples
-        --------
         >>> from pyflinkcep import Pattern
         >>> NFACompiler.canProduceEmptyMatches(Pattern.begin("a").oneOrMore().optional())
         True
