@@ -156,28 +156,24 @@ FlatSelect = PatternFlatSelectFunction | Callable[[RowMatch, Collector], object]
 FlatTimeout = PatternFlatTimeoutFunction | Callable[[RowMatch, int, Collector], object]
 Process = PatternProcessFunction | Callable[[RowMatch, ProcessContext, Collector], object]
 
-_LONG = ("outputTag", "timeoutFunction", "function", "schema")
-_SHORT = _LONG[2:]
-
-
-_SIGNATURE = Signature(
-    [
-        Parameter("self", Parameter.POSITIONAL_OR_KEYWORD),
-        Parameter("function", Parameter.POSITIONAL_OR_KEYWORD),
-        Parameter("schema", Parameter.POSITIONAL_OR_KEYWORD, annotation="str | StructType"),
-        Parameter("outputTag", Parameter.KEYWORD_ONLY, default=None, annotation="OutputTag | None"),
-        Parameter("timeoutFunction", Parameter.KEYWORD_ONLY, default=None),
-    ],
-    return_annotation="CepDataFrame",
+_TAG = Parameter("outputTag", Parameter.KEYWORD_ONLY, default=None, annotation="OutputTag | None")
+_TIMEOUT = Parameter("timeoutFunction", Parameter.KEYWORD_ONLY, default=None)
+_BOTH = (
+    Parameter("function", Parameter.POSITIONAL_OR_KEYWORD),
+    Parameter("schema", Parameter.POSITIONAL_OR_KEYWORD, annotation="str | StructType"),
 )
-"""What notebooks and ``help`` show of ``select`` and ``flatSelect``."""
+_SHORT = Signature([*_BOTH, _TAG, _TIMEOUT], return_annotation="CepDataFrame")
+_SIDE = (Parameter(one.name, Parameter.POSITIONAL_OR_KEYWORD) for one in (_TAG, _TIMEOUT))
+_LONG = Signature([*_SIDE, *_BOTH])
 
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 
 def with_signature(method: MethodT) -> MethodT:
-    """Let a method of two call forms show the arguments that it takes."""
-    vars(method)["__signature__"] = _SIGNATURE
+    """Let a method of two call forms show the arguments that it takes in notebooks and ``help``."""
+    own = Parameter("self", Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [own, *_SHORT.parameters.values()]
+    vars(method)["__signature__"] = _SHORT.replace(parameters=parameters)
     return method
 
 
@@ -196,21 +192,21 @@ class SelectCall:
     ) -> SelectCall:
         """Parse the two call forms of a method."""
         for name in keywords:
-            if name not in _LONG:
-                hint = did_you_mean(name, _LONG, f"the arguments are {', '.join(_LONG)}")
+            if name not in _LONG.parameters:
+                known = ", ".join(_LONG.parameters)
+                hint = did_you_mean(name, [*_LONG.parameters], f"the arguments are {known}")
                 raise InvalidArgumentError(f"{method}() has no argument {name!r}", hint)
-        begins_with_tag = len(arguments) > 2 or isinstance(next(iter(arguments), None), OutputTag)
-        is_long = begins_with_tag or bool(set(_LONG[:2]) & set(keywords))
-        names = _LONG if begins_with_tag else (*_SHORT, *(_LONG[:2] if is_long else ()))
-        given: dict[str, Any] = dict(zip(names, arguments, strict=False))
-        repeated = set(keywords) & set(given)
-        given.update(keywords)
-        fits = len(arguments) <= len(names) and not repeated and set(given) == set(names)
-        tag = given.get("outputTag")
-        has_tag = not is_long or isinstance(tag, OutputTag)
-        if not fits or not has_tag or _is_function(given["schema"]):
+        is_long = len(arguments) > 2 or isinstance(next(iter(arguments), None), OutputTag)
+        try:
+            given = (_LONG if is_long else _SHORT).bind(*arguments, **keywords).arguments
+        except TypeError:
+            raise _refusal(method, arguments) from None
+        tag, timeout = given.get("outputTag"), given.get("timeoutFunction")
+        has_side = isinstance(tag, OutputTag) and "timeoutFunction" in given
+        is_alone = given.keys().isdisjoint(("outputTag", "timeoutFunction"))
+        if not (has_side or is_alone) or _is_function(given["schema"]):
             raise _refusal(method, arguments)
-        return cls(tag, given.get("timeoutFunction"), given["function"], given["schema"])
+        return cls(tag, timeout, given["function"], given["schema"])
 
 
 def _is_function(value: object) -> bool:
