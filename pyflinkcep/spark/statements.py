@@ -6,20 +6,16 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep.engines.choice import AUTOMATON
-from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import (
     CepError,
-    Dialect,
     InputError,
-    InvalidArgumentError,
     NotSupportedError,
-    check_choice,
 )
 from pyflinkcep.match_recognize.checks import check_clause, check_columns
 from pyflinkcep.match_recognize.names import Names, spelled_alike
@@ -50,6 +46,7 @@ from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.portable.sql import sql_columns
 from pyflinkcep.spark.plan.settings import JobSettings, check_session, check_text
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
+from pyflinkcep.tables.recognize import clause_limit
 
 
 @attrs.frozen
@@ -71,14 +68,7 @@ class SqlOptions:
     ) -> SqlOptions:
         """Check the settings of a clause."""
         made = JobSettings(**settings, evaluation=AUTOMATON)
-        hint = 'use "flink", or "standard" for SQL:2016'
-        check_choice("dialect", dialect, get_args(Dialect), hint)
-        limit = PartialMatchLimit.of(most, policy)
-        if limit is not None and dialect == "standard":
-            raise InvalidArgumentError(
-                'maxPartialMatches with dialect="standard", which has one partial match per key',
-                "leave it out, and bound the state of a key with WITHIN",
-            )
+        limit = clause_limit(dialect, most, policy)
         return cls(dialect, attrs.evolve(made, limit=limit), args)
 
 

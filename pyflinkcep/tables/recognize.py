@@ -73,15 +73,21 @@ def matchRecognize(
             f"expected the text of a clause, got {type(clause).__name__}",
             'write matchRecognize(events, "ORDER BY ts MEASURES … PATTERN … DEFINE …")',
         )
+    limit = clause_limit(dialect, maxPartialMatches, onTooManyPartialMatches)
+    return _output(_table(events), with_parameters(clause, args), dialect, limit)
+
+
+def clause_limit(dialect: str, most: int | None, policy: str) -> PartialMatchLimit | None:
+    """Check the dialect of a clause, and return how many partial matches a key may have."""
     hint = 'use "flink", or "standard" for SQL:2016'
     check_choice("dialect", dialect, get_args(Dialect), hint)
-    limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
+    limit = PartialMatchLimit.of(most, policy)
     if limit is not None and dialect == "standard":
         raise InvalidArgumentError(
             'maxPartialMatches with dialect="standard", which has one partial match per key',
             "leave it out, and bound the state of a key with WITHIN",
         )
-    return _output(_table(events), with_parameters(clause, args), dialect, limit)
+    return limit
 
 
 def _table(events: Any) -> Any:

@@ -166,8 +166,8 @@ class PatternJob:
         order = str(self.comparator) if isinstance(self.comparator, OrderColumns) else ""
         facts = fingerprint(self.nfa, layout, self.job.settings.groups, order, computed)
         droppable = self._droppable(consumer.shows_time and not consumer.by_windows)
-        matching = self._matching(
-            droppable,
+        matching = attrs.evolve(
+            self._matching(droppable),
             wants_timeouts=consumer.wants_timeouts,
             wants_reached=consumer.wants_reached,
             by_windows=consumer.by_windows,
@@ -226,22 +226,14 @@ class PatternJob:
         return droppable_events(self.nfa, in_processing_time, self.limit is not None, shows_next)
 
     def _matching(
-        self,
-        droppable: frozenset[int],
-        endings: Endings | None = None,
-        *,
-        wants_timeouts: bool = False,
-        wants_reached: bool = False,
-        by_windows: bool = False,
+        self, droppable: frozenset[int], endings: Endings | None = None
     ) -> PatternMatching:
         names = taking_stages(self.pattern, self.nfa)
         taking = {stage: self.nfa.stages.index(stage) for stage in names}
         return PatternMatching(
             pattern=self.pattern,
             comparator=self.comparator,
-            wants_timeouts=wants_timeouts,
-            wants_reached=wants_reached,
-            by_windows=by_windows,
+            wants_timeouts=False,
             limit=self.limit,
             droppable=droppable,
             endings=endings,
