@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,14 +19,32 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import CepError, InputError, TimeUnitWarning, counted
-from pyflinkcep.migrate.check.flink import Answer, Checked, CompileError, Event, run_on_flink
-from pyflinkcep.migrate.check.rows import Selected, translated_rows
-from pyflinkcep.migrate.java.project import Project, columns_of, discriminator
+from pyflinkcep.functions import (
+    OutputTag,
+    PatternProcessFunction,
+    TimedOutPartialMatchHandler,
+    as_process_function,
+    collect_returned,
+    flat_select_adapter,
+    select_adapter,
+)
+from pyflinkcep.migrate.check.flink import (
+    Answer,
+    Checked,
+    CompileError,
+    Event,
+    Selected,
+    run_on_flink,
+)
+from pyflinkcep.migrate.java.project import Project, columns_of, discriminator, names_of
 from pyflinkcep.migrate.runtime import millis
 from pyflinkcep.migrate.writing.program import Written
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import Record
 from pyflinkcep.testing import match
+
+Events = Mapping[str, Sequence[Any]]
+Timed = Sequence[tuple[Events, int]]
 
 
 @attrs.frozen
@@ -87,26 +106,92 @@ def _with_rows(
     return attrs.evolve(found, text=text, rows=len(answer.rows))
 
 
+def adapter(of: Selected, module: Any) -> PatternProcessFunction:
+    """Return the translated function of matches."""
+    function = getattr(module, of.function)
+    function = function() if isinstance(function, type) else function
+    if of.kind == "process":
+        return as_process_function(function)
+    wrap = select_adapter if of.kind == "select" else flat_select_adapter
+    if not of.timeout:
+        return wrap(function)
+    return wrap(function, getattr(module, of.tag), getattr(module, of.timeout))
+
+
+@attrs.define
+class _Output:
+    """Collects rows, and those of side outputs, as objects with their columns."""
+
+    columns: tuple[str, ...]
+    rows: list[dict[str, Any]] = attrs.field(factory=list)
+    now: int = 0
+
+    def collect(self, record: Any) -> None:
+        """Take a row."""
+        self.rows.append({"row": _named(record, self.columns)})
+
+    def output(self, tag: OutputTag, value: Any) -> None:
+        """Take a row of a side output."""
+        columns = names_of(tag.schema) if isinstance(tag.schema, str) else ()
+        self.rows.append({"row": _named(value, columns), "tag": tag.name})
+
+    def timestamp(self) -> int:
+        """Return the time of the match."""
+        return self.now
+
+    def currentProcessingTime(self) -> int:  # noqa: N802
+        """Return the wall clock."""
+        return time.time_ns() // 1_000_000
+
+
+def _named(record: Any, columns: tuple[str, ...]) -> Any:
+    """Return a row as an object with its columns."""
+    if isinstance(record, Mapping):
+        return record
+    if hasattr(record, "asDict"):
+        return record.asDict(recursive=True)
+    values = record if isinstance(record, tuple) else (record,)
+    return dict(zip(columns, values, strict=False))
+
+
+def translated_rows(
+    selected: Selected, module: Any, matches: Timed, timeouts: Timed
+) -> list[dict[str, Any]]:
+    """Return the rows that the translated functions make."""
+    function = adapter(selected, module)
+    out = _Output(selected.columns)
+    function.open(None)
+    for found, now in matches:
+        out.now = now
+        collect_returned(function.processMatch(found, out, out), out, repr(function))
+    if isinstance(function, TimedOutPartialMatchHandler):
+        for found, now in timeouts:
+            out.now = now
+            function.processTimedOutMatch(found, out)
+    function.close()
+    return out.rows
+
+
 def answers_of(
     checked: Checked, pattern: Pattern, events: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Any], list[Any]]:
     """Return the matches and the timeouts of a translated pattern."""
     rows = typed_events(events, checked.schema)
-    time: Any = None if checked.time is None else lambda event: _scaled(event, checked)
+    at: Any = None if checked.time is None else lambda event: _scaled(event, checked)
     key: Any = None
     if checked.keys:
         key = lambda event: tuple(str(_path(event, name)) for name in checked.keys)  # noqa: E731
     with warnings.catch_warnings():  # the original says that they are milliseconds
         warnings.simplefilter("ignore", TimeUnitWarning)
-        found = match(pattern, rows, timestamp=time, key=key)
+        found = match(pattern, rows, timestamp=at, key=key)
     timeouts = [{"match": t.match, "timestamp": t.timestamp} for t in found.timeouts]
     return list(found), timeouts
 
 
 def _scaled(event: Any, checked: Checked) -> Any:
     """Return the time of an event: a moment, or epoch milliseconds."""
-    time = _path(event, checked.time or "")
-    return time * checked.scale if isinstance(time, int) else time
+    found = _path(event, checked.time or "")
+    return found * checked.scale if isinstance(found, int) else found
 
 
 def _time(event: Any, checked: Checked) -> int:

@@ -14,12 +14,28 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.migrate.check.rows import Selected
 from pyflinkcep.migrate.check.slices import Jars, Rows, Site, Sliced, binary_name, sliced
 from pyflinkcep.migrate.java.declarations import written_type
 from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.source import Node, Source
 
 Event = dict[str, Any]
+
+
+@attrs.frozen(eq=False)
+class Selected:
+    """What a program makes of matches, as ``select`` is called in Java and in Python."""
+
+    node: Node  # The call in Java
+    source: Source  # Its file
+    kind: str  # ``select``, ``flatSelect`` or ``process``
+    # The names in Python of the functions and of the tag for timeouts.
+    function: str
+    timeout: str = ""
+    tag: str = ""
+    columns: tuple[str, ...] = ()  # The columns of the rows
+    tags: tuple[str, ...] = ()  # The names of the side outputs
+    problem: str = ""  # Why the rows cannot be compared; empty if they can
 
 
 class CompileError(InputError):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import attrs
@@ -21,23 +21,10 @@ from pyflinkcep.migrate.java.source import (
     text_of,
 )
 
-GENERATED = frozenset(
-    [
-        "Data",
-        "Getter",
-        "Setter",
-        "Value",
-        "AllArgsConstructor",
-        "NoArgsConstructor",
-        "Builder",
-        "RequiredArgsConstructor",
-        "ToString",
-        "EqualsAndHashCode",
-        "Slf4j",
-        "Log4j2",
-        "With",
-    ]
-)
+GENERATED = frozenset([
+    "Data", "Getter", "Setter", "Value", "AllArgsConstructor", "NoArgsConstructor", "Builder",
+    "RequiredArgsConstructor", "ToString", "EqualsAndHashCode", "Slf4j", "Log4j2", "With",
+])  # fmt: skip
 """The annotations of Lombok."""
 
 CLASSES = ("class_declaration", "record_declaration", "enum_declaration", "interface_declaration")
@@ -52,50 +39,45 @@ class Reach:
     owners: set[int]
 
 
-def cut_members(
-    declared: JavaClass, banned: set[str], edits: list[tuple[int, int, str]], reach: Reach
-) -> None:
+def names_in(*nodes: Node) -> set[str]:
+    """Return the names of variables, members and classes in code."""
+    return {text_of(n) for node in nodes for n in inside(node, "identifier", "type_identifier")}
+
+
+def cut_members(declared: JavaClass, banned: set[str], edits: Edits, reach: Reach) -> None:
     """Leave out what of a class is about streams, and write what Lombok generates."""
     node = declared.node
-    modifiers = next((c for c in node.children if c.type == "modifiers"), None)
-    generated: set[str] = set()
-    for annotation in [] if modifiers is None else children(modifiers):
-        name = text_of(annotation.child_by_field_name("name"))
-        if name in GENERATED or name in banned:
-            generated.add(name)
-            edits.append((annotation.start_byte, annotation.end_byte, ""))
+    generated = _without_annotations([node], banned | GENERATED, edits)
     body = node.child_by_field_name("body")
     if generated & GENERATED:
         edits.append((body.end_byte - 1, body.end_byte - 1, _generated(declared, generated)))
-    kept = {inner.node.start_byte: inner for inner in declared.inner}
+    inner = {one.node.start_byte: one for one in declared.inner}
+    is_owner = id(declared) in reach.owners
     for member in children(body):
-        if member.type in CLASSES and member.start_byte in kept:
-            header = {text_of(n) for n in _header(member)}
-            inner = kept[member.start_byte]
-            unused = id(declared) in reach.owners and id(inner) not in reach.owners
-            if header & banned or (unused and inner.name not in reach.names):
-                edits.append((member.start_byte, member.end_byte, ""))
-            else:
-                cut_members(inner, banned, edits, reach)
-            continue
-        if member.type not in ("method_declaration", "field_declaration", "static_initializer",
-                               "constructor_declaration"):  # fmt: skip
-            continue
-        names = _names_of(member, banned, edits)
-        called = text_of(member.child_by_field_name("name"))
-        if member.type == "field_declaration" and id(declared) in reach.owners:
-            held = {text_of(d.child_by_field_name("name")) for d in declarators(member)}
-            if not held & reach.names and "static" in _modifiers(member):
-                edits.append((member.start_byte, member.end_byte, ""))
-                continue
-        unused = (
-            member.type == "method_declaration"
-            and id(declared) in reach.owners
-            and not list(_header(declared.node))
-            and called not in reach.names
-        )
-        if names & banned or unused:
+        below = inner.get(member.start_byte)
+        gone = False
+        if below is not None:
+            unused = is_owner and id(below) not in reach.owners and below.name not in reach.names
+            gone = bool(names_in(*_header(member)) & banned) or unused
+            if not gone:
+                cut_members(below, banned, edits, reach)
+        elif member.type == "field_declaration" and is_owner and _is_static(member):
+            gone = not {text_of(d.child_by_field_name("name")) for d in declarators(member)} & (
+                reach.names
+            )
+        elif member.type == "method_declaration" and is_owner and not _header(node):
+            gone = text_of(member.child_by_field_name("name")) not in reach.names
+        if below is None and member.type in _MEMBERS:
+            kept = [part for part in children(member) if part.type != "modifiers"]
+            _without_annotations([member], banned | GENERATED, edits)
+            gone = gone or bool(names_in(*kept, *_annotations(member, banned)) & banned)
+        if gone:
             edits.append((member.start_byte, member.end_byte, ""))
+
+
+_MEMBERS = (
+    "method_declaration", "field_declaration", "static_initializer", "constructor_declaration",
+)  # fmt: skip
 
 
 def declarators(field: Node) -> list[Node]:
@@ -103,32 +85,23 @@ def declarators(field: Node) -> list[Node]:
     return list(field.children_by_field_name("declarator"))
 
 
-def _modifiers(member: Node) -> list[str]:
-    found = next((part for part in member.children if part.type == "modifiers"), None)
-    return [] if found is None else text_of(found).split()
+def _annotations(member: Node, but: set[str]) -> list[Node]:
+    """Return the annotations of a member, without some."""
+    found = [one for part in children(member) if part.type == "modifiers" for one in children(part)]
+    return [one for one in found if text_of(one.child_by_field_name("name")) not in but]
 
 
-def _names_of(member: Node, banned: set[str], edits: list[tuple[int, int, str]]) -> set[str]:
-    """Return the names in a member; leave out its annotations that are in no jar."""
-    left_out = [
-        annotation
-        for modifiers in children(member)
-        if modifiers.type == "modifiers"
-        for annotation in children(modifiers)
-        if text_of(annotation.child_by_field_name("name")) in banned | GENERATED
-    ]
-    edits += [(one.start_byte, one.end_byte, "") for one in left_out]
-    return {
-        text_of(name)
-        for name in inside(member, "type_identifier", "identifier")
-        if not any(one.start_byte <= name.start_byte < one.end_byte for one in left_out)
-    }
+def _without_annotations(members: list[Node], names: set[str], edits: Edits) -> set[str]:
+    """Leave out annotations that are in no jar; return their names."""
+    gone = [one for member in members for one in _annotations(member, set())]
+    gone = [one for one in gone if text_of(one.child_by_field_name("name")) in names]
+    edits += [(one.start_byte, one.end_byte, "") for one in gone]
+    return {text_of(one.child_by_field_name("name")) for one in gone}
 
 
-def _header(member: Node) -> Iterable[Node]:
-    for part in children(member):
-        if part.type in ("superclass", "super_interfaces"):
-            yield from inside(part, "type_identifier")
+def _header(member: Node) -> list[Node]:
+    """Return what a class extends and implements."""
+    return [part for part in children(member) if part.type in ("superclass", "super_interfaces")]
 
 
 def _generated(declared: JavaClass, annotations: set[str]) -> str:
@@ -182,25 +155,13 @@ def _builder(name: str, fields: list[Field]) -> list[str]:
     ]
 
 
-_STREAMS = frozenset(
-    [
-        "StreamExecutionEnvironment",
-        "DataStream",
-        "DataStreamSource",
-        "KeyedStream",
-        "PatternStream",
-        "SingleOutputStreamOperator",
-        "StreamTableEnvironment",
-        "TableEnvironment",
-        "Table",
-        "SourceFunction",
-        "SinkFunction",
-        "RichSourceFunction",
-        "RichSinkFunction",
-        "CEP",
-        "ParameterTool",
-    ]
-)
+_STREAMS = frozenset([
+    "StreamExecutionEnvironment", "DataStream", "DataStreamSource", "KeyedStream", "PatternStream",
+    "SingleOutputStreamOperator", "StreamTableEnvironment", "TableEnvironment", "Table",
+    "SourceFunction", "SinkFunction", "RichSourceFunction", "RichSinkFunction", "CEP",
+    "ParameterTool",
+])  # fmt: skip
+Edits = list[tuple[int, int, str]]
 
 
 @attrs.frozen(eq=False)
@@ -305,14 +266,13 @@ def _reached(project: Project, added: dict[str, list[tuple[JavaClass, str]]]) ->
         while around is not None:
             owners.add(id(around))
             around = around.outer
-        parsed = parse_java(f"class X {{ {method} }}").root
-        waiting += [text_of(n) for n in inside(parsed, "identifier", "type_identifier")]
+        waiting += names_in(parse_java(f"class X {{ {method} }}").root)
     members: dict[str, list[Node]] = {}
     for one in project.classes:
         if id(one) not in owners:
             members.setdefault(one.name, []).append(one.node)
             continue
-        waiting += [text_of(n) for n in _always(one)]
+        waiting += names_in(*_header(one.node), *(m.node for m in one.methods.get(one.name, [])))
         for name, methods in one.methods.items():
             members.setdefault(name, []).extend(method.node for method in methods)
         for name, field in one.fields.items():
@@ -323,17 +283,8 @@ def _reached(project: Project, added: dict[str, list[tuple[JavaClass, str]]]) ->
         name = waiting.pop()
         if name not in names:
             names.add(name)
-            for node in members.get(name, ()):
-                waiting += [text_of(n) for n in inside(node, "identifier", "type_identifier")]
+            waiting += names_in(*members.get(name, ()))
     return Reach(names, owners)
-
-
-def _always(declared: JavaClass) -> Iterator[Node]:
-    """Yield the names in what is kept of a class in any case: its header and constructors."""
-    parts = [part for part in declared.node.children if part.type.startswith("super")]
-    parts += [method.node for method in declared.methods.get(declared.name, [])]
-    for part in parts:
-        yield from inside(part, "identifier", "type_identifier")
 
 
 def binary_name(owner: JavaClass) -> str:
@@ -357,48 +308,50 @@ def _owner(project: Project, source: Source, node: Node) -> JavaClass:
 # --- the method that returns a pattern
 
 
+_STREAM = "org.apache.flink.streaming.api.datastream.SingleOutputStreamOperator<?>"
+_PATTERN = "org.apache.flink.cep.pattern.Pattern<?, ?>"
+
+
 def _method(site: Site, name: str) -> str:
     """Return a method with the statements that a pattern depends on."""
     if site.node.type in ("method_declaration", "variable_declarator"):
         called = text_of(site.node.child_by_field_name("name"))
-        static = _is_static(site.node)
-        body = f"return {called}{'()' if site.node.type == 'method_declaration' else ''};"
-    else:
-        method = enclosing(site.node, "method_declaration", "constructor_declaration")
-        static = method is None or _is_static(method)
-        statements = [] if method is None else _needed(method, site.node)
-        body = "\n".join([*statements, f"return {text_of(site.node)};"])
-    modifier = "static " if static else ""
-    return (
-        f'@SuppressWarnings("all") public {modifier}'
-        f"org.apache.flink.cep.pattern.Pattern<?, ?> {name}() throws Exception {{\n{body}\n}}\n"
-    )
+        brackets = "()" if site.node.type == "method_declaration" else ""
+        return _returning(_PATTERN, f"{name}()", None, site.node, f"{called}{brackets}")
+    return _returning(_PATTERN, f"{name}()", site.node, _around(site.node), text_of(site.node))
 
 
 def _rows_method(rows: Rows, name: str) -> str:
     """Return a method that makes rows of a stream of matches."""
-    method = enclosing(rows.node, "method_declaration", "constructor_declaration")
-    modifier = "static " if method is None or _is_static(method) else ""
     arguments = rows.node.child_by_field_name("arguments")
-    called = text_of(rows.node.child_by_field_name("name"))
-    statements = [] if method is None else _needed(method, arguments)
-    types = rows.node.child_by_field_name("type_arguments")
-    written = "" if types is None else text_of(types)
-    body = "\n".join(
-        [*statements, f"return pyflinkcepFound.{written}{called}{text_of(arguments)};"]
-    )
-    streams = "org.apache.flink.streaming.api.datastream"
+    parts = [text_of(rows.node.child_by_field_name(part)) for part in ("type_arguments", "name")]
+    value = f"pyflinkcepFound.{parts[0]}{parts[1]}{text_of(arguments)}"
+    given = f"org.apache.flink.cep.PatternStream<{rows.event}> pyflinkcepFound"
+    return _returning(_STREAM, f"{name}({given})", arguments, _around(rows.node), value)
+
+
+def _around(node: Node) -> Node | None:
+    return enclosing(node, "method_declaration", "constructor_declaration")
+
+
+def _returning(kind: str, head: str, site: Node, member: Node | None, value: str) -> str:
+    """Return a method that returns a value, after the statements that a place depends on."""
+    static = "static " if member is None or _is_static(member) else ""
+    needed = [] if member is None or site is None else _needed(member, site)
+    body = "\n".join([*needed, f"return {value};"])
     return (
-        f'@SuppressWarnings("all") public {modifier}{streams}.SingleOutputStreamOperator<?> {name}('
-        f"org.apache.flink.cep.PatternStream<{rows.event}> pyflinkcepFound) throws Exception "
-        f"{{\n{body}\n}}\n"
+        f'@SuppressWarnings("all") public {static}{kind} {head} throws Exception {{\n{body}\n}}\n'
     )
 
 
 def _is_static(node: Node) -> bool:
-    declared = node if node.type == "method_declaration" else node.parent
-    modifiers = next((c for c in declared.children if c.type == "modifiers"), None)
-    return modifiers is not None and "static" in text_of(modifiers).split()
+    is_member = node.type in ("method_declaration", "field_declaration")
+    return "static" in _modifiers(node if is_member else node.parent)
+
+
+def _modifiers(member: Node) -> list[str]:
+    found = next((part for part in member.children if part.type == "modifiers"), None)
+    return [] if found is None else text_of(found).split()
 
 
 def _needed(method: Node, site: Node) -> list[str]:
@@ -494,13 +447,13 @@ def _file(
     jars: Jars,
     reach: Reach,
 ) -> str:
-    edits: list[tuple[int, int, str]] = []
+    edits: Edits = []
     banned = set(_STREAMS)
     for node in children(source.root):
         if node.type == "import_declaration" and not _resolves(project, node, jars):
             edits.append((node.start_byte, node.end_byte, ""))
             banned.add(text_of(node).rstrip("; ").rsplit(".", 1)[-1])
-    shims = banned & {"Time"}
+    shims = "Time" in banned
     banned -= {"*", "Time"} | GENERATED
     for declared in project.of_file(source):
         cut_members(declared, banned, edits, reach)
@@ -508,16 +461,11 @@ def _file(
         end = owner.node.child_by_field_name("body").end_byte - 1
         edits.append((end, end, method))
     before = b" " * source.root.start_byte  # a file may begin with blank lines
-    text = _edited(before + bytes(source.root.text), edits)
+    lines = _edited(before + bytes(source.root.text), edits).split("\n")
     if shims:
-        text = _with_import(text, "import pyflinkcep.check.Time;")
-    return text
-
-
-def _with_import(text: str, statement: str) -> str:
-    lines = text.split("\n")
-    at = next((n for n, line in enumerate(lines) if line.startswith("package ")), -1) + 1
-    return "\n".join([*lines[:at], statement, *lines[at:]])
+        at = next((n for n, line in enumerate(lines) if line.startswith("package ")), -1) + 1
+        lines.insert(at, "import pyflinkcep.check.Time;")
+    return "\n".join(lines)
 
 
 def _resolves(project: Project, node: Node, jars: Jars) -> bool:
@@ -525,22 +473,16 @@ def _resolves(project: Project, node: Node, jars: Jars) -> bool:
     name = words.removeprefix("static ").strip()
     if name.endswith(".*"):
         package = name[:-2]
-        known = {one.source.package for one in project.classes}
-        return (
-            package.startswith(("java.", "javax."))
-            or package in jars.packages
-            or package in jars.names
-            or package in known
-            or project.find(package) is not None
-        )
+        known = {*jars.packages, *jars.names, *(one.source.package for one in project.classes)}
+        is_java = package.startswith(("java.", "javax."))
+        return is_java or package in known or project.find(package) is not None
     found = project.find(name)
-    if found is not None and found.full_name == name:
+    if jars.has(name) or (found is not None and found.full_name == name):
         return True
-    owner = name.rpartition(".")[0]
-    return jars.has(name) or (words.startswith("static ") and project.find(owner) is not None)
+    return words.startswith("static ") and project.find(name.rpartition(".")[0]) is not None
 
 
-def _edited(data: bytes, edits: list[tuple[int, int, str]]) -> str:
+def _edited(data: bytes, edits: Edits) -> str:
     """Return a file with parts replaced; a part inside another one that goes is gone."""
     made, at = [], 0
     for start, end, text in sorted(edits, key=lambda edit: (edit[0], -edit[1])):
@@ -552,10 +494,8 @@ def _edited(data: bytes, edits: list[tuple[int, int, str]]) -> str:
 
 
 def _named(project: Project, source: Source, text: str) -> list[Source]:
-    root = parse_java(text).root
-    names = {text_of(n) for n in inside(root, "type_identifier", "identifier")}
     found = {}
-    for name in sorted(names):
+    for name in sorted(names_in(parse_java(text).root)):
         if name[:1].isupper():
             declared = project.find(name, source)
             if declared is not None:

@@ -601,3 +601,19 @@ def columns_of(ddl: str) -> list[str]:
             found.append(ddl[start:at].strip())
             start = at + 1
     return [*found, ddl[start:].strip()] if ddl else found
+
+
+def names_of(ddl: str) -> tuple[str, ...]:
+    """
+    Return the columns of a schema.
+
+    Examples
+    --------
+    >>> names_of("a string, `b c` struct<d:int,e:int>")
+    ('a', 'b c')
+    """
+    names = []
+    for column in columns_of(ddl):
+        quoted = column.startswith("`")
+        names.append(column.split("`")[1] if quoted else column.split(" ", 1)[0])
+    return tuple(names)

@@ -10,9 +10,9 @@ import attrs
 
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS, SINKS, STATEMENTS
 from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Stream, Tag, Value
-from pyflinkcep.migrate.check.flink import Checked
-from pyflinkcep.migrate.check.rows import Selected, names_of
+from pyflinkcep.migrate.check.flink import Checked, Selected
 from pyflinkcep.migrate.check.slices import Site
+from pyflinkcep.migrate.java.project import names_of
 from pyflinkcep.migrate.java.source import Node, children, enclosing, line_of, snake, text_of
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import TranslatedFunction
