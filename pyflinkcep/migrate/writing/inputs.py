@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import attrs
 
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS
-from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Scope, Stream, Value
+from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Stream, Value
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.project import columns_of
 from pyflinkcep.migrate.java.source import line_of, simple_name, snake, text_of
@@ -17,17 +17,7 @@ from pyflinkcep.migrate.meaning.literals import constant
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import TranslatedFunction
 from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, literal
-from pyflinkcep.migrate.writing.settings import (
-    Source,
-    Times,
-    delay_text,
-    lag,
-    lag_of,
-    reads_clock,
-    source_of,
-    strategy_of,
-    times_of,
-)
+from pyflinkcep.migrate.writing.settings import Settings, Times, delay_text, source_of, times_of
 from pyflinkcep.migrate.writing.tables import StatementWriter, sql_literal, sql_of
 from pyflinkcep.migrate.writing.translation import Translation, code_of
 
@@ -437,11 +427,11 @@ class InputWriter:
             lines.append(chain("events", [("withColumn", column)], "events = ", 4))
         return False
 
-    def _unknown_source(self, stream: Stream, source: Source) -> str:
+    def _unknown_source(self, stream: Stream, source: Settings) -> str:
         """Write a function that remains to be written, for a source without a counterpart."""
         code = stream.call.code
         written = " ".join(text_of(code.node).split())
-        what = dict(source.options).get("class") or (
+        what = source.what or (
             written if len(written) < 60 else f"{stream.call.method}() in line {line_of(code.node)}"
         )
         schema = self.schema(stream.event_type, code)
@@ -453,7 +443,7 @@ class InputWriter:
             or code.node.child_by_field_name("parameters"),
         )  # fmt: skip
 
-    def _elements(self, stream: Stream, source: Source, lines: list[str]) -> None:
+    def _elements(self, stream: Stream, source: Settings, lines: list[str]) -> None:
         rows = rows_of(self.translation, source.elements)
         schema = self.schema(stream.event_type, stream.call.code)
         if rows is None:
@@ -463,7 +453,7 @@ class InputWriter:
         lines.append(f"rows: list[tuple[object, ...]] = [\n{body}]")
         lines.append(f"events = spark.createDataFrame(rows, {schema})")
 
-    def _read(self, stream: Stream, source: Source, lines: list[str]) -> None:
+    def _read(self, stream: Stream, source: Settings, lines: list[str]) -> None:
         reader = "spark.read" if source.bounded else "spark.readStream"
         options = [*source.options, *((name, "TODO") for name in source.missing)]
         calls = [("format", [quoted(source.kind)])]
@@ -500,27 +490,16 @@ class InputWriter:
         for left in times.left:
             what = f"{left}() of the watermark strategy is left out"
             self.module.note(code, f"{what}: write that part of the job")
-        declared = None if times.time is None else self.translation.class_made(times.time)
-        if times.clock or (declared is not None and reads_clock(declared.node)):
+        if times.clock:
             self.times[id(stream)] = None
             self.module.note(code, "watermarks follow the clock: this is processing time")
             return
         if times.none and (times.time is None or not bounded):
             self.times[id(stream)] = None  # no watermark will come
             return
-        if times.time is not None:
-            assigner, behind = strategy_of(times.time, self.translation.project)
-            if assigner is not None:
-                times = attrs.evolve(times, time=assigner, delay=behind)
-        if times.generator is not None:
-            behind = lag_of(times.generator, self.translation.project)
-            times = attrs.evolve(times, delay=behind)
         column = self._time_column(stream, times)
         calls = [("withColumn", [quoted(EVENT_TIME), column])]
         delay = times.delay
-        if delay is None and declared is not None and times.generator is None:
-            where = Code(declared.node, declared.source, Scope(declared.source, declared))
-            delay = lag(where, self.translation.project)
         if delay is None:
             what = "how far the watermark is behind is not known: '0 seconds' is assumed"
             self.module.note(code, f"{what}: write that part of the job")

@@ -28,7 +28,7 @@ from pyflinkcep.migrate.writing.module import (
     python_type,
 )
 from pyflinkcep.migrate.writing.patterns import PatternWriter
-from pyflinkcep.migrate.writing.settings import Sink, sink_of, source_of
+from pyflinkcep.migrate.writing.settings import Settings, sink_of, source_of
 from pyflinkcep.migrate.writing.tables import StatementWriter
 from pyflinkcep.migrate.writing.translation import Translation, code_of, parameters
 
@@ -417,7 +417,7 @@ class JobWriter:
         else:
             self._write_stream(name, sink)
 
-    def _write_bounded(self, name: str, sink: Sink) -> None:
+    def _write_bounded(self, name: str, sink: Settings) -> None:
         if sink.kind == "console":
             self._lines.append(f"{name}.show(truncate=False)")
             return
@@ -431,7 +431,7 @@ class JobWriter:
         path = dict(sink.options).get("path", "TODO")
         self._lines.append(f"{rows}.write.format({quoted(kind)}).save({quoted(path)})")
 
-    def _written_rows(self, name: str, sink: Sink) -> tuple[str, str]:
+    def _written_rows(self, name: str, sink: Settings) -> tuple[str, str]:
         if sink.kind == "console":
             return name, "console"
         if sink.kind == "csv" or name in self._plain:
@@ -439,7 +439,7 @@ class JobWriter:
         self.module.use("from pyspark.sql import functions as F")
         return f"{name}.select({_AS_JSON})", sink.kind
 
-    def _write_stream(self, name: str, sink: Sink) -> None:
+    def _write_stream(self, name: str, sink: Settings) -> None:
         rows, kind = self._written_rows(name, sink)
         calls = [("writeStream.format", [quoted(kind)])]
         if rows != name:
@@ -455,7 +455,7 @@ class JobWriter:
         self._lines.append(chain(name, calls, "", 4))
         self._queries += 1
 
-    def _unknown_sink(self, stream: Stream, name: str, sink: Sink, bounded: bool) -> None:
+    def _unknown_sink(self, stream: Stream, name: str, sink: Settings, bounded: bool) -> None:
         code = stream.call.code
         self.module.use("from pyspark.sql import DataFrame")
         what = " ".join(re.sub(r"[^\w.() ]", " ", sink.what).split()) or stream.call.method

@@ -5,26 +5,16 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.chains.values import (
-    Call,
-    Code,
-    Const,
-    Made,
-    Scope,
-    Stream,
-    Unknown,
-    Value,
-    duration,
-)
+from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Scope, Stream, Value
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.constants import literal_of
-from pyflinkcep.migrate.java.declarations import JavaClass
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, children, inside, line_of, simple_name, text_of
-from pyflinkcep.migrate.writing.translation import code_of
+from pyflinkcep.migrate.writing.translation import class_made, code_of
 
 
 @attrs.frozen
@@ -38,8 +28,6 @@ class Times:
     none: bool = False  # Whether there are no watermarks
     # Whether watermarks follow the clock of the machine, which is processing time.
     clock: bool = False
-    # What makes the generator of watermarks, of a class of the program.
-    generator: Code | None = None
     left: tuple[str, ...] = ()  # The calls of a strategy that have no counterpart here
 
 
@@ -47,35 +35,34 @@ def times_of(call: Call, strategy: Value | None, project: Project) -> Times | No
     """Return what a call or a strategy says about times; None if nothing."""
     if call.method == "assignAscendingTimestamps" and isinstance(strategy, Code):
         return Times(timedelta(0), strategy)
+    if isinstance(strategy, Made) and strategy.type.startswith("WatermarkStrategy."):
+        return _of_class(_new_form(strategy, project), project)
     if isinstance(strategy, Made):
-        if strategy.type.startswith("WatermarkStrategy."):
-            return _new_form(strategy)
-        return Times(_first_duration(strategy.arguments), strategy.code)
-    if isinstance(strategy, Code | Unknown):
-        code = strategy if isinstance(strategy, Code) else strategy.code
-        if code.node is not None and code.node.type == "object_creation_expression":
-            return _old_form(code, project)
+        return _of_class(Times(_duration(strategy.arguments[:1]), strategy.code), project)
+    code = code_of(strategy)
+    if code is not None and code.node is not None and code.node.type.startswith("object_creation"):
+        return _of_class(_old_form(code, project), project)
     return None
 
 
-def _new_form(strategy: Made) -> Times:
+def _new_form(strategy: Made, project: Project) -> Times:
     method = strategy.type.split(".", 1)[1]
-    delay: timedelta | None = timedelta(0)
+    first = strategy.arguments[0] if strategy.arguments else None
+    delay: timedelta | None = None
     if method == "forBoundedOutOfOrderness":
-        delay = _first_duration(strategy.arguments)
-    elif method not in ("forMonotonousTimestamps", "noWatermarks"):
-        delay = None
+        delay = _duration(strategy.arguments[:1])
+    elif method in ("forMonotonousTimestamps", "noWatermarks"):
+        delay = timedelta(0)
+    elif method == "forGenerator" and isinstance(first, Code):
+        delay = _generated(first, project)
     time = None
-    given = strategy.arguments[0] if strategy.arguments else None
-    generator = given if method == "forGenerator" and isinstance(given, Code) else None
     for call in strategy.calls:
         if call.method == "withTimestampAssigner" and call.arguments:
             given = call.arguments[0]
-            time = given if isinstance(given, Code) else getattr(given, "code", None)
-            time = _supplied(time) if isinstance(time, Code) else time
+            time = _supplied(given) if isinstance(given, Code) else getattr(given, "code", None)
     known = ("withTimestampAssigner", *_OF_SOURCES)
     left = tuple(call.method for call in strategy.calls if call.method not in known)
-    return Times(delay, time, method == "noWatermarks", generator=generator, left=left)
+    return Times(delay, time, method == "noWatermarks", left=left)
 
 
 _OF_SOURCES = ("withIdleness", "withWatermarkAlignment")
@@ -101,76 +88,75 @@ def _supplied(code: Code) -> Code:
 def _old_form(code: Code, project: Project) -> Times:
     """Return what an anonymous class of an old interface says."""
     kind = text_of(code.node.child_by_field_name("type"))
-    arguments = [text_of(a) for a in children(code.node.child_by_field_name("arguments"))]
     delay: timedelta | None = timedelta(0)
     if "BoundedOutOfOrderness" in kind:
-        delay = _written_duration(arguments[0]) if arguments else None
+        delay = _written(code.node, code, project)
     elif "Ascending" not in kind:
-        delay = lag(code, project)
-    return Times(delay, code, clock=reads_clock(code.node))
+        delay = _lag(code, project)
+    return Times(delay, code, clock=_reads_clock(code.node))
 
 
-def _first_duration(arguments: tuple[Value, ...]) -> timedelta | None:
-    first = arguments[0] if arguments else None
-    if isinstance(first, Const) and isinstance(first.value, timedelta):
-        return first.value
-    return None
-
-
-def _written_duration(text: str) -> timedelta | None:
-    name, _, rest = text.partition("(")
-    amount = rest.rstrip(") ").replace("_", "").rstrip("lL")
-    if not amount.isdigit():
-        return None
-    return duration(name.rsplit(".", 1)[-1], [int(amount)])
-
-
-def strategy_of(code: Code, project: Project) -> tuple[Code | None, timedelta | None]:
-    """Return the assigner of a class of watermark strategies, and how far it is behind."""
-    declared = _class_made(code.node, code, project)
+def _of_class(times: Times, project: Project) -> Times:
+    """Return times, with what the class of the program says that makes them."""
+    declared = None if times.time is None else class_made(times.time, project)
     if declared is None:
-        return None, None
+        return times
     scope = Scope(declared.source, declared)
-    found: Code | None = None
-    delay: timedelta | None = None
+    clock = times.clock or _reads_clock(declared.node)
     for method in declared.methods.get("createTimestampAssigner", []):
         for returned in inside(method.body, "return_statement"):
-            found = Code(children(returned)[0], declared.source, scope)
-    for method in declared.methods.get("createWatermarkGenerator", []):
-        delay = lag_of(Code(method.body, declared.source, scope), project)
-    return found, delay
+            assigner = Code(children(returned)[0], declared.source, scope)
+            times = attrs.evolve(times, time=assigner, delay=None)
+    if times.delay is None:
+        for method in declared.methods.get("createWatermarkGenerator", []):
+            delay = _generated(Code(method.body, declared.source, scope), project)
+            times = attrs.evolve(times, delay=delay)
+    if times.delay is None:
+        times = attrs.evolve(
+            times, delay=_lag(Code(declared.node, declared.source, scope), project)
+        )
+    return attrs.evolve(times, clock=clock)
 
 
-def lag_of(code: Code, project: Project) -> timedelta | None:
+def _duration(arguments: tuple[Value, ...]) -> timedelta | None:
+    first = arguments[0] if arguments else None
+    is_known = isinstance(first, Const) and isinstance(first.value, timedelta)
+    return first.value if isinstance(first, Const) and is_known else None
+
+
+def _written(made: Node, code: Code, project: Project) -> timedelta | None:
+    """Return the duration that is the first argument of a constructor."""
+    walker, scope = _walker(made, code, project)
+    return _duration(walker.arguments(made, scope)[:1])
+
+
+def _walker(node: Node, code: Code, project: Project) -> tuple[Walker, Scope]:
+    owner = project.at(code.source, line_of(node)) or code.scope.owner
+    return Walker(project), Scope(code.source, owner, values=code.scope.all())
+
+
+def _generated(code: Code, project: Project) -> timedelta | None:
     """Return how far the generator of watermarks that code makes is behind."""
     for made in inside(code.node, "object_creation_expression"):
         name = simple_name(text_of(made.child_by_field_name("type")))
-        given = children(made.child_by_field_name("arguments"))
         if name == "AscendingTimestampsWatermarks":
             return timedelta(0)
         if name == "BoundedOutOfOrdernessWatermarks":
-            return _written_duration(text_of(given[0])) if given else None
-        declared = _class_made(made, code, project)
-        if declared is not None and not given:
+            return _written(made, code, project)
+        declared = project.find(name, code.source)
+        if declared is not None and not children(made.child_by_field_name("arguments")):
             scope = Scope(declared.source, declared)
-            return lag(Code(declared.node, declared.source, scope), project)
+            return _lag(Code(declared.node, declared.source, scope), project)
     return None
 
 
-def _class_made(node: Node, code: Code, project: Project) -> JavaClass | None:
-    if not node.type.startswith("object"):
-        return None
-    return project.find(simple_name(text_of(node.child_by_field_name("type"))), code.source)
-
-
-def lag(code: Code, project: Project) -> timedelta | None:
+def _lag(code: Code, project: Project) -> timedelta | None:
     """Return what ``new Watermark(max - 5000)`` takes off, if that is known."""
     for made in inside(code.node, "object_creation_expression"):
         if not text_of(made.child_by_field_name("type")).endswith("Watermark"):
             continue
         given = children(made.child_by_field_name("arguments"))
-        owner = project.at(code.source, line_of(made)) or code.scope.owner
-        walker, scope = Walker(project), Scope(code.source, owner, values=code.scope.all())
+        walker, scope = _walker(made, code, project)
         for field in inside(code.node, "field_declaration"):  # of an anonymous class
             for declarator in field.children_by_field_name("declarator"):
                 first = declarator.child_by_field_name("value")
@@ -178,19 +164,13 @@ def lag(code: Code, project: Project) -> timedelta | None:
                 if first is not None and name not in scope.values:
                     scope.set(name, walker.evaluate(first, scope), text_of(field))
         return _taken_off(given[0], walker, scope) if given else None
-    return _of_superclass(code.node)
-
-
-def _of_superclass(node: Node) -> timedelta | None:
-    """Return how far the watermarks of a class are behind that makes none itself."""
+    node = code.node  # of a class that makes none itself
     above = text_of(node.child_by_field_name("superclass") or node.child_by_field_name("type"))
     if "Ascending" in above:
         return timedelta(0)
     if "BoundedOutOfOrderness" in above:
         for call in inside(node, "explicit_constructor_invocation"):
-            given = children(call.child_by_field_name("arguments"))
-            if given:
-                return _written_duration(text_of(given[0]))
+            return _written(call, code, project)
     return None
 
 
@@ -215,7 +195,7 @@ _TIMES = ("identifier", "field_access", "method_invocation")
 _CLOCKS = ("currentTimeMillis", "nanoTime", "now", "currentProcessingTime", "millis")
 
 
-def reads_clock(node: Node) -> bool:
+def _reads_clock(node: Node) -> bool:
     """Whether watermarks are made of the clock of the machine."""
     return any(
         text_of(call.child_by_field_name("name")) in _CLOCKS
@@ -244,25 +224,27 @@ def delay_text(delay: timedelta) -> str:
 
 
 @attrs.frozen
-class Source:
-    """Where events come from."""
+class Settings:
+    """Where events come from, or where a result goes."""
 
-    kind: str  # ``kafka``, ``socket``, ``text``, ``elements``, ``rate`` or ``unknown``
+    # ``kafka``, ``socket``, ``text``, ``elements``, ``rate``, ``console``, ``csv`` or ``unknown``
+    kind: str
     options: tuple[tuple[str, str], ...] = ()  # Spark's options
+    missing: tuple[str, ...] = ()  # Settings that the code does not show
+    left: tuple[str, ...] = ()  # The calls of a builder that have no counterpart here
+    what: str = ""  # Of one that is unknown: its class
     bounded: bool = False  # Whether it ends
     lines: bool = False  # Whether its elements are text
     elements: tuple[Value, ...] = ()  # Of elements: what they are
-    missing: tuple[str, ...] = ()  # Settings that the code does not show
-    left: tuple[str, ...] = ()  # The calls of a builder that have no counterpart here
 
 
-def source_of(stream: Stream) -> Source:
+def source_of(stream: Stream) -> Settings:
     """Return what is known of a stream's source."""
     call = stream.call
     if call.method in ("fromElements", "fromData", "fromCollection", "fromParallelCollection"):
-        return Source("elements", bounded=True, elements=_elements(call))
+        return Settings("elements", bounded=True, elements=_elements(call))
     if call.method in ("fromSequence", "generateSequence"):
-        return Source("sequence", bounded=True, options=_plain(call, ("from", "to")))
+        return Settings("sequence", bounded=True, options=_plain(call, ("from", "to")))
     if call.method == "socketTextStream":
         return _of_settings("socket", call, ("host", "port"), bounded=False)
     if call.method in ("readTextFile", "readFile"):
@@ -271,7 +253,10 @@ def source_of(stream: Stream) -> Source:
     given = call.arguments[0] if call.arguments else None
     if isinstance(given, Made):
         return _of_object(given)
-    return _by_text(call)
+    text = text_of(call.code.node)
+    return (
+        _kafka([], lines="SimpleStringSchema" in text) if "Kafka" in text else Settings("unknown")
+    )
 
 
 def _elements(call: Call) -> tuple[Value, ...]:
@@ -290,99 +275,99 @@ def _plain(call: Call, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
     )
 
 
-def _of_settings(kind: str, call: Call, names: tuple[str, ...], *, bounded: bool) -> Source:
+def _of_settings(kind: str, call: Call, names: tuple[str, ...], *, bounded: bool) -> Settings:
     """Return a source of lines with the settings that the code shows."""
     options = tuple(pair for pair in _plain(call, names) if pair[0] != "format")
     shown = {name for name, _ in options}
     missing = tuple(name for name in names if name not in shown | {"format"})
-    return Source(kind, options, bounded=bounded, lines=True, missing=missing)
+    return Settings(kind, options, bounded=bounded, lines=True, missing=missing)
 
 
-def _of_object(made: Made) -> Source:
+def _of_object(made: Made) -> Settings:
     name = made.type.split(".", 1)[0]
-    if "Kafka" in name and made.calls:
-        return _kafka_builder(made)
     if "Kafka" in name:
-        return _kafka_consumer(made)
+        return _kafka_builder(made) if made.calls else _kafka_consumer(made)
     if name == "FileSource":
         texts = [text_of(code.node) for code in (made.code, *(c.code for c in made.calls))]
-        path = next((found for text in texts if (found := _PATH.search(text))), None)
-        options = () if path is None else (("path", path[1]),)
-        missing = () if options else ("path",)
         bounded = not any(call.method == "monitorContinuously" for call in made.calls)
-        return Source("text", options, bounded=bounded, lines=True, missing=missing)
-    return Source("unknown", options=(("class", simple_name(made.type)),))
+        return _files("text", texts, bounded=bounded, lines=True)
+    return Settings("unknown", what=simple_name(made.type))
+
+
+def _files(kind: str, texts: list[str], **more: Any) -> Settings:
+    """Return files whose path stands in one of some texts of Java."""
+    path = next((found[1] for text in texts if (found := _PATH.search(text))), "")
+    missing = () if path else ("path",)
+    return Settings(kind, (("path", path),) if path else (), missing, **more)
 
 
 _PATH = re.compile(r'\bPath\(\s*"([^"]+)"')
+_SETTERS = {
+    "setBootstrapServers": "kafka.bootstrap.servers", "setTopics": "subscribe",
+    "setGroupId": "kafka.group.id", "setTopicPattern": "subscribePattern",
+}  # fmt: skip
 
 
-def _kafka_builder(made: Made) -> Source:
+def _kafka_builder(made: Made) -> Settings:
     options: list[tuple[str, str]] = []
-    lines = False
-    names = {"setBootstrapServers": "kafka.bootstrap.servers", "setTopics": "subscribe",
-             "setGroupId": "kafka.group.id", "setTopicPattern": "subscribePattern"}  # fmt: skip
-    bounded = False
     left: list[str] = []
+    lines = bounded = False
     for call in made.calls:
         values = [str(v.value) for v in call.arguments if isinstance(v, Const)]
-        if call.method in names and values:
-            options.append((names[call.method], ",".join(values)))
+        if call.method in _SETTERS and values:
+            options.append((_SETTERS[call.method], ",".join(values)))
         elif call.method == "setStartingOffsets":
-            text = text_of(call.code.node)
-            given = text.rsplit("setStartingOffsets", 1)[-1]
+            given = text_of(call.code.node).rsplit("setStartingOffsets", 1)[-1]
             words = [word for word in ("earliest", "latest") if f"{word}(" in given]
             options += [("startingOffsets", word) for word in words]
             left += [] if words else [call.method]
         elif call.method == "setProperty" and len(values) == 2:
             options.append((f"kafka.{values[0]}", values[1]))
         elif call.method == "setProperties":
-            found, lost = properties(call.code, _last_argument(call.code.node))
-            options += found
-            left += lost
+            found, lost = properties(call.code)
+            options, left = [*options, *found], [*left, *lost]
         elif call.method == "setValueOnlyDeserializer":
             lines = "SimpleStringSchema" in text_of(call.code.node)
         elif call.method == "setBounded":
             bounded = True
-        elif call.method not in {*names, "build", "setDeserializer", "setClientIdPrefix"}:
+        elif call.method not in {*_SETTERS, "build", "setDeserializer", "setClientIdPrefix"}:
             left.append(call.method)
-    return _kafka(options, lines, bounded, tuple(dict.fromkeys(left)))
+    return _kafka(options, left, lines=lines, bounded=bounded)
 
 
 def _kafka(
-    options: list[tuple[str, str]], lines: bool, bounded: bool, left: tuple[str, ...] = ()
-) -> Source:
+    options: list[tuple[str, str]],
+    left: list[str] | tuple[str, ...] = (),
+    topic: tuple[str, ...] = ("subscribe", "subscribePattern"),
+    **more: Any,
+) -> Settings:
+    shown = [pair for pair in options if pair[1] != NOT_SHOWN]
     missing = [name for name, value in options if value == NOT_SHOWN]
-    options = [pair for pair in options if pair[1] != NOT_SHOWN]
-    given = {name for name, _ in options} | set(missing)
-    if "kafka.bootstrap.servers" not in given:
-        missing.append("kafka.bootstrap.servers")
-    if not given & {"subscribe", "subscribePattern"}:
-        missing.append("subscribe")
-    return Source("kafka", tuple(options), bounded, lines, missing=tuple(missing), left=left)
+    given = {name for name, _ in options}
+    missing += [names[0] for names in (("kafka.bootstrap.servers",), topic) if not given & {*names}]
+    return Settings("kafka", tuple(shown), tuple(missing), tuple(dict.fromkeys(left)), **more)
 
 
-def _kafka_consumer(made: Made) -> Source:
+def _kafka_consumer(made: Made) -> Settings:
     """Return the settings of the old consumer: topic, format, properties."""
-    options: list[tuple[str, str]] = []
     topic = made.arguments[0] if made.arguments else None
-    if isinstance(topic, Const) and isinstance(topic.value, str):
-        options.append(("subscribe", topic.value))
-    found, left = properties(made.code, _last_argument(made.code.node))
-    schema = text_of(made.code.node)
-    return _kafka([*options, *found], "SimpleStringSchema" in schema, False, tuple(left))
+    is_known = isinstance(topic, Const) and isinstance(topic.value, str)
+    options = [("subscribe", topic.value)] if isinstance(topic, Const) and is_known else []
+    found, left = properties(made.code)
+    return _kafka([*options, *found], left, lines="SimpleStringSchema" in text_of(made.code.node))
 
 
 NOT_SHOWN = "\0"
 
 
-def _last_argument(node: Node) -> Node | None:
-    given = children(node.child_by_field_name("arguments"))
-    return given[-1] if given else None
+def properties(code: Code, given: Node = None) -> tuple[list[tuple[str, str]], list[str]]:
+    """
+    Return Spark's options for properties of Kafka, and what is done with them beside that.
 
-
-def properties(code: Code, given: Node | None) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return Spark's options for properties of Kafka, and what is done with them beside that."""
+    The properties are the last argument of a call, unless another one is given.
+    """
+    arguments = children(code.node.child_by_field_name("arguments"))
+    given = given or (arguments[-1] if arguments else None)
     around = code.node
     while around.parent is not None and around.type != "method_declaration":
         around = around.parent
@@ -422,34 +407,16 @@ def _is_empty(made: list[Node | None]) -> bool:
     return not children(first.child_by_field_name("arguments"))
 
 
-def _by_text(call: Call) -> Source:
-    text = text_of(call.code.node)
-    if "Kafka" in text:
-        return _kafka([], "SimpleStringSchema" in text, False)
-    return Source("unknown")
-
-
-@attrs.frozen
-class Sink:
-    """Where a result goes."""
-
-    kind: str  # ``console``, ``kafka``, ``text`` or ``unknown``
-    options: tuple[tuple[str, str], ...] = ()  # Spark's options
-    what: str = ""  # Of one that is unknown: its class
-    missing: tuple[str, ...] = ()  # Settings that the code does not show
-    left: tuple[str, ...] = ()  # The calls of a builder that have no counterpart here
-
-
-def sink_of(stream: Stream) -> Sink:
+def sink_of(stream: Stream) -> Settings:
     """Return what is known of a sink."""
     call = stream.call
     if call.method in ("print", "printToErr", "executeAndCollect"):
-        return Sink("console")
+        return Settings("console")
     given = call.arguments[0] if call.arguments else None
     if call.method in ("writeAsText", "writeAsCsv"):
-        path = str(given.value) if isinstance(given, Const) else ""
         kind = "text" if call.method == "writeAsText" else "csv"
-        return Sink(kind, (("path", path),) if path else (), missing=() if path else ("path",))
+        path = str(given.value) if isinstance(given, Const) else ""
+        return Settings(kind, (("path", path),) if path else (), () if path else ("path",))
     made = given if isinstance(given, Made) else None
     code = code_of(given)
     text = text_of(code.node) if code is not None and code.node is not None else ""
@@ -460,18 +427,15 @@ def sink_of(stream: Stream) -> Sink:
     if "KafkaProducer" in text.split("(", 1)[0]:
         return _producer(made)
     if "PrintSink" in text.split("(", 1)[0]:
-        return Sink("console")
+        return Settings("console")
     if made is not None and made.type.startswith(("FileSink", "StreamingFileSink")):
-        found = re.search(r'Path\(\s*"([^"]+)"', text)
-        path = found[1] if found else ""
         left = tuple(one.method for one in made.calls if one.method not in _OF_FILES)
-        missing = () if path else ("path",)
-        return Sink("text", (("path", path),) if path else (), missing=missing, left=left)
+        return _files("text", [text], left=left)
     if made is not None:
-        return Sink("unknown", what=simple_name(made.type))
+        return Settings("unknown", what=simple_name(made.type))
     if re.search(r"System\s*\.\s*(out|err)\s*\.\s*print", text) and text.startswith("new"):
-        return Sink("console")  # an anonymous class that prints
-    return Sink("unknown", what=_named(code, call))
+        return Settings("console")  # an anonymous class that prints
+    return Settings("unknown", what=_named(code, call))
 
 
 def _named(code: Code | None, call: Call) -> str:
@@ -491,32 +455,30 @@ _OF_FILES = ("build", "withRollingPolicy", "withBucketCheckInterval", "withOutpu
 _OF_KAFKA = ("build", "setTransactionalIdPrefix", "setProducerFactory")
 
 
-def _kafka_sink(made: Made) -> Sink:
+def _kafka_sink(made: Made) -> Settings:
     """Return the settings of a builder, and of the one of its serializer."""
     options: list[tuple[str, str]] = []
     left: list[str] = []
     for call in made.calls:
         given = call.arguments[0] if call.arguments else None
         values = [str(v.value) for v in call.arguments if isinstance(v, Const)]
+        found: list[tuple[str, str]] = []
+        lost: list[str] = []
         if call.method == "setBootstrapServers":
-            options += [("kafka.bootstrap.servers", value) for value in values]
+            found = [("kafka.bootstrap.servers", value) for value in values]
         elif call.method == "setProperty":
-            options += _property(call, values)
+            found = _property(call, values)
         elif call.method == "setKafkaProducerConfig":
-            written = children(call.code.node.child_by_field_name("arguments"))
-            found, lost = properties(call.code, written[-1] if written else None)
-            options += found
-            left += lost
+            found, lost = properties(call.code)
         elif call.method == "setRecordSerializer" and isinstance(given, Made):
             found, lost = _serialized(given)
-            options += found
-            left += lost
         elif call.method in ("setDeliverGuarantee", "setDeliveryGuarantee"):
             exact = "EXACTLY_ONCE" in text_of(call.code.node.child_by_field_name("arguments"))
-            left += ["EXACTLY_ONCE (Spark writes at least once)"] if exact else []
+            lost = ["EXACTLY_ONCE (Spark writes at least once)"] if exact else []
         elif call.method not in _OF_KAFKA:
-            left.append(call.method)
-    return _complete(options, left)
+            lost = [call.method]
+        options, left = [*options, *found], [*left, *lost]
+    return _kafka(options, left, ("topic",))
 
 
 def _property(call: Call, values: list[str]) -> list[tuple[str, str]]:
@@ -546,25 +508,15 @@ def _serialized(made: Made) -> tuple[list[tuple[str, str]], list[str]]:
     return options, left
 
 
-def _producer(made: Made | None) -> Sink:
-    options: list[tuple[str, str]] = []
-    left: list[str] = []
+def _producer(made: Made | None) -> Settings:
     values = [] if made is None else [a.value for a in made.arguments if isinstance(a, Const)]
     texts = [value for value in values if isinstance(value, str)]
     servers = [value for value in texts if ":" in value]
     topics = [value for value in texts if ":" not in value]
-    options += [("kafka.bootstrap.servers", value) for value in servers[:1]]
+    options = [("kafka.bootstrap.servers", value) for value in servers[:1]]
     options += [("topic", value) for value in topics[:1]]
     given = [] if made is None else children(made.code.node.child_by_field_name("arguments"))
-    if made is not None and len(given) > 2 and not servers:
-        found, left = properties(made.code, given[2])
-        options += found
-    return _complete(options, left)
-
-
-def _complete(options: list[tuple[str, str]], left: list[str]) -> Sink:
-    shown = [pair for pair in options if pair[1] != NOT_SHOWN]
-    missing = [name for name, value in options if value == NOT_SHOWN]
-    needed = ("kafka.bootstrap.servers", "topic")
-    missing += [name for name in needed if name not in dict(options)]
-    return Sink("kafka", tuple(shown), missing=tuple(missing), left=tuple(dict.fromkeys(left)))
+    if made is None or len(given) < 3 or servers:
+        return _kafka(options, (), ("topic",))
+    found, left = properties(made.code, given[2])
+    return _kafka([*options, *found], left, ("topic",))

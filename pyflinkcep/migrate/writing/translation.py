@@ -160,7 +160,7 @@ class Translation:
 
     def returned(self, code: Code, event_type: str | None) -> Translated | None:
         """Translate what ``extractTimestamp`` of a class returns in the end, without the rest."""
-        declared = self.class_made(code)
+        declared = class_made(code, self.project)
         bodies = [code.node, *([declared.node] if declared is not None else [])]
         for method in (m for body in bodies for m in inside(body, "method_declaration")):
             if not text_of(method.child_by_field_name("name")).startswith("extract"):
@@ -172,13 +172,6 @@ class Translation:
                 event = text_of(first[0].child_by_field_name("name"))
                 return self._as_lambda(f"{event} -> {written}", code, event_type)
         return None
-
-    def class_made(self, code: Code) -> JavaClass | None:
-        """Return the class of the program of which an expression makes an object."""
-        if not code.node.type.startswith("object"):
-            return None
-        name = simple_name(text_of(code.node.child_by_field_name("type")))
-        return self.project.find(name, code.source)
 
     def _as_lambda(self, text: str, code: Code, event_type: str | None) -> Translated | None:
         parsed = parse_java(f"class T {{ Object o = {text}; }}", code.source.file)
@@ -258,6 +251,12 @@ def made_of(code: Code) -> str:
     if code.node is None or code.node.type != "object_creation_expression":
         return ""
     return simple_name(text_of(code.node.child_by_field_name("type")))
+
+
+def class_made(code: Code, project: Project) -> JavaClass | None:
+    """Return the class of the program of which an expression makes an object."""
+    name = made_of(code)
+    return project.find(name, code.source) if name else None
 
 
 def parts_of(code: Code) -> list[Code]:
