@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -33,54 +32,13 @@ from pyflinkcep.migrate.java.project import (
     spark_type,
 )
 from pyflinkcep.migrate.java.source import (
-    children,
     inside,
     parse_java,
     simple_name,
     text_of,
 )
-from pyflinkcep.migrate.meaning.reading import snake_case
-from pyflinkcep.migrate.meaning.translated import Note, Translated, TranslatedFunction
+from pyflinkcep.migrate.meaning.translated import Translated, TranslatedFunction
 from pyflinkcep.migrate.meaning.tree import Captured, Var, parts
-
-
-def combined(word: str, made: Sequence[Translated], name: str) -> Translated:
-    """
-    Return conditions as one.
-
-    Examples
-    --------
-    >>> combined("and", [Translated(sql="a = 1"), Translated(sql="b = 2")], "both").sql
-    '(a = 1) AND (b = 2)'
-    """
-    notes: dict[Note, None] = {note: None for one in made for note in one.notes}
-    common = Translated(
-        imports=frozenset(line for one in made for line in one.imports),
-        notes=tuple(notes),
-        columns=tuple(column for one in made for column in one.columns),
-        captured=tuple(dict.fromkeys(java for one in made for java in one.captured)),
-        stub=any(one.stub for one in made),
-    )
-    texts = [one.sql for one in made if one.sql is not None]
-    if len(texts) == len(made):
-        sql = f" {word.upper()} ".join(f"({text})" for text in texts)
-        sql = f"NOT coalesce({texts[0]}, false)" if word == "not" else sql
-        return attrs.evolve(common, sql=sql)
-    name = snake_case(name)
-    calls = [f"{one.name}({_arguments(one)})" for one in made]
-    written = f"not {calls[0]}" if word == "not" else f" {word} ".join(calls)
-    inner = "\n\n".join((one.python or "").strip() for one in made)
-    needs_context = any("ctx" in _arguments(one) for one in made)
-    arguments = "event: Any, ctx: Any" if needs_context else "event: Any"
-    doc = {"and": "all", "or": "any", "not": "not"}[word]
-    head = f'def {name}({arguments}) -> bool:\n    """Whether {doc} of the conditions hold."""\n\n'
-    body = textwrap.indent(f"{inner}\n\nreturn {written}\n", "    ")
-    return attrs.evolve(common, name=name, python=f"{head}{body}")
-
-
-def _arguments(made: Translated) -> str:
-    first = (made.python or "").split(") ->", 1)[0]
-    return "event, ctx" if "ctx" in first else "event"
 
 
 def code_of(value: Value | None) -> Code | None:
@@ -110,32 +68,16 @@ class Translation:
         self, code: Code, event_type: str | None, stages: Sequence[str], name: str = "condition"
     ) -> Translated:
         """Translate a condition."""
-        kind = event_type and simple_name(event_type)
-        made = self._condition(code, event_type, stages, name)
+        given = (code.node, code.source, self.project, event_type, stages)
+        made = translate_condition(*given, known(code, self.project), name)
         self.conditions.append((code, made))
-        self.columns[kind] = joined_columns(self.columns.get(kind, {}), made.columns)
+        self._read(event_type, made)
         return made
 
-    def _condition(
-        self,
-        code: Code,
-        event_type: str | None,
-        stages: Sequence[str],
-        name: str,
-        *,
-        sql: bool = True,
-    ) -> Translated:
-        inner = parts_of(code)
-        if not inner:
-            given = (code.node, code.source, self.project, event_type, stages)
-            return translate_condition(*given, known(code, self.project), name, sql=sql)
-        made = [self._condition(one, event_type, stages, "part") for one in inner]
-        if not all(one.sql is not None for one in made) or not sql:
-            made = [
-                self._condition(one, event_type, stages, f"part_{number}", sql=False)
-                for number, one in enumerate(inner, 1)
-            ]
-        return combined(_RICH[made_of(code)], made, name)
+    def _read(self, event_type: str | None, made: Translated) -> None:
+        """Remember the columns that are read of events."""
+        kind = event_type and simple_name(event_type)
+        self.columns[kind] = joined_columns(self.columns.get(kind, {}), made.columns)
 
     def function(
         self, code: Code, kind: str, event_type: str | None, name: str | None = None
@@ -146,16 +88,14 @@ class Translation:
         )
         self.functions.append((code, made))
         if event_type is not None:
-            of = simple_name(event_type)
-            self.columns[of] = joined_columns(self.columns.get(of, {}), made.columns)
+            self._read(event_type, made)
         return made
 
     def value(self, code: Code, event_type: str | None) -> Translated:
         """Translate a selector of an event."""
-        kind = event_type and simple_name(event_type)
         given = known(code, self.project, captures=False)
         made = translate_value(code.node, code.source, self.project, event_type, given, "value")
-        self.columns[kind] = joined_columns(self.columns.get(kind, {}), made.columns)
+        self._read(event_type, made)
         return made
 
     def returned(self, code: Code, event_type: str | None) -> Translated | None:
@@ -239,35 +179,12 @@ class Translation:
         return f"value {single}"
 
 
-_RICH = {
-    "RichAndCondition": "and", "RichOrCondition": "or", "RichNotCondition": "not",
-    "AndCondition": "and", "OrCondition": "or", "NotCondition": "not",
-}  # fmt: skip
-"""Flink's conditions of conditions."""
-
-
-def made_of(code: Code) -> str:
-    """Return the class of which an expression makes an object; empty for others."""
-    if code.node is None or code.node.type != "object_creation_expression":
-        return ""
-    return simple_name(text_of(code.node.child_by_field_name("type")))
-
-
 def class_made(code: Code, project: Project) -> JavaClass | None:
     """Return the class of the program of which an expression makes an object."""
-    name = made_of(code)
-    return project.find(name, code.source) if name else None
-
-
-def parts_of(code: Code) -> list[Code]:
-    """Return the conditions that one of Flink's conditions of conditions is made of."""
-    if made_of(code) not in _RICH:
-        return []
-    found = []
-    for node in children(code.node.child_by_field_name("arguments")):
-        held = code.scope.find(text_of(node)) if node.type == "identifier" else None
-        found.append(code_of(held) or Code(node, code.source, code.scope))
-    return found
+    if code.node is None or not code.node.type.startswith("object_creation"):
+        return None
+    name = simple_name(text_of(code.node.child_by_field_name("type")))
+    return project.find(name, code.source)
 
 
 def known(code: Code, project: Project, *, captures: bool = True) -> dict[str, Any]:

@@ -11,9 +11,6 @@ import org.apache.flink.cep.pattern.GroupPattern;
 import org.apache.flink.cep.pattern.Pattern;
 import org.apache.flink.cep.pattern.Quantifier;
 import org.apache.flink.cep.pattern.conditions.IterativeCondition;
-import org.apache.flink.cep.pattern.conditions.RichAndCondition;
-import org.apache.flink.cep.pattern.conditions.RichNotCondition;
-import org.apache.flink.cep.pattern.conditions.RichOrCondition;
 import org.apache.flink.cep.pattern.conditions.SimpleCondition;
 import org.apache.flink.cep.pattern.conditions.SubtypeCondition;
 import org.apache.flink.streaming.api.datastream.DataStream;
@@ -69,8 +66,8 @@ public class RuleList {
     static Pattern<Click, ?> composed() {
         IterativeCondition<Click> search = SimpleCondition.of(c -> c.page.startsWith("/search"));
         IterativeCondition<Click> slow = SimpleCondition.of(c -> c.seconds > 10);
-        return Pattern.<Click>begin("a").where(new RichAndCondition<>(search, slow))
-            .next("b").where(new RichOrCondition<>(new OnPage("/", 1), new RichNotCondition<>(slow)))
+        return Pattern.<Click>begin("a").where(search).where(slow)
+            .next("b").where(new OnPage("/", 1)).or(SimpleCondition.of(c -> c.seconds <= 10))
             .followedByAny("c").where(search).or(slow)
             .within(Duration.ofMinutes(1));
     }
