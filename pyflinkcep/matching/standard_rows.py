@@ -64,7 +64,8 @@ class StandardRows:
                 values = rows.column(self.measures[sql]).to_pylist()
                 if sql in self.failed:
                     name, error = self.failed[sql]
-                    values = _Partial(values, rows.column(name).to_pylist(), error)
+                    failed = zip(values, rows.column(name).to_pylist(), strict=True)
+                    values = [error if is_failed else value for value, is_failed in failed]
                 evaluated[sql] = values
             return evaluated[sql]
 
@@ -200,23 +201,6 @@ class RowMatches:
     def of_match(self, function: str) -> pa.Array:
         """Return the number of the match of each row of output, of any for those without."""
         return pa.array(np.r_[self._found.numbers, 0][self._matches].astype(np.int64))
-
-
-class _Partial(Sequence[Any]):
-    """Values of rows, some of which are errors."""
-
-    def __init__(self, values: list[Any], failed: list[bool], error: CepError) -> None:
-        self._values = values
-        self._failed = failed
-        self._error = error
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __getitem__(self, row: Any) -> Any:
-        if self._failed[row]:
-            raise self._error
-        return self._values[row]
 
 
 class _TableColumns:

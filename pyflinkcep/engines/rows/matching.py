@@ -15,6 +15,7 @@ from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.engines.rows.program import Op
 from pyflinkcep.engines.rows.values import UNKNOWN, RowColumns, RowConditions, SearchTables
 from pyflinkcep.errors import OutOfMemoryError, SkipError
+from pyflinkcep.expressions.program import Type
 from pyflinkcep.match_recognize.tree import Rows, Skip, SkipTo
 
 
@@ -294,7 +295,7 @@ def _compiled_search(
         loops=program.loops,
         rows=size,
         has_flags=not tables.slots and partitions.times is None and places <= MOST_BYTES,
-        slots=tuple((int(s[0]), *s[1:]) for s in tables.slots),
+        slots=tuple((int(s[0]), *s[1:4], s[4] is Type.FLOAT) for s in tables.slots),
         programs=tables.programs,
         has_number=tables.has_number,
         ansi=plan.ansi,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from operator import and_, or_, xor
@@ -12,11 +11,23 @@ from typing import Any, NamedTuple, Protocol
 import attrs
 import numpy as np
 
-from pyflinkcep.errors import ConditionError, InputError, NotSupportedError, counted
-from pyflinkcep.expressions.aggregates import AGGREGATES, Moments
+from pyflinkcep.errors import CepError, ConditionError, InputError, NotSupportedError, counted
+from pyflinkcep.expressions.aggregates import Moments
+from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes, part_value
 from pyflinkcep.expressions.grammar import Form, Syntax
-from pyflinkcep.expressions.program import ALL, Code, Function, Instruction, Op, Type
+from pyflinkcep.expressions.program import (
+    ALL,
+    Code,
+    CompiledExpressions,
+    Field,
+    Function,
+    Instruction,
+    Kind,
+    Op,
+    Slot,
+    Type,
+)
 from pyflinkcep.expressions.rules import OVERFLOW
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
@@ -32,15 +43,11 @@ from pyflinkcep.expressions.sql_types import (
     array_of,
 )
 from pyflinkcep.expressions.sql_values import (
-    arithmetic,
     cast_value,
     compared,
-    greater,
     is_same,
-    lesser,
     truth,
 )
-from pyflinkcep.expressions.tokens import LEAST, MOST, wrapped
 from pyflinkcep.expressions.values import Typed, aggregated, spread
 from pyflinkcep.match_recognize.leaves import LABEL, Fold, Leaf, has_label, labelled
 
@@ -92,21 +99,19 @@ def fold_function(fold: Fold, types: RowTypes = UNTYPED) -> TypedFold:
     The number of the match is the last value of a row, if the fold reads it.
     """
     arguments = fold.arguments
-    least, most, function = _FOLDS.get(fold.name, (0, -1, None))
-    if fold.name in _AGGREGATED:
-        least, most, function = 1, 1, _values
-    if function is None or fold.is_ordered or not least <= len(arguments) <= most:
+    of = _FOLDS.get(fold.name)
+    if of is None or fold.is_ordered or not of.least <= len(arguments) <= of.most:
         what = f"{fold.name.upper()} WITHIN GROUP" if fold.is_ordered else fold.name.upper()
         raise NotSupportedError(
             f"{what} with {counted(len(arguments), 'argument')} in DEFINE",
-            f"the aggregates of DEFINE are {', '.join(sorted({*_FOLDS, *_AGGREGATED})).upper()}; "
+            f"the aggregates of DEFINE are {', '.join(sorted(_FOLDS)).upper()}; "
             "all others are for MEASURES",
         )
     given = [_input(fold, part, types) for part in arguments]
     inputs = [part.function for part in given]
     conditions = [_input(fold, part, types).function for part in fold.conditions]
-    type_ = _fold_type(fold.name, [part.type for part in given])
-    if fold.name in _OF_NUMBERS and given[0].type == STRING:
+    type_ = of.type(fold.name, given[0].type if given else None)
+    if of.takes in (_NUMBERS, _LENGTHS) and given[0].type == STRING:
         inputs[0] = spread((inputs[0],), lambda text: cast_value(text, DOUBLE))
 
     def folded(rows: Sequence[Sequence[Any]]) -> Any:
@@ -115,11 +120,11 @@ def fold_function(fold: Fold, types: RowTypes = UNTYPED) -> TypedFold:
             for row in rows
             if all(truth(condition(row)) for condition in conditions)
         ]
-        found = function(_distinct(taken) if fold.is_distinct else taken)
-        if fold.name not in _AGGREGATED:
-            return found
+        taken = _distinct(taken) if fold.is_distinct else taken
+        if of.of_rows is not None:
+            return of.of_rows(taken)
         try:
-            return aggregated(_AGGREGATED[fold.name], found, given[0].type)
+            return aggregated(of.aggregate, _values(taken), given[0].type)
         except ArithmeticError:
             if fold.name.startswith("try_"):
                 return None
@@ -128,31 +133,38 @@ def fold_function(fold: Fold, types: RowTypes = UNTYPED) -> TypedFold:
     return TypedFold(folded, type_)
 
 
-_OF_TRUTHS = ("count_if", "bool_and", "every", "bool_or", "any", "some")
-_COLLECTED = ("array_agg", "collect_list", "collect_set")
+_ARRAY = array_of(None)
+
+_Takes = tuple[Callable[[SqlType], bool], str]
+_NUMBERS: _Takes = (lambda type_: type_.is_number, "use numbers")
+_LENGTHS: _Takes = (lambda type_: type_.is_number or type_ in (INTERVAL, DAYS), "use numbers")
+_WHOLE: _Takes = (lambda type_: type_.is_whole, "use whole numbers")
+_TRUTHS: _Takes = (lambda type_: type_ == BOOLEAN, "compare it with a value")
+_TEXTS: _Takes = (lambda _: False, "cast it to string")
 
 
-def _fold_type(name: str, types: Sequence[SqlType | None]) -> SqlType | None:
-    """Return the type of a fold of arguments, which refuses those that it never takes."""
-    first = types[0] if types else None
-    if name in _OF_NUMBERS and first is not None:
-        function = _AGGREGATED.get(name, "stddev")
-        is_length = function in ("sum", "avg") and first in (INTERVAL, DAYS)
-        if not (first.is_number or is_length or first in (STRING, VOID)):
-            raise InputError(f"{name.upper()} of {first.name}", "use numbers")
-        return aggregate_type(function, first)
-    if first is not None and first not in (VOID, STRING):
-        if name in _OF_TRUTHS and first != BOOLEAN:
-            raise InputError(f"{name.upper()} of {first.name}", "compare it with a value")
-        if name.startswith("bit_") and not first.is_whole:
-            raise InputError(f"{name.upper()} of {first.name}", "use whole numbers")
-        if name in ("listagg", "string_agg"):
-            raise InputError(f"{name.upper()} of {first.name}", "cast it to string")
-    if name in _COLLECTED:
-        return array_of(first)
-    if name in _SAME:
-        return first
-    return _FOLD_TYPES.get(name, DOUBLE if first is not None else None)
+@attrs.frozen
+class _Fold:
+    """An aggregate in Python."""
+
+    # Given the arguments of all rows; None if conditions over stages have it too.
+    of_rows: Callable[[list[list[Any]]], Any] | None
+    result: SqlType | None = None  # Its type; None for that of its first argument
+    # The least and greatest number of its arguments.
+    least: int = 1
+    most: int = 1
+    takes: _Takes | None = None  # What its first argument is, beside a text or NULL, and a hint
+    aggregate: str = "stddev"  # What it is called there, or what has its type
+
+    def type(self, name: str, of: SqlType | None) -> SqlType | None:
+        """Return the type of its values, which refuses what it never takes."""
+        if self.takes is not None and of not in (None, VOID, STRING):
+            fits, hint = self.takes
+            if of is not None and not fits(of):
+                raise InputError(f"{name.upper()} of {of.name}", hint)
+        if self.takes in (_NUMBERS, _LENGTHS):
+            return of and aggregate_type(self.aggregate, of)
+        return array_of(of) if self.result is _ARRAY else self.result or of
 
 
 def gathered(rows: Sequence[Sequence[Any]]) -> list[Any] | None:
@@ -238,55 +250,35 @@ _EVERY = _of_some(lambda values: all(map(truth, values)))
 _ANY = _of_some(lambda values: any(map(truth, values)))
 _VARIANCE = _of_some(lambda values: _moments(values).variance())
 
-_FOLDS: dict[str, tuple[int, int, Callable[[list[list[Any]]], Any]]] = {
-    "count": (0, 255, lambda rows: sum(None not in row for row in rows)),
-    "array_agg": (1, 1, gathered),
-    "collect_list": (1, 1, _values),
-    "collect_set": (1, 1, _distinct_values),
-    "approx_count_distinct": (1, 2, lambda rows: len(_distinct_values(rows))),
-    "count_if": (1, 1, lambda rows: sum(truth(row[0]) is True for row in rows)),
-    "bool_and": (1, 1, _EVERY),
-    "every": (1, 1, _EVERY),
-    "bool_or": (1, 1, _ANY),
-    "any": (1, 1, _ANY),
-    "some": (1, 1, _ANY),
-    "max_by": (2, 2, _by(1)),
-    "min_by": (2, 2, _by(-1)),
-    "any_value": (1, 1, _picked(0)),
-    "first_value": (1, 1, _picked(0)),
-    "last_value": (1, 1, _picked(-1)),
-    "stddev_pop": (1, 1, _of_some(lambda values: _moments(values).deviation(0))),
-    "variance": (1, 1, _VARIANCE),
-    "var_samp": (1, 1, _VARIANCE),
-    "var_pop": (1, 1, _of_some(lambda values: _moments(values).variance(0))),
-    "listagg": (1, 2, _joined),
-    "string_agg": (1, 2, _joined),
-    "bit_and": (1, 1, _bits(and_)),
-    "bit_or": (1, 1, _bits(or_)),
-    "bit_xor": (1, 1, _bits(xor)),
-}
-"""By name, the least and greatest number of arguments, and the function."""
-
-_AGGREGATED = {
-    "sum": "sum", "try_sum": "sum", "avg": "avg", "mean": "avg", "try_avg": "avg", "min": "min",
-    "max": "max", "stddev": "stddev", "std": "stddev", "stddev_samp": "stddev", "median": "median",
+_PLACES = {"any_value": 0, "first_value": 0, "last_value": -1}
+_BITS = {"bit_and": and_, "bit_or": or_, "bit_xor": xor}
+_FOLDS = {
+    "count": _Fold(lambda rows: sum(None not in row for row in rows), BIGINT, 0, 255),
+    "array_agg": _Fold(gathered, _ARRAY),
+    "collect_list": _Fold(_values, _ARRAY),
+    "collect_set": _Fold(_distinct_values, _ARRAY),
+    "approx_count_distinct": _Fold(lambda rows: len(_distinct_values(rows)), BIGINT, most=2),
+    "count_if": _Fold(
+        lambda rows: sum(truth(row[0]) is True for row in rows), BIGINT, takes=_TRUTHS
+    ),
+    **dict.fromkeys(("bool_and", "every"), _Fold(_EVERY, BOOLEAN, takes=_TRUTHS)),
+    **dict.fromkeys(("bool_or", "any", "some"), _Fold(_ANY, BOOLEAN, takes=_TRUTHS)),
+    "max_by": _Fold(_by(1), least=2, most=2),
+    "min_by": _Fold(_by(-1), least=2, most=2),
+    **{name: _Fold(_picked(at)) for name, at in _PLACES.items()},
+    **dict.fromkeys(("listagg", "string_agg"), _Fold(_joined, STRING, most=2, takes=_TEXTS)),
+    **{name: _Fold(_bits(function), takes=_WHOLE) for name, function in _BITS.items()},
+    "stddev_pop": _Fold(_of_some(lambda values: _moments(values).deviation(0)), takes=_NUMBERS),
+    "var_pop": _Fold(_of_some(lambda values: _moments(values).variance(0)), takes=_NUMBERS),
+    **dict.fromkeys(("variance", "var_samp"), _Fold(_VARIANCE, takes=_NUMBERS)),
+    **{name: _Fold(None, takes=_NUMBERS, aggregate=name) for name in ("stddev", "median")},
+    **dict.fromkeys(("std", "stddev_samp"), _Fold(None, takes=_NUMBERS)),
+    **{name: _Fold(None, takes=_LENGTHS, aggregate=name.removeprefix("try_"))
+       for name in ("sum", "try_sum", "avg", "try_avg")},
+    "mean": _Fold(None, takes=_LENGTHS, aggregate="avg"),
+    **{name: _Fold(None, aggregate=name) for name in ("min", "max")},
 }  # fmt: skip
-"""Those that conditions over stages have too, and what they are called there."""
-
-_OF_NUMBERS = frozenset({
-    "stddev_pop", "variance", "var_samp", "var_pop",
-    *(name for name, other in _AGGREGATED.items() if AGGREGATES[other].of_numbers),
-})  # fmt: skip
-_SAME = frozenset({
-    "min", "max", "max_by", "min_by", "any_value", "first_value", "last_value", "bit_and", "bit_or",
-    "bit_xor",
-})  # fmt: skip
-_FOLD_TYPES = {
-    **dict.fromkeys(("count", "approx_count_distinct", "count_if"), BIGINT),
-    **dict.fromkeys(_OF_TRUTHS[1:], BOOLEAN),
-    **dict.fromkeys(("listagg", "string_agg"), STRING),
-}
-"""The types of folds, whatever their arguments are."""
+"""The aggregates of DEFINE, and of MEASURES in memory."""
 
 
 Known = tuple[Any, ...]
@@ -294,8 +286,8 @@ Known = tuple[Any, ...]
 UNKNOWN = 2
 """Stands for an answer: the condition was not evaluated."""
 
-_OVERFLOWED = object()
-"""Stands for a sum: an error in every condition that reads it."""
+_OVERFLOWED: Known = (object(),)
+"""Stands for what is known: an error in every condition that is asked from then on."""
 
 
 @attrs.frozen(eq=False)
@@ -345,22 +337,22 @@ class RowConditions:
         self._variables = variables
         self._members = members
         self._columns = columns
-        self._ansi = ansi
         self._start = self._number = 0
         self._part = range(size)
         self._labels = bytearray()
-        self._slots: dict[tuple[Any, ...], int] = {}
+        self._slots = _Slots(variables, members)
         self._positional = [True] * len(variables)
         self.remembers = True
-        self.is_numbered = False
         self._asked = [conditions.get(name) for name in variables]
+        leaves = [leaf for condition in conditions.values() for leaf in condition.leaves]
+        self.is_numbered = any(leaf.has_number for leaf in leaves)
         self._size = size
         self._getters = [
             None if c is None else [self._getter(leaf, number, c.is_evaluated) for leaf in c.leaves]
             for number, c in enumerate(self._asked)
         ]
-        self.initial = tuple(_INITIAL.get(slot[0]) for slot in self._slots)
-        self.updates = [self._update(name) for name in variables]
+        self.initial = tuple(0 if slot[0] is Function.COUNT else None for slot in self._slots.slots)
+        self.updates = [self._update(number, ansi) for number in range(len(variables))]
 
     def answers(self, variable: int) -> bytearray | None:
         """
@@ -392,7 +384,7 @@ class RowConditions:
         condition, getters = self._asked[variable], self._getters[variable]
         if condition is None or getters is None:
             return True
-        if _OVERFLOWED in known:
+        if known is _OVERFLOWED:
             raise condition.failed(OVERFLOW)
         try:
             return condition.function([getter(row, known) for getter in getters])
@@ -403,32 +395,25 @@ class RowConditions:
 
     def _getter(self, leaf: Leaf, variable: int, raw: bool) -> Callable[[int, Known], Any]:
         """Return the function of a leaf's value, given the current row and what is known."""
-        if leaf.function == "match_number":
+        at_row = leaf.is_row and at_hand(leaf, self._variables[variable], self._members)
+        if not at_row:
             self._positional[variable] = False
-            self.is_numbered = True
+        if leaf.function == "match_number":
             return lambda _row, _known: self._number
         if not leaf.is_row:
-            self._positional[variable] = False
-            many = leaf.function in ("fold", "array_agg")
-            return self._folded(leaf) if many else self._aggregate(leaf, raw)
-        value = self._value(leaf.argument or "", raw)
-        shift = leaf.shift
-        if at_hand(leaf, self._variables[variable], self._members):
-            if leaf.argument == LABEL and not shift:
-                name = self._variables[variable]
-                return lambda _row, _known: name
-            if leaf.has_label:
-                self._positional[variable] = self.remembers = False
-            return lambda row, _known: value(row + shift, row)
-        self._positional[variable] = False
+            return self._aggregate(leaf, raw)
+        value, shift = self._value(leaf.argument or "", raw), leaf.shift
+        if at_row and leaf.argument == LABEL and not shift:
+            name = self._variables[variable]
+            return lambda _row, _known: name
         if leaf.has_label:
-            self.remembers = False
-        slot = self._slot(leaf.function, leaf.variable, leaf.offset + 1)
-        offset = leaf.offset if leaf.function == "first" else -1 - leaf.offset
+            self._positional[variable] = self.remembers = False
+        if at_row:
+            return lambda row, _known: value(row + shift, row)
+        slot = self._slots.row(leaf, lambda _: _NUMBER)
 
         def navigated(row: int, known: Known) -> Any:
-            rows = known[slot]
-            return value(rows[offset] + shift, row) if len(rows) > leaf.offset else None
+            return None if known[slot] is None else value(known[slot] + shift, row)
 
         return navigated
 
@@ -439,149 +424,184 @@ class RowConditions:
         """Return the function of a leaf's argument at a row, when the match is at another."""
         if not has_label(argument):
             column = self._column(argument, raw)
-            return lambda at, _row: column[at] if at in self._part else None
-        columns = self._labelled(argument, raw)
+            return lambda at, _row: known_value(column[at]) if at in self._part else None
+        columns = [self._labelled(argument, name, raw) for name in self._variables]
 
         def of_variable(at: int, row: int) -> Any:
-            return columns[self._labels[at - self._start]][at] if self._start <= at <= row else None
+            if not self._start <= at <= row:
+                return None
+            return known_value(columns[self._labels[at - self._start]][at])
 
         return of_variable
 
-    def _labelled(self, argument: str, raw: bool) -> list[Any]:
-        """Return the columns of an argument with CLASSIFIER, by variable."""
+    def _labelled(self, argument: str, variable: str, raw: bool) -> Sequence[Any]:
+        """Return the values of an argument for rows of a variable."""
         if argument == LABEL:
-            return [_Constant(name) for name in self._variables]
-        return [self._column(labelled(argument, name), raw) for name in self._variables]
+            return [variable] * self._size
+        return self._column(labelled(argument, variable), raw)
 
     def _aggregate(self, leaf: Leaf, raw: bool) -> Callable[[int, Known], Any]:
+        """Return the function of an aggregate: of slots, or computed from all rows each time."""
+        type_ = Type.INT
+        if leaf.argument is not None:
+            type_ = _type_of(self._labelled(leaf.argument, self._variables[0], raw))
+        of_numbers = type_ in (Type.INT, Type.FLOAT)
+        if leaf.function not in _FUNCTIONS or not (of_numbers or leaf.function in _OF_ALL):
+            return self._folded(leaf)
+        slots = self._slots.summary(leaf, type_, lambda name: _argument(leaf, name, raw))
         if leaf.function == "avg":
-            total = self._slot("sum", leaf.variable, leaf.argument, raw, True)
-            count = self._slot("count", leaf.variable, leaf.argument, raw)
+            total, count = slots
             return lambda _row, known: known[total] / known[count] if known[count] else None
-        slot = self._slot(leaf.function, leaf.variable, leaf.argument, raw)
+        (slot,) = slots
         return lambda _row, known: known[slot]
 
     def _folded(self, leaf: Leaf) -> Callable[[int, Known], Any]:
-        """Return the function of an aggregate that is computed from all its rows each time."""
-        fold = gathered if leaf.fold is None else fold_function(leaf.fold).function
-        slot = self._slot("last", leaf.variable, sys.maxsize)
+        fold: Callable[[Sequence[Sequence[Any]]], Any] = gathered
+        if leaf.fold is not None:
+            fold = fold_function(leaf.fold).function
+        elif leaf.function != "array_agg":
+            fold = lambda rows: aggregated(leaf.function, [row[0] for row in rows])  # noqa: E731
+        slot = self._slots.slot(Function.LIST, self._slots.seen(leaf, lambda _: _NUMBER))
         values = [self._value(field, True) for field in leaf.arguments]
-        self.is_numbered |= leaf.has_number
         if leaf.has_label:
             self.remembers = False
 
         def folded(row: int, known: Known) -> Any:
             number = [self._number] if leaf.has_number else []
-            return fold([[*(value(at, row) for value in values), *number] for at in known[slot]])
+            rows = known[slot] or ()
+            return fold([[*(value(at, row) for value in values), *number] for at in rows])
 
         return folded
 
     # --- slots
 
-    def _slot(self, *what: Any) -> int:
-        return self._slots.setdefault(what, len(self._slots))
-
-    def _update(self, variable: str) -> Callable[[Known, int], Known] | None:
+    def _update(self, variable: int, ansi: bool) -> Callable[[Known, int], Known] | None:
         """Return the function that updates slots when a variable takes a row; None if none."""
-        changed = [
-            (number, self._step(slot, variable))
-            for slot, number in self._slots.items()
-            if slot[1] is None or variable in self._members.get(slot[1], (slot[1],))
-        ]
-        if not changed:
+        name, fields, slots = self._variables[variable], dict[_Field, int](), list[Slot]()
+        named = list(self._slots.fields)
+        for function, seen, source, offset, type_ in self._slots.slots:
+            field = seen[variable]
+            if field >= 0:
+                field = fields.setdefault(named[field], len(fields))
+            stage, field = ("", ALL) if field == _NOTHING else (name, field)
+            slots.append(Slot(function, stage, field, type_, source, offset))
+        known = tuple(Field(argument, Kind.BIGINT) for argument, _, _ in fields)
+        update = generated(CompiledExpressions(known, tuple(slots), {}, ansi)).updates.get(name)
+        if update is None:
             return None
+        columns = [self._field(field, name) for field in fields]
 
-        def update(known: Known, row: int) -> Known:
-            values = list(known)
-            for number, step in changed:
-                values[number] = step(values[number], row)
-            return tuple(values)
+        def updated(known: Known, row: int) -> Known:
+            if known is _OVERFLOWED:
+                return known
+            try:
+                return update(known, [known_value(column[row]) for column in columns])
+            except ArithmeticError:
+                return _OVERFLOWED
 
-        return update
+        return updated
 
-    def _step(self, slot: tuple[Any, ...], variable: str) -> Callable[[Any, int], Any]:
-        function, argument = slot[0], slot[2]
-        if function == "last":
-            return lambda rows, row: (*rows, row)[-argument:]
-        if function == "first":
-            return lambda rows, row: rows if len(rows) == argument else (*rows, row)
-        if argument is None:
-            return lambda count, _row: count + 1
-        column: Any
-        is_raw, is_float = (*slot[3:], False, False)[:2]
-        if argument == LABEL:
-            column = _Constant(variable)
-        else:
-            column = self._column(labelled(argument, variable), is_raw)
-        if function == "count":
-            return lambda count, row: count if column[row] is None else count + 1
-        combine = (_COMBINE_RAW if is_raw else _COMBINE)[function]
-        if is_float:
-            combine = _add_raw_floats if is_raw else _add_floats
-        add = self._in_range if combine is _add else combine
-
-        def step(value: Any, row: int) -> Any:
-            new = column[row]
-            if new is None or value is _OVERFLOWED:
-                return value
-            return new if value is None else add(value, new)
-
-        return step
-
-    def _in_range(self, a: Any, b: Any) -> Any:
-        total = a + b
-        if isinstance(total, int) and not LEAST <= total <= MOST:
-            return _OVERFLOWED if self._ansi else wrapped(total)
-        return total
+    def _field(self, field: _Field, variable: str) -> Sequence[Any]:
+        argument, _, raw = field
+        if field == _NUMBER:
+            return range(self._size)
+        return [variable] * self._size if argument == LABEL else self._column(argument, raw)
 
 
-class _Constant:
-    """A column with one value."""
-
-    def __init__(self, value: Any) -> None:
-        self._value = value
-
-    def __getitem__(self, row: int) -> Any:
-        return self._value
+def known_value(value: Any) -> Any:
+    """Return a value of a row; raise the error that stands for what has none."""
+    if isinstance(value, CepError):
+        raise value
+    return value
 
 
-def _add(a: Any, b: Any) -> Any:
-    return a + b
-
-
-def _add_floats(a: Any, b: Any) -> float:
-    return float(a) + float(b)
-
-
-def _add_raw_floats(a: Any, b: Any) -> Any:
-    """Add whole numbers as doubles, decimals exactly."""
-    a, b = (float(value) if isinstance(value, int) else value for value in (a, b))
-    return _exact_sum(a, b)
-
-
-def _exact_sum(a: Any, b: Any) -> Any:
-    try:
-        return arithmetic("+", a, b)
-    except ArithmeticError:
-        return _OVERFLOWED
-
-
-_INITIAL: dict[str, Any] = {"count": 0, "first": (), "last": ()}
-_EXTREMES: dict[str, Callable[[Any, Any], Any]] = {"min": lesser, "max": greater}
-_COMBINE = {"sum": _add, **_EXTREMES}
-_COMBINE_RAW = {"sum": _exact_sum, **_EXTREMES}
+def _type_of(values: Sequence[Any]) -> Type:
+    """Return the type of the values of a column."""
+    found = (v for v in values if v is not None and not isinstance(v, CepError))
+    return {int: Type.INT, float: Type.FLOAT}.get(type(next(found, 0)), Type.TEXT)
 
 
 _NOTHING = -2
+_NUMBER = ("", 0, False)
+"""The field that is the number of the row."""
 _MOST_SLOTS = 100
 _JUMPS = (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.JUMP_IF_NOT_NULL, Op.JUMP_UNLESS, Op.JUMP)
-_FUNCTIONS = {"sum": Function.SUM, "min": Function.MIN, "max": Function.MAX}
+_FUNCTIONS = {
+    "count": Function.COUNT, "sum": Function.SUM, "avg": Function.SUM, "min": Function.MIN,
+    "max": Function.MAX,
+}  # fmt: skip
+_OF_ALL = ("count", "min", "max")
 
-Slot = tuple[Function, tuple[int, ...], int, int, bool]
-"""Function; the field by variable, ALL or _NOTHING; source; offset; whether it is a float."""
+SlotOfRows = tuple[Function, tuple[int, ...], int, int, Type]
+"""Function; the field by variable, ALL or _NOTHING; source; offset; type."""
 
 _Field = tuple[str, int, bool]
-"""Argument, distance from the current row, and whether it is a text constant."""
+"""
+Argument and distance from the current row; and whether it is a text constant, or for the search in
+Python whether it has values as Spark has them.
+"""
+
+
+class _Slots:
+    """What conditions know of a match: slots over fields of its rows, each once."""
+
+    def __init__(self, variables: Sequence[str], members: Mapping[str, tuple[str, ...]]) -> None:
+        self._variables = variables
+        self._members = members
+        self.fields: dict[_Field, int] = {}
+        self.slots: dict[SlotOfRows, int] = {}
+
+    def field(self, field: _Field) -> int:
+        """Return the number of a field."""
+        return self.fields.setdefault(field, len(self.fields))
+
+    def seen(self, leaf: Leaf, field: Callable[[str], _Field] | None) -> tuple[int, ...]:
+        """Return for each variable the field that a leaf takes from its rows; None for the rows."""
+        names = self._variables
+        if leaf.variable is not None:
+            names = self._members.get(leaf.variable, (leaf.variable,))
+        return tuple(
+            _NOTHING if name not in names else ALL if field is None else self.field(field(name))
+            for name in self._variables
+        )
+
+    def slot(
+        self,
+        function: Function,
+        seen: tuple[int, ...],
+        source: int = -1,
+        offset: int = 0,
+        type_: Type = Type.INT,
+    ) -> int:
+        """Return the number of a slot."""
+        return self.slots.setdefault((function, seen, source, offset, type_), len(self.slots))
+
+    def row(self, leaf: Leaf, field: Callable[[str], _Field]) -> int:
+        """Return the slot of a value at a row of the match."""
+        seen = self.seen(leaf, field)
+        if leaf.function == "first":
+            count = self.slot(Function.COUNT, self.seen(leaf, None))
+            return self.slot(Function.FIRST, seen, count, leaf.offset)
+        slot = self.slot(Function.LAST, seen)
+        for offset in range(1, leaf.offset + 1):
+            slot = self.slot(Function.LAST, seen, slot, offset)
+        return slot
+
+    def summary(self, leaf: Leaf, type_: Type, field: Callable[[str], _Field]) -> tuple[int, ...]:
+        """Return the slot of an aggregate of values of a type; of an average total and count."""
+        seen = self.seen(leaf, None if leaf.argument is None else field)
+        if leaf.function == "count":
+            return (self.slot(Function.COUNT, seen),)
+        if leaf.function == "avg":
+            total = self.slot(Function.SUM, seen, type_=Type.FLOAT)
+            return total, self.slot(Function.COUNT, seen)
+        return (self.slot(_FUNCTIONS[leaf.function], seen, type_=type_),)
+
+
+def _argument(leaf: Leaf, variable: str, third: bool) -> _Field:
+    """Return the argument of a leaf for rows of a variable as a field."""
+    argument = leaf.argument or ""
+    return argument if argument == LABEL else labelled(argument, variable), leaf.shift, third
 
 
 @attrs.frozen(eq=False)
@@ -590,8 +610,8 @@ class SearchTables:
 
     # What is known of a match: for each slot its function, for each variable the field that it
     # takes from its rows (-1 for the rows themselves, -2 if it does not see them), and its source,
-    # offset and whether it is a float, as in :class:`~pyflinkcep.expressions.program.Slot`.
-    slots: tuple[Slot, ...]
+    # offset and type, as in :class:`~pyflinkcep.expressions.program.Slot`.
+    slots: tuple[SlotOfRows, ...]
     programs: tuple[Code | None, ...]  # By variable; None if every row is accepted
     fields: tuple[_Field, ...]  # Argument and distance from the current row; or a text, 0 and True
     # By variable: the argument that is its answer, empty if the answer depends on the row's
@@ -634,8 +654,9 @@ def search_tables(
         condition = conditions.get(variable)
         programs.append(None if condition is None else builder.code(condition, variable))
         answers.append(_answer(condition, programs[-1]))
+    known = builder.known
     return SearchTables(
-        tuple(builder.slots), tuple(programs), tuple(builder.fields), tuple(answers), has_number
+        tuple(known.slots), tuple(programs), tuple(known.fields), tuple(answers), has_number
     )
 
 
@@ -658,20 +679,9 @@ class _Builder:
         self._variables = variables
         self._members = members
         self._is_float = is_float
-        self._fields: dict[_Field, int] = {}
-        self._slots: dict[Slot, int] = {}
+        self.known = _Slots(variables, members)
         if has_number:
-            self._slot(Function.COUNT, (_NOTHING,) * len(variables))
-
-    @property
-    def fields(self) -> list[_Field]:
-        """The fields by number."""
-        return list(self._fields)
-
-    @property
-    def slots(self) -> list[Slot]:
-        """The slots by number."""
-        return list(self._slots)
+            self.known.slot(Function.COUNT, (_NOTHING,) * len(variables))
 
     def code(self, condition: Condition, variable: str) -> Code:
         """Return a condition's program with its leaves inserted."""
@@ -689,64 +699,22 @@ class _Builder:
             written += piece
         return tuple(written)
 
-    # --- leaves
-
     def _value(self, leaf: Leaf, variable: str) -> Code:
         """Return the instructions that push the value of a leaf."""
+
+        def field(name: str) -> _Field:
+            return (name, 0, True) if leaf.argument == LABEL else _argument(leaf, name, False)
+
         if leaf.function == "match_number":
             return ((Op.SLOT, 0),)
         if at_hand(leaf, variable, self._members):
-            return ((Op.FIELD, self._field(leaf, variable)),)
+            return ((Op.FIELD, self.known.field(field(variable))),)
         if leaf.is_row:
-            return ((Op.SLOT, self._row(leaf)),)
-        if leaf.function == "count":
-            return ((Op.SLOT, self._slot(Function.COUNT, self._seen(leaf))),)
-        fields = self._seen(leaf)
-        if leaf.function == "avg":
-            total = self._slot(Function.SUM, fields, is_float=True)
-            count = self._slot(Function.COUNT, fields)
-            average = (Op.INT_TO_FLOAT, None), (Op.DIV, Type.FLOAT)
-            return (Op.SLOT, total), (Op.SLOT, count), *average
+            return ((Op.SLOT, self.known.row(leaf, field)),)
         argument = leaf.argument or ""
-        is_float = argument != LABEL and self._is_float(labelled(argument, self._variables[0]))
-        return ((Op.SLOT, self._slot(_FUNCTIONS[leaf.function], fields, is_float=is_float)),)
-
-    def _row(self, leaf: Leaf) -> int:
-        """Return the slot of a value at a row of the match."""
-        fields = self._seen(leaf)
-        if leaf.function == "first":
-            everything = tuple(field if field == _NOTHING else ALL for field in fields)
-            count = self._slot(Function.COUNT, everything)
-            return self._slot(Function.FIRST, fields, count, leaf.offset)
-        slot = self._slot(Function.LAST, fields)
-        for offset in range(1, leaf.offset + 1):
-            slot = self._slot(Function.LAST, fields, slot, offset)
-        return slot
-
-    def _seen(self, leaf: Leaf) -> tuple[int, ...]:
-        """Return for each variable the field that a leaf takes from its rows."""
-        names = self._variables
-        if leaf.variable is not None:
-            names = self._members.get(leaf.variable, (leaf.variable,))
-        return tuple(
-            self._field(leaf, name) if name in names else _NOTHING for name in self._variables
-        )
-
-    def _field(self, leaf: Leaf, variable: str) -> int:
-        if leaf.argument is None:
-            return ALL
-        field: _Field = (labelled(leaf.argument, variable), leaf.shift, False)
-        if leaf.argument == LABEL:
-            field = (variable, 0, True)
-        return self._fields.setdefault(field, len(self._fields))
-
-    def _slot(
-        self,
-        function: Function,
-        fields: tuple[int, ...],
-        source: int = -1,
-        offset: int = 0,
-        is_float: bool = False,
-    ) -> int:
-        slot = (function, fields, source, offset, is_float)
-        return self._slots.setdefault(slot, len(self._slots))
+        is_plain = leaf.function != "count" and argument != LABEL
+        is_float = is_plain and self._is_float(labelled(argument, self._variables[0]))
+        found = self.known.summary(leaf, Type.FLOAT if is_float else Type.INT, field)
+        code: Code = tuple((Op.SLOT, slot) for slot in found)
+        average = (Op.INT_TO_FLOAT, None), (Op.DIV, Type.FLOAT)
+        return (*code, *average) if leaf.function == "avg" else code
