@@ -74,6 +74,19 @@ def check_time(
         )
 
 
+def within_time(clause: Clause, names: Names, type_of: Callable[[str], tuple[bool, str]]) -> str:
+    """Return the column that WITHIN measures; refuse one that is no time."""
+    hint = "write ORDER BY ts first, a timestamp or epoch milliseconds as bigint, ascending"
+    error = names.source.error
+    if not clause.order or clause.order[0].descending:
+        raise error("WITHIN without a time", hint, *clause.pattern_span, InputError)
+    first = clause.order[0].name
+    is_time, shown = type_of(first.text)
+    if not is_time:
+        raise error(f"WITHIN over {first.text}, which is {shown}", hint, *first.span, InputError)
+    return first.text
+
+
 def _excludes(pattern: Part) -> bool:
     return any(isinstance(part, Exclusion) for part in parts(pattern))
 

@@ -9,7 +9,7 @@ import attrs
 
 from pyflinkcep.errors import CepError, did_you_mean
 from pyflinkcep.match_recognize.tokens import Source
-from pyflinkcep.match_recognize.tree import Clause, Span, variables
+from pyflinkcep.match_recognize.tree import Clause, Span, Text, variables
 
 
 def nearest(name: str, known: Sequence[str], what: str = "variables") -> str:
@@ -32,6 +32,16 @@ def spelled_alike(clause: Clause) -> Clause:
     subsets = [attrs.evolve(s, variables=tuple(map(spelling, s.variables))) for s in clause.subsets]
     definitions = [attrs.evolve(d, variable=spelling(d.variable)) for d in clause.definitions]
     return attrs.evolve(clause, skip=skip, subsets=tuple(subsets), definitions=tuple(definitions))
+
+
+def with_own_columns(clause: Clause, names: Names) -> Clause:
+    """Return a clause whose columns are spelled as the input spells them."""
+
+    def own(column: Text) -> Text:
+        return attrs.evolve(column, text=names.own_column(column.text))
+
+    order = tuple(attrs.evolve(column, name=own(column.name)) for column in clause.order)
+    return attrs.evolve(clause, partition=tuple(map(own, clause.partition)), order=order)
 
 
 def _spellings(clause: Clause) -> dict[str, str]:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum
 
 import attrs
@@ -241,6 +241,23 @@ class Clause:
     # The positions of ROWS PER MATCH and PATTERN.
     rows_span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
     pattern_span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the columns of PARTITION BY."""
+        return [key.text for key in self.partition]
+
+    @property
+    def ordering(self) -> list[tuple[str, bool, bool | None]]:
+        """For each column of ORDER BY its name, whether it is descending, whether NULL is first."""
+        return [(one.name.text, one.descending, one.nulls_first) for one in self.order]
+
+    def shown(self, columns: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Return the input's columns in the output, before and after the measures."""
+        if self.rows is Rows.ONE:
+            return self.keys, []
+        first = list(dict.fromkeys([*self.keys, *(name for name, _, _ in self.ordering)]))
+        return first, [name for name in columns if name not in first]
 
     def computed(self) -> list[Text]:
         """Return the expressions of PARTITION BY and ORDER BY, each once."""

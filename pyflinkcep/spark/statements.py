@@ -18,7 +18,7 @@ from pyflinkcep.errors import (
     NotSupportedError,
 )
 from pyflinkcep.match_recognize.checks import check_clause, check_columns
-from pyflinkcep.match_recognize.names import Names, spelled_alike
+from pyflinkcep.match_recognize.names import Names, spelled_alike, with_own_columns
 from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.statement import (
     VIEW,
@@ -186,6 +186,7 @@ def _matched(
         frame = _with_computed(frame, clause, source)
     names = Names.of(clause, source, frame.columns, alias, standard, sensitive, queries)
     check_clause(clause, names, sensitive)
+    clause = with_own_columns(clause, names)
     if standard:
         return Matched.of(StandardJob.analyse(frame, clause, names, options.settings))
     return Matched.of(FlinkJob.analyse(frame, clause, names, options.settings))

@@ -30,7 +30,7 @@ from pyflinkcep.expressions.evaluator import RowTypes, part_value
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.sql_types import BIGINT
 from pyflinkcep.expressions.sql_values import zone_of
-from pyflinkcep.match_recognize.checks import check_time
+from pyflinkcep.match_recognize.checks import check_time, within_time
 from pyflinkcep.match_recognize.expressions import Expression, condition_leaves
 from pyflinkcep.match_recognize.flink import read_flink_clause
 from pyflinkcep.match_recognize.leaves import LEAF, NUMBER, Leaf, parts_of
@@ -212,20 +212,10 @@ def flink_output(
     table: pa.Table, clause: Clause, names: Names, limit: PartialMatchLimit | None
 ) -> tuple[pa.Table, int]:
     """Return the output of a clause, and how many partial matches were dropped."""
-
-    def column_type(name: str) -> tuple[bool, str]:
-        type_ = table.schema.field(names.own_column(name)).type
-        return pa.types.is_timestamp(type_) or pa.types.is_int64(type_), str(type_)
-
-    check_time(clause, names, column_type, is_stream=False)
+    check_time(clause, names, partial(_time_type, table), is_stream=False)
     within = window_ms(clause, names.source)
     read = read_flink_clause(clause, names, within)
-    keys = [names.own_column(key.text) for key in clause.partition]
-    order = [
-        (names.own_column(one.name.text), one.descending, one.nulls_first)
-        for one in clause.order[1:]
-    ]
-    time = names.own_column(clause.order[0].name.text)
+    keys, order, time = clause.keys, clause.ordering[1:], clause.order[0].name.text
     try:
         matched = ColumnMatch.analysed(
             read.pattern, table, time, keys or None, OrderColumns.of(order) if order else None
@@ -348,7 +338,7 @@ def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
     )
     if time is not None:
         columns.added[_TIME] = time[0]
-    order = _order(table, clause, names)
+    order = _order(table, clause)
     matches = RowMatches(plan, _matched(rows, pa.table(columns.added), order))
     handles = matches.handles
     if any(leaf.shift for leaf in plan.leaves):
@@ -357,7 +347,7 @@ def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
     taken, places = _taken(matches, of_matches, read.measures, names, None)
     is_matched = matches.is_matched if clause.rows is Rows.WITH_UNMATCHED else None
     made = measured(taken, places, read.measures, names, clock_zone(table.schema), is_matched)
-    first, rest = _shown(clause, names)
+    first, rest = clause.shown(names.columns)
     at = integers(order.rows).take(matches.rows)
     shown = {name: table.column(name).take(at) for name in first}
     output = {**shown, **made, **{name: table.column(name).take(at) for name in rest}}
@@ -378,37 +368,24 @@ def with_computed(table: pa.Table, clause: Clause, source: Source) -> pa.Table:
     return table
 
 
-def _shown(clause: Clause, names: Names) -> tuple[list[str], list[str]]:
-    """Return the input's columns in the output, before and after the measures."""
-    first = [names.own_column(key.text) for key in clause.partition]
-    if clause.rows is Rows.ONE:
-        return first, []
-    first += [names.own_column(column.name.text) for column in clause.order]
-    first = list(dict.fromkeys(first))
-    return first, [name for name in names.columns if name not in first]
-
-
 def _time(table: pa.Table, clause: Clause, names: Names) -> tuple[pa.ChunkedArray, int]:
     """Return the time that WITHIN measures, and its units per millisecond."""
-    hint = "write ORDER BY ts first, a timestamp or epoch milliseconds as bigint, ascending"
-    if not clause.order or clause.order[0].descending:
-        raise names.source.error("WITHIN without a time", hint, *clause.pattern_span, InputError)
-    column = table.column(names.own_column(clause.order[0].name.text))
+    name = within_time(clause, names, partial(_time_type, table))
+    column = table.column(name)
     type_ = column.type
     if pa.types.is_int64(type_):
         found = pc.min_max(column).as_py()
         if found["min"] is not None:
-            warn_of_unit(found["min"], found["max"], f"ORDER BY {clause.order[0].name.text}")
+            warn_of_unit(found["min"], found["max"], f"ORDER BY {name}")
         return column, 1
-    if pa.types.is_timestamp(type_):
-        own = column.cast(pa.timestamp("ms", type_.tz)) if type_.unit == "s" else column
-        return own, PER_MS[own.type.unit]
-    raise names.source.error(
-        f"WITHIN over {clause.order[0].name.text}, which is {type_}",
-        hint,
-        *clause.order[0].name.span,
-        InputError,
-    )
+    own = column.cast(pa.timestamp("ms", type_.tz)) if type_.unit == "s" else column
+    return own, PER_MS[own.type.unit]
+
+
+def _time_type(table: pa.Table, name: str) -> tuple[bool, str]:
+    """Return whether a column has times, and its type."""
+    type_ = table.schema.field(name).type
+    return pa.types.is_timestamp(type_) or pa.types.is_int64(type_), str(type_)
 
 
 # --- columns
@@ -528,14 +505,11 @@ class _Order:
     key_of: Callable[[int], Any]  # Returns the key of a row
 
 
-def _order(table: pa.Table, clause: Clause, names: Names) -> _Order:
-    own = [names.own_column(key.text) for key in clause.partition]
-    keys = Keys.of(table, own or None)
+def _order(table: pa.Table, clause: Clause) -> _Order:
+    keys = Keys.of(table, clause.keys or None)
     size = table.num_rows
     codes: Ints = np.zeros(size, np.int64) if keys.codes is None else keys.codes
-    by = [
-        (names.own_column(one.name.text), one.descending, one.nulls_first) for one in clause.order
-    ]
+    by = clause.ordering
     time = _plain_time(table, by)
     if time is not None:
         rows = order_by_group_and_time(codes, time)

@@ -16,7 +16,7 @@ from pyflinkcep.errors import (
     suggesting,
 )
 from pyflinkcep.match_recognize.checks import check_clause, check_columns
-from pyflinkcep.match_recognize.names import Names, spelled_alike
+from pyflinkcep.match_recognize.names import Names, spelled_alike, with_own_columns
 from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.statement import with_parameters
 from pyflinkcep.match_recognize.tokens import Source, tokenize
@@ -153,6 +153,7 @@ def _output(
         table = with_computed(table, clause, source)
     names = Names.of(clause, source, table.column_names, None, is_standard)
     check_clause(clause, names, case_sensitive=False)
+    clause = with_own_columns(clause, names)
     if is_standard:
         return OutputTable(standard_output(table, clause, names))
     return OutputTable(*flink_output(table, clause, names, limit))

@@ -9,7 +9,6 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    DataType,
     LongType,
     StructField,
     StructType,
@@ -22,7 +21,6 @@ from pyflinkcep.errors import CepError
 from pyflinkcep.match_recognize.checks import check_time
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
-from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.parser import window_ms
 from pyflinkcep.match_recognize.tree import Clause
@@ -30,11 +28,11 @@ from pyflinkcep.matching.columns import quoted
 from pyflinkcep.matching.leaf_columns import LeafColumn
 from pyflinkcep.matching.standard_rows import leaf_column
 from pyflinkcep.spark.arrow.internals import marks
-from pyflinkcep.spark.plan.analysis import is_ansi, own_name
+from pyflinkcep.spark.plan.analysis import is_ansi
 from pyflinkcep.spark.plan.clauses.measures import (
     ROW_COUNT,
     Arguments,
-    Value,
+    Values,
     computed_late,
     measured,
     order_after_time,
@@ -61,7 +59,7 @@ class FlinkJob:
     keys: tuple[str, ...]  # The partition columns
     time: str  # The time column
     arguments: Arguments  # The columns that measures take values from
-    values: dict[Leaf, Value]  # What workers take from matches
+    values: Values  # What workers take from matches
     _leaves: tuple[LeafColumn, ...]
 
     @classmethod
@@ -73,11 +71,10 @@ class FlinkJob:
         within = window_ms(clause, names.source)
         read = read_flink_clause(clause, names, within)
         read = attrs.evolve(read, measures=computed_late(read.measures, dataframe))
-        keys = tuple(own_name(dataframe, key.text) for key in clause.partition)
-        order = order_after_time(dataframe, clause)
+        keys, order = tuple(clause.keys), order_after_time(clause)
         values = values_of(read.measures, names, dataframe, dataframe.schema[time].dataType)
         if not keys and not values:
-            values = {ROW_COUNT.leaf: ROW_COUNT}
+            values = ROW_COUNT
         arguments = Arguments(dataframe)
         leaves = tuple(
             leaf_column(leaf, partial(arguments.column, cast=value.summed))
@@ -124,22 +121,16 @@ class FlinkJob:
     def _consumer(self) -> ValueConsumer:
         """Return the consumer that takes the key and the values from matches."""
         fields = [StructField(key, self._events.schema[key].dataType) for key in self.keys]
-        fields += [StructField(name, type_) for name, type_ in self._columns.values()]
+        fields += [StructField(value.name, value.type) for value in self.values.values()]
         leaves = [*(LeafColumn("first", None, key) for key in self.keys), *self._leaves]
         times = match_times(self.job.source, self.matched.nfa)
         return ValueConsumer(StructType(fields), [], leaves, times, is_ansi(self._events))
-
-    @property
-    def _columns(self) -> dict[Leaf, tuple[str, DataType]]:
-        """The columns of the values."""
-        values = enumerate(self.values.items())
-        return {leaf: (f"{LEAF}{number}", value.type) for number, (leaf, value) in values}
 
     def output(self, result: DataFrame) -> DataFrame:
         """Return the clause's output from that of the workers."""
         keys = [F.col(quoted(key)) for key in self.keys]
         read = self.read
-        return measured(result, keys, read.measures, self._columns, read.names, self._finish)
+        return measured(result, keys, read.measures, self.values, read.names, self._finish)
 
     def _finish(self, name: str, expression: Expression, column: Column) -> Column:
         """Let MATCH_ROWTIME() carry the stream's watermark."""
@@ -158,9 +149,9 @@ def _time_column(dataframe: DataFrame, clause: Clause, names: Names) -> str:
     """Return the column of ORDER BY that is the time; refuse what Flink refuses."""
 
     def type_of(name: str) -> tuple[bool, str]:
-        type_ = dataframe.schema[own_name(dataframe, name)].dataType
+        type_ = dataframe.schema[name].dataType
         is_time = isinstance(type_, TimestampType | TimestampNTZType | LongType)
         return is_time, type_.simpleString()
 
     check_time(clause, names, type_of, is_stream=dataframe.isStreaming)
-    return own_name(dataframe, clause.order[0].name.text)
+    return clause.order[0].name.text

@@ -32,7 +32,7 @@ from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.decimals import Digits, averaged_sum
 from pyflinkcep.expressions.tokens import TokenKind, tokenized
 from pyflinkcep.match_recognize.expressions import Expression
-from pyflinkcep.match_recognize.leaves import NUMBER, Leaf, item, parts_of
+from pyflinkcep.match_recognize.leaves import LEAF, NUMBER, Leaf, item, parts_of
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause
 from pyflinkcep.matching.columns import PREFIX, quoted
@@ -42,7 +42,6 @@ from pyflinkcep.spark.plan.analysis import (
     is_about,
     is_ansi,
     is_case_sensitive,
-    own_name,
 )
 from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
@@ -59,13 +58,9 @@ _DEFAULTS: dict[type[DataType], Callable[[], Column]] = {
 """Stands for NULL in a key, next to the flag that it is NULL; a struct for other types."""
 
 
-def order_after_time(dataframe: DataFrame, clause: Clause) -> OrderColumns | None:
+def order_after_time(clause: Clause) -> OrderColumns | None:
     """Return the order of events of equal time: the columns of ORDER BY after the first."""
-    columns = [
-        (own_name(dataframe, column.name.text), column.descending, column.nulls_first)
-        for column in clause.order[1:]
-    ]
-    return OrderColumns.of(columns) if columns else None
+    return OrderColumns.of(clause.ordering[1:]) if clause.order[1:] else None
 
 
 def partition_keys(
@@ -105,9 +100,26 @@ _ELSEWHERE = (
 _Error = Callable[[str, str], CepError]
 
 
+@attrs.frozen
+class Value:
+    """A column with the values of a leaf, in what workers return."""
+
+    name: str  # Its name
+    type: DataType  # Its type
+    summed: DataType | None = None  # The type in which events hold what is summed
+
+
+ROW_COUNT = {Leaf.of("count"): Value(f"{LEAF}0", LongType())}
+"""What workers take from a match if nothing of it is shown: an Arrow table without columns has no
+rows either."""
+
+Values = Mapping[Leaf, Value]
+"""What workers take from a match; of what is made of several values, each of these."""
+
+
 def with_folds(
-    result: DataFrame, folds: Mapping[Leaf, _Error], values: Mapping[Leaf, tuple[str, DataType]]
-) -> tuple[DataFrame, dict[Leaf, tuple[str, DataType]]]:
+    result: DataFrame, folds: Mapping[Leaf, _Error], values: Values
+) -> tuple[DataFrame, dict[Leaf, Value]]:
     """
     Add a column for each fold.
 
@@ -116,7 +128,7 @@ def with_folds(
     """
     by_array: dict[str, list[Leaf]] = {}
     for leaf in folds:
-        by_array.setdefault(values[parts_of(leaf)[0]][0], []).append(leaf)
+        by_array.setdefault(values[parts_of(leaf)[0]].name, []).append(leaf)
     if not by_array:
         return result, {}
     names = {leaf: f"{_FOLD}{number}" for number, leaf in enumerate(folds)}
@@ -135,13 +147,11 @@ def with_folds(
         rows = grouped.select(_ROW, f"{_WHOLE}.*", *computed)
         columns += computed
     schema = rows.schema
-    return rows, {leaf: (name, schema[name].dataType) for leaf, name in names.items()}
+    return rows, {leaf: Value(name, schema[name].dataType) for leaf, name in names.items()}
 
 
-def _computed(
-    taken: DataFrame, leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]], error: _Error
-) -> Column:
-    fold, number = leaf.fold, [values[part][0] for part in parts_of(leaf)[1:]]
+def _computed(taken: DataFrame, leaf: Leaf, values: Values, error: _Error) -> Column:
+    fold, number = leaf.fold, [values[part].name for part in parts_of(leaf)[1:]]
     assert fold is not None
 
     def name(piece: int) -> str:
@@ -167,10 +177,10 @@ def _computed(
 
 
 def _with_late(
-    result: DataFrame, late: Mapping[Leaf, _Error], values: Mapping[Leaf, tuple[str, DataType]]
-) -> tuple[DataFrame, dict[Leaf, tuple[str, DataType]]]:
+    result: DataFrame, late: Mapping[Leaf, _Error], values: Values
+) -> tuple[DataFrame, dict[Leaf, Value]]:
     """Add a column for each value that is computed from the rows of matches alone."""
-    taken = {leaf: quoted(values[parts_of(leaf)[0]][0]) for leaf in late}
+    taken = {leaf: quoted(values[parts_of(leaf)[0]].name) for leaf in late}
     of_rows = {
         leaf: column if leaf.is_row else f"element_at({column}, 1)"
         for leaf, column in taken.items()
@@ -184,7 +194,7 @@ def _with_late(
         names[leaf] = f"{_LATE}{number}"
         columns.append(F.expr(_over_rows(leaf, taken[leaf], type_)).alias(names[leaf]))
     result = result.select("*", *columns) if columns else result
-    return result, {leaf: (name, result.schema[name].dataType) for leaf, name in names.items()}
+    return result, {leaf: Value(name, result.schema[name].dataType) for leaf, name in names.items()}
 
 
 def _over_rows(leaf: Leaf, rows: str, type_: DataType) -> str:
@@ -216,20 +226,6 @@ _WAYS_OUT = {
     "MISSING_GROUP_BY": "write an aggregate of Spark's own, or ARRAY_AGG and a function of arrays",
 }
 """The hint for some of Spark's error conditions."""
-
-
-@attrs.frozen
-class Value:
-    """A value that a worker takes from a match for a leaf."""
-
-    leaf: Leaf  # The leaf, never an ``avg``
-    type: DataType  # Its type
-    summed: DataType | None = None  # The type in which events hold what is summed
-
-
-ROW_COUNT = Value(Leaf.of("count"), LongType())
-"""What workers take from a match if nothing of it is shown: an Arrow table without columns has no
-rows either."""
 
 
 class Arguments:
@@ -329,7 +325,8 @@ def values_of(
         own = _type(leaf, type_, time, dataframe, error)
         summed = own if leaf.function in ("sum", "total") else None
         is_whole = leaf.function == "total" and isinstance(own, LongType)
-        values[leaf] = Value(leaf, DoubleType() if is_whole else own, summed)
+        name = f"{LEAF}{len(values)}"
+        values[leaf] = Value(name, DoubleType() if is_whole else own, summed)
     return values
 
 
@@ -352,7 +349,7 @@ def measured(
     result: DataFrame,
     keys: Sequence[Column],
     measures: Mapping[str, Expression],
-    values: Mapping[Leaf, tuple[str, DataType]],
+    values: Values,
     names: Names,
     finish: Callable[[str, Expression, Column], Column],
     rest: Sequence[Column] = (),
@@ -384,7 +381,7 @@ def type_of_measure(
     result: DataFrame,
     name: str,
     expression: Expression,
-    values: Mapping[Leaf, tuple[str, DataType]],
+    values: Values,
     names: Names,
     what: str,
 ) -> DataType:
@@ -398,17 +395,17 @@ def type_of_measure(
     return argument_types(result, {sql: error})[sql]
 
 
-def _over_columns(expression: Expression, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
+def _over_columns(expression: Expression, values: Values) -> str:
     """Return a measure as SQL over the columns of values."""
     return expression.sql(lambda leaf: _in_column(leaf, values))
 
 
-def _in_column(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
+def _in_column(leaf: Leaf, values: Values) -> str:
     """Return a leaf as SQL over the columns of values."""
     if leaf.function != "avg" or leaf.is_late:
-        return quoted(values[leaf][0])
+        return quoted(values[leaf].name)
     total, count = (values[part] for part in parts_of(leaf))
-    return _quotient(quoted(total[0]), quoted(count[0]), total[1])
+    return _quotient(quoted(total.name), quoted(count.name), total.type)
 
 
 def _quotient(total: str, count: str, type_: DataType) -> str:
@@ -433,7 +430,7 @@ def _error_over_columns(
     names: Names,
     name: str,
     expression: Expression,
-    values: Mapping[Leaf, tuple[str, DataType]],
+    values: Values,
     what: str = "measure",
 ) -> Callable[[str, str], CepError]:
     """Return what makes an error of a message that names the columns of values."""
@@ -452,11 +449,11 @@ def _error_over_columns(
     return told
 
 
-def _shown(leaf: Leaf, values: Mapping[Leaf, tuple[str, DataType]]) -> str:
+def _shown(leaf: Leaf, values: Values) -> str:
     """Return a leaf as Spark's messages show :func:`_in_column`."""
     if leaf.function != "avg" or leaf.is_late:
-        return values[leaf][0]
-    total, count = (values[part][0] for part in parts_of(leaf))
+        return values[leaf].name
+    total, count = (values[part].name for part in parts_of(leaf))
     return f"({total} / nullif({count}, 0))"
 
 

@@ -11,7 +11,6 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
     BooleanType,
-    DataType,
     LongType,
     NullType,
     StructField,
@@ -30,22 +29,22 @@ from pyflinkcep.engines.rows.plan import (
 from pyflinkcep.engines.rows.program import Op
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.program import Field, Kind
+from pyflinkcep.match_recognize.checks import within_time
 from pyflinkcep.match_recognize.expressions import Expression, condition_leaves
-from pyflinkcep.match_recognize.leaves import LEAF, Leaf
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.parser import standard_window_ms
-from pyflinkcep.match_recognize.tree import Clause, OrderColumn, Rows
+from pyflinkcep.match_recognize.tree import Clause, Rows
 from pyflinkcep.matching.columns import MATCHED, POSITION, RANK, VALUE, quoted, refuse_reserved
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.spark.arrow.internals import arrow_schema
-from pyflinkcep.spark.plan.analysis import is_ansi, own_name
+from pyflinkcep.spark.plan.analysis import is_ansi
 from pyflinkcep.spark.plan.clauses.measures import (
     ROW_COUNT,
     Arguments,
-    Value,
+    Values,
     argument_types,
     computed_late,
     measured,
@@ -110,7 +109,7 @@ def stream_time(dataframe: DataFrame, read: StandardClause) -> str:
     if not clause.order:
         raise source.error(what, "write ORDER BY ts", *clause.pattern_span, InputError)
     first = clause.order[0]
-    name = own_name(dataframe, first.name.text)
+    name = first.name.text
     type_ = dataframe.schema[name].dataType
     if first.descending or not isinstance(type_, TimestampType | TimestampNTZType | LongType):
         shown = "descending" if first.descending else type_.simpleString()
@@ -147,13 +146,9 @@ class SparkTypes:
         """Refuse a condition that is none."""
         error = error_of(self.names, variable, expression)
         values = values_of({variable: expression}, self.names, self.dataframe, NullType(), "DEFINE")
-        columns = {
-            leaf: (f"{LEAF}{number}", value.type)
-            for number, (leaf, value) in enumerate(values.items())
-        }
-        schema = StructType([StructField(*column) for column in columns.values()])
+        schema = StructType([StructField(value.name, value.type) for value in values.values()])
         empty = self.dataframe.sparkSession.createDataFrame([], schema)
-        type_ = type_of_measure(empty, variable, expression, columns, self.names, "DEFINE")
+        type_ = type_of_measure(empty, variable, expression, values, self.names, "DEFINE")
         if not isinstance(type_, BooleanType):
             raise error(
                 f"not a condition: expected boolean, got {type_.simpleString()}",
@@ -179,7 +174,7 @@ class StandardJob:
     rest: list[str]
     rows: StandardRows  # How a key's rows become output
     schema: StructType  # What workers return
-    values: dict[Leaf, tuple[str, DataType]]  # The columns of what workers take from matches
+    values: Values  # The columns of what workers take from matches
     order: OrderColumns | None  # On a stream, the order of rows of equal time
 
     @classmethod
@@ -195,10 +190,10 @@ class StandardJob:
         numbered, over = _windowed(dataframe, clause)
         defines = Defines.of(read, names, SparkTypes(numbered, names), over, ansi)
         read, kinds = defines.read, defines.kinds
-        shown, rest = _shown(dataframe, clause)
+        shown, rest = clause.shown(dataframe.columns)
         values = values_of(read.measures, names, dataframe, NullType())
         if not shown and not rest and not values:
-            values = {ROW_COUNT.leaf: ROW_COUNT}
+            values = ROW_COUNT
         plan = read.plan(kinds, ansi, within, tuple(values), defines.evaluated)
         plan = plan.with_casts()
         kinds = plan.kinds
@@ -206,11 +201,15 @@ class StandardJob:
         taken = [*read.measure_arguments(), *defines.evaluated_arguments()]
         measures = {sql: arguments.column(sql) for sql in taken}
         conditions = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}
-        schema, columns = _schema(dataframe, clause, [*shown, *rest], plan, values)
+        fields = [StructField(name, dataframe.schema[name].dataType) for name in [*shown, *rest]]
+        if clause.rows is Rows.WITH_UNMATCHED:
+            fields.append(StructField(MATCHED, BooleanType()))
+        fields += [StructField(value.name, value.type) for value in values.values()]
+        schema = StructType(fields)
         rows = StandardRows(
             plan, arrow_schema(schema), [*shown, *rest], conditions, measures, time, unit
         )
-        order = order_after_time(dataframe, clause) if dataframe.isStreaming else None
+        order = order_after_time(clause) if dataframe.isStreaming else None
         if dataframe.isStreaming:
             check_decidable(read)
             source = _stream_source(dataframe, read, arguments, order, rows)
@@ -218,7 +217,7 @@ class StandardJob:
         else:
             source = _bounded_source(dataframe, clause, defines.uses_window)
         job = Job.of(source, settings)
-        return cls(job, read, plan, arguments, kinds, shown, rest, rows, schema, columns, order)
+        return cls(job, read, plan, arguments, kinds, shown, rest, rows, schema, values, order)
 
     def run(self) -> DataFrame:
         """Return what workers take from the matches of bounded rows."""
@@ -303,27 +302,6 @@ class StandardJob:
         return F.when(F.col(MATCHED), column)
 
 
-# --- types
-
-
-def _schema(
-    dataframe: DataFrame,
-    clause: Clause,
-    shown: list[str],
-    plan: StandardPlan,
-    values: dict[Leaf, Value],
-) -> tuple[StructType, dict[Leaf, tuple[str, DataType]]]:
-    """Return the schema of the task's output, and the columns of the values in it."""
-    fields = [StructField(name, dataframe.schema[name].dataType) for name in shown]
-    if clause.rows is Rows.WITH_UNMATCHED:
-        fields.append(StructField(MATCHED, BooleanType()))
-    columns = {}
-    for number, leaf in enumerate(plan.leaves):
-        columns[leaf] = (f"{LEAF}{number}", values[leaf].type)
-        fields.append(StructField(*columns[leaf]))
-    return StructType(fields), columns
-
-
 # --- the input
 
 
@@ -336,7 +314,7 @@ def _stream_source(
 ) -> EventSource:
     """Return the rows of a stream."""
     clause, time = read.clause, stream_time(dataframe, read)
-    keys = [own_name(dataframe, key.text) for key in clause.partition]
+    keys = clause.keys
     source = EventSource.of(arguments.added_to(dataframe), keys, time, str(clause.pattern))
     kept = [*keys, time, *([] if order is None else order.names), *rows.shown]
     kept += rows.measures.values()
@@ -348,7 +326,7 @@ def _bounded_source(dataframe: DataFrame, clause: Clause, uses_window: bool) -> 
     pattern = str(clause.pattern)
     check_micro_batch(dataframe, pattern)
     refuse_reserved(dataframe.columns, LANGUAGE)
-    names = [own_name(dataframe, key.text) for key in clause.partition]
+    names = clause.keys
     check_types([dataframe.schema[name] for name in names], "key column", LANGUAGE)
     keys, expressions = resolve_keys(dataframe, names, LANGUAGE)
     if uses_window:
@@ -362,9 +340,8 @@ def _ranked(rows: DataFrame, clause: Clause, key: Sequence[Column], known: bool)
 
     Equal rows have one place if the order of their source is not known.
     """
-    names = {column.name.text: own_name(rows, column.name.text) for column in clause.order}
     types = {field.name: field.dataType for field in rows.schema.fields}
-    same = {text: one_zero(F.col(quoted(own)), types[own]) for text, own in names.items()}
+    same = {name: one_zero(F.col(quoted(name)), types[name]) for name, _, _ in clause.ordering}
     order = _order(clause, same)
     window = Window.partitionBy(*(key or [F.lit(0)])).orderBy(*(order if known else order[:-1]))
     place = F.row_number() if known else F.rank()
@@ -373,59 +350,34 @@ def _ranked(rows: DataFrame, clause: Clause, key: Sequence[Column], known: bool)
 
 def _order(clause: Clause, values: Mapping[str, Column] | None = None) -> list[Column]:
     """Return the order of the rows of a key, by columns or given values of them."""
-    names = (column.name.text for column in clause.order)
-    by = [(values or {}).get(name, F.col(quoted(name))) for name in names]
-    order = [_ordered(value, column) for value, column in zip(by, clause.order, strict=True)]
+    order = []
+    for name, descending, nulls_first in OrderColumns.of(clause.ordering).columns:
+        value = (values or {}).get(name, F.col(quoted(name)))
+        if descending:
+            order.append(value.desc_nulls_first() if nulls_first else value.desc_nulls_last())
+        else:
+            order.append(value.asc_nulls_first() if nulls_first else value.asc_nulls_last())
     return [*order, F.col(POSITION)]
-
-
-def _ordered(name: Column, column: OrderColumn) -> Column:
-    first = not column.descending if column.nulls_first is None else column.nulls_first
-    if column.descending:
-        return name.desc_nulls_first() if first else name.desc_nulls_last()
-    return name.asc_nulls_first() if first else name.asc_nulls_last()
 
 
 def _windowed(dataframe: DataFrame, clause: Clause) -> tuple[DataFrame, str | None]:
     """Return the input with positions, and the window that is its partitions in their order."""
     if dataframe.isStreaming:
         return dataframe, None
-    keys = [quoted(own_name(dataframe, key.text)) for key in clause.partition]
-    order = [*(_order_sql(dataframe, column) for column in clause.order), POSITION]
-    over = f"{'PARTITION BY ' if keys else ''}{', '.join(keys)} ORDER BY {', '.join(order)}"
+    keys = ", ".join(map(quoted, clause.keys))
+    order = OrderColumns.of((quoted(name), down, nulls) for name, down, nulls in clause.ordering)
+    by = ", ".join([*([str(order)] if clause.order else []), POSITION])
+    over = f"{'PARTITION BY ' if keys else ''}{keys} ORDER BY {by}"
     return dataframe.withColumn(POSITION, F.monotonically_increasing_id()), over
-
-
-def _order_sql(dataframe: DataFrame, column: OrderColumn) -> str:
-    first = not column.descending if column.nulls_first is None else column.nulls_first
-    name = quoted(own_name(dataframe, column.name.text))
-    return f"{name} {'DESC' if column.descending else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
-
-
-def _shown(dataframe: DataFrame, clause: Clause) -> tuple[list[str], list[str]]:
-    """Return the input's columns in the output, before and after the measures."""
-    first = [own_name(dataframe, key.text) for key in clause.partition]
-    if clause.rows is Rows.ONE:
-        return first, []
-    first += [own_name(dataframe, column.name.text) for column in clause.order]
-    first = list(dict.fromkeys(first))
-    return first, [name for name in dataframe.columns if name not in first]
 
 
 def _time(dataframe: DataFrame, clause: Clause, names: Names) -> tuple[str, int]:
     """Return the column that WITHIN measures, and its units per millisecond."""
-    hint = "write ORDER BY ts first, a timestamp or epoch milliseconds as bigint, ascending"
-    if not clause.order or clause.order[0].descending:
-        raise names.source.error("WITHIN without a time", hint, *clause.pattern_span, InputError)
-    name = own_name(dataframe, clause.order[0].name.text)
-    type_ = dataframe.schema[name].dataType
-    if isinstance(type_, TimestampType | TimestampNTZType):
-        return name, 1000
-    if isinstance(type_, LongType):
-        return name, 1
-    raise names.source.error(
-        f"WITHIN over {name}, which is {type_.simpleString()}",
-        hint,
-        *clause.order[0].name.span,
-        InputError,
-    )
+
+    def type_of(name: str) -> tuple[bool, str]:
+        type_ = dataframe.schema[name].dataType
+        is_time = isinstance(type_, TimestampType | TimestampNTZType | LongType)
+        return is_time, type_.simpleString()
+
+    name = within_time(clause, names, type_of)
+    return name, 1 if isinstance(dataframe.schema[name].dataType, LongType) else 1000
