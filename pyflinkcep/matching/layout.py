@@ -3,95 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction, StateType
 from pyflinkcep.engines.flink.nfa.atoms import WORD, Atom, words
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.matching.columns import BITS, RANK, VALUE, WHOLE, Flags, Ints, in_one_piece
+from pyflinkcep.matching.columns import BITS, RANK, VALUE, WHOLE, Flags, Ints
+from pyflinkcep.matching.keys import changes
 from pyflinkcep.pattern import GroupPattern, Pattern
-
-Columns = Sequence[pa.ChunkedArray]
-
-
-def differ(left: Columns, right: Columns) -> Flags:
-    """
-    Return for each row whether two lists of key columns differ in it.
-
-    Examples
-    --------
-    >>> a, b = pa.chunked_array([[1, None, None]]), pa.chunked_array([[1, None, 2]])
-    >>> differ([a], [b]).tolist()
-    [False, False, True]
-    """
-    found = np.zeros(len(left[0]) if left else 0, bool)
-    for one, other in zip(map(in_one_piece, left), map(in_one_piece, right), strict=True):
-        unequal = pc.fill_null(pc.not_equal(one, other), False)
-        if one.null_count or other.null_count:
-            unequal = pc.or_(unequal, pc.xor(one.is_null(), other.is_null()))
-        found |= unequal.to_numpy(zero_copy_only=False)
-    return found
-
-
-def changes(columns: Columns) -> Flags:
-    """
-    Return for each row but the first whether its key is another than that of the row before.
-
-    Examples
-    --------
-    >>> changes([pa.chunked_array([["a", "a", "b", None, None]])]).tolist()
-    [False, True, True, False]
-    """
-    size = len(columns[0]) - 1 if columns else 0
-    if size <= 0:
-        return np.zeros(0, bool)
-    whole = [pa.chunked_array([in_one_piece(column)]) for column in columns]
-    return differ([c.slice(0, size) for c in whole], [c.slice(1) for c in whole])
-
-
-def has_mixed_hashes(columns: Columns, hashes: Ints) -> bool:
-    """Whether different keys, sorted by hash, share a hash, which is very rare."""
-    return bool((changes(columns) & (hashes[1:] == hashes[:-1])).any()) if columns else False
-
-
-def one_of_each(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
-    """
-    Return floats with one zero and one NaN, of whose many forms keys know one, as Spark's do.
-
-    Examples
-    --------
-    >>> one_of_each(pa.chunked_array([[-0.0, None, 1.5]])).to_pylist()
-    [0.0, None, 1.5]
-    """
-    nan, zero = (pa.scalar(value, numbers.type) for value in (float("nan"), 0.0))
-    return pc.if_else(pc.is_nan(numbers), nan, pc.add(numbers, zero))
-
-
-def ranks(column: pa.ChunkedArray, order: Callable[[pa.Scalar], Any] | None = None) -> Ints:
-    """
-    Return a number for each value, equal for equal values.
-
-    Examples
-    --------
-    >>> ranks(pa.chunked_array([["b", "a", "b"]]), lambda value: value.as_py()).tolist()
-    [1, 0, 1]
-    """
-    encoded = pc.dictionary_encode(in_one_piece(column), null_encoding="encode")
-    codes: Ints = encoded.indices.to_numpy(zero_copy_only=False)
-    if order is None:
-        return codes
-    values = [order(value) for value in encoded.dictionary]
-    places = np.empty(len(values), np.int64)
-    places[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
-    found: Ints = places[codes]
-    return found
 
 
 def bit_name(word: int) -> str:

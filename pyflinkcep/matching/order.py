@@ -119,11 +119,15 @@ def order_by(keys: Sequence[Ints]) -> Ints:
     >>> order_by([np.array([3, 2, 1]), np.array([7 << 40, 5, 7 << 40])]).tolist()
     [1, 2, 0]
     """
-    order = order_by_number(keys[0])
-    for key in keys[1:]:
+    own = list(keys)
+    while len(own) > 1 and _are_sorted(own[0]):  # a stable order by the others keeps that one
+        del own[0]
+    first, *others = own if len(own) == 1 else _packed(own)
+    order = _order_by_number(first)
+    for key in others:
         ranked = key[order]
-        if (ranked[1:] < ranked[:-1]).any():
-            order = order[order_by_number(ranked)]
+        if not _are_sorted(ranked):
+            order = order[_order_by_number(ranked)]
     return order
 
 
@@ -132,13 +136,8 @@ def order_with_ties(keys: Sequence[Ints], ties: Ints) -> Ints:
     Return the order by several columns; rows alike in these are in the order of another.
 
     As of :func:`order_by`, for few such rows: the other column is looked at, but not sorted.
-
-    Examples
-    --------
-    >>> order_with_ties([np.array([2, 2, 1])], ties=np.array([8, 7, 9])).tolist()
-    [2, 1, 0]
     """
-    order = order_by(packed(keys))
+    order = order_by(keys)
     ranked = ties[order]
     rows = np.flatnonzero(ranked[1:] < ranked[:-1])
     before, after = order[rows], order[rows + 1]
@@ -148,15 +147,12 @@ def order_with_ties(keys: Sequence[Ints], ties: Ints) -> Ints:
     return order_by([ties, *keys]) if alike.any() else order
 
 
-def packed(keys: Sequence[Ints]) -> list[Ints]:
-    """
-    Return columns for :func:`order_by` with the same order, as few as fit beside a row's place.
+def _are_sorted(numbers: Ints) -> bool:
+    return not (numbers[1:] < numbers[:-1]).any()
 
-    Examples
-    --------
-    >>> [column.tolist() for column in packed([np.array([5, 7]), np.array([1, 0])])]
-    [[4, 2]]
-    """
+
+def _packed(keys: Sequence[Ints]) -> list[Ints]:
+    """Return columns with the same order, as few as fit beside a row's place."""
     if not len(keys[0]):
         return [keys[0]]
     free = used = 63 - _bits(keys[0])
@@ -178,71 +174,22 @@ def packed(keys: Sequence[Ints]) -> list[Ints]:
     return found
 
 
-def order_by_number(numbers: Ints) -> Ints:
-    """
-    Return the stable order of numbers of any size.
-
-    Examples
-    --------
-    >>> order_by_number(np.array([7 << 40, 5, 7 << 40, -(1 << 62)])).tolist()
-    [3, 1, 0, 2]
-    """
-    if not (numbers[1:] < numbers[:-1]).any():
+def _order_by_number(numbers: Ints) -> Ints:
+    """Return the stable order of numbers of any size."""
+    if _are_sorted(numbers):
         return np.arange(len(numbers))
+    bits, least = _bits(numbers), int(numbers.min())
+    width = int(numbers.max()) - least
+    if width <= _SHORT:
+        short: Ints = np.argsort((numbers - least).astype(np.uint16), kind="stable")  # by digits
+        return short
     numbers = numbers.astype(np.int64, copy=False)
-    bits, least = _bits(numbers), numbers.min()
-    if (int(numbers.max()) - int(least)).bit_length() + bits < 64:
+    if width.bit_length() + bits < 64:
         return _positions((numbers - least) << bits, bits)
     order = _positions(numbers >> bits << bits, bits)  # without the lowest bits
-    found = numbers[order]
-    if (found[1:] < found[:-1]).any():  # some differ only in these, which is rare for hashes
+    if not _are_sorted(numbers[order]):  # some differ only in these, which is rare for hashes
         order = np.argsort(numbers, kind="stable")
     return order
-
-
-def order_by_group(groups: Ints) -> Ints:
-    """
-    Return the stable order of small numbers.
-
-    Examples
-    --------
-    >>> order_by_group(np.array([2, 0, 2, -1])).tolist()
-    [3, 1, 0, 2]
-    """
-    if len(groups) and groups.min() >= 0 and groups.max() <= _SHORT:
-        short: Ints = np.argsort(groups.astype(np.uint16), kind="stable")  # by digits, in numpy
-        return short
-    bits = _bits(groups)
-    numbers = groups.astype(np.int64)
-    numbers <<= bits
-    return _positions(numbers, bits)
-
-
-def order_by_group_and_time(groups: Ints, times: Ints) -> Ints:
-    """
-    Return the stable order of small numbers; equal ones are ordered by time.
-
-    Examples
-    --------
-    >>> order_by_group_and_time(np.array([2, 0, 2, 2]), np.array([5, 4, 3, 5])).tolist()
-    [1, 2, 0, 3]
-    """
-    if not (times[1:] < times[:-1]).any():
-        return order_by_group(groups)
-    by_time = order_by_number(times)
-    return by_time[order_by_group(groups[by_time])]
-
-
-def order_by_hash_and_time(hashes: Ints, times: Ints | None) -> Ints:
-    """
-    Return the stable order of hashes; equal ones are ordered by time.
-
-    Examples
-    --------
-    >>> order_by_hash_and_time(np.array([7 << 40, 5, 7 << 40]), np.array([3, 2, 1])).tolist()
-    [1, 2, 0]
-    """
-    return order_by_number(hashes) if times is None else order_by([times, hashes])
 
 
 def _bits(numbers: Ints) -> int:

@@ -40,7 +40,7 @@ from pyflinkcep.match_recognize.tokens import Source
 from pyflinkcep.match_recognize.tree import Clause, Rows
 from pyflinkcep.matching.columns import VALUE, Ints, integers, plain_numbers, quoted
 from pyflinkcep.matching.leaf_columns import FoundMatches, LeafColumn, LeafColumns, Matches
-from pyflinkcep.matching.order import OrderColumns, order_by_group_and_time
+from pyflinkcep.matching.order import OrderColumns, order_by
 from pyflinkcep.matching.standard_rows import RowMatches, StandardRows, leaf_column
 from pyflinkcep.tables.column_match import ColumnMatch
 from pyflinkcep.tables.found_rows import match_times
@@ -512,7 +512,7 @@ def _order(table: pa.Table, clause: Clause) -> _Order:
     by = clause.ordering
     time = _plain_time(table, by)
     if time is not None:
-        rows = order_by_group_and_time(codes, time)
+        rows = order_by([time, codes])
     else:
         rows = OrderColumns.of(by).ranked(codes.astype(np.int64), table)
     ends: Ints = np.cumsum(np.bincount(codes)) if size else np.zeros(0, np.int64)

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.errors import InputError, did_you_mean
-from pyflinkcep.matching.columns import Ints, in_one_piece, integers, plain_numbers, values_of
-from pyflinkcep.matching.layout import one_of_each
-from pyflinkcep.matching.order import OrderColumns, order_by_group, order_by_group_and_time
+from pyflinkcep.matching import keys as identity
+from pyflinkcep.matching.columns import Ints, integers, plain_numbers, values_of
+from pyflinkcep.matching.order import OrderColumns, order_by
 from pyflinkcep.tables.records import Cells, RecordBlock, records
 from pyflinkcep.tables.values import (
     exact_time,
@@ -172,40 +172,32 @@ class Keys:
         codes = None
         for column in columns.values():
             own = _codes(column)
-            codes = own if codes is None else _codes(_paired(codes, own))
+            both = None if codes is None else integers(identity.paired(codes, own))
+            codes = own if both is None else identity.codes(pa.chunked_array([both]))
         return cls(codes, value_of, columns)
 
     @classmethod
     def _of_function(cls, table: pa.Table, key: Any) -> Keys:
         get = key_getter(key)
         values = [grouping_key(get(event)) for event in lazily(table)]
-        numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-        codes = np.fromiter((numbers[value] for value in values), np.int64, len(values))
         try:
             column = pa.chunked_array([pa.array(values)])
         except (pa.ArrowException, OverflowError, TypeError):
             column = pa.chunked_array([pa.array(list(map(repr, values)))])
-        return cls(codes, values.__getitem__, {"key": column})
-
-
-def _paired(left: Ints, right: Ints) -> pa.ChunkedArray:
-    """Return a number for each pair of numbers."""
-    width = int(right.max(initial=0)) + 1
-    return pa.chunked_array([integers(left.astype(np.int64) * width + right)])
+        return cls(_numbered(values), values.__getitem__, {"key": column})
 
 
 def _codes(column: pa.ChunkedArray) -> Ints:
-    """Return a number for each value, 0 for the first and so on; null and NaN are values."""
-    if pa.types.is_floating(column.type):
-        column = one_of_each(column)
+    """Return a number for each value; Arrow cannot number values of all types."""
     try:
-        encoded = in_one_piece(column.dictionary_encode(null_encoding="encode"))
+        return identity.codes(column)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
-        values = [grouping_key(value) for value in values_of(column)]
-        numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-        return np.fromiter((numbers[value] for value in values), np.int64, len(values))
-    codes: Ints = plain_numbers(encoded.indices)
-    return codes
+        return _numbered([grouping_key(value) for value in values_of(column)])
+
+
+def _numbered(values: list[Any]) -> Ints:
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return np.fromiter((numbers[value] for value in values), np.int64, len(values))
 
 
 # --- the order
@@ -219,10 +211,10 @@ def ordered(times: Times, codes: Ints | None) -> tuple[Rows | None, Ints | None]
     """
     is_sorted = times.are_sorted
     if codes is None:
-        by_time = None if is_sorted else np.argsort(times.exact(), kind="stable")
+        by_time = None if is_sorted else order_by([times.exact()])
         return (None if by_time is None else by_time.astype(np.int32)), None
     if is_sorted:
-        order = order_by_group(codes)
+        order = order_by([codes])
     else:
         ms = times.ms()
         count = int(codes.max(initial=-1)) + 1
@@ -231,7 +223,7 @@ def ordered(times: Times, codes: Ints | None) -> tuple[Rows | None, Ints | None]
         places = np.empty(count, np.int64)
         places[np.argsort(earliest, kind="stable")] = np.arange(count)
         codes = places[codes]
-        order = order_by_group_and_time(codes, ms if times.per_ms == 1 else times.exact())
+        order = order_by([ms if times.per_ms == 1 else times.exact(), codes])
     firsts = np.r_[0, np.cumsum(np.bincount(codes))[:-1]] if len(codes) else np.zeros(0, np.int64)
     return order.astype(np.int32), firsts
 

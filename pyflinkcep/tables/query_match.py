@@ -17,7 +17,7 @@ from pyflinkcep.engines.table import EventTable, Numbers
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.matching.columns import Ints, integers
-from pyflinkcep.matching.order import order_by_group
+from pyflinkcep.matching.order import order_by
 from pyflinkcep.matching.queries import coded, query_found
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.sase.attributes import (
@@ -158,7 +158,7 @@ def _partitioned(
     own = rows.select(list(query.equal))
     codes = Keys.of(own if order is None else own.take(integers(order)), list(query.equal)).codes
     assert codes is not None
-    grouped = order_by_group(codes)
+    grouped = order_by([codes])
     own_parts = codes[grouped].astype(np.int64)
     return (grouped if order is None else order[grouped]), grouped, own_parts
 

@@ -13,9 +13,10 @@ import pyarrow as pa
 from pyflinkcep.engines.flink.operator import is_late
 from pyflinkcep.matching.columns import HASH, Flags, Ints
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.layout import KeyText, differ, has_mixed_hashes, ranks
+from pyflinkcep.matching.keys import codes, differ, has_mixed_hashes
+from pyflinkcep.matching.layout import KeyText
 from pyflinkcep.matching.matcher import NO_DEADLINE, Items, Written
-from pyflinkcep.matching.order import order_by_group, order_by_hash_and_time
+from pyflinkcep.matching.order import order_by
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Stretches
 from pyflinkcep.spark.state.bucket_state import BucketState
@@ -326,10 +327,10 @@ class BucketWork:
         """Process the due events with their keys' automata, and advance time for keys that wait."""
         task, state = self._task, self.state
         store = EventStore(task.reader, task.event_schema)
-        codes = state.page_codes(due.column(HASH).to_numpy())
-        order = self._order(due, codes)
-        due, times, codes = due.take(pa.array(order)).combine_chunks(), times[order], codes[order]
-        page_ids = self._touched_pages(codes)
+        own = state.page_codes(due.column(HASH).to_numpy())
+        order = self._order(due, own)
+        due, times, own = due.take(pa.array(order)).combine_chunks(), times[order], own[order]
+        page_ids = self._touched_pages(own)
         if not page_ids:
             return task.matcher.take(), store
         pages = [state.read_page(page) for page in page_ids]
@@ -339,7 +340,7 @@ class BucketWork:
         page_of_key = np.repeat(np.arange(len(pages)), [len(page) for page in pages])
         wanted = np.asarray([state.code_of_page(page) for page in page_ids])
         by_code = np.argsort(wanted)
-        page_of_event = by_code[np.searchsorted(wanted[by_code], codes)]
+        page_of_event = by_code[np.searchsorted(wanted[by_code], own)]
         work = PageWork(task, store, due, times, base, self.reached)
         with naming_damage(task.layout.pattern, _group_text(page_ids)), self.matching:
             changed = work.run(held, page_of_key, page_of_event)
@@ -348,25 +349,21 @@ class BucketWork:
         state.split_large_pages()
         return task.matcher.take(), store
 
-    def _order(self, table: pa.Table, codes: Ints) -> Ints:
+    def _order(self, table: pa.Table, pages: Ints) -> Ints:
         """Return the order: page, key, time (constant in processing time), arrival."""
-        times = None if self._task.processing_time else self._task.layout.times(table)
         hashes = table.column(HASH).to_numpy()
-        order = order_by_hash_and_time(hashes, times)
-        if self.index.depths:
-            order = order[order_by_group(codes[order])]
+        times = [] if self._task.processing_time else [self._task.layout.times(table)]
+        order = order_by([*times, hashes, *([pages] if self.index.depths else [])])
         names = [name for name in self._task.layout.key_signature if name != HASH]
         values = [table.column(name) for name in names]
         if has_mixed_hashes([value.take(pa.array(order)) for value in values], hashes[order]):
-            keys = [] if times is None else [times]
-            keys += map(ranks, values)
-            order = np.lexsort([*keys, hashes, codes])
+            order = np.lexsort([*times, *map(codes, values), hashes, pages])
         return order
 
-    def _touched_pages(self, codes: Ints) -> list[PageId]:
+    def _touched_pages(self, pages: Ints) -> list[PageId]:
         """Return the pages of sorted events, then those that wait."""
-        starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])[: len(codes)]
-        of_events = [self.state.page_of_code(code) for code in codes[starts].tolist()]
+        starts = np.flatnonzero(np.r_[True, pages[1:] != pages[:-1]])[: len(pages)]
+        of_events = [self.state.page_of_code(code) for code in pages[starts].tolist()]
         return list(dict.fromkeys([*of_events, *self.state.waiting_pages(self.reached)]))
 
     # --- the end

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.types import StringType, StructField, StructType
 
 from pyflinkcep.errors import CepRuntimeError, FunctionError
@@ -24,7 +23,8 @@ from pyflinkcep.functions import (
 )
 from pyflinkcep.matching.columns import Flags, Ints, retyped
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.layout import key_values, one_of_each
+from pyflinkcep.matching.keys import codes, paired
+from pyflinkcep.matching.layout import key_values
 from pyflinkcep.matching.leaf_columns import FoundMatches, LeafColumn, LeafColumns
 from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.results import REACHED, Found, known_times, stage_column
@@ -357,9 +357,6 @@ class ValueConsumer:
         return {MAIN: pa.table(cast, schema=schema)}
 
 
-_MOST = 1 << 62
-
-
 @attrs.define(eq=False)
 class ReachedConsumer:
     """Makes a row of each stage that a partial match reached."""
@@ -428,10 +425,10 @@ class FirstTimes:
         """Return for each row whether its key is new in its group, and at its stage there."""
         runs, continues = self._runs(columns[: self.key_count], len(numbers))
         groups = columns[self.key_count :]
-        codes = runs
+        places = runs
         for column in groups:
-            codes = _paired(codes, _codes(column))
-        flags = _firsts(codes), _firsts(_paired(codes, numbers + 1))
+            places = paired(places, _codes(column))
+        flags = _firsts(places), _firsts(paired(places, numbers + 1))
         if not continues:
             self._seen = set()
         for flag, steps in zip(flags, (np.full_like(numbers, -1), numbers), strict=True):
@@ -451,8 +448,8 @@ class FirstTimes:
         for at, column in enumerate(keys):
             before = self._last[at] if self._last else column.slice(0, 1).combine_chunks()
             own = pa.chunked_array([before, *column.chunks], column.type)
-            codes = _codes(own)
-            changed[1:] |= codes[1:] != codes[:-1]
+            numbers = _codes(own)
+            changed[1:] |= numbers[1:] != numbers[:-1]
         self._last = [column.slice(size - 1, 1).combine_chunks() for column in keys]
         continues = not changed[1] and not is_first
         changed[1] = False
@@ -461,28 +458,16 @@ class FirstTimes:
 
 
 def _codes(column: pa.ChunkedArray) -> Ints:
-    """Return numbers from 0 that tell the values of a column apart; null and NaN are values."""
+    """Return numbers from 0 that tell the values of a column apart."""
     if pa.types.is_nested(column.type):
         column = pa.chunked_array([pa.array([_text(value) for value in column.to_pylist()])])
-    elif pa.types.is_floating(column.type):
-        column = one_of_each(column)
-    encoded = column.combine_chunks().dictionary_encode().indices
-    codes: Ints = pc.add(pc.cast(encoded, pa.int64()), 1).fill_null(0).to_numpy()
-    return codes
+    return codes(column)
 
 
-def _paired(left: Ints, right: Ints) -> Ints:
-    """Return numbers that tell pairs of numbers from 0 apart."""
-    width = int(right.max()) + 1
-    if int(left.max()) >= _MOST // width:
-        left = np.unique(left, return_inverse=True)[1]
-    return left * width + right
-
-
-def _firsts(codes: Ints) -> Flags:
+def _firsts(numbers: Ints) -> Flags:
     """Return where each number comes for the first time."""
-    found = np.zeros(len(codes), bool)
-    found[np.unique(codes, return_index=True)[1]] = True
+    found = np.zeros(len(numbers), bool)
+    found[np.unique(numbers, return_index=True)[1]] = True
     return found
 
 

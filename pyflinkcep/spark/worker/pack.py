@@ -15,7 +15,7 @@ from pyflinkcep.engines.flink.operator import is_late
 from pyflinkcep.errors import InputError
 from pyflinkcep.matching.columns import HASH, Flags, Ints
 from pyflinkcep.matching.layout import Layout, is_among
-from pyflinkcep.matching.order import order_by_group
+from pyflinkcep.matching.order import order_by
 from pyflinkcep.spark.state.checksums import write_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.runtime import partition_number
@@ -247,7 +247,7 @@ class PackTask:
         table, times = pa.concat_tables(kept).cast(self.schema), np.concatenate(dropped)
         groups = self.key_groups.groups(table.column(HASH).to_numpy())
         buckets = self.key_groups.buckets(groups)
-        order = order_by_group(buckets)
+        order = order_by([buckets])
         ordered = table.take(pa.array(order)).combine_chunks()
         bounds = np.searchsorted(buckets[order], np.arange(len(ids) + 1))
         sizes = np.diff(bounds)

@@ -22,8 +22,9 @@ from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, 
 from pyflinkcep.errors import InputError
 from pyflinkcep.matching.columns import POSITION, PREFIX, Ints
 from pyflinkcep.matching.event_store import SortedEvents
-from pyflinkcep.matching.layout import Layout, has_mixed_hashes, ranks
-from pyflinkcep.matching.order import order_by, order_with_ties, packed
+from pyflinkcep.matching.keys import has_mixed_hashes, ranks
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.order import order_by, order_with_ties
 from pyflinkcep.spark.arrow.internals import arrow_schema
 
 KEYS = f"{PREFIX}keys"
@@ -272,7 +273,7 @@ def _order(table: pa.Table, layout: Layout, by_values: bool) -> Ints:
         if column.null_count:
             keys.append(column.is_valid().to_numpy().astype(np.int64))
     if POSITION not in table.column_names:
-        return order_by(packed(keys))
+        return order_by(keys)
     return order_with_ties(keys, ties=table.column(POSITION).to_numpy())
 
 
