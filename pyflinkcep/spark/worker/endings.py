@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Protocol
 
 import attrs
@@ -26,11 +27,10 @@ from pyflinkcep.engines.compressed.patterns import (
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits, fitted
 from pyflinkcep.matching.columns import PREFIX, VALUE, WINDOW, Ints, field_array, retyped, structs
+from pyflinkcep.matching.event_pages import EventPages, KeptEvents, KeyEvents
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout, as_integers
-from pyflinkcep.matching.matcher import NO_DEADLINE, Items, States, Written
-from pyflinkcep.matching.results import Found
-from pyflinkcep.matching.stretches import Events
+from pyflinkcep.matching.matcher import NO_DEADLINE
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.time import MAX_WATERMARK
 
@@ -286,11 +286,7 @@ def dated(found: Iterable[tuple[Any, ...]], events: KeyedEvents) -> Iterator[End
         yield (place, int(events.times[place]), ending) if place >= 0 else (-place - 1, end, ending)
 
 
-PATTERN_ENDINGS_FORMAT = 1
-"""The version of a key's numbers: itself, and the watermark that the key has reached."""
-
-
-class PatternEndingPages:
+class PatternEndingPages(EventPages):
     """
     Processes the events of pages' keys with merged partial matches.
 
@@ -299,51 +295,38 @@ class PatternEndingPages:
     again before new ones.
     """
 
+    what, version, width = "compressed matches", 1, 1
+
     def __init__(self, pattern: CompressiblePattern, layout: Layout, rows: EndingRows) -> None:
+        super().__init__()
         self._pattern = pattern
         self._layout = layout
         self._rows = rows
-        self._made: list[pa.Table] = []
 
-    def set_events(self, store: EventStore) -> None:
-        """Use another store: the events that handles refer to from now on."""
-        self._store = store
-
-    def run_page(
-        self, events: Events, items: Items, page: States, first_held: int, watermark: int
-    ) -> Written:
-        """Match events of a page's keys, and advance their time to the watermark."""
-        assert events.handles is None  # compressed patterns have no comparator
-        ends = np.r_[0, np.cumsum(page.counts)]
-        reached = page.fields("compressed matches", PATTERN_ENDINGS_FORMAT, 1)[:, 0]
-        kept: list[tuple[int, int, Ints]] = []
-        columns = (items.positions.tolist(), items.starts.tolist(), items.ends.tolist())
-        for item, (position, start, end) in enumerate(zip(*columns, strict=True)):
-            held, before = np.empty(0, np.int64), None
-            if position >= 0:
-                held = first_held + np.arange(ends[position], ends[position + 1])
-                before = int(reached[position])
-            handles = np.r_[held, events.base + np.arange(start, end)]
+    def matched(self, keys: KeyEvents) -> KeptEvents:
+        """Collect the rows that the events add; return what to keep."""
+        goes_on = np.zeros(len(keys.held), bool)
+        since, deadlines = keys.bounds[1:].copy(), np.full(len(keys.held), NO_DEADLINE)
+        for key, (begin, end) in enumerate(pairwise(keys.bounds.tolist())):
+            before = int(keys.numbers[key, 0]) if keys.is_known[key] else None
             try:
-                deadline, since = self._run(handles, len(held), before, watermark)
+                matches, times = self._run(
+                    keys.handles[begin:end], int(keys.held[key]), before, keys.watermark
+                )
             except CepRuntimeError as error:
-                raise error.at_key(items.key_of(item)) from error.__cause__
-            if deadline is not None:
-                kept.append((item, deadline, handles[since:]))
-        return _written(kept, watermark)
-
-    def count(self, page: States) -> None:
-        """Return nothing: it keeps events, no partial matches."""
-
-    def take(self) -> Found:
-        """Return the rows so far, and clear them."""
-        made, self._made = self._made, []
-        return Found.of_rows(pa.concat_tables(made) if made else None)
+                raise error.at_key(keys.key_of(key)) from error.__cause__
+            if matches.begun is None:
+                continue
+            goes_on[key] = True
+            since[key] = begin + int(np.searchsorted(times, matches.begun))
+            if matches.deadline is not None:
+                deadlines[key] = matches.deadline
+        return KeptEvents(goes_on, since, deadlines, np.full((len(since), 1), keys.watermark))
 
     def _run(
         self, handles: Ints, held: int, before: int | None, watermark: int
-    ) -> tuple[int | None, int]:
-        """Return when to process the key again, None for never, and from which event on."""
+    ) -> tuple[PatternMatches, Ints]:
+        """Collect the rows of a key; return its matches, and the times of its events."""
         own = self._store.take(handles).combine_chunks()
         times = self._layout.times_ms(own)
         bounds = np.asarray([0, len(handles)])
@@ -352,22 +335,4 @@ class PatternEndingPages:
         endings = list(dated(self._rows.asked(own)(matches), events))
         if endings:
             self._made.append(self._rows.table(own, endings))
-        if matches.begun is None:
-            return None, len(handles)
-        deadline = NO_DEADLINE if matches.deadline is None else matches.deadline
-        return deadline, int(np.searchsorted(times, matches.begun))
-
-
-def _written(kept: list[tuple[int, int, Ints]], watermark: int) -> Written:
-    items = np.asarray([item for item, _, _ in kept], np.int64)
-    numbers = np.full((len(kept), 2), PATTERN_ENDINGS_FORMAT, np.int64)
-    numbers[:, 1] = watermark
-    handles = [own for _, _, own in kept]
-    return Written(
-        items,
-        np.asarray([deadline for _, deadline, _ in kept], np.int64),
-        np.full(len(kept), 2, np.int64),
-        np.asarray([len(own) for own in handles], np.int64),
-        numbers.reshape(-1),
-        np.concatenate(handles) if handles else np.empty(0, np.int64),
-    )
+        return matches, times

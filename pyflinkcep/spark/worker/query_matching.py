@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
 
 import attrs
 import numpy as np
@@ -17,71 +17,61 @@ from pyflinkcep.engines.streamed_queries import Kept, Portion, StreamedQuery
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import WINDOW, Ints
-from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.matcher import NO_DEADLINE, Items, States, Written
+from pyflinkcep.matching.event_pages import EventPages, KeptEvents, KeyEvents
+from pyflinkcep.matching.matcher import NO_DEADLINE
 from pyflinkcep.matching.queries import QueryColumns
 from pyflinkcep.matching.results import Found, Results
-from pyflinkcep.matching.stretches import Events
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.endings import EndingRows, WindowRows
 from pyflinkcep.time import MAX_WATERMARK
 
-QUERY_STATE_FORMAT = 1
-"""The version of a key's numbers: itself, and how many of its events are kept as context only."""
 
-
-class QueryPages(ABC):
+class QueryPages(EventPages):
     """
     Processes the events of pages' keys with a query; subclasses define the results.
 
-    A key's state is events, and two numbers: the version of this format, and how many of the
-    events, at the front, are decided and kept only because others refer to them.
+    The number of a key is how many of its events, at the front, are decided and kept only because
+    others refer to them.
     """
 
+    what, version, width = "a query", 1, 1
+
     def __init__(self, streamed: StreamedQuery, columns: QueryColumns) -> None:
+        super().__init__()
         self._streamed = streamed
         self._columns = columns
 
-    def set_events(self, store: EventStore) -> None:
-        """Use another store: the events that handles refer to from now on."""
-        self._store = store
+    def check(self, numbers: Ints, counts: Ints) -> None:
+        """Refuse damaged state."""
+        decided = numbers[:, 0]
+        if ((decided < 0) | (decided > counts)).any():
+            raise damaged_state("a key has fewer events than decided ones")
 
-    def run_page(
-        self, events: Events, items: Items, page: States, first_held: int, watermark: int
-    ) -> Written:
-        """Match events of a page's keys, and advance their time to the watermark."""
-        assert events.handles is None  # queries have no comparator
-        ends = np.r_[0, np.cumsum(page.counts)]
-        known = np.maximum(items.positions, 0)
-        begins = ends[known]
-        counts = np.where(items.positions < 0, 0, np.diff(ends, append=ends[-1])[known])
-        sizes = np.stack([counts, items.ends - items.starts], axis=1).reshape(-1)
-        firsts = np.stack([first_held + begins, events.base + items.starts], axis=1).reshape(-1)
-        handles = _ranges(firsts, sizes)
-        bounds = np.r_[0, np.cumsum(sizes)][::2]
+    def matched(self, keys: KeyEvents) -> KeptEvents:
+        """Collect what the events add; return what to keep."""
+        begins, ends = keys.bounds[:-1], keys.bounds[1:]
         portion = Portion(
             self._columns.table(
-                self._store.take(handles, self._columns.names),
-                np.repeat(np.arange(len(counts)), np.diff(bounds)),
+                self._store.take(keys.handles, self._columns.names),
+                np.repeat(np.arange(len(begins)), ends - begins),
             ),
-            bounds.tolist(),
-            (bounds[:-1] + counts).tolist(),
-            (bounds[:-1] + _context_sizes(items.positions, page)).tolist(),
-            watermark,
+            keys.bounds.tolist(),
+            (begins + keys.held).tolist(),
+            (begins + keys.numbers[:, 0]).tolist(),
+            keys.watermark,
         )
-        return _written(self.find(portion, handles), portion, handles)
-
-    def count(self, page: States) -> None:  # noqa: B027
-        """Return nothing: it keeps events, no partial matches."""
+        kept = self.find(portion, keys.handles)
+        since = np.asarray(kept.since, np.int64)
+        deadlines = [NO_DEADLINE if at is None else at for at in kept.deadlines]
+        decided = np.minimum(np.asarray(kept.free, np.int64), ends) - since
+        return KeptEvents(
+            since < ends, since, np.asarray(deadlines, np.int64), decided.reshape(-1, 1)
+        )
 
     @abstractmethod
     def find(self, portion: Portion, handles: Ints) -> Kept:
         """Collect what a portion adds; return what to keep."""
-
-    @abstractmethod
-    def take(self) -> Found:
-        """Return the results of the pages so far, and clear them."""
 
 
 class QueryMatcher(QueryPages):
@@ -111,7 +101,6 @@ class QueryEndingPages(QueryPages):
     def __init__(self, streamed: StreamedQuery, columns: QueryColumns, rows: EndingRows) -> None:
         super().__init__(streamed, columns)
         self._rows = rows
-        self._made: list[pa.Table] = []
 
     def find(self, portion: Portion, handles: Ints) -> Kept:
         """Collect the rows that a portion adds."""
@@ -122,11 +111,6 @@ class QueryEndingPages(QueryPages):
             listed = [(at, times[at], ending) for at, *ending in endings]
             self._made.append(self._rows.table(events, listed))
         return kept
-
-    def take(self) -> Found:
-        """Return the rows so far, and clear them."""
-        made, self._made = self._made, []
-        return Found.of_rows(pa.concat_tables(made) if made else None)
 
 
 class QueryWindowPages(QueryEndingPages):
@@ -158,46 +142,6 @@ class QueryWindowPages(QueryEndingPages):
         since = np.where(over, bounds[1:], bounds[:-1]).tolist()
         ends = [None if is_over else at for at, is_over in zip(last, over, strict=True)]
         return Kept(since, list(since), ends)
-
-
-def _ranges(firsts: Ints, sizes: Ints) -> Ints:
-    """Return the numbers of all ranges in a row."""
-    offsets: Ints = np.repeat(firsts - (np.cumsum(sizes) - sizes), sizes)
-    return offsets + np.arange(len(offsets))
-
-
-def _context_sizes(positions: Ints, page: States) -> Ints:
-    """Return how many events of each item's key are decided."""
-    sizes = np.zeros(len(positions), np.int64)
-    known = positions >= 0
-    if not known.any():
-        return sizes
-    decided = page.fields("a query", QUERY_STATE_FORMAT, 1)[:, 0]
-    if ((decided < 0) | (decided > page.counts)).any():
-        raise damaged_state("a key has fewer events than decided ones")
-    sizes[known] = decided[positions[known]]
-    return sizes
-
-
-def _written(kept: Kept, portion: Portion, handles: Ints) -> Written:
-    since, free = np.asarray(kept.since, np.int64), np.asarray(kept.free, np.int64)
-    ends = np.asarray(portion.bounds[1:], np.int64)
-    items = np.flatnonzero(since < ends)
-    counts = (ends - since)[items]
-    numbers = np.full((len(items), 2), QUERY_STATE_FORMAT, np.int64)
-    numbers[:, 1] = np.minimum(free, ends)[items] - since[items]
-    return Written(
-        items,
-        _deadlines([kept.deadlines[item] for item in items.tolist()]),
-        np.full(len(items), 2, np.int64),
-        counts,
-        numbers.reshape(-1),
-        handles[_ranges(since[items], counts)],
-    )
-
-
-def _deadlines(deadlines: Sequence[int | None]) -> Ints:
-    return np.asarray([NO_DEADLINE if at is None else at for at in deadlines], np.int64)
 
 
 QUERY, USABLE = "query", "usable events"

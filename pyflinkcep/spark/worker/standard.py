@@ -16,13 +16,11 @@ from pyflinkcep.engines.rows.matching import Place
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.event_pages import EventPages, KeptEvents, KeyEvents
 from pyflinkcep.matching.layout import KeyText, Layout
-from pyflinkcep.matching.matcher import NO_DEADLINE, Items, States, Written
+from pyflinkcep.matching.matcher import NO_DEADLINE
 from pyflinkcep.matching.order import OrderColumns
-from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.standard_rows import StandardRows
-from pyflinkcep.matching.stretches import Events
 from pyflinkcep.spark.state.pages import AT_THE_END
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.sorting import whole_keys
@@ -75,10 +73,6 @@ class StandardTask:
             yield rows, np.array([rows.num_rows])
 
 
-_FORMAT = 1
-_NUMBERS = 5
-
-
 @attrs.frozen(eq=False, kw_only=True)
 class ClauseMatching(Matching):
     """A clause with the standard's meaning on a stream; see :class:`BucketPlan`."""
@@ -111,115 +105,55 @@ class StandardStreamTask(BucketTask):
         """End the task; nothing was opened."""
 
 
-class ClausePages:
+class ClausePages(EventPages):
     """
     Finds the decided output of keys' rows.
 
-    See :class:`~pyflinkcep.matching.matcher.PageMatcher`.
-
     A key's state is the rows from the first that may begin a match, those before it that PREV may
-    read, and five numbers: the version of this format and the fields of a
-    :class:`~pyflinkcep.engines.rows.matching.Place`. The search restarts at that row
-    with each portion of rows. The keys of a page are concatenated and searched together.
+    read, and the fields of a :class:`~pyflinkcep.engines.rows.matching.Place`. The search restarts
+    at that row with each portion of rows. The keys of a page are searched together.
     """
 
+    what, version, width = "MATCH_RECOGNIZE", 1, 4
+
     def __init__(self, rows: StandardRows) -> None:
+        super().__init__()
         self._rows = rows
         self._compiled = rows.plan.compiled()
-        self._looks_back = rows.plan.looks_back
-        self._counts_rows = rows.plan.counts_rows
-        self._found: list[pa.RecordBatch] = []
 
-    def set_events(self, store: EventStore) -> None:
-        """Use another store: the events that handles refer to from now on."""
-        self._store = store
+    def check(self, numbers: Ints, counts: Ints) -> None:
+        """Refuse damaged state."""
+        if (numbers < 0).any() or (numbers[:, 0] > counts).any():
+            raise damaged_state("a search begins after the stored rows")
 
-    def run_page(
-        self, events: Events, items: Items, page: States, first_held: int, watermark: int
-    ) -> Written:
-        """Match rows of a page's keys, and advance their time to the watermark."""
-        places = _stored_places(page)
-        ends = np.r_[0, np.cumsum(page.counts)]
-        handles, begun = [], []
-        columns = (items.positions.tolist(), items.starts.tolist(), items.ends.tolist())
-        for position, start, end in zip(*columns, strict=True):
-            due = np.arange(events.base + start, events.base + end)
-            if events.handles is not None:
-                due = events.handles[start:end]
-            held = np.empty(0, np.int64)
-            if position >= 0:
-                held = first_held + np.arange(ends[position], ends[position + 1])
-            handles.append(np.concatenate([held, due]))
-            begun.append(Place(*places[position]) if position >= 0 else Place())
-        all_handles = np.concatenate(handles)
-        rows = self._store.take(all_handles).combine_chunks()
-        own_ends = np.cumsum([len(own) for own in handles], dtype=np.int64)
-        is_end = watermark == MAX_WATERMARK
-        self._found += self._rows.matched(
-            rows, own_ends, self._compiled, begun, items.key_of, None if is_end else watermark
-        )
-        own_starts = np.r_[0, own_ends[:-1]]
-        deadlines = self._deadlines(rows, own_starts, own_ends, begun)
-        written = _Writer()
-        for item, (own, place, deadline) in enumerate(zip(handles, begun, deadlines, strict=True)):
-            forgotten = max(place.start - self._looks_back, 0)
-            place.forget(forgotten)
-            kept = own[forgotten:]
-            if len(kept) or (self._counts_rows and place.before):
-                written.add(item, deadline, place, kept)
-        return written.written()
+    def matched(self, keys: KeyEvents) -> KeptEvents:
+        """Collect the output that the rows decide; return what to keep."""
+        plan, ends = self._rows.plan, keys.bounds[1:]
+        places = [Place(*fields) for fields in keys.numbers.tolist()]
+        rows = self._store.take(keys.handles).combine_chunks()
+        until = None if keys.watermark == MAX_WATERMARK else keys.watermark
+        for batch in self._rows.matched(rows, ends, self._compiled, places, keys.key_of, until):
+            self._made.append(pa.Table.from_batches([batch]))
+        deadlines = self._deadlines(rows, keys.bounds, places)
+        forgotten = [max(place.start - plan.looks_back, 0) for place in places]
+        for place, count in zip(places, forgotten, strict=True):
+            place.forget(count)
+        since = keys.bounds[:-1] + np.asarray(forgotten, np.int64)
+        fields = [(place.start, place.number, place.settled, place.before) for place in places]
+        numbers = np.asarray(fields, np.int64).reshape(-1, self.width)
+        goes_on = since < ends
+        if plan.counts_rows:
+            goes_on |= numbers[:, 3] != 0
+        return KeptEvents(goes_on, since, deadlines, numbers)
 
-    def take(self) -> Found:
-        """Return the output so far, and clear it."""
-        found, self._found = self._found, []
-        return Found.of_rows(pa.Table.from_batches(found) if found else None)
-
-    def count(self, page: States) -> None:
-        """Return nothing: it keeps events, no partial matches."""
-
-    def _deadlines(
-        self, rows: pa.Table, starts: Ints, ends: Ints, places: Sequence[Place]
-    ) -> list[int]:
+    def _deadlines(self, rows: pa.Table, bounds: Ints, places: Sequence[Place]) -> Ints:
         """Return for each key when time alone decides more of its output."""
-        begins = starts + [place.start for place in places]
+        begins = bounds[:-1] + np.asarray([place.start for place in places], np.int64)
         deadlines = np.full(len(places), AT_THE_END)
-        waiting = begins < ends
+        waiting = begins < bounds[1:]
         times = self._rows.times(rows)
         if times is not None:
             ends_at = later(times[begins[waiting]], self._rows.plan.within - 1)
             deadlines[waiting] = np.minimum(ends_at, AT_THE_END)
         deadlines[~waiting] = NO_DEADLINE
-        return deadlines.tolist()
-
-
-def _stored_places(page: States) -> list[list[int]]:
-    """Return the fields of a place for each key of a page."""
-    fields = page.fields("MATCH_RECOGNIZE", _FORMAT, _NUMBERS - 1)
-    if (fields < 0).any() or (fields[:, 0] > page.counts).any():
-        raise damaged_state("a search begins after the stored rows")
-    places: list[list[int]] = fields.tolist()
-    return places
-
-
-class _Writer:
-    """Collects the states of the keys that continue."""
-
-    def __init__(self) -> None:
-        self._columns: list[list[int]] = [[], [], [], []]
-        self._numbers: list[int] = []
-        self._handles: list[Ints] = [np.empty(0, np.int64)]
-
-    def add(self, item: int, deadline: int, place: Place, handles: Ints) -> None:
-        """Add a key's state."""
-        for column, value in zip(
-            self._columns, (item, deadline, _NUMBERS, len(handles)), strict=True
-        ):
-            column.append(value)
-        self._numbers += (_FORMAT, place.start, place.number, place.settled, place.before)
-        self._handles.append(handles)
-
-    def written(self) -> Written:
-        """Return them as columns."""
-        items, deadlines, lengths, counts = (np.asarray(c, np.int64) for c in self._columns)
-        numbers, handles = np.asarray(self._numbers, np.int64), np.concatenate(self._handles)
-        return Written(items, deadlines, lengths, counts, numbers, handles)
+        return deadlines
