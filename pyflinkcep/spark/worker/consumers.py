@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import numpy as np
@@ -42,44 +43,47 @@ Outputs = dict[str, pa.Table]
 """Rows by output name, including :data:`MAIN`."""
 
 
-class Consumer(Protocol):
-    """Turns matches and timeouts into rows."""
+@attrs.define(eq=False)
+class Consumer(ABC):
+    """Turns matches and timeouts into rows; by default column by column."""
 
-    schemas: dict[str, StructType]  # The schema of each output, the main one first
-    wants_timeouts: bool  # Whether timed-out partial matches are needed
-    wants_reached: bool  # Whether stages that partial matches reach are needed
-    shows_time: bool  # Whether the outputs show the time at which a match is emitted
-    by_windows: bool  # Whether they show the end of a window as the time of what it released
-    most_events: int  # About how many events the results may have that it is given at a time
+    # Whether timed-out partial matches are needed, and stages that partial matches reach.
+    wants_timeouts: bool = attrs.field(init=False, default=False)
+    wants_reached: bool = attrs.field(init=False, default=False)
+    # Whether the outputs show the time at which a match is emitted, and the end of a window as the
+    # time of what it released.
+    shows_time: bool = attrs.field(init=False, default=True)
+    by_windows: bool = attrs.field(init=False, default=True)
+    # About how many events the results may have that it is given at a time.
+    most_events: int = attrs.field(init=False, default=MOST_EVENTS)
+    schemas: dict[str, StructType]  # The schema of each output by name, :data:`MAIN` first
 
-    def open(self, context: RuntimeContext) -> None:
+    def open(self, context: RuntimeContext) -> None:  # noqa: B027
         """Prepare for work on a worker."""
 
+    def close(self) -> None:  # noqa: B027
+        """End work on a worker."""
+
+    @abstractmethod
     def consume(self, found: Found, events: EventStore) -> Outputs:
         """Make the rows of some results."""
 
-    def close(self) -> None:
-        """End work on a worker."""
-
 
 @attrs.define(eq=False)
-class FunctionConsumer:
+class FunctionConsumer(Consumer):
     """Calls a user's process function for every match."""
 
     function: PatternProcessFunction  # The function, or an adapter around one
     schemas: dict[str, StructType]  # The schema of each output by name, including :data:`MAIN`
     # The events' columns that form the key, by the key's names; for errors.
     keys: Mapping[str, str] = attrs.field(factory=dict)
-    wants_timeouts: bool = attrs.field(init=False)
-    wants_reached: bool = attrs.field(init=False, default=False)
-    shows_time: bool = attrs.field(init=False)
-    by_windows: bool = attrs.field(init=False, default=False)
-    most_events: int = attrs.field(init=False, default=1 << 14)  # each becomes a Row
     _writers: dict[str, RowWriter] = attrs.field(init=False, factory=dict)
 
     def __attrs_post_init__(self) -> None:
         self.wants_timeouts = isinstance(self.function, TimedOutPartialMatchHandler)
         self.shows_time = not isinstance(self.function, FunctionAdapter)
+        self.by_windows = False
+        self.most_events = 1 << 14  # each becomes a Row
 
     def open(self, context: RuntimeContext) -> None:
         """Open the function."""
@@ -213,7 +217,7 @@ class MatchTimes:
 
 
 @attrs.define(eq=False)
-class ColumnConsumer:
+class ColumnConsumer(Consumer):
     """Turns each match into a row of Arrow lists, without making Rows."""
 
     # The main output, and the timeouts' if needed: key columns, time, stages.
@@ -222,20 +226,9 @@ class ColumnConsumer:
     stages: Sequence[str]  # The stages in pattern order
     event_columns: Sequence[str]  # The columns of an event in the stages' structs
     times: MatchTimes  # The times of matches and timeouts
-    wants_timeouts: bool = attrs.field(init=False)
-    wants_reached: bool = attrs.field(init=False, default=False)
-    shows_time: bool = attrs.field(init=False, default=True)
-    by_windows: bool = attrs.field(init=False, default=True)
-    most_events: int = attrs.field(init=False, default=MOST_EVENTS)
 
     def __attrs_post_init__(self) -> None:
         self.wants_timeouts = len(self.schemas) > 1
-
-    def open(self, context: RuntimeContext) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
     def consume(self, found: Found, events: EventStore) -> Outputs:
         """Make the rows."""
@@ -316,7 +309,7 @@ def _tagged(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBat
 
 
 @attrs.define(eq=False)
-class ValueConsumer:
+class ValueConsumer(Consumer):
     """Returns the values that measures need from each match, after the key."""
 
     schema: StructType  # The key's columns, then one column for each of `leaves`
@@ -325,21 +318,10 @@ class ValueConsumer:
     times: MatchTimes  # The times of matches
     ansi: bool  # Whether a sum out of range is an error
     schemas: dict[str, StructType] = attrs.field(init=False)
-    wants_timeouts: bool = attrs.field(init=False, default=False)
-    wants_reached: bool = attrs.field(init=False, default=False)
-    shows_time: bool = attrs.field(init=False)
-    by_windows: bool = attrs.field(init=False, default=True)
-    most_events: int = attrs.field(init=False, default=MOST_EVENTS)
 
     def __attrs_post_init__(self) -> None:
         self.schemas = {MAIN: self.schema}
         self.shows_time = any(leaf.function == "rowtime" for leaf in self.leaves)
-
-    def open(self, context: RuntimeContext) -> None:
-        """Do nothing."""
-
-    def close(self) -> None:
-        """Do nothing."""
 
     def consume(self, found: Found, events: EventStore) -> Outputs:
         """Make the rows."""
@@ -358,7 +340,7 @@ class ValueConsumer:
 
 
 @attrs.define(eq=False)
-class ReachedConsumer:
+class ReachedConsumer(Consumer):
     """Makes a row of each stage that a partial match reached."""
 
     # The main output: key, columns of the first event, stage, step, time, milliseconds since the
@@ -372,19 +354,14 @@ class ReachedConsumer:
     # and to the stage in it, so that nobody need sort to count keys; the key is the first columns
     # of `first_columns`, as many as this.
     key_count: int | None = None
-    wants_timeouts: bool = attrs.field(init=False, default=False)
-    wants_reached: bool = attrs.field(init=False, default=True)
-    shows_time: bool = attrs.field(init=False, default=True)
-    by_windows: bool = attrs.field(init=False, default=True)
-    most_events: int = attrs.field(init=False, default=MOST_EVENTS)
     _firsts: FirstTimes | None = attrs.field(init=False, default=None)
+
+    def __attrs_post_init__(self) -> None:
+        self.wants_reached = True
 
     def open(self, context: RuntimeContext) -> None:
         """Begin to look for first times."""
         self._firsts = None if self.key_count is None else FirstTimes(self.key_count)
-
-    def close(self) -> None:
-        """Do nothing."""
 
     def consume(self, found: Found, events: EventStore) -> Outputs:
         """Make the rows."""
