@@ -42,7 +42,7 @@ def structs(table: pa.Table) -> pa.StructArray:
 
 def integers(numbers: np.ndarray[Any, Any]) -> pa.Array:
     """
-    Return whole numbers as Arrow, without a copy; ``pyarrow.array`` would load pandas to do so.
+    Return numbers as Arrow, without a copy; ``pyarrow.array`` would load pandas to do so.
 
     Examples
     --------
@@ -147,7 +147,17 @@ def _map_reader(type_: pa.DataType) -> Callable[[Any], Any] | None:
 
 _TYPES = {
     name: getattr(pa, name)()
-    for name in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+    for name in (
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float64",
+    )
 }
 
 
@@ -254,7 +264,7 @@ def field_array(column: pa.ChunkedArray) -> FieldArray:
     valid = column.is_valid().to_numpy() if column.null_count else None
     if valid is not None:
         plain = plain.fill_null(0)
-    return plain.to_numpy(), valid, is_float
+    return plain_numbers(plain), valid, is_float
 
 
 def _integers(type_: pa.DataType) -> pa.DataType:

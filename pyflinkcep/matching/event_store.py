@@ -18,6 +18,7 @@ from pyflinkcep.matching.columns import (
     field_array,
     field_rows,
     in_one_piece,
+    integers,
 )
 from pyflinkcep.matching.layout import Layout
 
@@ -67,7 +68,7 @@ class SortedEvents:
         columns: dict[str, pa.ChunkedArray | pa.Array] = {}
         for table, places in sources:
             own = table.select([name for name in table.column_names if name in wanted])
-            taken = own.take(pa.array(places))
+            taken = own.take(integers(places))
             columns |= zip(taken.column_names, taken.columns, strict=True)
         if WHOLE in wanted:
             columns |= zip(self.nested, _parts(columns.pop(WHOLE)), strict=True)
@@ -101,7 +102,7 @@ class Reader(Protocol):
     def lazy_rows(self, table: pa.Table) -> Sequence[Any]:
         """Make Rows whose fields are converted on first access."""
 
-    def rows(self, table: pa.Table) -> list[Any]:
+    def rows(self, table: pa.Table) -> Sequence[Any]:
         """Make a Row from each row of a table."""
 
 
@@ -116,10 +117,11 @@ class EventStore:
         self._reader = reader
         self._base = 0
         self._names = schema.names
-        self._batch = SortedEvents(schema.empty_table())
+        nothing = pa.Table.from_batches([], schema)
+        self._batch = SortedEvents(nothing)
         self._blocks: dict[int, Sequence[Any]] = {}
         self._old_handles = np.empty(0, np.int64)
-        self._old = schema.empty_table()
+        self._old = nothing
         self._old_rows: dict[int, Any] = {}
         self._fields = [name for name in schema.names if name.startswith(VALUE)]
         self._field_blocks: dict[int, list[tuple[Any, ...]]] = {}
@@ -171,11 +173,11 @@ class EventStore:
         old = self._old.select(names)
         # Separately, then combined: taking from both at once would copy the whole batch.
         taken = [
-            old.take(pa.array(np.searchsorted(self._old_handles, wanted[is_old]))),
+            old.take(integers(np.searchsorted(self._old_handles, wanted[is_old]))),
             self._batch.take(wanted[~is_old] - self._base, names),
         ]
         order = np.argsort(np.r_[np.flatnonzero(is_old), np.flatnonzero(~is_old)])
-        return pa.concat_tables(taken).take(pa.array(order))
+        return pa.concat_tables(taken).take(integers(order))
 
     def fields(self, handle: int) -> tuple[Any, ...]:
         """Return what Spark computed from an event for match expressions."""

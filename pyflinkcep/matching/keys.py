@@ -78,6 +78,9 @@ def differ(left: Columns, right: Columns) -> Flags:
     """
     found = np.zeros(len(left[0]) if left else 0, bool)
     for one, other in zip(map(in_one_piece, left), map(in_one_piece, right), strict=True):
+        if pa.types.is_integer(one.type) and not one.null_count and not other.null_count:
+            found |= plain_numbers(one) != plain_numbers(other)
+            continue
         unequal = pc.fill_null(pc.not_equal(one, other), False)
         if one.null_count or other.null_count:
             unequal = pc.or_(unequal, pc.xor(one.is_null(), other.is_null()))

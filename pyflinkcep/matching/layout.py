@@ -14,7 +14,7 @@ from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction, StateType
 from pyflinkcep.engines.flink.nfa.atoms import WORD, Atom, words
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.matching.columns import BITS, RANK, VALUE, WHOLE, Flags, Ints
+from pyflinkcep.matching.columns import BITS, RANK, VALUE, WHOLE, Flags, Ints, plain_numbers
 from pyflinkcep.matching.keys import changes
 from pyflinkcep.pattern import GroupPattern, Pattern
 
@@ -32,7 +32,7 @@ def bit_names(atoms: Iterable[Atom]) -> tuple[str, ...]:
 
 def read_bits(table: pa.Table, names: Collection[str]) -> Ints | None:
     """Return the bits: a number for each event, or a row of numbers; None without columns."""
-    columns = [table.column(name).to_numpy() for name in names]
+    columns = [plain_numbers(table.column(name)) for name in names]
     if len(columns) > 1:
         return np.column_stack(columns)
     return columns[0] if columns else None
@@ -131,8 +131,7 @@ class Layout:
                 "filter such events out before, or set their time; for a Pattern, "
                 'CEP.pattern(..., onNullKey="drop") drops them',
             )
-        times: Ints = column.cast(pa.int64()).to_numpy()
-        return times
+        return plain_numbers(column.cast(pa.int64()))
 
     def check_order(self, table: pa.Table) -> None:
         """Refuse events of one key and time, in a sorted table, if they have no order."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
@@ -20,7 +20,7 @@ from pyflinkcep.engines.flink.operator.state_format import StateCounts, count_st
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
 from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.matching.columns import FieldArray, Ints
+from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import as_integers
 from pyflinkcep.matching.results import Found, Results
@@ -36,22 +36,6 @@ MOST_EVENTS = 1 << 17
 
 NO_DEADLINE = MAX_WATERMARK
 """The deadline of a key, or page, that waits only for events."""
-
-
-class Store(Protocol):
-    """The events that a matcher knows by handle."""
-
-    def row(self, handle: int) -> Any:
-        """Return an event as the user's conditions see it."""
-
-    def fields(self, handle: int) -> Sequence[Any]:
-        """Return what match expressions need of an event."""
-
-    def field_arrays(self) -> tuple[int, int, tuple[FieldArray, ...]]:
-        """Return the handle of the first of the newest events, their number, and their fields."""
-
-    def keep(self, handles: Iterable[int]) -> None:
-        """Drop all events except these."""
 
 
 class States(Protocol):
@@ -133,9 +117,6 @@ class PatternMatcher(PageMatcher, Protocol):
     After the last chunk, :meth:`finish` ends the open key.
     """
 
-    def set_events(self, store: Store) -> None:
-        """Use another store: the events that handles refer to from now on."""
-
     def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
         """Match the stretches of a chunk; yield results as they come."""
 
@@ -169,7 +150,7 @@ class PythonMatcher:
         self._functions = functions
         self._state: KeyState | None = None
 
-    def set_events(self, store: Store) -> None:
+    def set_events(self, store: EventStore) -> None:
         """Use another store: the events that handles refer to from now on."""
         expressions = None
         if self._functions is not None:
@@ -328,7 +309,7 @@ class KernelMatcher:
         self._processing_time = processing_time
         self._key: Any = None
 
-    def set_events(self, store: Store) -> None:
+    def set_events(self, store: EventStore) -> None:
         """Use another store: the events that handles refer to from now on."""
         self._kernel.set_events(store.row, *store.field_arrays())
 
@@ -427,25 +408,3 @@ def make_matcher(
     rules = CepOperator(nfa, None, processing_time, limit, by_windows=by_windows)
     functions = None if expressions is None else generated(expressions)
     return PythonMatcher(rules, wants_timeouts, known, functions, wants_reached)
-
-
-@attrs.frozen(eq=False)
-class Portion:
-    """Some sorted events; events of one key and one time are never in two portions."""
-
-    store: Store  # Where the handles lead
-    stretches: Stretches  # The events, split by key
-    continues: bool  # Whether they begin with the last key of the portion before
-    last_key: Any  # Their last key, for errors
-
-
-def matched(matcher: PatternMatcher, portions: Iterable[Portion]) -> Iterator[Found]:
-    """Yield what a matcher finds in sorted events, as it comes."""
-    key: Any = None
-    for portion in portions:
-        matcher.set_events(portion.store)
-        yield from matcher.run(portion.stretches, portion.continues, key)
-        key = portion.last_key
-        portion.store.keep(matcher.live())
-        del portion  # or its events would stay in memory while the next ones are made
-    yield matcher.finish(key)

@@ -181,8 +181,9 @@ def _order_by_number(numbers: Ints) -> Ints:
     bits, least = _bits(numbers), int(numbers.min())
     width = int(numbers.max()) - least
     if width <= _SHORT:
-        short: Ints = np.argsort((numbers - least).astype(np.uint16), kind="stable")  # by digits
-        return short
+        short = (numbers - least if least else numbers).astype(np.uint16)
+        order: Ints = np.argsort(short, kind="stable")  # by digits, in numpy
+        return order
     numbers = numbers.astype(np.int64, copy=False)
     if width.bit_length() + bits < 64:
         return _positions((numbers - least) << bits, bits)

@@ -20,21 +20,24 @@ from pyflinkcep.expressions.evaluator import event_condition
 from pyflinkcep.expressions.event_arrays import Program
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.functions import RuntimeContext
-from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.layout import taking_stages
-from pyflinkcep.matching.matcher import Portion, make_matcher, matched
+from pyflinkcep.matching.chunks import ChunkMatching
+from pyflinkcep.matching.columns import PREFIX, Ints, field_names, integers
+from pyflinkcep.matching.event_store import SortedEvents
+from pyflinkcep.matching.layout import Layout, bit_names, taking_stages
+from pyflinkcep.matching.matcher import make_matcher
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
-from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.order import Field, Keys, Rows, Times, ordered, with_ties
-from pyflinkcep.tables.records import FieldSource, TableStore
+from pyflinkcep.tables.records import ROW, FieldSource, RecordReader
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.sql import evaluated_by, over_stages
-from pyflinkcep.tables.typed_columns import SqlColumns
+from pyflinkcep.tables.typed_columns import NumberColumn, SqlColumns
 
+_KEY = f"{PREFIX}key"
+_TIME = f"{PREFIX}time"
 _PORTION = 1 << 20
 _TIES = 1 << 12
 
@@ -114,11 +117,11 @@ class ColumnMatch:
     def run(self, limit: PartialMatchLimit | None) -> tuple[Found, Found, int]:
         """Return matches and timeouts, by rows of the table, and how many partials were dropped."""
         self.nfa.open(RuntimeContext())
-        store = TableStore(self.table, self.order, self.fields)
         matcher = make_matcher(self.nfa, True, limit, self.expressions, by_windows=True)
+        reader, rules = RecordReader(self.table), CepOperator(self.nfa)
         parts: tuple[list[Found], list[Found]] = [], []
         dropped = 0
-        for found in matched(matcher, _Portions(self, store, self.firsts).all()):
+        for found in ChunkMatching(self._layout, reader, rules, matcher).found(self._chunks()):
             dropped += found.dropped
             if len(found):
                 rows: Any = found.handles.astype(np.int32)  # half the memory of what is kept
@@ -130,57 +133,58 @@ class ColumnMatch:
                         own.append(known if chosen.all() else known.only(chosen))
         return self._joined(parts[0]), self._joined(parts[1]), dropped
 
-    def _short(self, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return numbers of stages in one byte, if there are few."""
-        return numbers.astype(np.int8) if len(self.nfa.stages) < 128 else numbers
+    @property
+    def _layout(self) -> _TableLayout:
+        """The layout of chunks."""
+        keys = (_KEY,) if self.keys.columns else ()
+        bits = () if self.answers is None else bit_names(self.nfa.atoms)
+        return _TableLayout(
+            pattern=self.nfa.description,
+            schema=None,
+            payload=(ROW, *field_names(self.expressions)),
+            key_names=keys,
+            key_columns=keys,
+            key_signature=keys,
+            time_column=_TIME,
+            time_unit=None,
+            bit_columns=bits,
+            expressions=self.expressions,
+            value_of=self.keys.value_of,
+        )
 
-    def _joined(self, parts: list[Found]) -> Found:
-        return Found.concat(parts) if parts else Found.of(self.nfa.stages, [b""] * 5)
-
-
-@attrs.frozen(eq=False)
-class _Portions:
-    """The events in portions that fit the caches of the processor better than all at once."""
-
-    match: ColumnMatch
-    store: TableStore
-    firsts: Ints
-
-    def all(self) -> Iterator[Portion]:
-        """Yield the portions."""
-        size, begin = self.match.table.num_rows, 0
-        rules = CepOperator(self.match.nfa)
+    def _chunks(self) -> Iterator[SortedEvents]:
+        """Yield the events in portions that fit the caches of the processor better than all."""
+        size, begin, layout = self.table.num_rows, 0, self._layout
         while begin < size:
             end = self._cut(min(begin + _PORTION, size))
-            rows = self.store.rows(begin, end)
-            bits = None if self.match.answers is None else self.match.answers[rows]
-            if bits is not None:
-                bits = np.ascontiguousarray(bits, np.int64)
-            times = np.ascontiguousarray(self.match.times.ms(rows), np.int64)
-            events = Events(times, None, begin, bits)
-            first = int(np.searchsorted(self.firsts, begin, "right")) - 1
-            inside = self.firsts[first + 1 : int(np.searchsorted(self.firsts, end))]
-            stretches = Stretches.split(
-                events, np.r_[0, inside - begin], rules, self._key_from(first)
-            )
-            self.store.begin(begin, end)
-            continues = begin > int(self.firsts[first])
-            yield Portion(self.store, stretches, continues, stretches.key_of(len(inside)))
+            rows = self._rows(begin, end)
+            columns = {ROW: integers(rows), _TIME: integers(self.times.ms(rows))}
+            first, last = np.searchsorted(self.firsts, [begin + 1, end]).tolist()
+            if layout.key_columns:
+                numbers = np.zeros(end - begin, np.int32)
+                numbers[0] = first
+                numbers[self.firsts[first:last] - begin] = 1
+                columns[_KEY] = integers(np.cumsum(numbers, dtype=np.int32))
+            if self.answers is not None:
+                words = np.atleast_2d(self.answers[rows].T)
+                own = (integers(word.astype(np.int64)) for word in words)
+                columns |= zip(layout.bit_columns, own, strict=True)
+            fields = (_values(field, rows) for field in self.fields)
+            columns |= zip(layout.payload[1:], fields, strict=True)
+            yield SortedEvents(pa.table(columns))
             begin = end
 
-    def _key_from(self, first: int) -> Callable[[int], Any]:
-        def key_of(number: int) -> Any:
-            place = int(self.firsts[first + number])
-            return self.match.keys.value_of(int(self.store.rows(place, place + 1)[0]))
-
-        return key_of
+    def _rows(self, begin: int, end: int) -> Ints:
+        """Return the rows of some events in the order of matching."""
+        rows: Any = np.arange(begin, end) if self.order is None else self.order[begin:end]
+        return rows  # type: ignore[no-any-return]
 
     def _cut(self, end: int) -> int:
         """Return the next place at which the time changes, or another key begins."""
-        size = self.match.table.num_rows
+        size = self.table.num_rows
         while end < size:
             until = min(end + _TIES, size)
-            times = self.match.times.ms(self.store.rows(end - 1, until))
+            times = self.times.ms(self._rows(end - 1, until))
             places = [*(np.flatnonzero(times[1:] != times[:-1])[:1] + end).tolist()]
             at = int(np.searchsorted(self.firsts, end))
             if at < len(self.firsts) and self.firsts[at] <= until:
@@ -189,6 +193,34 @@ class _Portions:
                 return int(min(places))
             end = until
         return int(size)
+
+    def _short(self, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return numbers of stages in one byte, if there are few."""
+        return numbers.astype(np.int8) if len(self.nfa.stages) < 128 else numbers
+
+    def _joined(self, parts: list[Found]) -> Found:
+        return Found.concat(parts) if parts else Found.of(self.nfa.stages, [b""] * 5)
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class _TableLayout(Layout):
+    """The columns of chunks of a table; a key is a number, and known by the row of an event."""
+
+    value_of: Callable[[int], Any]
+
+    def key_text(self, table: pa.Table, row: int) -> str:
+        """Return a key for an error message."""
+        return repr(self.value_of(table.column(ROW)[row].as_py()))
+
+
+def _values(field: FieldSource, rows: Ints) -> pa.Array | pa.ChunkedArray:
+    """Return the values of a field in some rows, in the types that Spark would give."""
+    if not isinstance(field, NumberColumn):
+        return field.take(integers(rows))
+    values = field.taken(rows)
+    if values.nulls is False:
+        return integers(values.data)
+    return pa.array(values.data, mask=values.nulls)
 
 
 # --- conditions

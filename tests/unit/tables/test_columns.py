@@ -321,3 +321,22 @@ def test_only_arrow_is_loaded(tmp_path: Path) -> None:
     outcome = subprocess.run(command, capture_output=True, text=True, check=True)
 
     assert outcome.stdout.split() == ["1", "1"]
+
+
+@pytest.mark.parametrize("keys", [1, 2, 50, 400])
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_portions_make_no_difference(
+    keys: int, is_shuffled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keys go on in the next portion, or end where one ends; the answers are those of a list."""
+    rng, size = np.random.default_rng(keys), 800
+    times, numbers = np.sort(rng.integers(0, 300, size)), rng.integers(0, 10, size)
+    table = pa.table({"at": times, "k": rng.integers(0, keys, size), "n": numbers})
+    table = table.take(rng.permutation(size)) if is_shuffled else table
+    pattern = Pattern.begin("a").where("n < 3").followedBy("b").where("n > last(a.n) + 5")
+    pattern = pattern.within(timedelta(milliseconds=40))
+    expected = match(pattern, iter(_list(table)), "at", "k")
+    for portion in (1, 7, 64, 1000):
+        monkeypatch.setattr("pyflinkcep.tables.column_match._PORTION", portion)
+        found = match(pattern, table, "at", "k")
+        assert (list(found), found.timeouts) == (list(expected), expected.timeouts)
