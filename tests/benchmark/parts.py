@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.matching.columns import BITS, POSITION
 from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.sorting import sorted_chunks
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.worker.sorting import sorted_chunks
 from tests.benchmark.batch import job
 from tests.benchmark.events import EventSource as BenchmarkEvents
 from tests.benchmark.measurement import Measurement

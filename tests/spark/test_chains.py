@@ -13,9 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep import CEP, NotSupportedError, OutputTag, Pattern, keyBy
 from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.matching.sorting import sorted_chunks
 from pyflinkcep.spark.plan import slices as slices_of_time
 from pyflinkcep.spark.worker import chain_task
-from pyflinkcep.spark.worker.sorting import sorted_chunks
 from tests.shorthand import ms
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 

@@ -27,7 +27,7 @@ from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.progress import CountedTask
 from pyflinkcep.spark.worker.runtime import Range, TimeRange, merged, prepare_worker
-from pyflinkcep.spark.worker.sorting import KEYS, TARGET, CheckTask, SeenKeysTask
+from pyflinkcep.spark.worker.seen_keys import KEYS, TARGET, CheckTask, SeenKeysTask
 from pyflinkcep.time import wrong_unit
 
 

@@ -18,11 +18,11 @@ from pyflinkcep.matching.chunks import ChunkMatching
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.matcher import make_matcher
 from pyflinkcep.matching.order import TieOrder, as_order
+from pyflinkcep.matching.sorting import BUDGET_BYTES, sorted_events
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.runtime import running
-from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_events
 
 
 @attrs.frozen(eq=False)

@@ -22,11 +22,11 @@ from pyflinkcep.matching.columns import OWN, VALUE, Flags, Ints, field_array
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.queries import found_of_columns
+from pyflinkcep.matching.sorting import BUDGET_BYTES, sorted_chunks
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.runtime import running
-from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
 
 
 @attrs.frozen(eq=False)

@@ -17,16 +17,17 @@ from pyflinkcep.engines.compressed.patterns import CompressiblePattern, KeyedEve
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.functions import opened
+from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import KeyText, Layout
 from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.results import Results
+from pyflinkcep.matching.sorting import whole_keys
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.endings import EndingRows, dated, pattern_matches
 from pyflinkcep.spark.worker.runtime import running
-from pyflinkcep.spark.worker.sorting import whole_keys
 from pyflinkcep.time import MAX_WATERMARK
 
 _MOST_ROWS = 1 << 14
@@ -39,12 +40,11 @@ class _KeyedMatches:
     pattern: CompressiblePattern
     layout: Layout
 
-    def of(self, table: pa.Table) -> tuple[PatternMatches, EventStore]:
+    def of(self, table: pa.Table, ends: Ints) -> tuple[PatternMatches, EventStore]:
         """Return the matches in a sorted table, and the store of its events."""
         store = EventStore.of(table, self.layout, RowReader(self.layout.schema))
         handles = np.arange(table.num_rows)
-        bounds = np.r_[0, self.layout.key_changes(table), table.num_rows]
-        events = KeyedEvents(self.layout.times_ms(table), self.layout.bits(table), bounds)
+        events = KeyedEvents(self.layout.times_ms(table), self.layout.bits(table), np.r_[0, ends])
         found = pattern_matches(self.pattern, self.layout, table, store, handles, events)
         return found, store
 
@@ -74,9 +74,8 @@ class PatternEndingsTask:
         with running(layout.pattern) as context, opened(nfa, context, "a condition"):
             pattern = CompressiblePattern.of(nfa, layout.expressions, self.variables)
             keyed = _KeyedMatches(pattern, layout)
-            for events in whole_keys(batches, layout):
-                table = events.combine_chunks()
-                matches, _ = keyed.of(table)
+            for table, ends in whole_keys(batches, layout):
+                matches, _ = keyed.of(table, ends)
                 with _naming_keys(layout, table, matches):
                     endings = dated(self.rows.asked(table)(matches), matches.events)
                     while part := list(islice(endings, _MOST_ROWS)):
@@ -101,9 +100,8 @@ class PatternListTask:
             opened(self.consumer, context, "a function"),
         ):
             keyed = _KeyedMatches(CompressiblePattern.of(nfa, layout.expressions, ()), layout)
-            for events in whole_keys(batches, layout):
-                table = events.combine_chunks()
-                matches, store = keyed.of(table)
+            for table, ends in whole_keys(batches, layout):
+                matches, store = keyed.of(table, ends)
                 with _naming_keys(layout, table, matches):
                     for found in self._found(nfa, matches):
                         yield from batches_of(self.consumer, found, store)

@@ -20,26 +20,24 @@ from pyflinkcep.functions import opened
 from pyflinkcep.matching.columns import OWN
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.queries import QueryColumns, query_found
+from pyflinkcep.matching.sorting import whole_keys
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.endings import EndingRows
 from pyflinkcep.spark.worker.runtime import running
-from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, whole_keys
 
 
 def keyed_tables(
-    batches: Iterator[pa.RecordBatch], columns: QueryColumns, sort_bytes: int = BUDGET_BYTES
+    batches: Iterator[pa.RecordBatch], columns: QueryColumns
 ) -> Iterator[tuple[pa.Table, EventTable]]:
     """Yield the events of a partition as a query sees them, in tables of whole keys."""
-    for whole in whole_keys(batches, columns.layout, sort_bytes):
-        events = whole.combine_chunks()
-        begins = np.zeros(events.num_rows, np.int64)
-        begins[columns.layout.key_changes(events)] = 1
+    for events, ends in whole_keys(batches, columns.layout):
+        keys = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
         starts = None
         if OWN in events.column_names:
             starts = events.column(OWN).to_numpy(zero_copy_only=False)
-        yield events, columns.table(events, np.cumsum(begins), starts)
+        yield events, columns.table(events, keys, starts)
 
 
 @attrs.frozen(eq=False)

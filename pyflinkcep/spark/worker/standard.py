@@ -20,10 +20,10 @@ from pyflinkcep.matching.event_pages import EventPages, KeptEvents, KeyEvents
 from pyflinkcep.matching.layout import KeyText, Layout
 from pyflinkcep.matching.matcher import NO_DEADLINE
 from pyflinkcep.matching.order import OrderColumns
+from pyflinkcep.matching.sorting import cut_by_key, whole_keys
 from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.spark.state.pages import AT_THE_END
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
-from pyflinkcep.spark.worker.sorting import whole_keys
 from pyflinkcep.time import MAX_WATERMARK
 
 
@@ -38,10 +38,11 @@ class StandardTask:
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the rows of a partition; yield its output."""
         compiled = self.rows.plan.compiled()
-        if self.order is not None:
+        if self.order is None:
+            tables = cut_by_key((pa.Table.from_batches([b]) for b in batches), self.layout)
+        else:
             tables = whole_keys(batches, self.order)
-            batches = (batch for table in tables for batch in table.combine_chunks().to_batches())
-        for rows, ends in self._keys(batches):
+        for rows, ends in tables:
             places = [Place() for _ in ends]
             key_of = partial(self._key, rows, ends)
             try:
@@ -51,26 +52,6 @@ class StandardTask:
 
     def _key(self, rows: pa.Table, ends: Ints, number: int) -> KeyText | None:
         return KeyText(self.layout, rows, ends[number] - 1) if self.layout.key_columns else None
-
-    def _keys(self, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pa.Table, Ints]]:
-        """Yield the rows of several keys at a time, and where each key's end."""
-        held: list[pa.Table] = []
-        for batch in batches:
-            table = pa.Table.from_batches([batch])
-            if not table.num_rows:
-                continue
-            changes = self.layout.key_changes(table)
-            if held and self.layout.is_other_key(held[-1], table):
-                changes = np.r_[0, changes]
-            if not len(changes):
-                held.append(table)
-                continue
-            before, last = sum(part.num_rows for part in held), int(changes[-1])
-            yield pa.concat_tables([*held, table.slice(0, last)]), before + changes
-            held = [table.slice(last)]
-        if held:
-            rows = pa.concat_tables(held)
-            yield rows, np.array([rows.num_rows])
 
 
 @attrs.frozen(eq=False, kw_only=True)

@@ -28,10 +28,10 @@ from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.sorting import BUDGET_BYTES
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.consumers import MAIN, FunctionConsumer
-from pyflinkcep.spark.worker.sorting import BUDGET_BYTES
 from pyflinkcep.testing import OperatorTestHarness
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 
@@ -148,7 +148,7 @@ def test_a_partition_gives_what_the_operator_gives(
     task = BatchTask(spec.build(), layout(), comparator, recording, sort_bytes=sort_bytes)
     arrival = random.sample(range(len(rows)), len(rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyflinkcep.spark.worker.sorting._BLOCKS", 2)  # few events a chunk
+        patch.setattr("pyflinkcep.matching.sorting._BLOCKS", 2)  # few events a chunk
         list(task.run(batches(rows, size, arrival)))
     matches, timeouts = [], []
     for key, timed in enumerate(keys):  # as in batch, one key after another

@@ -21,9 +21,9 @@ from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.matching.columns import BITS, spark_atoms
+from pyflinkcep.matching.sorting import BUDGET_BYTES
 from pyflinkcep.matching.stretches import Events, Stretches
 from pyflinkcep.spark.worker.batch import BatchTask
-from pyflinkcep.spark.worker.sorting import BUDGET_BYTES
 from pyflinkcep.testing import OperatorTestHarness
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 from tests.unit.spark.worker.test_batch_task import Recording, batches, layout
@@ -127,7 +127,7 @@ def test_matches_are_those_of_the_operator(
     task = BatchTask(pattern, where, None, recording, sort_bytes=sort_bytes)
     arrival = random.sample(range(len(rows)), len(rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyflinkcep.spark.worker.sorting._BLOCKS", 2)  # few events a chunk
+        patch.setattr("pyflinkcep.matching.sorting._BLOCKS", 2)  # few events a chunk
         list(task.run(answered(batches(rows, size, arrival), pattern)))
     expected: list[Any] = []
     for key, timed in enumerate(keys):  # as in batch, one key after another

@@ -14,9 +14,9 @@ from pyflinkcep import Pattern
 from pyflinkcep.functions import select_adapter
 from pyflinkcep.matching.columns import BITS, WHOLE
 from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.sorting import BUDGET_BYTES
 from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.consumers import MAIN, FunctionConsumer
-from pyflinkcep.spark.worker.sorting import BUDGET_BYTES
 from tests.unit.spark.worker.test_batch_task import batches, layout, schema_of
 
 pytestmark = pytest.mark.usefixtures("each_path")

@@ -11,8 +11,8 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.matching.columns import HASH
-from pyflinkcep.spark.worker import sorting
-from pyflinkcep.spark.worker.sorting import KEYS, TARGET, CheckTask, SeenKeysTask
+from pyflinkcep.spark.worker import seen_keys
+from pyflinkcep.spark.worker.seen_keys import KEYS, TARGET, CheckTask, SeenKeysTask
 
 ROWS = StructType(
     [StructField("n", LongType(), False), StructField("a", ArrayType(StringType(), False))]
@@ -23,7 +23,7 @@ def doubled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Return a row for each event, whatever its key."""
     for batch in batches:
         rows = [{"n": 2 * hash_, "a": ["x"]} for hash_ in batch.column(HASH).to_pylist()]
-        yield pa.RecordBatch.from_pylist(rows, sorting.arrow_schema(ROWS))
+        yield pa.RecordBatch.from_pylist(rows, seen_keys.arrow_schema(ROWS))
 
 
 def told(*partitions: Sequence[Sequence[int]]) -> pa.Table:
@@ -48,7 +48,7 @@ def checked(table: pa.Table, target: int, size: int = 3) -> list[int]:
 @pytest.mark.parametrize("most_fresh", [0, 1 << 16])
 def test_each_key_in_one_partition(monkeypatch: pytest.MonkeyPatch, most_fresh: int) -> None:
     """All rows come, with their types, whichever task checks them; empty partitions are fine."""
-    monkeypatch.setattr(sorting, "_MOST_FRESH", most_fresh)
+    monkeypatch.setattr(seen_keys, "_MOST_FRESH", most_fresh)
     table = told([[1, 1, 5], [5, 1]], [], [[-7], [], [8, 8, 8, 9]])
     rows = [n for target in range(8) for n in checked(table, target)]
 

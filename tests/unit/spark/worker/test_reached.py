@@ -45,7 +45,7 @@ def test_a_partition_reaches_what_a_funnel_counts(
     task = BatchTask(pattern, layout(), None, consumer, sort_bytes=sort_bytes)
     arrival = random.sample(range(len(rows)), len(rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("pyflinkcep.spark.worker.sorting._BLOCKS", 2)  # few events a chunk
+        patch.setattr("pyflinkcep.matching.sorting._BLOCKS", 2)  # few events a chunk
         found = [row for batch in task.run(batches(rows, 3, arrival)) for row in _rows(batch)]
 
     events = [dict(zip(("key", "ts", "name", "number", "price"), row, strict=True)) for row in rows]

@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InputError
+from pyflinkcep.matching import sorting
 from pyflinkcep.matching.columns import HASH, POSITION
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.spark.worker import sorting
-from pyflinkcep.spark.worker.sorting import BUDGET_BYTES, sorted_chunks
+from pyflinkcep.matching.sorting import BUDGET_BYTES, sorted_chunks
 
 EARLY, LATE = -(10**15), 10**15  # microseconds: decades before and after 1970
 

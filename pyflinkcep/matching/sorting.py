@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorts the events of a partition in the worker: in memory or in runs on disk."""
+"""The events of a partition in order: sorted in memory or in runs on disk, and cut by key."""
 
 from __future__ import annotations
 
 import os
 import random
-import uuid
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,118 +16,12 @@ from typing import Any
 import attrs
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.types import BinaryType, IntegerType, StringType, StructField, StructType
 
-from pyflinkcep.errors import InputError
-from pyflinkcep.matching.columns import POSITION, PREFIX, Ints
+from pyflinkcep.matching.columns import POSITION, Ints
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.keys import has_mixed_hashes, ranks
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.order import order_by, order_with_ties
-from pyflinkcep.spark.arrow.internals import arrow_schema
-
-KEYS = f"{PREFIX}keys"
-"""The column with the hashes of the keys that a task has seen; null in rows of results."""
-
-TARGET = f"{PREFIX}target"
-"""The column that says which task checks a row."""
-
-_TASK = f"{PREFIX}task"
-_TARGETS = 8
-_MOST_FRESH = 1 << 16
-
-Batches = Iterator[pa.RecordBatch]
-
-
-@attrs.frozen(eq=False)
-class SeenKeysTask:
-    """A task on a partition, whose rows are followed by the keys that it has seen."""
-
-    task: Callable[[Batches], Batches]  # From the events of the partition to rows
-    key: str  # The column with the hashes of keys
-    rows: StructType  # The schema of the rows
-
-    @property
-    def schema(self) -> StructType:
-        """The schema of the output."""
-        fields = [StructField(f.name, f.dataType, True, f.metadata) for f in self.rows.fields]
-        added = {KEYS: BinaryType(), _TASK: StringType(), TARGET: IntegerType()}
-        return StructType([*fields, *(StructField(name, type_) for name, type_ in added.items())])
-
-    def run(self, batches: Batches) -> Batches:
-        """Run the task; yield its rows, then the keys for each of the tasks that check."""
-        schema, seen, task = arrow_schema(self.schema), _Seen(), str(uuid.uuid4())
-        target = int(np.random.default_rng().integers(_TARGETS))
-        for rows in self.task(seen.watched(batches, self.key)):
-            size = rows.num_rows
-            added = [pa.nulls(size, pa.binary()), pa.nulls(size, pa.string())]
-            targets = pa.array(np.full(size, target, np.int32))
-            yield pa.RecordBatch.from_arrays([*rows.columns, *added, targets], schema=schema)
-        told = {KEYS: seen.hashes().tobytes(), _TASK: task}
-        several = [{**told, TARGET: number} for number in range(_TARGETS)]
-        yield pa.RecordBatch.from_pylist(several, schema=schema)
-
-
-class _Seen:
-    """The hashes of the keys that a task has seen."""
-
-    def __init__(self) -> None:
-        self._known = np.zeros(0, np.int64)
-        self._fresh: list[Ints] = []
-        self._count = 0
-
-    def watched(self, batches: Batches, key: str) -> Batches:
-        for batch in batches:
-            fresh = np.unique(batch.column(key).to_numpy())
-            self._fresh.append(fresh)
-            self._count += len(fresh)
-            if self._count > max(_MOST_FRESH, len(self._known)):
-                self.hashes()
-            yield batch
-
-    def hashes(self) -> Ints:
-        """Return them, each once."""
-        self._known = np.unique(np.concatenate([self._known, *self._fresh]))
-        self._fresh, self._count = [], 0
-        return self._known
-
-
-@attrs.frozen(eq=False)
-class CheckTask:
-    """Passes the rows of tasks on if no two of them have seen one key."""
-
-    pattern: str  # The pattern in one line, for errors
-    rows: StructType  # The schema of the rows
-
-    def run(self, batches: Batches) -> Batches:
-        """Check the keys of all tasks, which come first; yield the rows."""
-        schema = arrow_schema(self.rows)
-        seen: dict[str, Ints] = {}
-        is_checked = False
-        for batch in batches:
-            is_key = batch.column(KEYS).is_valid().to_numpy(zero_copy_only=False)
-            count = int(is_key.sum())
-            for row in batch.slice(0, count).select([KEYS, _TASK]).to_pylist():
-                seen[row[_TASK]] = np.frombuffer(row[KEYS], np.int64)
-            if count < batch.num_rows:
-                if not is_checked:
-                    self._check(seen)
-                    is_checked = True
-                rows = batch.slice(count).columns[: len(schema)]
-                yield pa.RecordBatch.from_arrays(rows, schema=schema)
-        if not is_checked:
-            self._check(seen)
-
-    def _check(self, seen: dict[str, Ints]) -> None:
-        hashes = np.sort(np.concatenate([np.zeros(0, np.int64), *seen.values()]))
-        if (hashes[1:] == hashes[:-1]).any():
-            raise InputError(
-                f"pattern {self.pattern}: a key has events in two partitions, and "
-                "keyBy(…, partitioned=True) says that each key is in one",
-                "leave out partitioned=True; df.groupBy(key).agg(F.count_distinct("
-                "F.spark_partition_id())) shows where keys are",
-            )
-
 
 BUDGET_BYTES = 96 * 1024 * 1024
 
@@ -190,21 +83,31 @@ def sorted_events(
 
 
 def whole_keys(
-    batches: Iterator[pa.RecordBatch], layout: Layout, sort_bytes: int = BUDGET_BYTES
-) -> Iterator[pa.Table]:
-    """Yield the events of a partition in tables of whole keys, sorted by key, time and position."""
-    rest: list[pa.Table] = []
-    with closing(sorted_chunks(batches, layout, sort_bytes)) as chunks:
-        for chunk in chunks:
-            rest.append(chunk)
-            both = pa.concat_tables(rest[-2:])
-            changes = layout.key_changes(both)
-            if len(changes):
-                cut = int(changes[-1])
-                yield pa.concat_tables([*rest[:-2], both.slice(0, cut)])
-                rest = [both.slice(cut)]
-    if sum(table.num_rows for table in rest):
-        yield pa.concat_tables(rest)
+    batches: Iterable[pa.RecordBatch], layout: Layout
+) -> Iterator[tuple[pa.Table, Ints]]:
+    """Sort the events of a partition; yield those of several keys, and where each key's end."""
+    with closing(sorted_chunks(batches, layout)) as chunks:
+        yield from cut_by_key(chunks, layout)
+
+
+def cut_by_key(tables: Iterable[pa.Table], layout: Layout) -> Iterator[tuple[pa.Table, Ints]]:
+    """Yield sorted events in tables of whole keys, and where each key's end."""
+    held: list[pa.Table] = []
+    for table in tables:
+        if not table.num_rows:
+            continue
+        changes = layout.key_changes(table)
+        if held and layout.is_other_key(held[-1], table):
+            changes = np.r_[0, changes]
+        if not len(changes):
+            held.append(table)
+            continue
+        before, last = sum(part.num_rows for part in held), int(changes[-1])
+        yield pa.concat_tables([*held, table.slice(0, last)]).combine_chunks(), before + changes
+        held = [table.slice(last)]
+    if held:
+        rows = pa.concat_tables(held).combine_chunks()
+        yield rows, np.array([rows.num_rows])
 
 
 def _pieces(
