@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -11,9 +11,9 @@ import attrs
 
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.show.automaton import automaton_svg
-from pyflinkcep.show.model import Graph, Row
+from pyflinkcep.show.model import Box, Edge, Frame, Graph, Link, Node, Part, Row
 from pyflinkcep.show.stages import stages_svg
-from pyflinkcep.show.text import as_graph, dot, mermaid
+from pyflinkcep.show.svg import clean
 
 
 @attrs.frozen(repr=False)
@@ -161,3 +161,169 @@ class Diagram(Picture):
 
     def _graph(self) -> Graph:
         return self.drawn if isinstance(self.drawn, Graph) else as_graph(self.drawn, self.notes)
+
+
+def as_graph(row: Row, notes: Sequence[str]) -> Graph:
+    """Return a row of stages as nodes and edges; `notes` hold for the whole pattern."""
+    flat = _Flat()
+    flat.row(row, ())
+    return Graph(tuple(flat.nodes), tuple(flat.edges), flat.frames, (*row.notes, *notes))
+
+
+_Ends = tuple[list[str], list[str]]
+"""The nodes that a part begins with, and those that it ends with."""
+
+
+@attrs.define(eq=False)
+class _Flat:
+    """Nodes and edges so far."""
+
+    nodes: list[Node] = attrs.field(factory=list)
+    edges: list[Edge] = attrs.field(factory=list)
+    frames: dict[str, str] = attrs.field(factory=dict)
+
+    def row(self, row: Row, groups: tuple[str, ...]) -> _Ends:
+        """Add parts after one another."""
+        first: list[str] = []
+        last: list[str] = []
+        for number, (part, link) in enumerate(zip(row.parts, (Link(), *row.links), strict=True)):
+            begins, ends = self._part(part, groups)
+            if number:
+                self._join(last, begins, link)
+            else:
+                first = begins
+            last = ends
+        return first, last
+
+    def _part(self, part: Part, groups: tuple[str, ...]) -> _Ends:
+        if isinstance(part, Box):
+            return self._box(part, groups)
+        if isinstance(part, Frame):
+            return self._frame(part, groups)
+        rows = [self.row(row, groups) for row in part.rows]
+        return [n for first, _ in rows for n in first], [n for _, last in rows for n in last]
+
+    def _box(self, box: Box, groups: tuple[str, ...]) -> _Ends:
+        name = f"n{len(self.nodes)}"
+        lines = (*box.lines, *([f"({box.optional})"] if box.optional else []))
+        self.nodes.append(Node(name, box.name, lines, "absent" if box.absent else "stage", groups))
+        if box.repeats:
+            self.edges.append(Edge(name, name, "plain", box.repeats))
+        return [name], [name]
+
+    def _frame(self, frame: Frame, groups: tuple[str, ...]) -> _Ends:
+        name = f"g{len(self.frames)}"
+        facts = [frame.caption, frame.optional, *frame.row.notes]
+        self.frames[name] = ", ".join(filter(None, facts))
+        first, last = self.row(frame.row, (*groups, name))
+        if frame.repeats:
+            self._join(last, first, Link("plain", frame.repeats))
+        return first, last
+
+    def _join(self, last: list[str], first: list[str], link: Link) -> None:
+        text = ", ".join(filter(None, (link.text, link.note)))
+        self.edges.extend(Edge(a, b, link.kind, text) for a in last for b in first)
+
+
+_MERMAID = {
+    "strict": ("==", "==>"),
+    "take": ("==", "==>"),
+    "relaxed": ("-.", ".->"),
+    "any": ("-.", ".->"),
+    "not": ("-.", ".->"),
+    "ignore": ("-.", ".->"),
+}
+_SHAPES = {"final": ("(((", ")))"), "stop": ("{{", "}}"), "start": ("([", "])")}
+_STYLES = {
+    "strict": "bold",
+    "take": "bold",
+    "relaxed": "dashed",
+    "any": "dotted",
+    "not": "dashed",
+    "ignore": "dashed",
+    "proceed": "dotted",
+}
+
+
+def mermaid(graph: Graph) -> str:
+    """Return a graph as a flowchart of Mermaid."""
+    lines = ["flowchart LR"]
+    lines += _framed(graph.nodes, graph, _mermaid_node, _mermaid_frame)
+    for edge in graph.edges:
+        left, right = _MERMAID.get(edge.kind, ("--", "-->"))
+        text = f' {left} "{_mermaid_text(edge.text)}" {right} ' if edge.text else f" {right} "
+        lines.append(f"  {edge.source}{text}{edge.target}")
+    lines += [f"  %% {_mermaid_text(note)}" for note in graph.notes]
+    return "\n".join(lines)
+
+
+def dot(graph: Graph) -> str:
+    """Return a graph in Graphviz' language."""
+    lines = ["digraph pattern {", "  rankdir=LR;"]
+    lines.append('  node [shape=box, style=rounded, fontname="Helvetica"];')
+    lines.append('  edge [fontname="Helvetica", fontsize=10];')
+    lines += _framed(graph.nodes, graph, _dot_node, _dot_frame)
+    for edge in graph.edges:
+        style = _STYLES.get(edge.kind, "solid")
+        lines.append(
+            f"  {edge.source} -> {edge.target} [label={_dot_text(edge.text)}, style={style}];"
+        )
+    if graph.notes:
+        label = _dot_text("\n".join(graph.notes))
+        lines.append(f"  label={label}; labeljust=l;")
+    return "\n".join([*lines, "}"])
+
+
+def _framed(
+    nodes: Sequence[Node],
+    graph: Graph,
+    node: Callable[[Node], str],
+    frame: Callable[[str, str], tuple[str, str]],
+) -> Iterator[str]:
+    """Yield the lines of nodes, with those of the frames around them."""
+    opened: list[str] = []
+    for one in nodes:
+        while opened and tuple(opened) != one.groups[: len(opened)]:
+            yield f"{'  ' * len(opened)}{frame(opened.pop(), '')[1]}"
+        for name in one.groups[len(opened) :]:
+            opened.append(name)
+            yield f"{'  ' * len(opened)}{frame(name, graph.frames[name])[0]}"
+        yield f"{'  ' * len(opened)}  {node(one)}"
+    while opened:
+        yield f"{'  ' * len(opened)}{frame(opened.pop(), '')[1]}"
+
+
+def _mermaid_node(node: Node) -> str:
+    left, right = _SHAPES.get(node.kind, ("[", "]"))
+    title = f"not {node.title}" if node.kind == "absent" else node.title
+    label = "<br/>".join(map(_mermaid_text, (title, *node.lines)))
+    return f'{node.name}{left}"{label}"{right}'
+
+
+def _mermaid_frame(name: str, caption: str) -> tuple[str, str]:
+    return f'subgraph {name}["{_mermaid_text(caption)}"]', "end"
+
+
+def _mermaid_text(text: str) -> str:
+    """Return text inside quotes, where Mermaid reads HTML and ``#…;`` as characters."""
+    kept = clean(text)
+    return "".join(c if c.isalnum() or c in _PLAIN else f"#{ord(c)};" for c in kept)
+
+
+_PLAIN = frozenset(" _-+.,:()=/*!?'|→⇒⇢↛⇏↺…")
+
+
+def _dot_node(node: Node) -> str:
+    title = f"not {node.title}" if node.kind == "absent" else node.title
+    label = _dot_text("\n".join((title, *node.lines)))
+    shapes = {"final": ", shape=doublecircle", "stop": ", shape=octagon", "absent": ", color=red"}
+    return f"{node.name} [label={label}{shapes.get(node.kind, '')}];"
+
+
+def _dot_frame(name: str, caption: str) -> tuple[str, str]:
+    return f"subgraph cluster_{name} {{ label={_dot_text(caption)};", "}"
+
+
+def _dot_text(text: str) -> str:
+    parts = [clean(line).replace("\\", "\\\\").replace('"', '\\"') for line in text.split("\n")]
+    return '"' + "\\n".join(parts) + '"'

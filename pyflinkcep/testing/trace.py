@@ -21,8 +21,8 @@ from pyflinkcep.tables.match import Run
 from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.values import field_getter, grouping_key, has_time
 from pyflinkcep.trace.funnel import Funnel, FunnelSettings, Reach, counted_funnel, funnel_steps
+from pyflinkcep.trace.recorder import over_numbers, watched
 from pyflinkcep.trace.result import Trace
-from pyflinkcep.trace.run import over_numbers, watched
 from pyflinkcep.trace.why import WhyNot, explained
 
 

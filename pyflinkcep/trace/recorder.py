@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records what an automaton does to the partial matches of each key."""
+"""Watches what an automaton does to the partial matches of each key, and makes the trace of it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, Protocol
 
 import attrs
 
@@ -16,17 +17,26 @@ from pyflinkcep.conditions import (
     RichOrCondition,
     sql_of,
 )
-from pyflinkcep.engines.flink.nfa import ComputationState, EventMatch
+from pyflinkcep.engines.flink.nfa import NFA, ComputationState, EventMatch, Expressions
 from pyflinkcep.engines.flink.nfa.atoms import Atom, Atoms
 from pyflinkcep.engines.flink.nfa.moves import Continuation, Windows
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
 from pyflinkcep.engines.flink.nfa.observer import Observer
 from pyflinkcep.engines.flink.nfa.state import State, StateTransitionAction, StateType
 from pyflinkcep.engines.flink.nfa.steps import EventEnd, StateTable, passed_on_to
+from pyflinkcep.engines.flink.operator import (
+    CepOperator,
+    Input,
+    KeyedCepOperator,
+    PartialMatchLimit,
+)
 from pyflinkcep.engines.flink.sharedbuffer import SharedBufferAccessor
 from pyflinkcep.expressions.compared import Compared, compared_in_match, compared_in_sql
 from pyflinkcep.expressions.tree import MatchExpression
+from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
+from pyflinkcep.pattern.linked_stages import stages_of
+from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.trace.model import (
     Answer,
     Effect,
@@ -34,9 +44,11 @@ from pyflinkcep.trace.model import (
     Ending,
     Miss,
     PartialMatch,
+    TracedEvent,
     TracedMatch,
     by_stage,
 )
+from pyflinkcep.trace.result import Trace
 
 Answers = Mapping[Atom, bool]
 
@@ -466,3 +478,130 @@ def _ending(match: TracedMatch, ending: Ending) -> Ending:
     if match.discarded_by is not None:
         return attrs.evolve(ending, kind=End.SKIP, match=match.discarded_by)
     return attrs.evolve(ending, kind=End.HELD, match=match.number, partial=match.held_back_by)
+
+
+class Run(Protocol):
+    """A pattern and events, ready to be watched; ``tables/match.py`` makes it."""
+
+    @property
+    def pattern(self) -> Pattern:
+        """The pattern, with conditions that can be evaluated here."""
+
+    @property
+    def nfa(self) -> NFA:
+        """The same, compiled and opened."""
+
+    @property
+    def given(self) -> Input:
+        """The events."""
+
+    @property
+    def expressions(self) -> Expressions | None:
+        """The SQL over stages."""
+
+
+def watched(
+    run: Run,
+    limit: PartialMatchLimit | None,
+    most_misses: int | None = None,
+    most_partials: int | None = None,
+) -> tuple[Trace, Recorder]:
+    """Return the trace of a pattern, and what was recorded for it."""
+    nfa, given = run.nfa, run.given
+    stages = list(single_stages(run.pattern))
+    untils = [stage.until for stage in stages if stage.until is not None]
+    answerer = Answerer(given.events, frozenset(_atoms(nfa, untils)))
+    recorder = Recorder(
+        answerer, given.keys, nfa.windows, nfa.skip_strategy, most_misses, most_partials
+    )
+    output = _Collected(given.events)
+    operator = CepOperator(
+        attrs.evolve(nfa, observer=recorder),
+        given.events.__getitem__,
+        limit=limit,
+        expressions=over_numbers(run.expressions, given.events),
+    )
+    keyed = KeyedCepOperator(operator, output, given.order_of_numbers)
+    with suppress(EnoughError):
+        given.feed(keyed)
+    fewest = {stage.name: _fewest(stage) for stage in stages if not stage.is_absent}
+    recorder.finish(list(fewest))
+    late = set(output.late_numbers)
+    events = (_event(recorder, given, n, n in late) for n in range(len(given.events)))
+    trace = Trace(
+        nfa.description,
+        fewest,
+        tuple(events),
+        tuple(recorder.lanes),
+        tuple(recorder.matches),
+        output.matches,
+        output.timeouts,
+    )
+    return trace, recorder
+
+
+def over_numbers(expressions: Expressions | None, events: Sequence[Any]) -> Expressions | None:
+    """Return SQL over stages for events that are known by their numbers."""
+    if expressions is None:
+        return None
+    fields = expressions.fields
+    return Expressions(expressions.functions, lambda number: fields(events[number]))
+
+
+def single_stages(pattern: Pattern) -> Iterator[Stage]:
+    """Yield the single stages of a pattern, in order."""
+    for stage in stages_of(pattern):
+        yield from stage.singles()
+
+
+def _fewest(stage: Stage) -> int:
+    return 1 if stage.times is None else stage.times.from_
+
+
+def _atoms(nfa: NFA, untils: Sequence[IterativeCondition]) -> Iterator[Any]:
+    for until in untils:
+        for table in nfa.tables.values():
+            yield from table.atoms.inside(until)
+            break
+
+
+@attrs.define(eq=False)
+class _Collected:
+    """An operator's results, in terms of the user's events."""
+
+    events: Sequence[Any]
+    matches: list[EventMatch] = attrs.field(factory=list)
+    timeouts: list[tuple[EventMatch, int]] = attrs.field(factory=list)
+    late_numbers: list[int] = attrs.field(factory=list)
+
+    def match(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        self.matches.append(self._of_user(match))
+
+    def timeout(self, key: Any, timestamp: int, match: EventMatch) -> None:
+        self.timeouts.append((self._of_user(match), timestamp))
+
+    def dropped(self, key: Any, count: int) -> None:
+        pass
+
+    def late(self, key: Any, event: Any) -> None:
+        self.late_numbers.append(event)
+
+    def _of_user(self, match: EventMatch) -> EventMatch:
+        return {stage: [self.events[n] for n in numbers] for stage, numbers in match.items()}
+
+
+def _event(recorder: Recorder, given: Input, number: int, late: bool) -> TracedEvent:
+    answers = tuple(
+        recorder.answerer.answer(atom, holds, number)
+        for atom, holds in recorder.asked.get(number, {}).items()
+    )
+    return TracedEvent(
+        number,
+        given.events[number],
+        given.times[number],
+        given.keys[number],
+        late,
+        answers,
+        recorder.begins.get(number, ()),
+        tuple(recorder.effects.get(number, ())),
+    )

@@ -33,9 +33,8 @@ from pyflinkcep.trace.model import (
     quoted,
     time_text,
 )
-from pyflinkcep.trace.recorder import Recorder, valued
+from pyflinkcep.trace.recorder import Recorder, Run, single_stages, valued, watched
 from pyflinkcep.trace.result import Trace
-from pyflinkcep.trace.run import Run, single_stages, watched
 
 
 @attrs.frozen

@@ -16,7 +16,7 @@ from pyflinkcep import CEP, InvalidArgumentError, Pattern, keyBy
 from pyflinkcep.sase import parse
 from pyflinkcep.spark import CepDataFrame, matchRecognize
 from pyflinkcep.spark.arrow.internals import analysed_plan
-from pyflinkcep.spark.plan.progress_counters import counters_name
+from pyflinkcep.spark.plan.stream import counters_name
 from pyflinkcep.spark.plan.watermark import streaming_nodes
 from tests.spark.streams import FileSource, run, settings
 

@@ -15,7 +15,7 @@ from pyflinkcep import AfterMatchSkipStrategy, InvalidArgumentError, Pattern, pa
 from pyflinkcep.tables.match import Run
 from pyflinkcep.testing import match, trace, whyNot
 from pyflinkcep.trace.model import End
-from pyflinkcep.trace.run import watched
+from pyflinkcep.trace.recorder import watched
 from pyflinkcep.trace.why import WhyNot
 from tests.shorthand import parse as pattern_of
 from tests.unit.show.support import points, size, texts
