@@ -281,7 +281,7 @@ def _milliseconds(name: str, event: Any, time: str | Callable[[Any], Any]) -> in
         ) from cause
 
 
-def _unit_of(longest_ms: float) -> tuple[int, str]:
+def unit_of(longest_ms: float) -> tuple[int, str]:
     """Return a unit for durations up to a length: its milliseconds, and its name."""
     return next(((ms, name) for ms, name in _UNITS if longest_ms >= 2 * ms), (1, "ms"))
 
@@ -295,7 +295,7 @@ def readable(milliseconds: float) -> str:
     >>> readable(90), readable(90_000), readable(5_400_000)
     ('90 ms', '90 s', '90 min')
     """
-    size, unit = _unit_of(milliseconds)
+    size, unit = unit_of(milliseconds)
     return f"{milliseconds / size:.3g} {unit}"
 
 
@@ -476,7 +476,7 @@ def durations_chart(
     _check_count("durations_chart", "most", most)
     found = _matches_of("durations_chart", matches, time, None, most)
     lengths = [one.length_ms for one in found]
-    size, unit = _unit_of(max(lengths, default=0))
+    size, unit = unit_of(max(lengths, default=0))
     bars = _bars(lengths, bins, size)
     text = f"{title}: {counted(len(lengths), 'match', 'matches')}"
     text += ", the first ones" if len(lengths) == most else ""

@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.show.charts import unit_of
 from pyflinkcep.show.svg import Drawing, text_width
 from pyflinkcep.time import moment_text
 
@@ -217,10 +218,9 @@ def in_words(value: float | None, unit: str = "") -> str:
     """
     if value is None:
         return "–"
-    if unit == "s":
-        for size, name in ((86_400, "d"), (3_600, "h"), (60, "min")):
-            if abs(value) >= 2 * size:
-                return f"{value / size:.3g} {name}"
+    if unit == "s" and abs(value) >= 120:
+        size, unit = unit_of(abs(value) * 1000)
+        return f"{value * 1000 / size:.3g} {unit}"
     for power, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= power:
             return f"{value / power:.3g}{letter}" + (f" {unit}" if unit else "")

@@ -131,7 +131,9 @@ class EventSource:
             time_column = None
         else:
             if time_column is None:
-                time_column = _watermark_column(dataframe, pattern)
+                time_column = watermark_column(dataframe)
+            if time_column is None:
+                raise _no_time(dataframe, pattern)
             unit = _time_unit(dataframe, time_column, pattern)
             if dataframe.isStreaming and not _has_watermark(dataframe):
                 raise InputError(
@@ -248,17 +250,20 @@ def _check_columns(dataframe: DataFrame, pattern: str) -> None:
 
 
 def _has_watermark(dataframe: DataFrame) -> bool:
-    if any(WATERMARK_DELAY in field.metadata for field in dataframe.schema.fields):
+    if watermark_column(dataframe) is not None:
         return True
     plan = analysed_plan(dataframe)  # the column that has it may have been dropped
     return plan is None or "EventTimeWatermark" in plan.toString()
 
 
-def _watermark_column(dataframe: DataFrame, pattern: str) -> str:
-    for field in dataframe.schema.fields:
-        if WATERMARK_DELAY in field.metadata:
-            return field.name
-    raise InputError(
+def watermark_column(dataframe: DataFrame) -> str | None:
+    """Return the column that ``withWatermark`` names; None if there is none."""
+    fields = dataframe.schema.fields
+    return next((field.name for field in fields if WATERMARK_DELAY in field.metadata), None)
+
+
+def _no_time(dataframe: DataFrame, pattern: str) -> InputError:
+    return InputError(
         f"pattern {pattern}: no column of event times",
         "write .inEventTime('ts') with the name of a timestamp column"
         + (", or use withWatermark on the DataFrame" if dataframe.isStreaming else ""),

@@ -16,8 +16,8 @@ from pyflinkcep.engines.flink.nfa.growth import warnings_of
 from pyflinkcep.engines.flink.nfa.relevance import Relevance
 from pyflinkcep.matching.columns import spark_atoms
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY
 from pyflinkcep.spark.plan.patterns.prefilter import relevance_of
+from pyflinkcep.spark.plan.source import watermark_column
 from pyflinkcep.spark.plan.watermark import StreamWatermark, in_sections, watermark_line
 from pyflinkcep.spark.worker.runtime import job_name
 from pyflinkcep.time import duration_text
@@ -85,17 +85,12 @@ def _input(dataframe: DataFrame, keys: Sequence[str | Column], time: str | None)
     kind = "unbounded" if dataframe.isStreaming else "bounded"
     names = [_COLUMN.sub(r"\1", str(key)) for key in keys]
     key = f"key {', '.join(names)}" if keys else "no key"
-    order = time or _watermark_column(dataframe) or "nothing yet: call inEventTime(...)"
+    order = time or watermark_column(dataframe) or "nothing yet: call inEventTime(...)"
     return f"input: {kind}, {key}, ordered by {order}"
 
 
-def _watermark_column(dataframe: DataFrame) -> str | None:
-    fields = dataframe.schema.fields
-    return next((f.name for f in fields if WATERMARK_DELAY in f.metadata), None)
-
-
 def _watermark(dataframe: DataFrame, time: str | None) -> Iterator[str]:
-    column = time or _watermark_column(dataframe)
+    column = time or watermark_column(dataframe)
     if dataframe.isStreaming and column in dataframe.columns:
         yield watermark_line(StreamWatermark.of(dataframe, column))
 
