@@ -12,92 +12,17 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import attrs
 import numpy as np
 
-from pyflinkcep.expressions.codegen import called_function
-from pyflinkcep.expressions.number_functions import (
-    NUMBER_FUNCTIONS,
-    ROUNDINGS,
-    NumberFunction,
-    rounded,
-)
+from pyflinkcep.expressions.codegen import FORMS, called_function, scalar, unbranched
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
 from pyflinkcep.expressions.program import Code, Instruction, Op, Type
-from pyflinkcep.expressions.rules import BITS, RULES, TRUTHS, Nulls, floats_compared
+from pyflinkcep.expressions.rules import BITS, RULES, Nulls, floats_compared
 from pyflinkcep.expressions.tokens import LEAST, MOST, like_regex
 from pyflinkcep.expressions.tree import Operation, Tree
-
-_OF_TRUTHS = (Op.NOT, Op.AND, Op.OR)
-_TO_TRUTH: list[Instruction] = [(Op.INT, 0), (Op.NE, Type.INT)]
-
-
-class _Part(NamedTuple):
-    """Instructions that push a value, a number or a truth value."""
-
-    code: list[Instruction]
-    is_truth: bool = False
-
-    @property
-    def truth(self) -> list[Instruction]:
-        return self.code if self.is_truth else [*self.code, *_TO_TRUTH]
-
-    @property
-    def number(self) -> list[Instruction]:
-        return [*self.code, (Op.TRUTH_TO_INT, None)] if self.is_truth else self.code
-
-
-def unbranched(code: Code, *, is_condition: bool = False) -> Code:
-    """
-    Return a program without jumps, in which truth values and numbers are kept apart.
-
-    Examples
-    --------
-    ``coalesce(x, 0) > 1``:
-
-    >>> jump = (Op.JUMP_IF_NOT_NULL, 1)
-    >>> code = (Op.FIELD, 0), jump, (Op.INT, 0), (Op.INT, 1), (Op.GT, Type.INT)
-    >>> [op.name for op, _ in unbranched(code)]
-    ['FIELD', 'INT', 'OR_ELSE', 'INT', 'GT']
-    """
-    stack: list[_Part] = []
-    chosen: list[tuple[int, Op]] = []
-    for at, (op, operand) in enumerate(code):
-        _end(stack, chosen, at)
-        if op is Op.JUMP_IF_NOT_NULL:
-            chosen.append((at + 1 + int(operand or 0), Op.OR_ELSE))
-        elif op is Op.JUMP:
-            chosen.append((at + 1 + int(operand or 0), Op.CHOOSE))
-        elif op not in (Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.JUMP_UNLESS):
-            _compute(stack, op, operand)
-    _end(stack, chosen, len(code))
-    (found,) = stack
-    return tuple(found.truth if is_condition else found.code)
-
-
-def _compute(stack: list[_Part], op: Op, operand: int | float | str | None) -> None:
-    """Replace the operands on the stack by a computation."""
-    count = RULES[op].operands if op in RULES else 0
-    operands = stack[len(stack) - count :]
-    del stack[len(stack) - count :]
-    code: list[Instruction] = []
-    for part in operands:
-        if op is Op.IS_NULL:
-            code += part.code
-        else:
-            code += part.truth if op in _OF_TRUTHS else part.number
-    stack.append(_Part([*code, (op, operand)], op in TRUTHS))
-
-
-def _end(stack: list[_Part], chosen: list[tuple[int, Op]], at: int) -> None:
-    """Choose between the branches that end here."""
-    while chosen and chosen[-1][0] == at:
-        _, op = chosen.pop()
-        other, value = stack.pop().number, stack.pop().number
-        condition = stack.pop().truth if op is Op.CHOOSE else []
-        stack.append(_Part([*condition, *value, *other, (op, None)]))
-
 
 Array = np.ndarray[Any, Any]
 
@@ -126,25 +51,28 @@ def computed(code: Code, field: Callable[[int], Values], ranks: TextRanks) -> Va
                 stack.append(Values(operand))
             elif op is Op.DECIMAL:
                 stack.append(Values(np.asarray(Decimal(str(operand)), object)))
-            elif (function := called_function(op, operand, ansi=False)) is not None:
-                operands = [stack.pop() for _ in range(RULES[op].operands)][::-1]
-                stack.append(_by_value(op, function, *operands))
-            elif op in (Op.ROUND, Op.TRUNCATE):
-                stack.append(_rounded(op, stack.pop(), int(operand or 0)))
-            elif op is Op.PREFIX_END:
-                stack.append(_prefix_ends(stack.pop(), ranks.ends))
-            elif op is Op.LIKE:
-                stack.append(_fitting(stack.pop(), ranks.fitting(str(operand))))
             elif op is Op.NULL:
                 stack.append(Values(0, True))
             elif op is Op.CHOOSE:
                 other, value, condition = (stack.pop() for _ in range(3))
                 stack.append(_chosen(_is_true(condition), value, other))
+            elif op is Op.PREFIX_END:
+                stack.append(_looked_up(stack.pop(), ranks.ends))
+            elif op is Op.LIKE:
+                stack.append(_looked_up(stack.pop(), ranks.fitting(str(operand))))
             else:
                 operands = [stack.pop() for _ in range(RULES[op].operands)][::-1]
-                stack.append(_operation(op, operand == Type.FLOAT, *operands))
+                function = called_function(op, operand, ansi=False)
+                if function is None and (op in OPERATIONS or RULES[op].nulls in _ASKING):
+                    stack.append(_operation(op, operand == Type.FLOAT, *operands))
+                else:
+                    function = function or scalar(op, operand, ansi=False)
+                    stack.append(_by_value(op, function, *operands))
     (found,) = stack
     return found
+
+
+_ASKING = (Nulls.ASKED, Nulls.DECIDES)
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -211,7 +139,7 @@ def ranked(code: Code, ranks: TextRanks) -> Code:
 
 
 def _by_value(op: Op, function: Callable[..., Any], *operands: Values) -> Values:
-    """Return the result of a function of decimals, which is computed value by value."""
+    """Return the result of a function that NumPy lacks, computed value by value."""
     data = np.broadcast_arrays(*(np.asarray(values.data) for values in operands))
     masks = [np.broadcast_to(values.nulls, data[0].shape).ravel() for values in operands]
     rows = zip(*(column.ravel().tolist() for column in data), strict=True)
@@ -233,6 +161,7 @@ def _by_value(op: Op, function: Callable[..., Any], *operands: Values) -> Values
 
 _DTYPES: dict[Op, Any] = {
     Op.UNITS: np.int64, Op.DECIMAL_TO_INT: np.int64, Op.DECIMAL_TO_FLOAT: np.float64,
+    **dict.fromkeys((Op[name.upper()] for name in (*NUMBER_FUNCTIONS, *ROUNDINGS)), np.float64),
 }  # fmt: skip
 
 
@@ -298,42 +227,25 @@ def _numbers(data: Any) -> Any:
     return np.float64(data) if isinstance(data, float) else data
 
 
-def _array_form(op: Op) -> Callable[[Any, Any], Any]:
-    """Return a comparison of arrays of floats."""
-    text = floats_compared(op, "a", "b", BITS)
-    function: Callable[[Any, Any], Any] = eval(f"lambda a, b: {text}")
+_Function = Callable[..., Any]
+
+
+def _column(form: str) -> _Function:
+    """Return what Python says of the columns ``a`` and ``b``."""
+    function: _Function = eval(f"lambda is_float, a, b=None: {form}", {"np": np})
     return function
 
 
-def _comparison(op: Op, function: Callable[[Any, Any], Any]) -> _Function:
-    of_floats = _array_form(op)
-    return lambda is_float, a, b: of_floats(a, b) if is_float else function(a, b)
-
-
-_Function = Callable[..., Any]
-
 _COMPARED: dict[Op, _Function] = {
-    op: _comparison(op, function)
-    for op, function in (
-        (Op.EQ, np.equal), (Op.NE, np.not_equal), (Op.LT, np.less), (Op.LE, np.less_equal),
-        (Op.GT, np.greater), (Op.GE, np.greater_equal),
+    op: _column(
+        f"{floats_compared(op, 'a', 'b', BITS)} if is_float else {FORMS[op].format(a='a', b='b')}"
     )
-}  # fmt: skip
+    for op in (Op.EQ, Op.NE, Op.LT, Op.LE, Op.GT, Op.GE)
+}
 
 
-def _rounded(op: Op, a: Values, digits: int) -> Values:
-    data = np.asarray(a.data, np.float64)
-    rounding = ROUNDINGS[op.name.lower()]
-    numbers = [rounded(number, digits, rounding) for number in data.ravel().tolist()]
-    return Values(np.asarray(numbers, np.float64).reshape(data.shape), a.nulls)
-
-
-def _prefix_ends(a: Values, ends: Array) -> Values:
-    return Values(np.take(ends, a.data), a.nulls) if len(ends) else a
-
-
-def _fitting(a: Values, fits: Array) -> Values:
-    return Values(np.take(fits, a.data), a.nulls) if len(fits) else a
+def _looked_up(a: Values, of_numbers: Array) -> Values:
+    return Values(np.take(of_numbers, a.data), a.nulls) if len(of_numbers) else a
 
 
 def _whole(function: Callable[[Any], Any]) -> _Function:
@@ -346,20 +258,6 @@ def _whole(function: Callable[[Any], Any]) -> _Function:
         return np.where(inside, np.where(inside, found, 0).astype(np.int64), ends)
 
     return integers
-
-
-def _of_numbers(function: NumberFunction) -> _Function:
-    """Return a function of doubles; where NumPy's are others, value by value."""
-    if function.column:
-        computed: _Function = eval(f"lambda _, a, b=None: {function.column}", {"np": np})
-        return computed
-
-    def compute(_is_float: bool, *data: Any) -> Any:
-        columns = np.broadcast_arrays(*(np.asarray(part, np.float64) for part in data))
-        found = list(map(function.compute, *(column.ravel().tolist() for column in columns)))
-        return np.asarray(found, np.float64).reshape(columns[0].shape)
-
-    return compute
 
 
 def _int_div(_is_float: bool, a: Any, b: Any) -> Any:
@@ -383,20 +281,15 @@ def _extreme(op: Op) -> _Function:
 
 
 OPERATIONS: dict[Op, _Function] = {
+    **{op: _column(form.format(a="a", b="b")) for op, form in FORMS.items()},
     Op.INT_TO_FLOAT: lambda _, a: np.asarray(a, np.float64),
     Op.TRUTH_TO_INT: lambda _, a: np.asarray(a, np.int64),
-    Op.NEG: lambda _, a: np.negative(a),
-    Op.ABS: lambda _, a: np.abs(a),
-    Op.ADD: lambda _, a, b: np.add(a, b),
-    Op.SUB: lambda _, a, b: np.subtract(a, b),
-    Op.MUL: lambda _, a, b: np.multiply(a, b),
-    Op.DIV: lambda _, a, b: np.true_divide(a, b),
     Op.INT_DIV: _int_div,
     Op.MOD: lambda _, a, b: np.fmod(a, b),
     Op.PMOD: _pmod,
     Op.FLOOR: _whole(np.floor),
     Op.CEIL: _whole(np.ceil),
-    **{Op[name.upper()]: _of_numbers(function) for name, function in NUMBER_FUNCTIONS.items()},
+    **{Op[name.upper()]: _column(of.column) for name, of in NUMBER_FUNCTIONS.items() if of.column},
     **_COMPARED,
     Op.EQ_NULLSAFE: _COMPARED[Op.EQ],
     Op.LEAST: _extreme(Op.LEAST),
@@ -404,4 +297,4 @@ OPERATIONS: dict[Op, _Function] = {
     Op.OR_ELSE: lambda _, a, _b: a,
     Op.NOT: lambda _, a: np.logical_not(a),
 }
-"""The operations on values that are not NULL; of others the result is arbitrary."""
+"""The operations on columns without NULL; what it lacks is computed value by value."""

@@ -13,6 +13,7 @@ from pyflinkcep.expressions.arrays import OPERATIONS, TextRanks, by_ranks, colum
 from pyflinkcep.expressions.compiler import value_code
 from pyflinkcep.expressions.evaluator import RowTypes
 from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.program import Code, Kind, Op, Type
 from pyflinkcep.expressions.program_layout import LeafFields
@@ -41,7 +42,7 @@ Range = tuple[float, float] | None
 
 _SUPPORTED = {
     *OPERATIONS, Op.FIELD, Op.INT, Op.FLOAT, Op.NULL, Op.ROUND, Op.PREFIX_END, Op.LIKE, Op.CHOOSE,
-    Op.AND, Op.OR, Op.IS_NULL,
+    Op.AND, Op.OR, Op.IS_NULL, *(Op[name.upper()] for name in NUMBER_FUNCTIONS),
 }  # fmt: skip
 
 _OTHERS = {Op.NULL: Rule(0), Op.CHOOSE: Rule(3)}

@@ -367,9 +367,9 @@ class ProgramLayout(Kinds):
             case "sum" | "avg" if kind.is_decimal:
                 return self._of_decimals(part, kind)
             case "sum":
-                return Typed(self._sum(part, field, kind, kind.type), kind)
+                return Typed(self._sum(part, field, kind.type), kind)
             case "avg":
-                total = self._sum(part, field, kind, Type.FLOAT)
+                total = self._sum(part, field, Type.FLOAT)
                 code = [*total, *self._count(part, field), (Op.INT_TO_FLOAT, None)]
                 return Typed([*code, (Op.DIV, Type.FLOAT)], Kind.DOUBLE)
             case "min" | "max":
@@ -382,37 +382,25 @@ class ProgramLayout(Kinds):
             kind = Kind.DOUBLE
             field = self._field(Field(part.argument, kind))
         is_slot = part.function == "stddev"
-        code = (self._deviation if is_slot else self._of_list)(part, field, kind)
+        code = (self._deviation if is_slot else self._of_list)(part, field)
         return Typed(code, Kind.DOUBLE)
 
-    def _of_list(self, part: Aggregate, field: int, kind: Kind) -> list[Instruction]:
-        slot = self._slot(Slot(Function.LIST, part.stage, field, Type.FLOAT))
-        own: list[Instruction] = []
-        if part.with_event:
-            to_float = [] if kind.type is Type.FLOAT else [(Op.INT_TO_FLOAT, None)]
-            own = [(Op.FIELD, field), *to_float, (Op.LISTED, None), (Op.ADD_PASSING, Type.LIST)]
-        return [(Op.SLOT, slot), *own, (Op.AGGREGATE, part.function)]
+    def _read(self, part: Aggregate, slot: Slot) -> list[Instruction]:
+        """Return the instructions that push a slot, for some after the current event."""
+        number = self._slot(slot)
+        if not part.with_event:
+            return [(Op.SLOT, number)]
+        return _after(list(self.slots), list(self.fields), number)
+
+    def _of_list(self, part: Aggregate, field: int) -> list[Instruction]:
+        slot = Slot(Function.LIST, part.stage, field, Type.FLOAT)
+        return [*self._read(part, slot), (Op.AGGREGATE, part.function)]
 
     def _count(self, part: Aggregate, field: int) -> list[Instruction]:
-        code: list[Instruction] = [(Op.SLOT, self._counter(part.stage, field))]
-        if not part.with_event:
-            return code
-        if field == ALL:
-            return [*code, (Op.INT, 1), (Op.ADD, Type.INT)]
-        own: list[Instruction] = [(Op.FIELD, field), (Op.IS_NULL, None), (Op.NOT, None)]
-        return [*code, *own, (Op.ADD, Type.INT)]
+        return self._read(part, _counter(part, field))
 
-    def _counter(self, stage: str, field: int) -> int:
-        return self._slot(Slot(Function.COUNT, stage, field, Type.INT))
-
-    def _sum(self, part: Aggregate, field: int, kind: Kind, type_: Type) -> list[Instruction]:
-        slot = self._slot(Slot(Function.SUM, part.stage, field, type_))
-        if not part.with_event:
-            return [(Op.SLOT, slot)]
-        own: list[Instruction] = [(Op.FIELD, field)]
-        if kind.type is not type_:
-            own.append((Op.INT_TO_FLOAT, None))
-        return [(Op.SLOT, slot), *own, (Op.ADD_PASSING, type_)]
+    def _sum(self, part: Aggregate, field: int, type_: Type) -> list[Instruction]:
+        return self._read(part, Slot(Function.SUM, part.stage, field, type_))
 
     def _of_decimals(self, part: Aggregate, kind: Kind) -> Typed:
         """Return the exact sum of decimals, or their average, each with Spark's digits."""
@@ -420,20 +408,17 @@ class ProgramLayout(Kinds):
         assert digits is not None
         exact = kind if kind.type is Type.DECIMAL else Kind.decimal(digits, exact=True)
         field = self._field(Field(part.argument or "", exact))
-        code = [*self._sum(part, field, exact, Type.DECIMAL), fit(summed(digits))]
+        code = [*self._sum(part, field, Type.DECIMAL), fit(summed(digits))]
         if part.function == "sum":
             return Typed(code, Kind.decimal(summed(digits)), Type.DECIMAL)
         code += [*self._count(part, field), (Op.INT_TO_DECIMAL, 0)]
         code += [(Op.DIV, Type.DECIMAL), fit(averaged(digits))]
         return Typed(code, Kind.decimal(averaged(digits)), Type.DECIMAL)
 
-    def _deviation(self, part: Aggregate, field: int, kind: Kind) -> list[Instruction]:
-        counter = self._counter(part.stage, field)
+    def _deviation(self, part: Aggregate, field: int) -> list[Instruction]:
+        counter = self._slot(_counter(part, field))
         mean = self._slot(Slot(Function.MEAN, part.stage, field, Type.FLOAT, counter))
-        moment = self._slot(Slot(Function.MOMENT, part.stage, field, Type.FLOAT, mean))
-        squares: list[Instruction] = [(Op.SLOT, moment)]
-        if part.with_event:
-            squares = self._moment_with(field, kind, counter, mean, moment)
+        squares = self._read(part, Slot(Function.MOMENT, part.stage, field, Type.FLOAT, mean))
         count = self._count(part, field)
         deviation: list[Instruction] = [
             *squares, *count, (Op.INT, 1), (Op.SUB, Type.INT), (Op.INT_TO_FLOAT, None),
@@ -445,42 +430,14 @@ class ProgramLayout(Kinds):
             (Op.NULL, None),
         ]  # fmt: skip
 
-    @staticmethod
-    def _moment_with(
-        field: int, kind: Kind, counter: int, mean: int, moment: int
-    ) -> list[Instruction]:
-        """Return the instructions that push a MOMENT after the current event."""
-        to_float: list[Instruction] = [] if kind.type is Type.FLOAT else [(Op.INT_TO_FLOAT, None)]
-        distance: list[Instruction] = [
-            (Op.FIELD, field), *to_float, (Op.SLOT, mean), (Op.JUMP_IF_NOT_NULL, 1),
-            (Op.FLOAT, 0.0), (Op.SUB, Type.FLOAT),
-        ]  # fmt: skip
-        step: list[Instruction] = [
-            *distance, (Op.SLOT, counter), (Op.INT, 1), (Op.ADD, Type.INT),
-            (Op.INT_TO_FLOAT, None), (Op.DIV, Type.FLOAT),
-        ]  # fmt: skip
-        own: list[Instruction] = [
-            *distance, *distance, *step, (Op.SUB, Type.FLOAT), (Op.MUL, Type.FLOAT),
-        ]  # fmt: skip
-        return [(Op.SLOT, moment), *own, (Op.ADD_PASSING, Type.FLOAT)]
-
     def _extreme(self, part: Aggregate, field: int, type_: Type) -> list[Instruction]:
-        is_least = part.function == "min"
-        function = Function.MIN if is_least else Function.MAX
-        slot = self._slot(Slot(function, part.stage, field, type_))
-        if not part.with_event:
-            return [(Op.SLOT, slot)]
-        return [(Op.SLOT, slot), (Op.FIELD, field), (Op.LEAST if is_least else Op.GREATEST, type_)]
+        function = Function.MIN if part.function == "min" else Function.MAX
+        return self._read(part, Slot(function, part.stage, field, type_))
 
     def _first(self, part: Aggregate, field: int, type_: Type) -> list[Instruction]:
-        count = self._counter(part.stage, ALL)
-        slot = self._slot(Slot(Function.FIRST, part.stage, field, type_, count, part.offset))
-        if not part.with_event:
-            return [(Op.SLOT, slot)]
-        return [  # the current event if it is the one, otherwise an earlier event
-            (Op.SLOT, count), (Op.INT, part.offset), (Op.EQ, Type.INT),
-            (Op.JUMP_UNLESS, 2), (Op.FIELD, field), (Op.JUMP, 1), (Op.SLOT, slot),
-        ]  # fmt: skip
+        count = self._slot(_counter(part, ALL))
+        slot = Slot(Function.FIRST, part.stage, field, type_, count, part.offset)
+        return self._read(part, slot)
 
     def _last(self, part: Aggregate, field: int, type_: Type) -> list[Instruction]:
         if part.with_event and part.offset == 0:
@@ -489,6 +446,51 @@ class ProgramLayout(Kinds):
         for offset in range(part.offset + (0 if part.with_event else 1)):
             slot = self._slot(Slot(Function.LAST, part.stage, field, type_, slot, offset))
         return [(Op.SLOT, slot)]
+
+
+def _counter(part: Aggregate, field: int) -> Slot:
+    return Slot(Function.COUNT, part.stage, field, Type.INT)
+
+
+def update_code(expressions: CompiledExpressions, number: int) -> Code:
+    """Return the program of a slot's value after an event that the match takes for its stage."""
+    return tuple(_after(expressions.slots, expressions.fields, number))
+
+
+def _after(slots: Sequence[Slot], fields: Sequence[Field], number: int) -> list[Instruction]:
+    slot, own = slots[number], (Op.SLOT, number)
+    if slot.field == ALL:
+        return [own, (Op.INT, 1), (Op.ADD, Type.INT)]
+    new: list[Instruction] = [(Op.FIELD, slot.field)]
+    if slot.type is Type.FLOAT and fields[slot.field].kind.type is Type.INT:
+        new.append((Op.INT_TO_FLOAT, None))
+    match slot.function:
+        case Function.COUNT:
+            return [own, *new, (Op.IS_NULL, None), (Op.NOT, None), (Op.ADD, Type.INT)]
+        case Function.FIRST:  # the event if it is the one, otherwise an earlier event
+            is_it = [(Op.SLOT, slot.source), (Op.INT, slot.offset), (Op.EQ, Type.INT)]
+            return [*is_it, (Op.JUMP_UNLESS, len(new) + 1), *new, (Op.JUMP, 1), own]
+        case Function.LAST:
+            return [(Op.SLOT, slot.source)] if slot.offset else new
+        case Function.MIN | Function.MAX:
+            is_least = slot.function is Function.MIN
+            return [own, *new, (Op.LEAST if is_least else Op.GREATEST, slot.type)]
+        case Function.LIST:
+            return [own, *new, (Op.LISTED, None), (Op.ADD_PASSING, Type.LIST)]
+        case Function.SUM:
+            return [own, *new, (Op.ADD_PASSING, slot.type)]
+    is_mean = slot.function is Function.MEAN
+    mean = number if is_mean else slot.source
+    distance: list[Instruction] = [
+        *new, (Op.SLOT, mean), (Op.JUMP_IF_NOT_NULL, 1), (Op.FLOAT, 0.0), (Op.SUB, Type.FLOAT),
+    ]  # fmt: skip
+    step: list[Instruction] = [
+        *distance, (Op.SLOT, slots[mean].source), (Op.INT, 1), (Op.ADD, Type.INT),
+        (Op.INT_TO_FLOAT, None), (Op.DIV, Type.FLOAT),
+    ]  # fmt: skip
+    if not is_mean:
+        step = [*distance, *distance, *step, (Op.SUB, Type.FLOAT), (Op.MUL, Type.FLOAT)]
+    return [own, *step, (Op.ADD_PASSING, Type.FLOAT)]
 
 
 def _operands(programs: Mapping[str, Code], wanted: Op) -> set[int]:

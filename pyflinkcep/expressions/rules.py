@@ -2,7 +2,7 @@
 """
 The rules for NULL, NaN, division by zero, the range of whole numbers, and casts.
 
-One table for every target: generated Python (:mod:`~pyflinkcep.expressions.codegen`), arrays
+One table for every target: Python (:mod:`~pyflinkcep.expressions.codegen`), arrays
 (:mod:`~pyflinkcep.expressions.arrays`), values without a schema
 (:mod:`~pyflinkcep.expressions.values`), and C, for which ``kernel/opcodes.py`` writes it as
 ``kernel/src/base/rules.h``. A target implements each kind of :class:`Nulls` once.

@@ -25,7 +25,7 @@ from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.ranges import Ints
 from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.expressions.arrays import unbranched
+from pyflinkcep.expressions.codegen import unbranched
 from pyflinkcep.expressions.compiler import condition_code
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Kind, Op, Type
 from pyflinkcep.expressions.program_layout import LeafFields

@@ -25,7 +25,12 @@ from pyflinkcep.expressions.arrays import (
 from pyflinkcep.expressions.compiler import value_code
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.number_functions import NumberFunction, complete, rounded
+from pyflinkcep.expressions.number_functions import (
+    NUMBER_FUNCTIONS,
+    NumberFunction,
+    complete,
+    rounded,
+)
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.program import CompiledExpressions, Field, Kind, Op
 from pyflinkcep.expressions.program_layout import LeafFields
@@ -148,7 +153,7 @@ def test_a_form_that_lacks_is_named() -> None:
 
 
 def test_lists_know_or_refuse_every_operation() -> None:
-    """What lists compute is in their table; of the others only these are left to partial matches."""
+    """What lists compute is in their table, or value by value; only the others are refused."""
     refused = {Op.SLOT, Op.ADD_PASSING, Op.CONCAT, Op.LISTED, Op.AGGREGATE}
     replaced = {  # by columnar() and by_ranks()
         Op.TEXT, Op.STARTS_WITH, Op.JUMP_IF_FALSE, Op.JUMP_IF_TRUE, Op.JUMP_IF_NOT_NULL,
@@ -158,6 +163,7 @@ def test_lists_know_or_refuse_every_operation() -> None:
         Op.FIELD, Op.INT, Op.FLOAT, Op.NULL, Op.ROUND, Op.TRUNCATE, Op.PREFIX_END, Op.LIKE, Op.CHOOSE,
         Op.IS_NULL, Op.AND, Op.OR, Op.DECIMAL, Op.UNITS, Op.INT_TO_DECIMAL,
         Op.DECIMAL_TO_FLOAT, Op.DECIMAL_TO_INT, Op.FIT,
+        *(Op[name.upper()] for name in NUMBER_FUNCTIONS),
     }  # fmt: skip
     assert set(Op) == refused | replaced | special | set(OPERATIONS)
 
