@@ -18,7 +18,7 @@ import attrs
 from pyflinkcep.errors import InputError, counted
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java, snake
-from pyflinkcep.migrate.meaning.translated import Note
+from pyflinkcep.migrate.meaning.translated import PART, Note
 from pyflinkcep.migrate.writing.module import Module, docstring, indented
 from pyflinkcep.migrate.writing.program import Written, has_patterns, translate_file
 from pyflinkcep.migrate.writing.tables import StatementWriter, is_match
@@ -249,7 +249,7 @@ def _row(file: Written) -> str:
 
 def _remaining(file: Written) -> int:
     """Return how many places of a module remain to be written."""
-    parts = ("what becomes of the matches", "write that part of the job")
+    parts = ("what becomes of the matches", PART)
     noted = sum(any(part in note.what for part in parts) for note in file.notes)
     return file.text.count("TODO") + file.text.count("raise not_translated(") + noted
 

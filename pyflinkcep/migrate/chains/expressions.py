@@ -56,7 +56,7 @@ from pyflinkcep.migrate.java.source import (
     type_arguments,
 )
 from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.translated import Note
+from pyflinkcep.migrate.meaning.translated import PART, Note
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
 from pyflinkcep.migrate.meaning.tree import Unary
 
@@ -528,7 +528,7 @@ class Expressions:
             return Symbol(Unary("!", made.tree, BOOLEAN), made.names)
         if any(inside(node, "assignment_expression", "update_expression")):
             what = "a test that also changes what it reads is a parameter here"
-            self.doubt(node, scope, f"{what}: write that part of the job")
+            self.doubt(node, scope, f"{what}: {PART}")
         name = snake(text_of(node).replace("()", "").rsplit(".", 1)[-1])[:40].rstrip("_")
         return self.symbol(
             name.removeprefix("get_") or "test", "boolean", self.identity(node, scope)
@@ -674,7 +674,7 @@ class Expressions:
         for part in children(node.child_by_field_name("arguments")):
             held = self.held(part, scope)
             if isinstance(held, Link) and name not in KEPT:
-                what = f"a pattern is handed to {name}(): write that part of the job"
+                what = f"a pattern is handed to {name}(): {PART}"
                 self.doubt(node, scope, what)
             elif isinstance(held, Const) and isinstance(held.value, tuple) and name not in KEPT:
                 self.replaced(held, Unknown(Code(node, scope.source, scope), lost=True), scope)

@@ -196,6 +196,18 @@ class Stream:
     name: str | None = None  # The variable that holds it
     pattern: Link | None = None  # Of the result of ``CEP.pattern``: the pattern
 
+    def back(self) -> Iterator[Stream]:
+        """Yield the stream, what it was called on, and so on to the source."""
+        stream: Stream | None = self
+        while stream is not None:
+            yield stream
+            stream = stream.inputs[0] if stream.inputs else None
+
+    @property
+    def source(self) -> Stream:
+        """The stream that it begins with."""
+        return list(self.back())[-1]
+
 
 Value = Const | Symbol | Code | Made | Unknown | Skip | Tag | Link | Stream
 

@@ -32,6 +32,7 @@ from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.project import INT
 from pyflinkcep.migrate.java.source import Node, children, inside, is_stream_type, javadoc, text_of
 from pyflinkcep.migrate.meaning import operations as ops
+from pyflinkcep.migrate.meaning.translated import PART
 from pyflinkcep.migrate.meaning.tree import Call as TreeCall
 
 MOST_ROUNDS = 2_000
@@ -523,10 +524,7 @@ class Walker(Expressions):
         return groups, default
 
 
-_LOST = (
-    "it is changed in code that is not followed, so it became a parameter: "
-    "write that part of the job"
-)
+_LOST = f"it is changed in code that is not followed, so it became a parameter: {PART}"
 _LOOPS = frozenset(["for_statement", "enhanced_for_statement", "while_statement", "do_statement"])
 _JUMPS = ("return_statement", "break_statement", "continue_statement")
 

@@ -17,6 +17,8 @@ class Note:
     what: str  # The difference or the reason
 
 
+PART = "write that part of the job"
+"""What a note says of what is left to do."""
 _WHERE, _IS_NULL = (
     "where ",
     " is null, the Java job fails with a NullPointerException; here the comparison does not hold",

@@ -15,7 +15,7 @@ from pyflinkcep.migrate.java.project import columns_of
 from pyflinkcep.migrate.java.source import line_of, simple_name, snake, text_of
 from pyflinkcep.migrate.meaning.literals import constant
 from pyflinkcep.migrate.meaning.literals import constant as quoted
-from pyflinkcep.migrate.meaning.translated import TranslatedFunction
+from pyflinkcep.migrate.meaning.translated import PART, TranslatedFunction
 from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, literal
 from pyflinkcep.migrate.writing.settings import Settings, Times, delay_text, source_of, times_of
 from pyflinkcep.migrate.writing.tables import StatementWriter, sql_literal, sql_of
@@ -194,7 +194,7 @@ _TIMED = {"assignTimestamps", "assignTimestampsAndWatermarks"}
 _PASSED = (SAME_EVENTS | _TABLES) - {"filter", "union"} - _TIMED
 _SCALED = re.compile(r"\w+ \* \d+")
 """A column with seconds, and how many milliseconds one is."""
-_VIEWS = "make views of the tables that it reads: write that part of the job"
+_VIEWS = f"make views of the tables that it reads: {PART}"
 _JSON_CLASSES = ("JsonNode", "ObjectNode", "JSONObject", "JsonObject", "Row", "Map")
 _JSON = (
     "readValue",
@@ -285,21 +285,8 @@ class InputWriter:
             stream = stream.inputs[0]
         return stream
 
-    def source_method(self, stream: Stream) -> str:
-        """Return the method that makes the source of a stream."""
-        return self._line(stream)[-1].call.method
-
     def _named(self, stream: Stream) -> str | None:
-        for found in self._line(stream):
-            if found.name:
-                return found.name
-        return None
-
-    def _line(self, stream: Stream) -> list[Stream]:
-        found = [stream]
-        while found[-1].inputs:
-            found.append(found[-1].inputs[0])
-        return found
+        return next((found.name for found in stream.back() if found.name), None)
 
     def _steps(self, stream: Stream, lines: list[str]) -> bool:
         """Add the statements that make ``events``; return whether they end."""
@@ -396,7 +383,7 @@ class InputWriter:
         self.times[id(stream)] = None
         for left in source.left:
             what = left if " " in left else f"{left}()"
-            self.module.note(code, f"{what} of the source is left out: write that part of the job")
+            self.module.note(code, f"{what} of the source is left out: {PART}")
         if source.missing:
             self.module.note(code, f"the code does not show: {', '.join(source.missing)}")
         if source.kind == "elements":
@@ -489,7 +476,7 @@ class InputWriter:
             times = self.times[id(stream)] = Times(None, None)
         for left in times.left:
             what = f"{left}() of the watermark strategy is left out"
-            self.module.note(code, f"{what}: write that part of the job")
+            self.module.note(code, f"{what}: {PART}")
         if times.clock:
             self.times[id(stream)] = None
             self.module.note(code, "watermarks follow the clock: this is processing time")
@@ -502,7 +489,7 @@ class InputWriter:
         delay = times.delay
         if delay is None:
             what = "how far the watermark is behind is not known: '0 seconds' is assumed"
-            self.module.note(code, f"{what}: write that part of the job")
+            self.module.note(code, f"{what}: {PART}")
         if not bounded:
             text = delay_text(delay) if delay is not None else "0 seconds"
             calls.append(("withWatermark", [quoted(EVENT_TIME), quoted(text)]))

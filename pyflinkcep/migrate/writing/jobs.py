@@ -15,7 +15,7 @@ from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.project import names_of
 from pyflinkcep.migrate.java.source import Node, children, enclosing, line_of, snake, text_of
 from pyflinkcep.migrate.meaning.literals import constant as quoted
-from pyflinkcep.migrate.meaning.translated import TranslatedFunction
+from pyflinkcep.migrate.meaning.translated import PART, TranslatedFunction
 from pyflinkcep.migrate.writing.inputs import EVENT_TIME, POSITION, InputWriter
 from pyflinkcep.migrate.writing.module import (
     WIDTH,
@@ -38,32 +38,27 @@ RESULTS = frozenset(["select", "flatSelect", "process"])
 
 def applied_by(stream: Stream) -> Stream | None:
     """Return where a pattern was applied, if a stream is that of its matches."""
-    while stream.inputs and stream.call.method in _SETTINGS:
-        stream = stream.inputs[0]
-    return stream if stream.call.method == "pattern" else None
+    found = next(one for one in stream.back() if one.call.method not in _SETTINGS or not one.inputs)
+    return found if found.call.method == "pattern" else None
+
+
+def is_result(stream: Stream) -> bool:
+    """Whether a stream is made of rows of matches."""
+    made = stream.call.method in RESULTS and bool(stream.inputs)
+    return made and applied_by(stream.inputs[0]) is not None
 
 
 _SETTINGS = frozenset(["inProcessingTime", "inEventTime", "sideOutputLateData"])
 _TYPE = re.compile(r"(\w+\.)*(TypeInformation|Types)\b")  # its package may stand before it
 
 
-def result_before(stream: Stream) -> Stream | None:
-    """Return the rows of matches that a stream is made of."""
-    while stream.inputs:
-        if stream.call.method in RESULTS and applied_by(stream.inputs[0]) is not None:
-            return stream
-        stream = stream.inputs[0]
-    return None
-
-
-def result_for_pattern(stream: Stream) -> Stream | None:
-    """Return the rows of matches that a pattern is applied to with the time of the matches."""
-    while stream.inputs:
-        if stream.call.method in RESULTS and applied_by(stream.inputs[0]) is not None:
-            return stream
-        if stream.call.method.startswith("assign"):
+def result_before(stream: Stream, *, timed: bool = False) -> Stream | None:
+    """Return the rows of matches that a stream is made of, unless it assigns times of its own."""
+    for one in stream.back():
+        if is_result(one):
+            return one
+        if timed and one.call.method.startswith("assign"):
             return None
-        stream = stream.inputs[0]
     return None
 
 
@@ -83,9 +78,8 @@ def function_code(value: Value) -> Code | None:
 
 def plain_values(arguments: Sequence[Value]) -> tuple[object, ...] | None:
     """Return the arguments of a constructor, if all are numbers, texts or booleans."""
-    values = [value.value if isinstance(value, Const) else value for value in arguments]
-    known = all(isinstance(value, bool | int | float | str) for value in values)
-    return tuple(values) if known else None
+    values = [value.value for value in arguments if isinstance(value, Const) and value.is_plain]
+    return tuple(values) if len(values) == len(arguments) else None
 
 
 def selected(
@@ -154,18 +148,25 @@ _NO_TIME = (
 
 def _is_of_loop(node: Node) -> bool:
     """Whether an expression is the variable of a loop over several values."""
-    loop = enclosing(node, "enhanced_for_statement")
-    while loop is not None:
+    loop: Node | None = node
+    while (loop := enclosing(loop, "enhanced_for_statement")) is not None:
         if text_of(loop.child_by_field_name("name")) == text_of(node):
             return True
-        loop = enclosing(loop, "enhanced_for_statement")
     return False
 
 
 _PLAIN = SAME_EVENTS | {"map", "flatMap", "filter", "pattern", "getSideOutput"}
 """The calls on streams that have no effect of their own."""
 _UNCHANGED = (SAME_EVENTS - {"filter", "union"}) | {"getSideOutput"}
-_AS_JSON = 'F.to_json(F.struct("*")).alias("value")'
+_READ_AS = {
+    "str": "",
+    "int": ", type=int",
+    "float": ", type=float",
+    "bool": ", action=argparse.BooleanOptionalAction",
+    "timedelta": ", type=lambda given: timedelta(seconds=float(given))",
+    "AfterMatchSkipStrategy": (", type=lambda given: getattr(AfterMatchSkipStrategy, given)()"),
+}
+"""How a parameter of a type is read from the command line."""
 
 
 @attrs.define(eq=False)
@@ -212,57 +213,55 @@ class JobWriter:
         """Write the functions of a job and ``main``; return whether there is anything to run."""
         ends = [s for s in self.streams if s.call.method in SINKS and self._of_pattern(s)]
         used = {id(i) for s in self.streams for i in s.inputs}
-        loose = [s for s in self.streams if self._is_result(s) and id(s) not in used]
+        results = [s for s in self.streams if is_result(s)]
+        loose = [s for s in results if id(s) not in used]
         statements = [s for s in self.streams if s.call.method in STATEMENTS]
-        written = self._statements.write(statements, self._lines)
-        self.statements = written
+        self.statements = self._statements.write(statements, self._lines)
         for stream in self.streams:
             if stream.call.method == "pattern":
-                before = result_for_pattern(stream.inputs[0])
+                before = result_before(stream.inputs[0], timed=True)
                 self._chained |= {id(before)} if before is not None else set()
-        given = [s for s in self.streams if self._is_result(s) and self._is_given(s)]
+        given = [s for s in results if self._is_given(s)]
         for stream in given:
             self.result(stream)
-        self._given_steps()
-        for stream in [*ends, *loose]:
-            if self._is_given(stream):
-                if stream in ends:
-                    self._given_end(stream)
-                continue
-            if stream in ends:
+        for stream in ends:
+            if not self._is_given(stream):
                 self._end(stream)
-            else:
+        for stream in loose:
+            if not self._is_given(stream):
                 self._variable(stream)
-        self._unused()
+        self._unused({id(applied_by(result.inputs[0])) for result in results})
         self._left_out({id(stream) for stream in ends}, used)
         self._gaps()
-        if self._lines or written:
+        if self._lines or self.statements:
             self._main()
-        return bool(ends or loose or written or given)
+        return bool(ends or loose or self.statements or given)
 
-    def _unused(self) -> None:
+    def _unused(self, handled: set[int]) -> None:
         """Write the patterns of which the matches go where they cannot be followed."""
-        results = [s for s in self.streams if self._is_result(s)]
-        handled = {id(applied_by(result.inputs[0])) for result in results}
         for stream in self.streams:
             if stream.call.method == "pattern" and id(stream) not in handled:
-                self.module.note(
-                    stream, "what becomes of the matches could not be followed: write it"
-                )
+                what = "what becomes of the matches could not be followed: write it"
+                self.module.note(stream, what)
                 if stream.pattern is not None:
                     self.patterns.write(stream.pattern)
 
     def _left_out(self, ends: set[int], used: set[int]) -> None:
-        """Note what is done with streams at an end that nothing was written for."""
+        """Note what is done with streams that nothing was written for."""
         for stream in self.streams:
-            method = stream.call.method
+            method, more = stream.call.method, f": {PART}"
+            prints = method in ("print", "printToErr")
+            if self._is_given(stream) and stream.inputs and not is_result(stream):
+                after = result_before(stream.inputs[0]) is not None
+                if id(stream) in ends or (after and method not in {*SINKS, *_UNCHANGED, "pattern"}):
+                    more = "" if prints else more
+                    self.module.note(stream, f"{method}() of what is found is left out{more}")
             if id(stream) in ends | used or not stream.inputs or method in _PLAIN | RESULTS:
                 continue
-            if method in ("print", "printToErr"):
+            if prints:
                 self.module.note(stream, f"{method}() of events without a pattern is left out")
             elif method not in STATEMENTS or any(self._of_pattern(i) for i in stream.inputs):
-                what = f"{method}() of a stream is left out: write that part of the job"
-                self.module.note(stream, what)
+                self.module.note(stream, f"{method}() of a stream is left out{more}")
 
     def _gaps(self) -> None:
         """Write functions that raise for what is not followed, and call them first."""
@@ -274,33 +273,9 @@ class JobWriter:
             self.module.note(code, what)
             self._lines.insert(0, f"{name}()")
 
-    def _given_steps(self) -> None:
-        """Note what is done with the results of a stream that the method is given."""
-        for stream in self.streams:
-            method = stream.call.method
-            after = stream.inputs and result_before(stream.inputs[0]) is not None
-            if not after or not self._is_given(stream) or self._is_result(stream):
-                continue
-            if method not in {*SINKS, *_UNCHANGED, "pattern"}:
-                what = f"{method}() of what is found is left out"
-                self.module.note(stream, f"{what}: write that part of the job")
-
-    def _given_end(self, stream: Stream) -> None:
-        """Note where results of a stream go that the method is given."""
-        method = stream.call.method
-        more = "" if method in ("print", "printToErr") else ": write that part of the job"
-        self.module.note(stream, f"{method}() of what is found is left out{more}")
-
     def _is_given(self, stream: Stream) -> bool:
         """Whether a stream begins with one that the method is given."""
-        while stream.inputs:
-            stream = stream.inputs[0]
-        return stream.call.method == "parameter"
-
-    def _is_result(self, stream: Stream) -> bool:
-        if stream.call.method not in RESULTS or not stream.inputs:
-            return False
-        return applied_by(stream.inputs[0]) is not None
+        return stream.source.call.method == "parameter"
 
     def _of_pattern(self, stream: Stream) -> bool:
         """Whether a pattern is somewhere before a stream."""
@@ -325,7 +300,7 @@ class JobWriter:
         return name
 
     def _make(self, stream: Stream) -> str:
-        if self._is_result(stream):
+        if is_result(stream):
             return self._found(stream)
         method = stream.call.method
         if method == "getSideOutput" and self._is_of_result(stream):
@@ -336,10 +311,11 @@ class JobWriter:
 
     def _is_of_result(self, stream: Stream) -> bool:
         """Whether a stream is a side output of matches, rather than of a function of rows."""
-        of = stream.inputs[0] if stream.inputs else stream
-        while of.inputs and of.call.method in SAME_EVENTS and not self._is_result(of):
-            of = of.inputs[0]
-        return self._is_result(of)
+        before = list(stream.back())[1:]
+        return any(
+            is_result(one) and all(s.call.method in SAME_EVENTS for s in before[:at])
+            for at, one in enumerate(before)
+        )
 
     def _input(self, stream: Stream) -> str:
         made = self._inputs.write(stream)
@@ -409,51 +385,34 @@ class JobWriter:
             self.module.note(stream, f"the code does not show these settings of the sink:{missing}")
         for left in sink.left:
             what = left if " " in left else f"{left}()"
-            self.module.note(stream, f"{what} of the sink is left out: write that part of the job")
+            self.module.note(stream, f"{what} of the sink is left out: {PART}")
         if sink.kind == "unknown":
             self._unknown_sink(stream, name, sink, bounded)
-        elif bounded:
-            self._write_bounded(name, sink)
-        else:
-            self._write_stream(name, sink)
-
-    def _write_bounded(self, name: str, sink: Settings) -> None:
-        if sink.kind == "console":
+        elif bounded and sink.kind == "console":
             self._lines.append(f"{name}.show(truncate=False)")
-            return
-        rows, kind = self._written_rows(name, sink)
-        if kind == "kafka":
-            options = [*sink.options, *((option, "TODO") for option in sink.missing)]
-            calls = [("write.format", [quoted(kind)])]
-            calls += [("option", [quoted(option), quoted(value)]) for option, value in options]
-            self._lines.append(chain(rows, [*calls, ("save", [])], "", 4))
-            return
-        path = dict(sink.options).get("path", "TODO")
-        self._lines.append(f"{rows}.write.format({quoted(kind)}).save({quoted(path)})")
+        else:
+            self._write_rows(name, sink, bounded)
 
-    def _written_rows(self, name: str, sink: Settings) -> tuple[str, str]:
-        if sink.kind == "console":
-            return name, "console"
-        if sink.kind == "csv" or name in self._plain:
-            return name, sink.kind
-        self.module.use("from pyspark.sql import functions as F")
-        return f"{name}.select({_AS_JSON})", sink.kind
-
-    def _write_stream(self, name: str, sink: Settings) -> None:
-        rows, kind = self._written_rows(name, sink)
-        calls = [("writeStream.format", [quoted(kind)])]
-        if rows != name:
-            calls.insert(0, ("select", [_AS_JSON]))
+    def _write_rows(self, name: str, sink: Settings, bounded: bool) -> None:
+        """Write rows to files, to Kafka or to the terminal."""
+        kind, calls = sink.kind, []
+        if kind not in ("console", "csv") and name not in self._plain:
+            self.module.use("from pyspark.sql import functions as F")
+            calls.append(("select", ['F.to_json(F.struct("*")).alias("value")']))
+        options = [*sink.options, *((option, "TODO") for option in sink.missing)]
+        path = [quoted(value) for option, value in options if option == "path" and bounded]
+        calls.append(("write.format" if bounded else "writeStream.format", [quoted(kind)]))
         if kind == "console":
             calls.append(("option", ['"truncate"', "False"]))
-        options = [*sink.options, *((option, "TODO") for option in sink.missing)]
-        calls += [("option", [quoted(option), quoted(value)]) for option, value in options]
-        if kind != "console":
-            place = f"checkpoints/{name}"
-            calls.append(("option", ['"checkpointLocation"', quoted(place)]))
-        calls.append(("start", []))
+        calls += [("option", [quoted(o), quoted(v)]) for o, v in options if not path or o != "path"]
+        if bounded:
+            calls.append(("save", path))
+        else:
+            if kind != "console":
+                calls.append(("option", ['"checkpointLocation"', quoted(f"checkpoints/{name}")]))
+            calls.append(("start", []))
+            self._queries += 1
         self._lines.append(chain(name, calls, "", 4))
-        self._queries += 1
 
     def _unknown_sink(self, stream: Stream, name: str, sink: Settings, bounded: bool) -> None:
         code = stream.call.code
@@ -494,21 +453,10 @@ class JobWriter:
         for parameter, kind in self._given.items():
             option = parameter.strip("_").replace("_", "-")
             read = python_type(kind)
-            kinds = {
-                "str": "",
-                "bool": ", action=argparse.BooleanOptionalAction, required=True",
-                "int": ", type=int, required=True",
-                "AfterMatchSkipStrategy": (
-                    ", type=lambda given: getattr(AfterMatchSkipStrategy, given)(), required=True"
-                ),
-                "timedelta": ", type=lambda given: timedelta(seconds=float(given)), required=True",
-            }
-            more = kinds.get(read, ", type=float, required=True")
-            if read == "str":
-                more = ", required=True"
-            elif read.startswith("list["):
-                more = f', nargs="+", type={read[5:-1]}, required=True'
-            lines.append(f'parser.add_argument("--{option}", dest="{parameter}"{more})')
+            more = f', nargs="+", type={read[5:-1]}' if read.startswith("list[") else _READ_AS[read]
+            lines.append(
+                f'parser.add_argument("--{option}", dest="{parameter}"{more}, required=True)'
+            )
         lines.append(f"{name}({session}, **vars(parser.parse_args()))")
         self.module.main('if __name__ == "__main__":\n' + indented("\n".join(lines)))
 
@@ -518,7 +466,9 @@ class JobWriter:
         """Write the function of the rows of matches, once."""
         if id(stream) in self._written:
             return self._written[id(stream)]
-        changes, applied = self._back(stream.inputs[0])
+        line = list(stream.inputs[0].back())
+        at = next(n for n, one in enumerate(line) if one.call.method == "pattern")
+        changes, applied = [one.call for one in line[:at]][::-1], line[at]
         events = applied.inputs[0]
         keys: list[str] = []
         while events.call.method in _PASSED or events.call.method == "keyBy":
@@ -552,7 +502,7 @@ class JobWriter:
             self.module.use("from pyflinkcep import keyBy")
             arguments[0] = f"keyBy(events, {', '.join(keys)})"
         arguments += self._comparator(applied)
-        bounded = self._ends(events)
+        bounded = source_of(events.source).bounded
         calls = self._time_calls(applied, changes, events, bounded=bounded)
         self._event_columns = self.translation.schema(applied.event_type, applied.call.code)
         self._more_columns = next((_TYPED.get(given[0], "") for _, given in calls if given), "")
@@ -601,19 +551,6 @@ class JobWriter:
         what = f"build the pattern of {code.place}"
         return self.module.stub("unknown_pattern", "", "Pattern", what, code)
 
-    def _back(self, stream: Stream) -> tuple[list[Call], Stream]:
-        """Return the calls on a stream of a pattern, and where it was applied."""
-        changes: list[Call] = []
-        while stream.call.method != "pattern" and stream.inputs:
-            changes.append(stream.call)
-            stream = stream.inputs[0]
-        return changes[::-1], stream
-
-    def _ends(self, events: Stream) -> bool:
-        while events.inputs:
-            events = events.inputs[0]
-        return source_of(events).bounded
-
     # --- keys, times, order
 
     def _is_keyed(self, events: Stream) -> bool:
@@ -657,7 +594,7 @@ class JobWriter:
     ) -> list[tuple[str, list[str]]]:
         calls: list[tuple[str, list[str]]] = []
         timed = events.call.method != "parameter" and self._times(events)
-        if not timed and self._inputs.source_method(events) in ("parameter", "elsewhere"):
+        if not timed and events.source.call.method in ("parameter", "elsewhere"):
             self.module.note(applied.call.code, "the time column of the events is chosen elsewhere")
             return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
         result = result_before(events)
@@ -787,7 +724,7 @@ class JobWriter:
             return self.tag(tags[0], made.output_type)
         self.module.note(
             stream.call.code,
-            "Either has no counterpart: timeouts are a side output: write that part of the job",
+            f"Either has no counterpart: timeouts are a side output: {PART}",
         )
         self.module.use("from pyflinkcep import OutputTag")
         schema = quoted(made.output_type or "value string")

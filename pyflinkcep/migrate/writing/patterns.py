@@ -35,7 +35,7 @@ from pyflinkcep.migrate.java.source import (
 )
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.loops import negated, unmarked
-from pyflinkcep.migrate.meaning.translated import Translated
+from pyflinkcep.migrate.meaning.translated import PART, Translated
 from pyflinkcep.migrate.writing.module import (
     Module,
     chain,
@@ -303,7 +303,7 @@ class PatternWriter:
         name = name if name.isidentifier() and len(name) < 40 else snake(f"{call.method}_value")
         what = "not known before the program runs: it became a parameter"
         if lost:
-            what = "changed where it is not followed: write that part of the job"
+            what = f"changed where it is not followed: {PART}"
             written = text_of(call.code.node.child_by_field_name("arguments"))
         self.module.note(call, f"{written} is {what}")
         self._parameters[name] = kind

@@ -30,7 +30,7 @@ from pyflinkcep.migrate.java.source import (
     snake,
     text_of,
 )
-from pyflinkcep.migrate.meaning.translated import Note, gathered
+from pyflinkcep.migrate.meaning.translated import PART, Note, gathered
 from pyflinkcep.migrate.writing.jobs import JobWriter
 from pyflinkcep.migrate.writing.module import Module, docstring
 from pyflinkcep.migrate.writing.patterns import PatternWriter
@@ -182,7 +182,7 @@ def _likely_time(schema: str) -> str | None:
 
 def _missed_jobs(source: Source, used: set[int], marked: list[Code]) -> list[Note]:
     """Return a note for each pattern that is applied where nothing leads to."""
-    what = "a pattern is applied where it could not be followed: write that part of the job"
+    what = f"a pattern is applied where it could not be followed: {PART}"
     return [
         Note(source.file, line_of(call), what)
         for call in inside(source.root, "method_invocation")
@@ -195,7 +195,7 @@ def _missed_jobs(source: Source, used: set[int], marked: list[Code]) -> list[Not
 
 def _missed_statements(source: Source, written: str, count: int) -> list[Note]:
     """Return a note for each clause in a text of Java that no statement has which is written."""
-    what = "MATCH_RECOGNIZE in a text that could not be followed: write that part of the job"
+    what = f"MATCH_RECOGNIZE in a text that could not be followed: {PART}"
     have = " ".join(written.split())
     texts = [
         literal
@@ -230,7 +230,7 @@ def _write_missed(
             value = walker.evaluate(whole, Scope(source, owner))
         if isinstance(value, Link):
             patterns.write(value)
-            what = "nothing that is followed leads to this pattern: write that part of the job"
+            what = f"nothing that is followed leads to this pattern: {PART}"
             patterns.module.notes.append(Note(source.file, line_of(call), what))
         else:
             patterns.missed(whole, source)

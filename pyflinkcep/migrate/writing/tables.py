@@ -11,7 +11,7 @@ import attrs
 from pyflinkcep.migrate.chains.values import Const, Stream
 from pyflinkcep.migrate.java.source import line_of, snake
 from pyflinkcep.migrate.meaning.literals import constant as quoted
-from pyflinkcep.migrate.meaning.translated import Note
+from pyflinkcep.migrate.meaning.translated import PART, Note
 from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, literal
 
 
@@ -192,7 +192,6 @@ def spark_expression(sql: str) -> str:
     return re.sub(r"\s+", " ", text)
 
 
-_PART = "write that part of the job"
 _STARTS = {"earliest-offset": "earliest", "latest-offset": "latest"}
 _OF_KAFKA = frozenset(
     ["connector", "topic", "topic-pattern", "format", "value.format", "key.format", "key.fields",
@@ -234,7 +233,7 @@ class TableWriter:
         body = indented("\n".join([docstring(f"Read the table {table.name} ({place})"), *lines]))
         self.module.function(f"def {function}(spark: SparkSession) -> DataFrame:\n{body}")
         for problem in table.problems:
-            self._note(table, f"{problem!r} of {table.name} is not understood: {_PART}")
+            self._note(table, f"{problem!r} of {table.name} is not understood: {PART}")
         self._views[name.lower()] = function
         return f"{function}(spark).createOrReplaceTempView({quoted(table.name)})"
 
@@ -299,13 +298,13 @@ class TableWriter:
         if start in _STARTS:
             calls.append(("option", ['"startingOffsets"', quoted(_STARTS[start])]))
         elif start:
-            self._note(table, f"'scan.startup.mode' = {start!r} is left out: {_PART}")
+            self._note(table, f"'scan.startup.mode' = {start!r} is left out: {PART}")
         for option, value in options.items():
             own = option.removeprefix("properties.")
             if own != option and own != "bootstrap.servers":
                 calls.append(("option", [quoted(f"kafka.{own}"), quoted(value)]))
             elif own == option and option not in _OF_KAFKA:
-                self._note(table, f"{option!r} = {value!r} is left out: {_PART}")
+                self._note(table, f"{option!r} = {value!r} is left out: {PART}")
         calls.append(("load", []))
         self.module.use("from pyspark.sql import functions as F")
         parsed = f'F.from_{format_}(F.col("value").cast("string"), {schema}).alias("event")'
@@ -389,17 +388,17 @@ class StatementWriter:
                 self.statement(sql, name, _where(stream), lines)
         for stream, sql in texts:
             if sql is None and found:
-                what = f"the text of a statement is not known before the program runs: {_PART}"
+                what = f"the text of a statement is not known before the program runs: {PART}"
                 self.module.notes.append(Note(*_where(stream), what))
             elif sql is not None and _OTHER.match(sql) and not is_match(sql):
-                what = "a statement without MATCH_RECOGNIZE is left out: write that part of the job"
+                what = f"a statement without MATCH_RECOGNIZE is left out: {PART}"
                 self.module.notes.append(Note(*_where(stream), what))
         return found
 
     def declare(self, sql: str, where: tuple[str, int]) -> None:
         """Remember the table that a statement declares, if it declares one."""
         if _CREATE.match(sql) and not self.tables.declare(sql, where):
-            self.module.notes.append(Note(*where, f"CREATE TABLE that is not understood: {_PART}"))
+            self.module.notes.append(Note(*where, f"CREATE TABLE that is not understood: {PART}"))
 
     def views(self, sql: str) -> list[str]:
         """Return the lines that make the views that a statement reads."""
@@ -421,13 +420,13 @@ class StatementWriter:
         lines += self.views(sql)
         over = _MATCHED.search(sql)
         if over is not None and over[1].lower() not in self.tables.tables:
-            what = f"the table {over[1]} is declared elsewhere: make a view of it: {_PART}"
+            what = f"the table {over[1]} is declared elsewhere: make a view of it: {PART}"
             self.module.notes.append(Note(file, line, what))
         lines.append(f"{variable} = CEP.sql(spark, {constant})")
         written = self.tables.sink(into[1], variable) if into is not None else None
         if into is not None and written is None:
             self.module.notes.append(
-                Note(file, line, f"INSERT INTO {into[1]}: write the rows there: {_PART}")
+                Note(file, line, f"INSERT INTO {into[1]}: write the rows there: {PART}")
             )
         console = f'{variable}.writeStream.format("console").option("truncate", False).start()'
         lines += written or [console]
