@@ -286,7 +286,6 @@ def translate_python(file: str, data: bytes, module_name: str) -> Written:
     texts = _constants(tree)
     name = file.rsplit("/", 1)[-1]
     module = Module(docstring(f"The statements of {name}, translated by pyflinkcep.migrate"))
-    module.use("from pyspark.sql import SparkSession")
     writer = StatementWriter(module)
     lines: list[str] = []
     number = 0

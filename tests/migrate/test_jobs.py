@@ -281,3 +281,16 @@ def test_a_generator_is_a_place_to_write(tmp_path):
 
     assert "raise NotImplementedError" in text
     assert "DataGeneratorSource has no counterpart" in report
+
+
+def test_a_stream_with_the_name_of_an_import(tmp_path):
+    """The columns of a stream called f do not hide the functions of Spark, called F."""
+    java = SHAPES.replace("CEP.pattern(env", "DataStream<String> f = CEP.pattern(env").replace(
+        '"x").print()', '"x"); f.print()'
+    )
+    (tmp_path / "Shapes.java").write_text(java, encoding="utf-8")
+    text = migrate([str(tmp_path)]).report.files[0].text
+
+    assert 'F_2 = "value string"' in text
+    assert "from pyspark.sql import functions as F" in text
+    assert "select(select_f, F_2)" in text

@@ -16,7 +16,7 @@ from pyflinkcep.migrate.java.source import line_of, simple_name, snake, text_of
 from pyflinkcep.migrate.meaning.literals import constant
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import PART, TranslatedFunction
-from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, literal
+from pyflinkcep.migrate.writing.module import Module, chain
 from pyflinkcep.migrate.writing.settings import Settings, Times, delay_text, source_of, times_of
 from pyflinkcep.migrate.writing.tables import StatementWriter, sql_literal, sql_of
 from pyflinkcep.migrate.writing.translation import Translation, code_of
@@ -76,97 +76,6 @@ _PARSED = re.compile(
     r'(?:, (?:"\w+"(?:, )?)+\))?$',
     re.MULTILINE,
 )
-
-
-@attrs.define(eq=False)
-class StreamFunctions:
-    """Writes functions of events into a module, and calls them on DataFrames."""
-
-    module: Module
-    translation: Translation
-
-    def applied(self, stream: Stream, code: Code, before: str, kept: list[str]) -> str | None:
-        """Return what a function makes of rows; None if it is not translated."""
-        method = stream.call.method
-        if method == "filter":
-            return self._filtered(stream, code, before)
-        name = snake(f"{method}_{stream.name or 'events'}")
-        kind, event = _KINDS[method], stream.inputs[0].event_type
-        made = self.translation.function(code, kind, event, name)
-        if event is None and _WHOLE.search(_body(made)):
-            return None  # it is not known whether that is a text or an object
-        is_map = made.output_type is not None and made.output_type.startswith("value map<")
-        if made.stub or made.captured or made.output_tags or made.output_type is None or is_map:
-            why = [note.what for note in made.notes if note.what.startswith("not translated")]
-            self.module.notes += [code.note(what) for what in why]
-            return None
-        self.module.notes.extend(made.notes)
-        stream.event_type = stream.event_type or made.result
-        if re.search(r"^    return (event|row_of\(event(, \"\w+\")+\))$", _body(made)):
-            return before  # it returns what it was given
-        schema = self._schema(stream, made)
-        if kind == "map" and _is_parsed(made):
-            aliases = self.translation.aliases(stream.event_type, code)
-            return self.from_json(before, 'F.col("value")', schema, made.output_type, aliases)
-        self.module.use("from pyspark.sql import functions as F")
-        function = self.module.define(made)
-        others = [quoted(name) for name in kept]
-        if kind == "map":
-            row = f'F.udf({function}, {schema}, useArrow=False)(F.struct("*")).alias("row")'
-            selected = [("select", [row, *others]), ("select", ['"row.*"', *others])]
-            return chain(before, selected, "", 4)
-        self.module.use("from pyflinkcep.migrate.runtime import collected")
-        type_ = f'f"array<struct<{{{schema}}}>>"'
-        rows = f'F.inline(F.udf(collected({function}), {type_}, useArrow=False)(F.struct("*")))'
-        return chain(before, [("select", [*others, rows])], "", 4)
-
-    def _filtered(self, stream: Stream, code: Code, before: str) -> str | None:
-        name = snake(f"keeps_{stream.name or 'event'}")
-        made = self.translation.condition(code, stream.inputs[0].event_type, (), name)
-        if made.stub or made.captured:
-            return None
-        self.module.notes.extend(made.notes)
-        if made.sql is not None:
-            return f"{before}.where({quoted(made.sql)})"
-        self.module.use("from pyspark.sql import functions as F")
-        function = self.module.define(made)
-        return chain(
-            before,
-            [("where", [f'F.udf({function}, "boolean", useArrow=False)(F.struct("*"))'])],
-            "",
-            4,
-        )
-
-    def _schema(self, stream: Stream, made: TranslatedFunction) -> str:
-        ddl = made.output_type or ""
-        kind = stream.event_type or "row"
-        plain = ddl.startswith("value ") or "<" in kind or not kind.isidentifier()
-        wanted = stream.name or stream.call.method if plain else kind
-        name = snake(wanted).upper().strip("_")
-        comment = f"The fields of {kind}." if not plain else f"The columns after {_where(stream)}."
-        return self.module.constant(name, literal(ddl, len(name) + 3), comment)
-
-    def from_json(
-        self, before: str, text: str, schema: str, ddl: str | None, aliases: dict[str, str]
-    ) -> str:
-        """Return rows with the fields that a text of JSON has."""
-        self.module.use("from pyspark.sql import functions as F")
-        if not aliases or ddl is None:
-            values = f'F.from_json({text}, {schema}).alias("event")'
-            return chain(before, [("select", [values]), ("select", ['"event.*"'])], "", 4)
-        other = {column: alias for alias, column in aliases.items()}
-        pairs = [column.split(" ", 1) for column in columns_of(ddl)]
-        inside = ", ".join(f"{other.get(name.strip('`'), name)} {type_}" for name, type_ in pairs)
-        name = f"{schema}_JSON"
-        json = self.module.constant(name, literal(inside, len(name) + 3), "Its names in JSON.")
-        columns = [
-            f"F.col({quoted('event.' + other[name])}).alias({quoted(name)})"
-            if name in other
-            else quoted(f"event.{name}")
-            for name in (pair[0].strip("`") for pair in pairs)
-        ]
-        values = f'F.from_json({text}, {json}).alias("event")'
-        return chain(before, [("select", [values]), ("select", columns)], "", 4)
 
 
 def _is_parsed(made: TranslatedFunction) -> bool:
@@ -230,11 +139,7 @@ class InputWriter:
     times: dict[int, Times | None] = attrs.field(factory=dict)
     # For each stream the column with the time in epoch milliseconds, or ``seconds * 1000``.
     columns: dict[int, str] = attrs.field(factory=dict)
-    functions: StreamFunctions = attrs.field(init=False)
     _written: dict[int, Input] = attrs.field(factory=dict)
-
-    def __attrs_post_init__(self) -> None:
-        self.functions = StreamFunctions(self.module, self.translation)
 
     def write(self, stream: Stream) -> Input:
         """Write the function that reads a stream, once."""
@@ -247,22 +152,20 @@ class InputWriter:
             return made
         if id(stream) in self._written:
             return self._written[id(stream)]
-        self.module.use("from pyspark.sql import DataFrame, SparkSession")
         wanted = stream.name or self._named(stream) or "events"
         function = self.module.name(snake(f"read_{snake(wanted)}"))
         lines: list[str] = []
         bounded = self._steps(stream, lines)
         if bounded and self.times.get(id(stream)) is None:
-            self.module.use("from pyspark.sql import functions as F")
             position = [quoted(POSITION), "F.monotonically_increasing_id()"]
             lines.append(chain("events", [("withColumn", position)], "events = ", 4))
-        where = stream.call.code.place
-        body = "\n".join([docstring(f"Read {wanted} ({where})"), *lines, "return events"])
-        if lines and lines[-1].startswith("events = ") and "\nevents = " not in lines[-1]:
-            last = lines[-1].removeprefix("events = ")
-            body = "\n".join([docstring(f"Read {wanted} ({where})"), *lines[:-1], f"return {last}"])
-        text = f"def {function}(spark: SparkSession) -> DataFrame:\n{indented(body)}"
-        self.module.function(text)
+        last = lines[-1] if lines else ""
+        if last.startswith("events = ") and "\nevents = " not in last:
+            lines[-1] = f"return {last.removeprefix('events = ')}"
+        else:
+            lines.append("return events")
+        doc = f"Read {wanted} ({stream.call.code.place})"
+        self.module.define(f"{function}(spark: SparkSession) -> DataFrame", doc, lines)
         self._written[id(stream)] = Input(wanted, function, bounded)
         return self._written[id(stream)]
 
@@ -276,7 +179,7 @@ class InputWriter:
                 code, f"the fields of {type_ or 'the events'} are not known: write {name}"
             )
             ddl = "TODO string"
-        return self.module.constant(name, literal(ddl, len(name) + 3), f"The fields of {type_}.")
+        return self.module.schema(name, ddl, f"The fields of {type_}.")
 
     # --- the steps from the source to the events
 
@@ -339,7 +242,7 @@ class InputWriter:
         made: str | None = None
         noted = len(self.module.notes)
         if method in ("map", "flatMap", "filter", "process") and code is not None:
-            made = self.functions.applied(stream, code, before, kept)
+            made = self.applied(stream, code, before, kept)
         if made is None and method == "map" and code is not None and self._reads_json(code):
             del self.module.notes[noted:]  # why its own text was not translated
             self.module.note(code, "the records are taken for JSON of the event's fields")
@@ -360,7 +263,6 @@ class InputWriter:
     def _marked(self, stream: Stream, before: str, others: Sequence[str]) -> str:
         """Return the call of a function that remains to be written."""
         code = stream.call.code
-        self.module.use("from pyspark.sql import DataFrame")
         given = "".join(f", _other_{n}: DataFrame" for n in range(1, len(others) + 1))
         wanted = snake(f"{stream.call.method}_{stream.name or 'events'}")
         name = self.module.stub(
@@ -371,6 +273,87 @@ class InputWriter:
         what = "one of two streams" if is_choice else f"{stream.call.method}() of a stream"
         self.module.note(code, f"{what}: write {name}()")
         return f"{name}({', '.join([before, *others])})"
+
+    # --- functions of events
+
+    def applied(self, stream: Stream, code: Code, before: str, kept: list[str]) -> str | None:
+        """Return what a function makes of rows; None if it is not translated."""
+        method = stream.call.method
+        if method == "filter":
+            return self._filtered(stream, code, before)
+        name = snake(f"{method}_{stream.name or 'events'}")
+        kind, event = _KINDS[method], stream.inputs[0].event_type
+        made = self.translation.function(code, kind, event, name)
+        if event is None and _WHOLE.search(_body(made)):
+            return None  # it is not known whether that is a text or an object
+        is_map = made.output_type is not None and made.output_type.startswith("value map<")
+        if made.stub or made.captured or made.output_tags or made.output_type is None or is_map:
+            why = [note.what for note in made.notes if note.what.startswith("not translated")]
+            self.module.notes += [code.note(what) for what in why]
+            return None
+        self.module.notes.extend(made.notes)
+        stream.event_type = stream.event_type or made.result
+        if re.search(r"^    return (event|row_of\(event(, \"\w+\")+\))$", _body(made)):
+            return before  # it returns what it was given
+        schema = self._row_schema(stream, made)
+        if kind == "map" and _is_parsed(made):
+            aliases = self.translation.aliases(stream.event_type, code)
+            return self.from_json(before, 'F.col("value")', schema, made.output_type, aliases)
+        function = self.module.translated(made)
+        others = [quoted(name) for name in kept]
+        if kind == "map":
+            row = f'F.udf({function}, {schema}, useArrow=False)(F.struct("*")).alias("row")'
+            selected = [("select", [row, *others]), ("select", ['"row.*"', *others])]
+            return chain(before, selected, "", 4)
+        type_ = f'f"array<struct<{{{schema}}}>>"'
+        rows = f'F.inline(F.udf(collected({function}), {type_}, useArrow=False)(F.struct("*")))'
+        return chain(before, [("select", [*others, rows])], "", 4)
+
+    def _filtered(self, stream: Stream, code: Code, before: str) -> str | None:
+        name = snake(f"keeps_{stream.name or 'event'}")
+        made = self.translation.condition(code, stream.inputs[0].event_type, (), name)
+        if made.stub or made.captured:
+            return None
+        self.module.notes.extend(made.notes)
+        if made.sql is not None:
+            return f"{before}.where({quoted(made.sql)})"
+        function = self.module.translated(made)
+        return chain(
+            before,
+            [("where", [f'F.udf({function}, "boolean", useArrow=False)(F.struct("*"))'])],
+            "",
+            4,
+        )
+
+    def _row_schema(self, stream: Stream, made: TranslatedFunction) -> str:
+        ddl = made.output_type or ""
+        kind = stream.event_type or "row"
+        plain = ddl.startswith("value ") or "<" in kind or not kind.isidentifier()
+        wanted = stream.name or stream.call.method if plain else kind
+        name = snake(wanted).upper().strip("_")
+        comment = f"The fields of {kind}." if not plain else f"The columns after {_where(stream)}."
+        return self.module.schema(name, ddl, comment)
+
+    def from_json(
+        self, before: str, text: str, schema: str, ddl: str | None, aliases: dict[str, str]
+    ) -> str:
+        """Return rows with the fields that a text of JSON has."""
+        if not aliases or ddl is None:
+            values = f'F.from_json({text}, {schema}).alias("event")'
+            return chain(before, [("select", [values]), ("select", ['"event.*"'])], "", 4)
+        other = {column: alias for alias, column in aliases.items()}
+        pairs = [column.split(" ", 1) for column in columns_of(ddl)]
+        inside = ", ".join(f"{other.get(name.strip('`'), name)} {type_}" for name, type_ in pairs)
+        name = f"{schema}_JSON"
+        json = self.module.schema(name, inside, "Its names in JSON.")
+        columns = [
+            f"F.col({quoted('event.' + other[name])}).alias({quoted(name)})"
+            if name in other
+            else quoted(f"event.{name}")
+            for name in (pair[0].strip("`") for pair in pairs)
+        ]
+        values = f'F.from_json({text}, {json}).alias("event")'
+        return chain(before, [("select", [values]), ("select", columns)], "", 4)
 
     # --- sources
 
@@ -408,7 +391,6 @@ class InputWriter:
         if table is None:
             self.module.note(stream, _VIEWS)
         elif table.watermark is not None and re.search(rf"\*|\b{table.watermark[0]}\b", columns):
-            self.module.use("from pyspark.sql import functions as F")
             self.times[id(stream)] = Times(None, None)
             column = [quoted(EVENT_TIME), f"F.col({quoted(table.watermark[0])})"]
             lines.append(chain("events", [("withColumn", column)], "events = ", 4))
@@ -450,7 +432,6 @@ class InputWriter:
         if source.kind != "kafka":
             lines.append(chain(reader, calls, "events = ", 4))
             return
-        self.module.use("from pyspark.sql import functions as F")
         lines.append(chain(reader, calls, "records = ", 4))
         if source.lines:
             lines.append('events = records.select(F.col("value").cast("string"))')
@@ -464,7 +445,7 @@ class InputWriter:
         schema = self.schema(stream.event_type, code)
         ddl = self.translation.schema(stream.event_type, code)
         aliases = self.translation.aliases(stream.event_type, code)
-        return self.functions.from_json(before, text, schema, ddl, aliases)
+        return self.from_json(before, text, schema, ddl, aliases)
 
     # --- times
 
@@ -496,7 +477,6 @@ class InputWriter:
         lines.append(chain("events", calls, "events = ", 4))
 
     def _time_column(self, stream: Stream, times: Times) -> str:
-        self.module.use("from pyspark.sql import functions as F")
         if times.time is None:
             what = "no time is assigned, which is that of the source's record"
             self.module.note(stream.call.code, f"{what}: write it as a column")

@@ -397,7 +397,6 @@ class JobWriter:
         """Write rows to files, to Kafka or to the terminal."""
         kind, calls = sink.kind, []
         if kind not in ("console", "csv") and name not in self._plain:
-            self.module.use("from pyspark.sql import functions as F")
             calls.append(("select", ['F.to_json(F.struct("*")).alias("value")']))
         options = [*sink.options, *((option, "TODO") for option in sink.missing)]
         path = [quoted(value) for option, value in options if option == "path" and bounded]
@@ -416,7 +415,6 @@ class JobWriter:
 
     def _unknown_sink(self, stream: Stream, name: str, sink: Settings, bounded: bool) -> None:
         code = stream.call.code
-        self.module.use("from pyspark.sql import DataFrame")
         what = " ".join(re.sub(r"[^\w.() ]", " ", sink.what).split()) or stream.call.method
         arguments = "_rows: DataFrame" if bounded else "_rows: DataFrame, _batch: int"
         todo = f"write rows as {what} does ({code.place})"
@@ -439,16 +437,15 @@ class JobWriter:
     def _main(self) -> None:
         if self._queries:
             self._lines.append("spark.streams.awaitAnyTermination()")
-        self.module.use("from pyspark.sql import SparkSession")
         given = "".join(f", {n}: {python_type(kind)}" for n, kind in self._given.items())
-        body = "\n".join([docstring("Run the job"), *self._lines])
         name = self.module.name("main")
-        self.module.function(f"def {name}(spark: SparkSession{given}) -> None:\n{indented(body)}")
+        self.module.define(
+            f"{name}(spark: SparkSession{given}) -> None", "Run the job", self._lines
+        )
         session = f"SparkSession.builder.appName({quoted(self.app)}).getOrCreate()"
         if not self._given:
             self.module.main(f'if __name__ == "__main__":\n    {name}({session})')
             return
-        self.module.use("import argparse")
         lines = ["parser = argparse.ArgumentParser()"]
         for parameter, kind in self._given.items():
             option = parameter.strip("_").replace("_", "-")
@@ -483,9 +480,6 @@ class JobWriter:
             self.module.note(
                 events.call.code, "the stream has a key that is chosen elsewhere: write it"
             )
-        self.module.use(
-            "from pyspark.sql import DataFrame", "from pyflinkcep import CEP, CepDataFrame"
-        )
         link = applied.pattern
         pattern, needed = ("TODO", ()) if link is None else self.patterns.write(link)
         if link is None:
@@ -499,7 +493,6 @@ class JobWriter:
         given = ", ".join(name for name, _ in needed)
         arguments = ["events", f"{pattern}({given})"]
         if keys:
-            self.module.use("from pyflinkcep import keyBy")
             arguments[0] = f"keyBy(events, {', '.join(keys)})"
         arguments += self._comparator(applied)
         bounded = source_of(events.source).bounded
@@ -546,7 +539,6 @@ class JobWriter:
         )
 
     def _no_pattern(self, applied: Stream) -> str:
-        self.module.use("from pyflinkcep import Pattern")
         code = applied.call.code
         what = f"build the pattern of {code.place}"
         return self.module.stub("unknown_pattern", "", "Pattern", what, code)
@@ -575,7 +567,6 @@ class JobWriter:
             elif selected.sql.strip("`").isidentifier():
                 made.append(quoted(selected.sql))
             else:
-                self.module.use("from pyspark.sql import functions as F")
                 made.append(f"F.expr({quoted(selected.sql)})")
         return made
 
@@ -587,7 +578,7 @@ class JobWriter:
             return []
         made = self.translation.comparator(code, applied.event_type)
         self.module.notes.extend(made.notes)
-        return [self.module.define(made)]
+        return [self.module.translated(made)]
 
     def _time_calls(
         self, applied: Stream, changes: list[Call], events: Stream, *, bounded: bool
@@ -668,7 +659,7 @@ class JobWriter:
             is_class = made.python and f"class {made.name}" in made.python
             result = "PatternProcessFunction" if is_class else "Callable[..., Any]"
             return f"{self.module.factory(made, read, result)}({', '.join(read)})"
-        name = self.module.define(made)
+        name = self.module.translated(made)
         return f"{name}()" if made.python and f"class {made.name}" in made.python else name
 
     def _call(self, kind: str, before: list[str], made: TranslatedFunction, stream: Stream) -> str:
@@ -717,7 +708,7 @@ class JobWriter:
             ddl = "TODO string"
         if self._are_events(made) and self._more_columns:
             ddl, name = f"{ddl}, {self._more_columns}", f"{name}_ROW"
-        return self.module.constant(name, literal(ddl, len(name) + 3), "The columns of the result.")
+        return self.module.schema(name, ddl, "The columns of the result.")
 
     def _timeout_tag(self, tags: list[Tag], made: TranslatedFunction, stream: Stream) -> str:
         if tags:
@@ -726,13 +717,11 @@ class JobWriter:
             stream.call.code,
             f"Either has no counterpart: timeouts are a side output: {PART}",
         )
-        self.module.use("from pyflinkcep import OutputTag")
         schema = quoted(made.output_type or "value string")
         return self.module.constant("TIMEOUTS", f'OutputTag("timeouts", {schema})')
 
     def tag(self, value: Value, ddl: str | None = None) -> str:
         """Return the constant of an output tag."""
-        self.module.use("from pyflinkcep import OutputTag")
         if not isinstance(value, Tag):
             code = code_of(value)
             label = text_of(code.node) if code is not None else "side"
@@ -744,7 +733,6 @@ class JobWriter:
         return self._make_tag(value.name, None) if isinstance(value, Tag) else self.tag(value)
 
     def _make_tag(self, tag: str, ddl: str | None) -> str:
-        self.module.use("from pyflinkcep import OutputTag")
         if tag not in self._tags:
             if ddl == "value string":
                 self._plain.add(tag)

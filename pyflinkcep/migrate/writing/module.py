@@ -151,6 +151,16 @@ def raising(code: Code, node: Node = None) -> list[str]:
     ]
 
 
+_OFFERED = (
+    "import argparse", "from collections.abc import Callable", "from datetime import timedelta",
+    "from typing import Any", "from pyspark.sql import DataFrame, SparkSession",
+    "from pyspark.sql import functions as F",
+    "from pyflinkcep import AfterMatchSkipStrategy, CEP, CepDataFrame, OutputTag, Pattern, "
+    "WithinType, keyBy",
+    "from pyflinkcep.migrate.runtime import collected",
+)  # fmt: skip
+"""What a module imports if it uses the names."""
+_IMPORTED = {name for one in _OFFERED for name in re.findall(r"\w+", one.split("import ")[1])}
 NARROW = 88
 _NOQA = re.compile(r"[ ]*# noqa: N\d+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
@@ -186,7 +196,8 @@ class Module:
     _constants: list[str] = attrs.field(factory=list)
     _functions: list[str] = attrs.field(factory=list)
     _main: list[str] = attrs.field(factory=list)
-    _names: dict[str, str] = attrs.field(factory=dict)
+    # What each name is for; one that is imported hides nothing of the module.
+    _names: dict[str, str] = attrs.field(factory=lambda: dict.fromkeys(_IMPORTED, "imported"))
     notes: list[Note] = attrs.field(factory=list)  # What to look at
 
     def note(self, at: Code | Call | Stream, what: str) -> None:
@@ -231,6 +242,14 @@ class Module:
         self._constants.append(text)
         return made
 
+    def schema(self, name: str, ddl: str, comment: str) -> str:
+        """Add a text with columns as a constant, once; return its name."""
+        return self.constant(name, literal(ddl, len(name) + 3), comment)
+
+    def define(self, head: str, doc: str, lines: Sequence[str]) -> None:
+        """Add a function with a docstring of one sentence."""
+        self.function(f"def {head}:\n" + indented("\n".join([docstring(doc), *lines])))
+
     def function(self, text: str) -> None:
         """Add a function or class."""
         self._functions.append(text.strip("\n"))
@@ -240,15 +259,14 @@ class Module:
     ) -> str:
         """Add a function that raises, with the Java in whose place it is; return its name."""
         name = self.name(wanted)
-        lines = [docstring(f"TODO: {what}"), *raising(code, node)]
-        self.function(f"def {name}({given}) -> {returns}:\n" + indented("\n".join(lines)))
+        self.define(f"{name}({given}) -> {returns}", f"TODO: {what}", raising(code, node))
         return name
 
     def main(self, text: str) -> None:
         """Add statements that run if the module is the program."""
         self._main.append(text)
 
-    def define(self, made: Translated) -> str:
+    def translated(self, made: Translated) -> str:
         """Add a translated function, once; return its name."""
         assert made.name is not None
         assert made.python is not None
@@ -274,10 +292,6 @@ class Module:
         is_class = f"class {made.name}(" in (made.python or "")
         inner_name = "Results" if is_class else inner_name
         self.use(*made.imports)
-        if "Callable" in result:
-            self.use("from collections.abc import Callable")
-        if any(python_type(kind) == "timedelta" for kind in given.values()):
-            self.use("from datetime import timedelta")
         inner = _renamed(made.python or "", made.name, inner_name).strip()
         doc = '"""Return the function for values that are known at run time."""'
         doc = doc.replace("function", "condition") if inner_name == "condition" else doc
@@ -293,7 +307,7 @@ class Module:
         body = "\n\n\n".join(self._functions)
         main = "\n\n".join(self._main)
         written = "\n".join([*self._constants, body, main])
-        parts = [self.docstring, _imports(_used(self._imports, written))]
+        parts = [self.docstring, _imports(_used({*self._imports, *_OFFERED}, written))]
         if self._constants:
             parts.append("\n\n".join(self._constants))
         head = "\n\n".join(part for part in parts if part)

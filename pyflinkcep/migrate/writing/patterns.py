@@ -92,17 +92,12 @@ class PatternWriter:
         items = link.flat()
         self._stages = tuple(dict.fromkeys(stages_of(items)))
         self._parameters, self._lines = {}, []
-        self.module.use("from pyflinkcep import Pattern")
         wanted = snake(link.name or "pattern")
         wanted = wanted if wanted.endswith("pattern") else f"{wanted}_pattern"
         name = self.module.name(wanted)
         self._body(items, link.event_type)
         parameters = tuple(self._parameters.items())
         signature = ", ".join(f"{name}: {python_type(kind)}" for name, kind in parameters)
-        if "timedelta" in signature:
-            self.module.use("from datetime import timedelta")
-        if "AfterMatchSkipStrategy" in signature:
-            self.module.use("from pyflinkcep import AfterMatchSkipStrategy")
         summary, more = _documented(link)
         body = indented("\n".join([docstring(summary, more), *self._lines]))
         self.module.function(f"def {name}({signature}) -> Pattern:\n{body}")
@@ -113,7 +108,6 @@ class PatternWriter:
 
     def missed(self, node: Node, source: Source, name: str = "missed_pattern") -> None:
         """Write a function that raises, for a pattern that could not be followed."""
-        self.module.use("from pyflinkcep import Pattern")
         code = Code(node, source, Scope(source))
         self.marked.append(code)
         self.module.stub(name, "", "Pattern", f"build the pattern of {code.place}", code)
@@ -240,7 +234,7 @@ class PatternWriter:
             return method, [self._template(code, made)]
         if made.sql is not None:
             return method, [quoted(made.sql)]
-        return method, [self.module.define(made)]
+        return method, [self.module.translated(made)]
 
     def _template(self, code: Code, made: Translated) -> str:
         """Return a condition with parameters: SQL, or a function that a function makes."""
@@ -281,7 +275,6 @@ class PatternWriter:
             node = value.node if isinstance(value, Code) else value.code.node
             written = text_of(node)
             if written.startswith("WithinType.") or written in _WITHIN:
-                self.module.use("from pyflinkcep import WithinType")
                 return f"WithinType.{written.rsplit('.', 1)[-1]}"
             lost = isinstance(value, Unknown) and value.lost
             return self._unknown(call, written, node, place, lost=lost)
@@ -312,7 +305,6 @@ class PatternWriter:
     def _not_read(self, call: Call, node: Node) -> str:
         """Return a call of a function that raises, for what the program makes and is not read."""
         code = Code(node, call.code.source, call.code.scope)
-        self.module.use("from typing import Any")
         self.marked.append(code)
         what = f"return what {call.method}() is given ({code.place})"
         name = self.module.stub(f"{snake(call.method)}_argument", "", "Any", what, code)
@@ -320,13 +312,9 @@ class PatternWriter:
         return f"{name}()"
 
     def _constant(self, value: object) -> str:
-        if isinstance(value, timedelta):
-            self.module.use("from datetime import timedelta")
-            return timed(value)
-        return quoted(value)
+        return timed(value) if isinstance(value, timedelta) else quoted(value)
 
     def _skip(self, skip: Skip) -> str:
-        self.module.use("from pyflinkcep import AfterMatchSkipStrategy")
         stage = ""
         if isinstance(skip.stage, Const):
             stage = self._constant(skip.stage.value)

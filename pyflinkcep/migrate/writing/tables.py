@@ -226,7 +226,6 @@ class TableWriter:
         if table is None or name.lower() in self._views:
             return None
         function = self.module.name(f"read_{snake(table.name)}")
-        self.module.use("from pyspark.sql import DataFrame, SparkSession")
         file, line = self._places[name.lower()]
         place = f"{file.rsplit('/', 1)[-1]}:{line}"
         lines = self._source(table, place) + self._more(table)
@@ -253,7 +252,6 @@ class TableWriter:
             calls = [("writeStream.format", [quoted(kind)])]
             calls.append(("option", ['"path"', quoted(_path(table))]))
         else:
-            self.module.use("from pyspark.sql import functions as F")
             calls = [("select", ['F.to_json(F.struct("*")).alias("value")'])]
             calls.append(("writeStream.format", ['"kafka"']))
             servers = table.options.get("properties.bootstrap.servers", "TODO")
@@ -306,7 +304,6 @@ class TableWriter:
             elif own == option and option not in _OF_KAFKA:
                 self._note(table, f"{option!r} = {value!r} is left out: {PART}")
         calls.append(("load", []))
-        self.module.use("from pyspark.sql import functions as F")
         parsed = f'F.from_{format_}(F.col("value").cast("string"), {schema}).alias("event")'
         taken = [f"F.col({quoted(key)}).alias({quoted(name)})" for name, key in table.metadata]
         names = [quoted(name) for name, _ in table.metadata]
@@ -320,7 +317,6 @@ class TableWriter:
         """Return the computed columns and the watermark."""
         lines = []
         for name, sql in table.computed:
-            self.module.use("from pyspark.sql import functions as F")
             value = f"events.withColumn({quoted(name)}, F.expr({quoted(sql)}))"
             lines.append(f"events = {value}")
         if table.watermark is None:
@@ -408,7 +404,6 @@ class StatementWriter:
     def statement(self, sql: str, name: str, where: tuple[str, int], lines: list[str]) -> None:
         """Add a statement with a clause, of a file and a line."""
         file, line = where
-        self.module.use("from pyflinkcep import CEP")
         sql = sql.strip().rstrip(";")
         into = _INSERT.match(sql)
         sql = sql[into.end() :] if into is not None else sql
