@@ -150,21 +150,27 @@ _UNITS = {"DAY": "DAY", "DD": "DAY", "HOUR": "HOUR", "MINUTE": "MINUTE", "SECOND
           "MILLISECOND": "MILLISECOND", "MICROSECOND": "MICROSECOND"}  # fmt: skip
 
 
-def _cut_day(value: Any, unit: str) -> date | None:
-    """Return the first day of a unit; NULL for an unknown one."""
+def is_unit(name: Any, of_time: bool) -> bool:
+    """Whether trunc(), or date_trunc(), knows a unit."""
+    unit = _text(name).upper()
+    return unit == "WEEK" or unit in _MONTHS_OF or (of_time and unit in _UNITS)
+
+
+def _cut_day(value: Any, unit: str) -> date:
+    """Return the first day of a unit."""
     day, unit = _day(value), unit.upper()
     if unit == "WEEK":
         return day - timedelta(days=day.weekday())
-    months = _MONTHS_OF.get(unit)
-    return None if months is None else date(day.year, (day.month - 1) // months * months + 1, 1)
+    months = _MONTHS_OF[unit]
+    return date(day.year, (day.month - 1) // months * months + 1, 1)
 
 
-def _cut_time(unit: str, value: datetime) -> datetime | None:
-    """Return the begin of a unit by the clock; NULL for an unknown one."""
+def _cut_time(unit: str, value: datetime) -> datetime:
+    """Return the begin of a unit by the clock."""
     own = unit.upper()
     if own not in _UNITS:
         day = _cut_day(value, own)
-        return None if day is None else datetime(day.year, day.month, day.day, tzinfo=value.tzinfo)
+        return datetime(day.year, day.month, day.day, tzinfo=value.tzinfo)
     size = timedelta(microseconds=UNITS_US[_UNITS[own]])
     begin = datetime(value.year, value.month, value.day)
     if own in ("DAY", "DD"):

@@ -369,7 +369,8 @@ def _type_of_times(operator: str, a: SqlType, b: SqlType) -> SqlType | None:
         time, length = (b, a) if a_length else (a, b)
         if time == DATE:
             return DATE if length == DAYS else TIMESTAMP
-        return time if time.is_time else None
+        is_moved = time.is_time or (time == STRING and not (a_length and operator == "-"))
+        return time if is_moved else None
     return INTERVAL if a_length or b_length else None
 
 

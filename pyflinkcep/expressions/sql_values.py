@@ -8,6 +8,7 @@ import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from math import isfinite
 from operator import neg
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -451,10 +452,17 @@ def moved(time: Any, by: timedelta) -> Any:
         if time.tzinfo is None:
             return time + by
         days = timedelta(days=int(by / timedelta(days=1)))
-        later = (time + days).astimezone(UTC) + (by - days)
+        later = _shown_as(time, time + days).astimezone(UTC) + (by - days)
         return later.astimezone(time.tzinfo)
     except OverflowError as cause:
         raise ArithmeticError("overflow: the time is out of range") from cause
+
+
+def _shown_as(time: datetime, later: datetime) -> datetime:
+    """Return a time that a clock shows twice at the distance from UTC of the time before it."""
+    first, second = later.utcoffset(), later.replace(fold=1).utcoffset()
+    shown_twice = first is not None and second is not None and first > second
+    return later.replace(fold=int(shown_twice and time.utcoffset() == second))
 
 
 def passed(time: date, by: timedelta) -> datetime:
@@ -471,6 +479,8 @@ def passed(time: date, by: timedelta) -> datetime:
 
 def cast_value(value: Any, type_: SqlType, zone: tzinfo | None = None) -> Any:
     """Return a value that is not NULL as another type; `zone` is where clocks without one are."""
+    if type_.name == "decimal" and isinstance(value, float) and not isfinite(value):
+        return None
     rule = cast_rule(_kind_of(value), type_.kind)
     if rule is Cast.BY_SPARK:
         raise NotImplementedError(type_.name)

@@ -33,6 +33,7 @@ from pyflinkcep.expressions.sql_functions import (
     CASTS,
     FIELDS,
     FUNCTIONS,
+    is_unit,
     joined,
     matching,
     time_between,
@@ -51,6 +52,7 @@ from pyflinkcep.expressions.sql_types import (
     STRING,
     STRUCT,
     TIMESTAMP,
+    TIMESTAMP_NTZ,
     VOID,
     SqlType,
     alternatives,
@@ -193,6 +195,12 @@ def spread(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Func
         return compute(*values)
 
     return value
+
+
+def _by_divisor(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
+    """Return a division, which is NULL by NULL before the dividend is computed."""
+    dividend, divisor = functions
+    return spread((divisor, dividend), lambda by, value: compute(value, by))
 
 
 def _joining(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
@@ -497,6 +505,8 @@ class _Maker:
             return _joining(functions, compute)
         if rule.divides and self._zero_is_null:
             compute = _or_null(compute)
+        if rule.divides:
+            return _by_divisor(functions, compute)
         return NULLS[rule.nulls](functions, compute)
 
     def _operator(self, operator: str) -> Callable[..., Any]:
@@ -525,8 +535,14 @@ class _Maker:
             functions = tuple(self._as(part, wider(types)) for part in parts)
         elif STRING in types and type_ == INTERVAL and operator in ("*", "/"):
             functions = tuple(self._as(p, DOUBLE if p.type == STRING else None) for p in parts)
+        elif operator == "-" and set(types) == {TIMESTAMP, TIMESTAMP_NTZ}:
+            pass  # by what both clocks show
         elif operator == "-" and all(t == STRING or (t and t.is_time) for t in types):
             functions = self._alike(parts)
+        elif type_ == STRING:  # a text that is a time, moved
+            written = self._reading(STRING)
+            functions = tuple(self._as(p, TIMESTAMP if p.type == STRING else None) for p in parts)
+            return functions, lambda a, b: written(arithmetic(operator, a, b))
         elif type_ == TIMESTAMP and DATE in types:
             functions = tuple(
                 self._as(part, TIMESTAMP if part.type == DATE else None) for part in parts
@@ -558,6 +574,8 @@ class _Maker:
             return self._matched(tree, parts)
         if name in _TRIES and count == 2:
             return self._tried(tree, _TRIES[name], parts)
+        if name in ("trunc", "date_trunc") and count == 2 and not detail:
+            return self._cut(name, parts)
         if detail in UNITS_US and count == 2:
             return self._shifted(name, timedelta(microseconds=UNITS_US[detail]), *parts)
         if (name, count) in _CALLS:
@@ -576,6 +594,20 @@ class _Maker:
                 return Typed(_with_separator(tuple(map(self._texts, parts))), STRING)
             return Typed(_of_array(self._alike(parts)), array_of(wider(p.type for p in parts)))
         return self._function(tree, name, parts)
+
+    def _cut(self, name: str, parts: list[Typed]) -> Typed:
+        """Return trunc() or date_trunc(); of an unknown unit the time is not computed."""
+        function, of_time = FUNCTIONS[name], name == "date_trunc"
+        type_ = function.type_of(())
+        given = tuple(self._argument(p, function.taken(n, p.type)) for n, p in enumerate(parts))
+        whole = spread(given, _refusing(name, function.compute))
+        unit = given[0 if of_time else 1]
+
+        def value(events: Any) -> Any:
+            text = unit(events)
+            return whole(events) if text is not None and is_unit(text, of_time) else None
+
+        return Typed(value, type_)
 
     def _shifted(self, name: str, unit: timedelta, number: Typed, time: Typed) -> Typed:
         """Return a time some units later; of a date or text it is a timestamp."""
@@ -663,10 +695,13 @@ class _Maker:
 
         pairs = zip(functions, tree.operands, strict=True)
         constants = [function for function, operand in pairs if not any(leaves(operand))]
-        computed = spread(functions, compute)
+        if len(constants) == len(functions):
+            constants = []  # all of it is computed before, and caught
+        divides = RULES[OPERATORS[operator]].divides
+        computed = (_by_divisor if divides else spread)(functions, compute)
         if computed is always_null:
             return Typed(computed, type_)
-        return Typed(tried if len(caught) > 1 else _tried_alone(functions, compute), type_)
+        return Typed(tried if len(caught) > 1 else _tried_alone(functions, compute, divides), type_)
 
     def _member(self, part: Typed, name: str) -> Typed:
         """Return a field of a struct, of each struct of an array, or of a key."""
@@ -724,7 +759,9 @@ _TRIES = {
 """The functions that are NULL where an operator fails."""
 
 
-def _tried_alone(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
+def _tried_alone(
+    functions: tuple[Function, ...], compute: Callable[..., Any], divides: bool
+) -> Function:
     """Return a calculation that is NULL where it fails, but whose operands may fail."""
 
     def tried(*values: Any) -> Any:
@@ -733,7 +770,7 @@ def _tried_alone(functions: tuple[Function, ...], compute: Callable[..., Any]) -
         except ArithmeticError:
             return None
 
-    return spread(functions, tried)
+    return (_by_divisor if divides else spread)(functions, tried)
 
 
 def _refusing(name: str, compute: Callable[..., Any]) -> Callable[..., Any]:
