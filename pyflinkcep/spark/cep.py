@@ -387,11 +387,10 @@ class CEP:
         | ann|2000|
         +----+----+
         """
-        options = SqlOptions.of(
-            dialect, args, maxPartialMatches, onTooManyPartialMatches,
-            key_groups=keyGroups, on_pattern_change=onPatternChange, max_ahead=maxAhead,
-            name=name, parallel_tasks=parallelTasks,
-        )  # fmt: skip
+        settings = JobSettings(
+            keyGroups, onPatternChange, max_ahead=maxAhead, name=name, parallel_tasks=parallelTasks
+        )
+        options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
         return run_statement(spark, text, options)
 
     @staticmethod

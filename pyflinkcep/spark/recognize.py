@@ -105,14 +105,14 @@ def matchRecognize(
     """
     if _is_of_spark(df):
         from pyflinkcep.spark.plan.engine import prepare_sessions
+        from pyflinkcep.spark.plan.settings import JobSettings
         from pyflinkcep.spark.statements import SqlOptions, run_clause
 
         prepare_sessions()
-        options = SqlOptions.of(
-            dialect, args, maxPartialMatches, onTooManyPartialMatches,
-            key_groups=keyGroups, on_pattern_change=onPatternChange, max_ahead=maxAhead,
-            name=name, parallel_tasks=parallelTasks,
-        )  # fmt: skip
+        settings = JobSettings(
+            keyGroups, onPatternChange, max_ahead=maxAhead, name=name, parallel_tasks=parallelTasks
+        )
+        options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
         return run_clause(df, clause, options)
     of_jobs = (keyGroups, onPatternChange, maxAhead, name, parallelTasks)
     pairs = zip(of_jobs, _OF_JOBS, strict=True)

@@ -61,15 +61,14 @@ class SqlOptions:
     def of(
         cls,
         dialect: str,
-        args: Mapping[str, Any] | Sequence[Any] | None,
+        settings: JobSettings,
         most: int | None,
         policy: str,
-        **settings: Any,
+        args: Mapping[str, Any] | Sequence[Any] | None,
     ) -> SqlOptions:
         """Check the settings of a clause."""
-        made = JobSettings(**settings, evaluation=AUTOMATON)
         limit = clause_limit(dialect, most, policy)
-        return cls(dialect, attrs.evolve(made, limit=limit), args)
+        return cls(dialect, attrs.evolve(settings, limit=limit, evaluation=AUTOMATON), args)
 
 
 def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDataFrame:
