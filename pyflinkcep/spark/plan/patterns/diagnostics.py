@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -214,11 +215,11 @@ def why_not(job: PatternJob, key: object, most: int) -> WhyNot:
     driver.
     """
     events = _selected(job, key)
-    counts = _Counts.of(job, events)
+    counts = _counts(job, events)
     rows = _fetched(job, events, most + 1)
     sample = _sample(job, rows, most)
     keys = len(set(sample.given.keys))
-    left_out = counts.usable > most
+    left_out = counts.events - counts.without_time > most
     of = f"{counted(len(sample.given.events), 'event')} of {counted(keys, 'key')}"
     text = f"counted over all, traced for {of}" + (
         ", the last not to its end" if sample.given.cut else ""
@@ -235,7 +236,7 @@ def why_not(job: PatternJob, key: object, most: int) -> WhyNot:
         numbers,
         has_key=bool(job.source.keys),
         sample=text if left_out else "",
-        counts=counts.of_conditions,
+        counts=partial(_over_all, job, counts),
         missing="" if counts.events or key is None else _missing(job, key),
     )
 
@@ -356,50 +357,36 @@ def _sample(job: PatternJob, rows: Sequence[Row], most: int) -> Run:
 # --- counts over all events
 
 
-@attrs.frozen
-class _Counts:
-    """What Spark counts: events, keys, what lacks a time or a key, and where conditions hold."""
+def _counts(job: PatternJob, events: DataFrame) -> Row:
+    """Return how many events and keys there are, what lacks a time or a key, and what holds."""
+    no_key = F.lit(False)
+    for number, column in enumerate(job.source.keys):
+        is_null = F.col(quoted(column.column)).isNull()
+        no_key = is_null if number == 0 else no_key & is_null
+    counted_ = {
+        "events": F.count(F.lit(1)),
+        "keys": F.approx_count_distinct(HASH),
+        "without_time": F.count_if(F.col(_TIME).isNull()),
+        "without_key": F.count_if(no_key),
+    }
+    for number in range(len(spark_atoms(job.nfa))):
+        counted_[_answer(number)] = F.count_if(F.col(_answer(number)))
+    found: Row = events.agg(*(c.alias(name) for name, c in counted_.items())).collect()[0]
+    return found
 
-    events: int
-    keys: int
-    without_time: int
-    without_key: int
-    holds: dict[tuple[str, str], int]
 
-    @classmethod
-    def of(cls, job: PatternJob, events: DataFrame) -> _Counts:
-        """Count, in one job."""
-        atoms = spark_atoms(job.nfa)
-        no_key = F.lit(False)
-        for number, column in enumerate(job.source.keys):
-            is_null = F.col(quoted(column.column)).isNull()
-            no_key = is_null if number == 0 else no_key & is_null
-        counted_ = [
-            F.count(F.lit(1)),
-            F.approx_count_distinct(HASH),
-            F.count_if(F.col(_TIME).isNull()),
-            F.count_if(no_key),
-            *(F.count_if(F.col(_answer(number))) for number in range(len(atoms))),
-        ]
-        found = events.agg(*(c.alias(f"c{n}") for n, c in enumerate(counted_))).collect()[0]
-        texts = [(atom.stage, repr(atom.condition)) for atom in atoms]
-        holds = {at: int(count) for at, count in zip(texts, found[4:], strict=True)}
-        events_, keys, without_time, without_key = map(int, found[:4])
-        return cls(events_, keys, without_time, without_key, holds)
-
-    @property
-    def usable(self) -> int:
-        """The number of events with a time."""
-        return self.events - self.without_time
-
-    def of_conditions(self, traced: list[ConditionCount]) -> list[ConditionCount]:
-        """Return counts of conditions with those over all events, where Spark has them."""
-        return [
-            attrs.evolve(one, holds=self.holds[one.stage, one.text], of=self.events)
-            if (one.stage, one.text) in self.holds
-            else one
-            for one in traced
-        ]
+def _over_all(job: PatternJob, counts: Row, traced: list[ConditionCount]) -> list[ConditionCount]:
+    """Return counts of conditions with those over all events, where Spark has them."""
+    holds = {
+        (atom.stage, repr(atom.condition)): counts[_answer(number)]
+        for number, atom in enumerate(spark_atoms(job.nfa))
+    }
+    return [
+        attrs.evolve(one, holds=holds[one.stage, one.text], of=counts.events)
+        if (one.stage, one.text) in holds
+        else one
+        for one in traced
+    ]
 
 
 _NEW_IN_GROUP, _NEW_KEY = f"{PREFIX}newInGroup", f"{PREFIX}newKey"
