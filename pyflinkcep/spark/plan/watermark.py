@@ -259,8 +259,3 @@ def in_sections(sections: Mapping[str, Sequence[str]]) -> str:
         if body
         for line in (title, *(f"  {line}" for line in body))
     )
-
-
-def watermark_line(watermark: StreamWatermark) -> str:
-    """Return the line that says which watermark a stream follows."""
-    return f"watermark: {watermark}"

@@ -59,7 +59,7 @@ from pyflinkcep.spark.plan.keys import check_types, one_zero, resolve_keys
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource, check_micro_batch
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput, watermark_of
-from pyflinkcep.spark.plan.watermark import in_sections, watermark_line
+from pyflinkcep.spark.plan.watermark import in_sections
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.worker.standard import ClauseMatching, StandardTask
 from pyflinkcep.spark.worker.unpack import RowsTask
@@ -254,7 +254,7 @@ class StandardJob:
         """Return how the clause of a statement will run, and the statement, which says the rest."""
         lines = ["matched by the standard's rules"]
         if self.job.is_stream:
-            lines.append(watermark_line(watermark_of(self.job.source)))
+            lines.append(f"watermark: {watermark_of(self.job.source)}")
         return f"{in_sections({self.job.name: lines})}\n{statement}"
 
     def _fingerprint(self, layout: Layout) -> dict[str, str]:

@@ -18,7 +18,7 @@ from pyflinkcep.matching.columns import spark_atoms
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.plan.patterns.prefilter import relevance_of
 from pyflinkcep.spark.plan.source import watermark_column
-from pyflinkcep.spark.plan.watermark import StreamWatermark, in_sections, watermark_line
+from pyflinkcep.spark.plan.watermark import StreamWatermark, in_sections
 from pyflinkcep.spark.worker.runtime import job_name
 from pyflinkcep.time import duration_text
 
@@ -92,7 +92,7 @@ def _input(dataframe: DataFrame, keys: Sequence[str | Column], time: str | None)
 def _watermark(dataframe: DataFrame, time: str | None) -> Iterator[str]:
     column = time or watermark_column(dataframe)
     if dataframe.isStreaming and column in dataframe.columns:
-        yield watermark_line(StreamWatermark.of(dataframe, column))
+        yield f"watermark: {StreamWatermark.of(dataframe, column)}"
 
 
 def _evaluated(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:

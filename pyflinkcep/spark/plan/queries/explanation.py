@@ -18,7 +18,7 @@ from pyflinkcep.sase.model import Form, Query, Strategy
 from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.stream import watermark_of
-from pyflinkcep.spark.plan.watermark import in_sections, watermark_line
+from pyflinkcep.spark.plan.watermark import in_sections
 from pyflinkcep.spark.worker.query_task import AnalysisTask
 from pyflinkcep.spark.worker.runtime import job_name
 from pyflinkcep.time import duration_text
@@ -50,7 +50,7 @@ def query_explanation(
 
 
 def _emission(job: QueryJob) -> Iterator[str]:
-    yield watermark_line(watermark_of(job.source))
+    yield f"watermark: {watermark_of(job.source)}"
     yield f"a match is emitted {_when(job)}"
 
 
