@@ -11,7 +11,7 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
-from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
@@ -136,7 +136,11 @@ class MatchStream:
         ['main', 'ahead']
         """
         check_tag(aheadDataOutputTag)
-        self._settings.check_ahead_output()
+        if self._settings.max_ahead is None:
+            raise InvalidArgumentError(
+                "sideOutputAheadData() without maxAhead, so no event is too far ahead",
+                "write CEP.pattern(events, pattern, maxAhead=timedelta(hours=1))",
+            )
         return self._with_side(AHEAD, aheadDataOutputTag)
 
     def sideOutputNullData(self, nullDataOutputTag: OutputTag) -> Self:
@@ -161,7 +165,11 @@ class MatchStream:
         ['main', 'bad']
         """
         check_tag(nullDataOutputTag)
-        self._settings.check_null_output()
+        if not self._settings.drops_nulls:
+            raise InvalidArgumentError(
+                'sideOutputNullData() with onNullKey="fail"',
+                'write onNullKey="drop" in CEP.pattern',
+            )
         return self._with_side(NULLS, nullDataOutputTag)
 
     def _with_side(self, side: str, tag: OutputTag) -> Self:

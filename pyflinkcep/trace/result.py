@@ -200,11 +200,6 @@ _LEGEND = (
 )
 
 
-def trace_svg(trace: Record, title: str) -> str:
-    """Return a trace as SVG."""
-    return _Page.of(trace).svg(title)
-
-
 @attrs.define(eq=False)
 class _Page:
     """A picture under construction; `places` has the x of each event that is drawn."""
@@ -368,4 +363,4 @@ class Trace(Report, Record):
     def diagram(self) -> Picture:
         """Return the trace as a picture, with ``svg`` and ``save(path)``."""
         title = f"trace of {self.pattern}"
-        return DrawnPicture(title=title, draw=lambda: trace_svg(self, title))
+        return DrawnPicture(title=title, draw=lambda: _Page.of(self).svg(title))

@@ -282,24 +282,8 @@ class JobSettings:
         is_guarded = self.max_ahead is not None and is_stream
         return attrs.evolve(source, is_guarded=is_guarded, name=self.name)
 
-    def check_null_output(self) -> None:
-        """Refuse an output for events without key or time if they fail the job."""
-        if not self.drops_nulls:
-            raise InvalidArgumentError(
-                'sideOutputNullData() with onNullKey="fail"',
-                'write onNullKey="drop" in CEP.pattern',
-            )
-
     def numbered(self, number: int) -> JobSettings:
         """Return the settings of one of several patterns; the first has the name itself."""
         if self.name is None or number == 1:
             return self
         return attrs.evolve(self, name=f"{self.name} ({number})")
-
-    def check_ahead_output(self) -> None:
-        """Refuse an output for events too far ahead if none is."""
-        if self.max_ahead is None:
-            raise InvalidArgumentError(
-                "sideOutputAheadData() without maxAhead, so no event is too far ahead",
-                "write CEP.pattern(events, pattern, maxAhead=timedelta(hours=1))",
-            )
