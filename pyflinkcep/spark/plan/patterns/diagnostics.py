@@ -47,11 +47,10 @@ from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.conditions import conditions_of
-from pyflinkcep.spark.plan.job import map_in_arrow
+from pyflinkcep.spark.plan.job import map_in_arrow, milliseconds_of
 from pyflinkcep.spark.plan.keys import KeyColumn
 from pyflinkcep.spark.plan.outputs import STAGE_TIME, check_distinct, match_rows, match_times
 from pyflinkcep.spark.plan.patterns.job import PatternJob
-from pyflinkcep.spark.plan.slices import milliseconds_of
 from pyflinkcep.spark.plan.stream import by_bucket, stored_state, watermark_of
 from pyflinkcep.spark.plan.watermark import StreamWatermark
 from pyflinkcep.spark.worker.consumers import MAIN, ReachedConsumer

@@ -24,10 +24,9 @@ from pyflinkcep.spark.plan.conditions import (
     compiled_expressions,
     field_columns,
 )
-from pyflinkcep.spark.plan.job import Job, Prepared
+from pyflinkcep.spark.plan.job import Job, Prepared, slice_length, sliced
 from pyflinkcep.spark.plan.patterns.prefilter import EventFilter, bare_if_untaken, droppable_events
 from pyflinkcep.spark.plan.settings import JobSettings
-from pyflinkcep.spark.plan.slices import slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import fingerprint

@@ -38,10 +38,9 @@ from pyflinkcep.sase.types import (
 )
 from pyflinkcep.spark.plan.analysis import common_kind, first_line
 from pyflinkcep.spark.plan.conditions import types_of
-from pyflinkcep.spark.plan.job import Job, Prepared
+from pyflinkcep.spark.plan.job import Job, Prepared, copied, slice_length, sliced
 from pyflinkcep.spark.plan.portable.sql import sql_column
 from pyflinkcep.spark.plan.settings import JobSettings
-from pyflinkcep.spark.plan.slices import copied, slice_length, sliced
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import layout_facts
