@@ -10,9 +10,8 @@ from pathlib import Path
 import attrs
 
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.show.automaton import automaton_svg
+from pyflinkcep.show.drawing import automaton_svg, stages_svg
 from pyflinkcep.show.model import Box, Edge, Frame, Graph, Link, Node, Part, Row
-from pyflinkcep.show.stages import stages_svg
 from pyflinkcep.show.svg import clean
 
 
