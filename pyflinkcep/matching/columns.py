@@ -27,41 +27,20 @@ def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
 
 
 def structs(table: pa.Table) -> pa.StructArray:
-    """
-    Return the rows of a table as structs.
-
-    Examples
-    --------
-    >>> structs(pa.table({"x": [1, 2], "y": ["a", None]})).to_pylist()
-    [{'x': 1, 'y': 'a'}, {'x': 2, 'y': None}]
-    """
+    """Return the rows of a table as structs."""
     return pa.StructArray.from_arrays(
         [in_one_piece(column) for column in table.columns], fields=list(table.schema)
     )
 
 
 def integers(numbers: np.ndarray[Any, Any]) -> pa.Array:
-    """
-    Return numbers as Arrow, without a copy; ``pyarrow.array`` would load pandas to do so.
-
-    Examples
-    --------
-    >>> integers(np.array([1, 2], np.int32)).type
-    DataType(int32)
-    """
+    """Return numbers as Arrow, without a copy; ``pyarrow.array`` would load pandas to do so."""
     whole = np.ascontiguousarray(numbers)
     return pa.Array.from_buffers(_TYPES[whole.dtype.name], len(whole), [None, pa.py_buffer(whole)])
 
 
 def plain_numbers(column: pa.Array | pa.ChunkedArray) -> np.ndarray[Any, Any]:
-    """
-    Return numbers without nulls as an array, which ``to_numpy`` would load pandas to do.
-
-    Examples
-    --------
-    >>> plain_numbers(pa.chunked_array([[1, 2], [], [3]]).slice(1)).tolist()
-    [2, 3]
-    """
+    """Return numbers without nulls as an array, which ``to_numpy`` would load pandas to do."""
     chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
     dtype = np.dtype(column.type.to_pandas_dtype())
     parts = [
@@ -100,14 +79,7 @@ def has_part(type_: pa.DataType, test: Callable[[pa.DataType], bool]) -> bool:
 
 
 def values_of(column: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """
-    Return values as Spark's Rows have them: maps are dicts.
-
-    Examples
-    --------
-    >>> values_of(pa.array([[[("a", 1)]], None], pa.list_(pa.map_(pa.string(), pa.int64()))))
-    [[{'a': 1}], None]
-    """
+    """Return values as Spark's Rows have them: maps are dicts."""
     values: list[Any] = column.to_pylist()
     read = _map_reader(column.type)
     return values if read is None else list(map(read, values))
@@ -203,14 +175,7 @@ Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def quoted(name: str) -> str:
-    """
-    Return a column name quoted for Spark's parser, including dots.
-
-    Examples
-    --------
-    >>> quoted("a.b")
-    '`a.b`'
-    """
+    """Return a column name quoted for Spark's parser, including dots."""
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -295,14 +260,6 @@ def retyped(array: pa.Array, type_: pa.DataType) -> pa.Array:
 
     Arrow's own cast refuses a null struct that contains a NOT NULL struct, because the inner one is
     then null too.
-
-    Examples
-    --------
-    >>> plain = pa.struct([("x", pa.struct([("y", pa.int32())]))])
-    >>> inner = pa.struct([pa.field("y", pa.int32(), nullable=False)])
-    >>> strict = pa.struct([pa.field("x", inner, nullable=False)])
-    >>> retyped(pa.array([{"x": {"y": 1}}, None], plain), strict).to_pylist()
-    [{'x': {'y': 1}}, None]
     """
     if array.type == type_:
         return array

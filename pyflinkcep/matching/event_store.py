@@ -29,13 +29,6 @@ class SortedEvents:
     Events in order, some of their columns behind an index.
 
     Most events are in no match, so most rows of most columns need not be moved.
-
-    Examples
-    --------
-    >>> table, late = pa.table({"time": [1, 2]}), pa.table({"name": ["b", "a"]})
-    >>> events = SortedEvents(table, late, np.array([1, 0]))
-    >>> events.take(np.array([1]), ["name", "time"]).to_pylist()
-    [{'name': 'b', 'time': 2}]
     """
 
     table: pa.Table  # The columns in order

@@ -39,14 +39,7 @@ def read_bits(table: pa.Table, names: Collection[str]) -> Ints | None:
 
 
 def as_integers(bits: Ints) -> list[int]:
-    """
-    Return the bits of each event as one integer, however many words they have.
-
-    Examples
-    --------
-    >>> as_integers(np.array([5, 6])), as_integers(np.array([[5, 1]])) == [5 + (1 << 63)]
-    ([5, 6], True)
-    """
+    """Return the bits of each event as one integer, however many words they have."""
     if bits.ndim == 1:
         whole: list[int] = bits.tolist()
         return whole

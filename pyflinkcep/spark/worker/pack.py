@@ -23,14 +23,7 @@ from pyflinkcep.time import MIN_WATERMARK
 
 
 def spans_of(times: Ints, gap: int) -> Ints:
-    """
-    Return the spans that times lie in, as rows of (earliest, latest, number of times).
-
-    Examples
-    --------
-    >>> spans_of(np.array([4, 90, 1, 8]), 5).tolist()
-    [[1, 8, 3], [90, 90, 1]]
-    """
+    """Return the spans that times lie in, as rows of (earliest, latest, number of times)."""
     ordered = np.sort(times)
     return joined(np.column_stack([ordered, ordered, np.ones_like(ordered)]), gap)
 
@@ -50,15 +43,7 @@ def joined(spans: Ints, gap: int) -> Ints:
 
 
 def believed(spans: Sequence[Ints], last: int | None, gap: int) -> int | None:
-    """
-    Return the latest event time that is not too far ahead of the others.
-
-    Examples
-    --------
-    >>> part, other = spans_of(np.array([10, 14, 990]), 5), spans_of(np.array([18, 7]), 5)
-    >>> believed([part, other], None, 5), believed([part, other], 986, 5), believed([part], 2, 5)
-    (18, 990, 2)
-    """
+    """Return the latest event time that is not too far ahead of the others."""
     whole = joined(np.concatenate(spans), gap) if spans else np.empty((0, 3), np.int64)
     if last is None:
         return int(whole[np.argmax(whole[:, 2]), 1]) if len(whole) else None
@@ -108,14 +93,7 @@ def write_times(times: Ints) -> bytes:
 
 
 def read_times(data: bytes) -> Ints:
-    """
-    Read times written by :func:`write_times`.
-
-    Examples
-    --------
-    >>> read_times(write_times(np.array([5, 3, 900]))).tolist()
-    [5, 3, 900]
-    """
+    """Read times written by :func:`write_times`."""
     earliest, size = np.frombuffer(data, "<i8", 2)
     distances = np.frombuffer(data, f"<u{size}", offset=16).astype(np.uint64)
     times: Ints = (distances + earliest.view(np.uint64)).view(np.int64)
