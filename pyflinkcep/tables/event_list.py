@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
 from itertools import chain
@@ -11,7 +11,11 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.engines.compressed.matches import Measured, check_measure
+from pyflinkcep.engines.queries import by_last_event, query_matches
+from pyflinkcep.engines.sequences.evaluation import MatchPositions
+from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.evaluator import (
@@ -55,6 +59,7 @@ _KINDS: tuple[tuple[type, Kind], ...] = (
 class EventObjects:
     """The user's events, and their table."""
 
+    query: Query  # The query
     events: list[Any]  # The events in order of time
     table: EventTable  # The columns that the query reads
     # The kinds of the attributes in it, and in HAVING and RETURN, as far as they are known.
@@ -102,7 +107,15 @@ class EventObjects:
             columns[name] = _machine_numbers(name, columns[name], kind, name in added)
             if kind in TIMES or kind.is_decimal:
                 columns[name] = [machine_value(value, kind) for value in columns[name]]
-        return cls(rows, EventTable(times, types, columns, kinds), every)
+        return cls(query, rows, EventTable(times, types, columns, kinds), every)
+
+    def listed(
+        self, how: Evaluation, output: str, runs: RunLimit | None, is_sorted: bool
+    ) -> Iterator[tuple[MatchPositions, dict[str, list[Any]]]]:
+        """Yield matches one by one: by positions, and with their events."""
+        found = query_matches(self.query, self.table, how.for_tables, output, runs)
+        for positions in sorted(found, key=by_last_event) if is_sorted else found:
+            yield positions, self.match(positions)
 
     def match(self, positions: Mapping[str, Sequence[int]]) -> dict[str, list[Any]]:
         """Return the events of a match."""

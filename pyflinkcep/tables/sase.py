@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain
 from typing import Any, Literal, overload
@@ -32,13 +32,7 @@ from pyflinkcep.engines.compressed.matches import (
     windows_of,
 )
 from pyflinkcep.engines.flink.operator.cep_operator import PartialMatchLimit, compressed_with_limit
-from pyflinkcep.engines.queries import (
-    Compressed,
-    by_last_event,
-    compressed_matches,
-    last_event,
-    query_matches,
-)
+from pyflinkcep.engines.queries import Compressed, compressed_matches, last_event
 from pyflinkcep.engines.sequences.evaluation import MatchPositions
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.table import EventTable
@@ -50,6 +44,7 @@ from pyflinkcep.errors import (
     suggesting,
 )
 from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes
+from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.sql_types import of_kind
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
@@ -252,24 +247,21 @@ def matchSase(
     rest = rest if table is not None else rows_of(rest)
     has_decimals = partial(holds_decimals, rest) if table is None else declared.types.__contains__
     asked = with_exact_literals(asked, has_decimals)
+    is_sorted = _hides_choice(how, asked, evaluation, output)
+    given = None
     if table is not None and not compressed:
-        is_sorted = _hides_choice(how, asked, evaluation, output)
-        found = _by_columns(asked, table, timestamp, type, how, output, runs, is_sorted)
-        if found is not None:
-            return found
-    objects = EventObjects.of(rest, timestamp, type, asked, declared)
-    if compressed:
+        from pyflinkcep.tables.query_match import QueryRows  # which loads Arrow
+
+        given = QueryRows.of(table, timestamp, type, asked)
+    if given is not None and asked.columns is None and asked.having is None and asked.event is None:
+        return given.matches(how, output, runs, is_sorted)
+    objects = given or EventObjects.of(rest, timestamp, type, asked, declared)
+    if isinstance(objects, EventObjects) and compressed:
         return _compressed(asked, objects)
-    positions_of: Iterable[MatchPositions] = query_matches(
-        asked, objects.table, how.for_tables, output, runs
-    )
-    if _hides_choice(how, asked, evaluation, output):
-        positions_of = sorted(positions_of, key=by_last_event)
-    returns = Returns(asked, attribute_of, _types(table, objects))
-    matches = ((positions, objects.match(positions)) for positions in positions_of)
+    returns = Returns(asked, attribute_of, _types(table, objects.kinds))
     return [
         {**_event(asked, objects.table, positions), **returns.row(match)}
-        for positions, match in matches
+        for positions, match in objects.listed(how, output, runs, is_sorted)
         if returns.keeps(match)
     ]
 
@@ -284,10 +276,10 @@ def _decimals(table: Any) -> RowTypes:
     return RowTypes({name: own for name, own in types.items() if own and own.name == "decimal"})
 
 
-def _types(table: Any, objects: EventObjects) -> RowTypes:
+def _types(table: Any, kinds: Mapping[str, Kind]) -> RowTypes:
     """Return the types of attributes: those of a table's columns, or the widest of their kinds."""
     if table is None:
-        return RowTypes({name: of_kind(kind) for name, kind in objects.kinds.items()})
+        return RowTypes({name: of_kind(kind) for name, kind in kinds.items()})
     from pyflinkcep.tables.typed_columns import row_types
 
     return row_types(table.schema)
@@ -305,33 +297,6 @@ def _compressed(query: Query, objects: EventObjects) -> CompressedMatches | list
 def _hides_choice(how: Evaluation, query: Query, evaluation: str, output: str) -> bool:
     """Whether matches are sorted, so that their order does not tell how they were found."""
     return bool(how.candidates) or (evaluation == AUTO and bool(alternatives(query, output)))
-
-
-def _by_columns(
-    query: Query,
-    table: Any,
-    timestamp: str | Callable[[Any], Any] | None,
-    type_: str | Callable[[Any], Any],
-    how: Evaluation,
-    output: str,
-    runs: RunLimit | None,
-    is_sorted: bool,
-) -> Sequence[dict[str, Any]] | None:
-    """Return the matches on a table; None if its events can only be read one by one."""
-    from pyflinkcep.tables.query_match import QueryRows
-    from pyflinkcep.tables.typed_columns import row_types
-
-    rows = QueryRows.of(table, timestamp, type_, query)
-    if rows is None:
-        return None
-    if query.columns is None and query.having is None and query.event is None:
-        return rows.matches(how, output, runs, is_sorted)
-    returns = Returns(query, attribute_of, row_types(table.schema))
-    return [
-        {**_event(query, rows.table, positions), **returns.row(match)}
-        for positions, match in rows.listed(how, output, runs, is_sorted)
-        if returns.keeps(match)
-    ]
 
 
 def _event(query: Query, table: EventTable, match: MatchPositions) -> dict[str, Any]:
