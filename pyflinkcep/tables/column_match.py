@@ -20,11 +20,10 @@ from pyflinkcep.expressions.evaluator import event_condition
 from pyflinkcep.expressions.event_arrays import Program
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.functions import RuntimeContext
-from pyflinkcep.matching.chunks import ChunkMatching
 from pyflinkcep.matching.columns import PREFIX, Ints, field_names, integers
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.layout import Layout, bit_names, taking_stages
-from pyflinkcep.matching.matcher import make_matcher
+from pyflinkcep.matching.matcher import ChunkMatching, make_matcher
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
 from pyflinkcep.pattern import Pattern

@@ -14,9 +14,8 @@ from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.functions import opened
-from pyflinkcep.matching.chunks import ChunkMatching
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.matcher import make_matcher
+from pyflinkcep.matching.matcher import ChunkMatching, make_matcher
 from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.matching.sorting import BUDGET_BYTES, sorted_events
 from pyflinkcep.pattern import Pattern

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A task of a query on a bounded DataFrame: sorts its events and matches key by key."""
+"""Tasks of queries: on a partition of a bounded job, sorted here, and on a stream's buckets."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any
 
@@ -13,19 +14,27 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.estimates import estimate, resolved
-from pyflinkcep.engines.queries import compressed_matches, observed
+from pyflinkcep.engines.flink.operator.state_format import damaged_state
+from pyflinkcep.engines.queries import compressed_matches, last_event, observed
 from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.streamed_queries import Kept, Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable, listed
-from pyflinkcep.functions import opened
-from pyflinkcep.matching.columns import OWN
+from pyflinkcep.errors import PatternChangedError
+from pyflinkcep.functions import RuntimeContext, opened
+from pyflinkcep.matching.columns import OWN, WINDOW, Ints
+from pyflinkcep.matching.event_pages import EventPages, KeptEvents, KeyEvents
 from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.matcher import NO_DEADLINE
 from pyflinkcep.matching.queries import QueryColumns, query_found
+from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.matching.sorting import whole_keys
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of
-from pyflinkcep.spark.worker.endings import EndingRows
+from pyflinkcep.spark.worker.endings import EndingRows, WindowRows
 from pyflinkcep.spark.worker.runtime import running
+from pyflinkcep.time import MAX_WATERMARK
 
 
 def keyed_tables(
@@ -116,3 +125,182 @@ class EndingsTask:
                 endings = ((at, table.times[at], ending) for at, *ending in found)
                 while part := list(islice(endings, _MOST_ROWS)):
                     yield from self.rows.table(events, part).to_batches()
+
+
+class QueryPages(EventPages):
+    """
+    Processes the events of pages' keys with a query; subclasses define the results.
+
+    The number of a key is how many of its events, at the front, are decided and kept only because
+    others refer to them.
+    """
+
+    what, version, width = "a query", 1, 1
+
+    def __init__(self, streamed: StreamedQuery, columns: QueryColumns) -> None:
+        super().__init__()
+        self._streamed = streamed
+        self._columns = columns
+
+    def check(self, numbers: Ints, counts: Ints) -> None:
+        """Refuse damaged state."""
+        decided = numbers[:, 0]
+        if ((decided < 0) | (decided > counts)).any():
+            raise damaged_state("a key has fewer events than decided ones")
+
+    def matched(self, keys: KeyEvents) -> KeptEvents:
+        """Collect what the events add; return what to keep."""
+        begins, ends = keys.bounds[:-1], keys.bounds[1:]
+        portion = Portion(
+            self._columns.table(
+                self._store.take(keys.handles, self._columns.names),
+                np.repeat(np.arange(len(begins)), ends - begins),
+            ),
+            keys.bounds.tolist(),
+            (begins + keys.held).tolist(),
+            (begins + keys.numbers[:, 0]).tolist(),
+            keys.watermark,
+        )
+        kept = self.find(portion, keys.handles)
+        since = np.asarray(kept.since, np.int64)
+        deadlines = [NO_DEADLINE if at is None else at for at in kept.deadlines]
+        decided = np.minimum(np.asarray(kept.free, np.int64), ends) - since
+        return KeptEvents(
+            since < ends, since, np.asarray(deadlines, np.int64), decided.reshape(-1, 1)
+        )
+
+    @abstractmethod
+    def find(self, portion: Portion, handles: Ints) -> Kept:
+        """Collect what a portion adds; return what to keep."""
+
+
+class QueryMatcher(QueryPages):
+    """Finds the matches of a query; see :class:`QueryPages`."""
+
+    def __init__(self, streamed: StreamedQuery, columns: QueryColumns) -> None:
+        super().__init__(streamed, columns)
+        self._results = Results(streamed.query.variables, wants_timeouts=False)
+
+    def find(self, portion: Portion, handles: Ints) -> Kept:
+        """Collect the matches that a portion adds."""
+        matches, kept = self._streamed.matches(portion)
+        taken = handles.tolist()
+        for match in matches:
+            events = {name: [taken[at] for at in own] for name, own in match.items()}
+            self._results.match(None, portion.table.times[last_event(match)], events)
+        return kept
+
+    def take(self) -> Found:
+        """Return the matches so far, and clear them."""
+        return self._results.take()
+
+
+class QueryEndingPages(QueryPages):
+    """Makes a row for each event that completes matches; see :class:`QueryPages`."""
+
+    def __init__(self, streamed: StreamedQuery, columns: QueryColumns, rows: EndingRows) -> None:
+        super().__init__(streamed, columns)
+        self._rows = rows
+
+    def find(self, portion: Portion, handles: Ints) -> Kept:
+        """Collect the rows that a portion adds."""
+        events = self._store.take(handles, self._store.shown)
+        endings, kept = self._streamed.endings(portion, self._rows.asked(events))
+        times = portion.table.times
+        if endings:
+            listed = [(at, times[at], ending) for at, *ending in endings]
+            self._made.append(self._rows.table(events, listed))
+        return kept
+
+
+class QueryWindowPages(QueryEndingPages):
+    """
+    Makes a row for each window that is over; see :class:`QueryPages`. Keys are those of
+    windows.
+    """
+
+    def __init__(self, streamed: StreamedQuery, columns: QueryColumns, rows: WindowRows) -> None:
+        super().__init__(streamed, columns, rows)
+        self._window_ms = rows.window_ms
+
+    def find(self, portion: Portion, handles: Ints) -> Kept:
+        """Collect the rows of the windows that the watermark has passed; keep the others whole."""
+        bounds = np.asarray(portion.bounds, np.int64)
+        starts = self._store.take(handles[bounds[:-1]], [WINDOW]).column(WINDOW).to_pylist()
+        last = [min(start + self._window_ms, MAX_WATERMARK) - 1 for start in starts]
+        over = np.array([at <= portion.watermark for at in last], np.bool_)
+        if over.any():
+            sizes = np.diff(bounds)
+            own = handles[np.repeat(over, sizes)]
+            keys = np.repeat(np.arange(over.sum()), sizes[over])
+            table = self._columns.table(self._store.take(own, self._columns.names), keys)
+            events = self._store.take(own, self._store.shown)
+            found = self._rows.asked(events, keys.tolist())(self._streamed.whole(table))
+            listed = [(at, None, ending) for at, *ending in found]
+            if listed:
+                self._made.append(self._rows.table(events, listed))
+        since = np.where(over, bounds[1:], bounds[:-1]).tolist()
+        ends = [None if is_over else at for at, is_over in zip(last, over, strict=True)]
+        return Kept(since, list(since), ends)
+
+
+QUERY, USABLE = "query", "usable events"
+"""The entries of the fingerprint of a query's state: its text, and which events it receives."""
+
+UNUSABLE = frozenset({0})
+"""The bits of events that a query cannot use: its only condition fails."""
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class QueryMatching(Matching):
+    """A query on a stream; see :class:`BucketPlan`."""
+
+    query: Query  # The query; compiled on each worker
+    columns: QueryColumns  # What it reads from events
+    evaluation: str  # How matches are found
+    output: str  # Which of them are requested
+    # Summarizes the matches that an event completes; None if they are listed.
+    rows: EndingRows | None = None
+    runs: RunLimit | None = None  # A bound on the runs of a key
+
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> QueryStreamTask:
+        """Return the plan ready to run."""
+        return QueryStreamTask(plan, self)
+
+
+class QueryStreamTask(BucketTask):
+    """A plan of :class:`QueryMatching` ready to run on a worker."""
+
+    def __init__(self, plan: BucketPlan, matching: QueryMatching) -> None:
+        super().__init__(plan)
+        streamed = StreamedQuery(
+            matching.query, matching.evaluation, matching.output, matching.runs
+        )
+        self.matcher = _pages(streamed, matching)
+
+    def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
+        """Return queued events without the answers for another pattern."""
+        return table.select(self.schema.names)
+
+    def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
+        """Return the bits of dropped events; refuse it if this query can use others."""
+        if fingerprint.get(USABLE) != self.fingerprint[USABLE]:
+            raise PatternChangedError(
+                "events that the new query needs were dropped while others were buffered",
+                "run the old query with sideOutputLateData(), which keeps every event, until the "
+                "watermark has passed the buffered ones; or start from a new checkpoint",
+            )
+        return sorted(dropped)
+
+    def close(self) -> None:
+        """End the task; a query has no rich conditions."""
+
+
+def _pages(streamed: StreamedQuery, matching: QueryMatching) -> QueryPages:
+    """Return what makes the requested results."""
+    rows = matching.rows
+    if rows is None:
+        return QueryMatcher(streamed, matching.columns)
+    if isinstance(rows, WindowRows):
+        return QueryWindowPages(streamed, matching.columns, rows)
+    return QueryEndingPages(streamed, matching.columns, rows)

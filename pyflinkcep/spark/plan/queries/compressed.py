@@ -22,9 +22,8 @@ from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
-from pyflinkcep.spark.worker.compressed_pattern import PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.consumers import ColumnConsumer, output_schema
-from pyflinkcep.spark.worker.endings import EndingRows
+from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.query_task import EndingsTask
 
 

@@ -194,7 +194,7 @@ def test_only_live_events_outlast_their_chunk(
     comparator: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of older chunks a worker holds the events of partial matches and nothing else."""
-    monkeypatch.setattr("pyflinkcep.matching.chunks.EventStore", Watched)
+    monkeypatch.setattr("pyflinkcep.matching.matcher.EventStore", Watched)
     monkeypatch.setattr(Watched, "most", 0)
     monkeypatch.setattr(Watched, "chunks", 0)
     waiting = Pattern.begin("a").where(_is_a).followedBy("b").where(lambda e: e.name == "b")
