@@ -161,21 +161,20 @@ class BucketPlan:
         return self.matching.task(self, context)
 
 
-class BucketTask(ABC):
-    """
-    A :class:`BucketPlan` ready to run on a worker.
+class BucketTask:
+    """A :class:`BucketPlan` ready to run on a worker; it holds no state of any key."""
 
-    Notes
-    -----
-    It holds no state of any key; :class:`~pyflinkcep.spark.worker.bucket.BucketWork` does.
-    """
-
-    matcher: PageMatcher  # Matches the events of keys
-    # Tells whether a key's events may begin a match; None if unknown.
-    rules: CepOperator | None = None
-    order: Order | None = None  # The order of events of equal time
-
-    def __init__(self, plan: BucketPlan) -> None:
+    def __init__(
+        self,
+        plan: BucketPlan,
+        matcher: PageMatcher,
+        rules: CepOperator | None = None,
+        order: Order | None = None,
+    ) -> None:
+        self.matcher = matcher  # Matches the events of keys
+        # Tells whether a key's events may begin a match; None if unknown.
+        self.rules = rules
+        self.order = order  # The order of events of equal time
         self.layout = plan.layout
         self.schema = plan.schema
         self.key_groups = plan.key_groups
@@ -207,14 +206,13 @@ class BucketTask(ABC):
         """Return the latest event time behind which a watermark is."""
         return watermark + (self._delay_ms or 0)
 
-    @abstractmethod
     def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
         """Convert events queued for another pattern, given its fingerprint, to this one's form."""
+        return table.select(self.schema.names)
 
-    @abstractmethod
     def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
         """Convert the bits of events dropped because another pattern did not need them."""
+        return []
 
-    @abstractmethod
     def close(self) -> None:
-        """End the life of rich conditions."""
+        """End the life of rich conditions, if there are any."""

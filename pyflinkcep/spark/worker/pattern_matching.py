@@ -63,16 +63,14 @@ class StreamTask(BucketTask):
     def __init__(
         self, plan: BucketPlan, matching: PatternMatching, context: RuntimeContext
     ) -> None:
-        super().__init__(plan)
-        self.wants_timeouts = matching.wants_timeouts
-        self._droppable = matching.droppable
-        self.order = as_order(matching.comparator)
         self.nfa: NFA = NFACompiler.compile(matching.pattern, matching.wants_timeouts)
+        self._droppable = matching.droppable
         self._open = ExitStack()
         with errors_in(plan.layout.pattern):
             self._open.enter_context(opened(self.nfa, context, "a condition"))
-        self.rules = CepOperator(self.nfa, None, plan.processing_time, matching.limit)
-        self.matcher = self._made(plan, matching)
+        rules = CepOperator(self.nfa, None, plan.processing_time, matching.limit)
+        order = as_order(matching.comparator)
+        super().__init__(plan, self._made(plan, matching), rules, order)
 
     def _made(self, plan: BucketPlan, matching: PatternMatching) -> PageMatcher:
         if matching.endings is not None:

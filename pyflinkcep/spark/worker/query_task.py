@@ -265,22 +265,12 @@ class QueryMatching(Matching):
 
     def task(self, plan: BucketPlan, context: RuntimeContext) -> QueryStreamTask:
         """Return the plan ready to run."""
-        return QueryStreamTask(plan, self)
+        streamed = StreamedQuery(self.query, self.evaluation, self.output, self.runs)
+        return QueryStreamTask(plan, _pages(streamed, self))
 
 
 class QueryStreamTask(BucketTask):
     """A plan of :class:`QueryMatching` ready to run on a worker."""
-
-    def __init__(self, plan: BucketPlan, matching: QueryMatching) -> None:
-        super().__init__(plan)
-        streamed = StreamedQuery(
-            matching.query, matching.evaluation, matching.output, matching.runs
-        )
-        self.matcher = _pages(streamed, matching)
-
-    def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
-        """Return queued events without the answers for another pattern."""
-        return table.select(self.schema.names)
 
     def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
         """Return the bits of dropped events; refuse it if this query can use others."""
@@ -291,9 +281,6 @@ class QueryStreamTask(BucketTask):
                 "watermark has passed the buffered ones; or start from a new checkpoint",
             )
         return sorted(dropped)
-
-    def close(self) -> None:
-        """End the task; a query has no rich conditions."""
 
 
 def _pages(streamed: StreamedQuery, matching: QueryMatching) -> QueryPages:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import attrs
@@ -61,29 +61,9 @@ class ClauseMatching(Matching):
     rows: StandardRows  # How a key's rows become output
     order: OrderColumns | None = None  # The order of rows of equal time
 
-    def task(self, plan: BucketPlan, context: RuntimeContext) -> StandardStreamTask:
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
         """Return the plan ready to run."""
-        return StandardStreamTask(plan, self)
-
-
-class StandardStreamTask(BucketTask):
-    """A plan of :class:`ClauseMatching` ready to run on a worker."""
-
-    def __init__(self, plan: BucketPlan, matching: ClauseMatching) -> None:
-        super().__init__(plan)
-        self.order = matching.order
-        self.matcher = ClausePages(matching.rows)
-
-    def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
-        """Return queued rows, which every clause over the same columns can use."""
-        return table.select(self.schema.names)
-
-    def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
-        """Return nothing: no row is dropped."""
-        return []
-
-    def close(self) -> None:
-        """End the task; nothing was opened."""
+        return BucketTask(plan, ClausePages(self.rows), order=self.order)
 
 
 class ClausePages(EventPages):
