@@ -346,7 +346,7 @@ class Join:
         """Return how many candidates each step has tested (int64)."""
 
 class RowSearch:
-    """Finds matches with the standard's meaning; ``engines/rows/bridge.py`` makes it."""
+    """Finds matches with the standard's meaning; ``engines/rows/matching.py`` makes it."""
 
     asked: int
     """The variable whose condition was evaluated last."""

@@ -4,19 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.rows.bridge import RowSearch, make_search
 from pyflinkcep.engines.rows.plain_search import MOST_BYTES, MOST_REMEMBERED, OPEN, PlainSearch
 from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.engines.rows.program import Op
 from pyflinkcep.engines.rows.values import UNKNOWN, RowColumns, RowConditions, SearchTables
 from pyflinkcep.errors import OutOfMemoryError, SkipError
 from pyflinkcep.expressions.program import Type
+from pyflinkcep.expressions.rules import BY_ZERO, OVERFLOW
+from pyflinkcep.kernel.module import compiled_module, instruction
 from pyflinkcep.match_recognize.tree import Rows, Skip, SkipTo
+
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
+
+_MOST_PLACES = 1 << 62
 
 
 @attrs.frozen(eq=False)
@@ -66,7 +72,7 @@ class SuccessiveMatches:
 
     def __init__(
         self,
-        search: RowSearch,
+        search: CompiledSearch | PlainSearch,
         variables: Sequence[str],
         skip: Skip,
         subsets: Mapping[str, tuple[str, ...]],
@@ -251,7 +257,7 @@ class Matching:
         self._ends = [0, *partitions.ends.tolist()]
         self._output = Output(plan.rows)
         try:
-            search: RowSearch | None = None
+            search: CompiledSearch | PlainSearch | None = None
             if compiled.tables is not None:
                 search = _compiled_search(plan, compiled, compiled.tables, partitions)
             if search is None:
@@ -274,10 +280,38 @@ class Matching:
         return self._output.take()
 
 
+class CompiledSearch:
+    """The compiled search with the buffers that it writes; see ``search.c``."""
+
+    def __init__(
+        self,
+        search: _kernel.RowSearch,
+        labels: bytearray,
+        hidden: bytearray,
+        failed: Callable[[int, str], Exception],
+    ) -> None:
+        self.labels, self.hidden = labels, hidden
+        self.turn_to = search.turn_to
+        self._search = search
+        self._failed = failed
+
+    def find(self, start: int, number: int) -> tuple[int, int] | None:
+        """Find the first match of the partition that begins at a row or later."""
+        try:
+            found: tuple[int, int] | None = self._search.find(start, number)
+        except ArithmeticError as cause:
+            message = OVERFLOW if isinstance(cause, OverflowError) else BY_ZERO
+            raise self._failed(self._search.asked, message) from cause
+        return found
+
+
 def _compiled_search(
     plan: StandardPlan, compiled: Compiled, tables: SearchTables, partitions: Partitions
-) -> RowSearch | None:
-    size, program = partitions.size, plan.program
+) -> CompiledSearch | None:
+    """Return a search by the compiled kernel; None if it was not built or is switched off."""
+    size, program, module = partitions.size, plan.program, compiled_module()
+    if module is None or (len(program.code) << program.loops) * (size + 1) >= _MOST_PLACES:
+        return None
     splits = sum(op is Op.SPLIT for op, _, _ in program.code)
     places = (splits << program.loops) * (partitions.longest + 1)
     answers = []
@@ -290,22 +324,31 @@ def _compiled_search(
         elif argument is not None:
             answer = bytearray([UNKNOWN]) * size
         answers.append(answer)
-    return make_search(
-        code=tuple((int(op), first, second) for op, first, second in program.code),
-        loops=program.loops,
-        rows=size,
-        has_flags=not tables.slots and partitions.times is None and places <= MOST_BYTES,
-        slots=tuple((int(s[0]), *s[1:4], s[4] is Type.FLOAT) for s in tables.slots),
-        programs=tables.programs,
-        has_number=tables.has_number,
-        ansi=plan.ansi,
-        most_remembered=MOST_REMEMBERED,
-        fields=tables.field_arrays(partitions.columns, partitions.ends),
-        answers=tuple(answers),
-        times=partitions.times,
-        within=plan.within,
-        watermark=partitions.watermark,
-        failed=lambda variable, what: compiled.conditions[program.variables[variable]].failed(what),
+    labels, hidden = bytearray(size), bytearray(size)
+    search = module.RowSearch(
+        tuple((int(op), first, second) for op, first, second in program.code),
+        program.loops,
+        size,
+        not tables.slots and partitions.times is None and places <= MOST_BYTES,
+        tuple((int(s[0]), *s[1:4], s[4] is Type.FLOAT) for s in tables.slots),
+        tuple(
+            tuple(instruction(op, operand, plan.ansi) for op, operand in code or ())
+            for code in tables.programs
+        ),
+        tables.has_number,
+        plan.ansi,
+        MOST_REMEMBERED,
+        tables.field_arrays(partitions.columns, partitions.ends),
+        tuple(answers),
+        labels,
+        hidden,
+        partitions.times,
+        plan.within,
+        partitions.watermark,
+    )
+    conditions, variables = compiled.conditions, program.variables
+    return CompiledSearch(
+        search, labels, hidden, lambda number, what: conditions[variables[number]].failed(what)
     )
 
 

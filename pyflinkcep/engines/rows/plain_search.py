@@ -92,7 +92,7 @@ class _FailedStates:
 
 
 class PlainSearch:
-    """The machine; see :class:`~pyflinkcep.engines.rows.bridge.RowSearch`."""
+    """The machine, on the rows of concatenated partitions."""
 
     def __init__(
         self,
@@ -107,6 +107,8 @@ class PlainSearch:
         self._code = program.code
         self._conditions = conditions
         self._times, self._within, self._watermark = times, within, watermark
+        # For each row of the last match found: the index of its variable, and whether it is left
+        # out of the output.
         self.labels = bytearray(size)
         self.hidden = bytearray(size)
         self._every = (1 << program.loops) - 1

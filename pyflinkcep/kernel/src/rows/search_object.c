@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The standard's search as Python sees it; engines/rows/bridge.py makes it. No mirror in Python. */
+/* The standard's search as Python sees it; engines/rows/matching.py makes it. No mirror in Python. */
 #include "base/objects.h"
 #include "rows/search.h"
 

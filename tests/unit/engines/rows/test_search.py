@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyflinkcep.engines.rows.bridge import make_search
+from pyflinkcep.engines.rows.matching import CompiledSearch
 from pyflinkcep.errors import ConditionError, SkipError
 from pyflinkcep.expressions.program import Code, Function, Op, Type
+from pyflinkcep.kernel.module import compiled_module, instruction
 from tests.conformance.cases import Case
 from tests.conformance.sql_cases import standard_cases
 from tests.kernel_harness import needs_kernel
@@ -106,14 +107,25 @@ OVERFLOWING = 1 << 62
 
 def search(code: Any, **changed: Any) -> Any:
     """Return a search for one variable in three rows, turned to all of them."""
+    size = changed.get("rows", 3)
+    labels, hidden = bytearray(size), bytearray(size)
     given: dict[str, Any] = {
         "code": code, "loops": 0, "rows": 3, "has_flags": False, "slots": (), "programs": (None,),
         "has_number": False, "ansi": True, "most_remembered": 10, "fields": (), "answers": (None,),
-        "times": None, "within": 0, "watermark": None,
-        "failed": lambda variable, what: ValueError(f"{variable}: {what}"),
+        "labels": labels, "hidden": hidden, "times": None, "within": 0, "watermark": None, **changed
     }  # fmt: skip
-    made = make_search(**{**given, **changed})
-    assert made is not None
+    given["programs"] = tuple(
+        tuple(instruction(op, operand, True) for op, operand in code or ())
+        for code in given["programs"]
+    )
+    module = compiled_module()
+    assert module is not None
+    made = CompiledSearch(
+        module.RowSearch(*given.values()),
+        labels,
+        hidden,
+        lambda variable, what: ValueError(f"{variable}: {what}"),
+    )
     made.turn_to(0, 3, True)
     return made
 
