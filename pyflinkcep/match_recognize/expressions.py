@@ -75,9 +75,14 @@ def read_expression(
     variable: str | None = None,
     over: str | None = None,
     at_rows: bool = False,
+    guarded: bool = False,
 ) -> Expression:
-    """Split an expression."""
-    return _Reader(text, names, variable, over, at_rows).read()
+    """
+    Split an expression.
+
+    If `guarded`, what may fail is a value of the row only if whether it is asked for is known then.
+    """
+    return _Reader(text, names, variable, over, at_rows, guarded).read()
 
 
 def _insertions(text: str, queries: str) -> Iterator[tuple[int, str]]:
@@ -96,9 +101,16 @@ def _insertions(text: str, queries: str) -> Iterator[tuple[int, str]]:
 
 class _Reader:
     def __init__(
-        self, text: Text, names: Names, variable: str | None, over: str | None, at_rows: bool
+        self,
+        text: Text,
+        names: Names,
+        variable: str | None,
+        over: str | None,
+        at_rows: bool,
+        guarded: bool,
     ) -> None:
         self._at_rows = at_rows
+        self._guarded = guarded
         self._written = text
         self._names = names
         self._variable = variable
@@ -127,7 +139,7 @@ class _Reader:
             placed.append((node, leaves.setdefault(leaf, len(leaves))))
         own: Tree | CepError | None = None
         if self._variable is not None and self._names.standard:
-            own = leaf_tree(self._text, tree, placed, tuple(leaves))
+            own = leaf_tree(self._text, tree, placed, tuple(leaves), inside=not self._guarded)
         return Expression(
             self._written.text, self._written.span, tuple(leaves), self._text, tree,
             tuple(placed), own,
@@ -210,7 +222,8 @@ class _Reader:
             return False
         if not self._is_about_row(node, bound):
             return False
-        return not divides(node) or all(self._is_known(g, bound) for g in self._guards_of(node))
+        waits = may_fail(node) if self._guarded else divides(node)
+        return not waits or all(self._is_known(g, bound) for g in self._guards_of(node))
 
     def _guards_of(self, node: Syntax) -> tuple[Guard, ...]:
         return self._guards.get(node, ()) if may_fail(node) else ()

@@ -218,11 +218,16 @@ def _struct(fields: Sequence[str]) -> str:
 
 
 def leaf_tree(
-    text: str, tree: Syntax, placed: Sequence[tuple[Syntax, int]], leaves: Sequence[Leaf]
+    text: str,
+    tree: Syntax,
+    placed: Sequence[tuple[Syntax, int]],
+    leaves: Sequence[Leaf],
+    *,
+    inside: bool,
 ) -> Tree | CepError:
-    """Return an expression as a tree."""
+    """Return an expression as a tree; with `inside`, functions of a leaf are taken into it."""
     try:
-        return Operators(_Names(text, placed, leaves)).part(tree)
+        return Operators(_Names(text, placed, leaves, inside)).part(tree)
     except CepError as refusal:
         return refusal
 
@@ -233,9 +238,14 @@ class _Names(Names):
     shifts_inside = False
 
     def __init__(
-        self, text: str, placed: Sequence[tuple[Syntax, int]], leaves: Sequence[Leaf]
+        self,
+        text: str,
+        placed: Sequence[tuple[Syntax, int]],
+        leaves: Sequence[Leaf],
+        inside: bool,
     ) -> None:
         super().__init__(text, "", None)
+        self._inside = inside
         self._leaves = leaves
         self._numbers = {id(part): number for node, number in placed for part in _same(node)}
 
@@ -263,7 +273,7 @@ class _Names(Names):
         In parentheses, unless it is such a function already: the columns of stored rows are known
         by this text.
         """
-        argument = aggregate.argument
+        argument = aggregate.argument if self._inside else None
         if argument is None or aggregate not in self._leaves:
             return argument
         return joined(("(", argument, ")"))

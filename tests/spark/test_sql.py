@@ -19,7 +19,12 @@ from tests.conformance.cases import Case
 from tests.conformance.sql_cases import flink_cases, problem, problem_with_error, standard_cases
 from tests.spark.logins import CLAUSE, logins
 from tests.spark.support import configured, in_one_job
-from tests.unit.tables.test_recognize import LATE_CLAUSE, LATE_MEASURES
+from tests.unit.tables.test_recognize import (
+    GUARDED_BY_MATCH,
+    GUARDED_CLAUSE,
+    LATE_CLAUSE,
+    LATE_MEASURES,
+)
 
 pytestmark = pytest.mark.spark
 
@@ -406,3 +411,13 @@ def test_measures_are_computed_for_the_rows_of_their_variable(
             (0.75, 0.25, 2),
             (0.75, 0.25, 2),
         ]
+
+
+def test_a_cast_that_the_match_guards_does_not_fail(spark: SparkSession) -> None:
+    """What is known of the match keeps texts from a cast, which Spark would compute for all rows."""
+    rows = [(1000, 1, "1"), (2000, 0, "x"), (3000, None, None), (4000, 2, "2")]
+    frame = spark.createDataFrame(rows, "ts bigint, v int, s string")
+
+    for condition, expected in GUARDED_BY_MATCH:
+        found = matchRecognize(frame, GUARDED_CLAUSE.format(condition), dialect="standard")
+        assert [row.ts // 1000 for row in found.collect()] == expected, condition

@@ -12,9 +12,10 @@ import attrs
 from pyflinkcep.engines.rows.program import Op, Program, compile_pattern
 from pyflinkcep.engines.rows.values import Condition, SearchTables, fold_function, search_tables
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
-from pyflinkcep.expressions.evaluator import part_function
+from pyflinkcep.expressions.evaluator import columns_of, part_function
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.sql_values import truth
+from pyflinkcep.expressions.tree import attribute_of
 from pyflinkcep.match_recognize.expressions import (
     ConditionProgram,
     Expression,
@@ -291,16 +292,20 @@ class Defines:
 
         By a program of the search if one can say it. Otherwise, on bounded input, Spark computes
         what reads rows at fixed distances from the current one, by its window functions; what
-        remains is evaluated in Python.
+        remains is evaluated in Python, and so is what fails for rows for which it is not asked.
         """
+        late = _guarded(read, names, types) if ansi else {}
+        rest = {name: own for name, own in read.conditions.items() if name not in late}
+        read = attrs.evolve(read, conditions={**read.conditions, **late})
         try:  # all at once, which is one question to Spark
-            kinds = types.kinds(read)
-            _check(read, read.plan(kinds, ansi))
-            return cls(read, kinds, {})
+            asked = attrs.evolve(read, conditions=rest)
+            kinds = types.kinds(asked)
+            _check(asked, asked.plan(kinds, ansi))
+            return cls(read, kinds, late)
         except CepError:
             pass
-        found = cls(read, {}, {})
-        for variable in read.conditions:
+        found = cls(read, {}, late)
+        for variable in rest:
             found = found._with(variable, names, types, over, ansi)
         return found
 
@@ -341,6 +346,36 @@ class Defines:
         """Return the SQL over a row that conditions evaluated in Python read."""
         leaves = (leaf for e in self.evaluated.values() for leaf in e.leaves)
         return list(dict.fromkeys(self.read.arguments_of(leaves)))
+
+
+def _guarded(read: StandardClause, names: Names, types: RowTypes) -> dict[str, Expression]:
+    """
+    Return the conditions of which a part may fail that something about the match guards.
+
+    For all rows, such as ``cast(s AS int)`` of texts after ``COUNT(*) > 9 AND``, it would fail.
+    """
+    found = {}
+    for definition in read.clause.definitions:
+        variable, own = definition.variable, read.conditions.get(definition.variable)
+        if own is None:
+            continue
+        expression = read_expression(definition.condition, names, variable, guarded=True)
+        apart = [leaf for leaf in own.leaves if leaf not in expression.leaves]
+        if not apart:
+            continue
+        try:
+            evaluated_condition(variable, expression)
+            columns = set(chain.from_iterable(map(columns_of, read.arguments_of(apart))))
+        except CepError:
+            continue  # only Spark computes it, for all rows
+        try:
+            kinds = types.kinds(attrs.evolve(read, conditions={variable: expression}))
+        except CepError:
+            found[variable] = expression
+            continue
+        if any(kind is Kind.STRING and attribute_of(sql) in columns for sql, kind in kinds.items()):
+            found[variable] = expression
+    return found
 
 
 def _check_evaluated(variable: str, expression: Expression, names: Names, ansi: bool) -> None:
