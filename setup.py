@@ -75,7 +75,8 @@ def description():
     """Return the README with links that lead somewhere from an index's page too."""
     config = configparser.ConfigParser()
     config.read("setup.cfg", encoding="utf-8")
-    version = runpy.run_path("pyflinkcep/_version.py")["__version__"]
+    package = Path("pyflinkcep/__init__.py").read_text(encoding="utf-8")
+    version = re.search(r'^__version__ = "(.*)"', package, re.MULTILINE)[1]
     files = f"{config['metadata']['url']}/blob/v{version}/"
     text = Path("README.md").read_text(encoding="utf-8")
     text = re.sub(r"(!\[[^]]*\]\()(?!https?:|#)([^)]*)", rf"\1{files}\2?raw=true", text)
