@@ -108,21 +108,24 @@ def measured(
 
 
 def measure_error(
-    names: Names, name: str, expression: Expression, what: str = "measure"
+    names: Names, name: str, expression: Expression
 ) -> Callable[[Exception], CepError]:
-    """Return what makes an error about an expression of another error."""
+    """Return what makes an error about a measure of another error."""
 
     def error(raised: Exception) -> CepError:
-        cause = cause_of(raised)
-        kind = type(cause) if isinstance(cause, NotSupportedError) else InputError
-        hint = "compute it after matching"
-        message = cause.message if isinstance(cause, CepError) else str(cause)
-        if isinstance(cause, CepError) and cause.hint:
-            hint = cause.hint
-        span = expression.span
-        return names.source.error(f"{what} {name}: {message}", hint, *span, kind)
+        message, hint, kind = _reason(raised, "compute it after matching")
+        return names.source.error(f"measure {name}: {message}", hint, *expression.span, kind)
 
     return error
+
+
+def _reason(raised: Exception, usual: str) -> tuple[str, str, type[CepError]]:
+    """Return why something cannot be computed, what to write instead, and the kind of the error."""
+    cause = cause_of(raised)
+    kind = type(cause) if isinstance(cause, NotSupportedError) else InputError
+    if isinstance(cause, CepError):
+        return cause.message, cause.hint or usual, kind
+    return str(cause), usual, kind
 
 
 def cause_of(raised: Exception) -> BaseException:
@@ -221,19 +224,10 @@ def flink_output(
             read.pattern, table, time, keys or None, OrderColumns.of(order) if order else None
         )
     except OnlyByRow as raised:
-        cause = cause_of(raised)
-        is_ours = isinstance(cause, NotSupportedError | OnlyByRow)
-        hint = "test for it in the condition, with CASE or nullif"
-        if is_ours:
-            hint = "start from a DataFrame of Spark, which computes it"
-        elif isinstance(cause, CepError) and cause.hint:
-            hint = cause.hint
-        raise names.source.error(
-            cause.message if isinstance(cause, CepError) else str(cause),
-            hint,
-            *clause.pattern_span,
-            NotSupportedError if is_ours else InputError,
-        ) from raised
+        message, hint, kind = _reason(raised, "test for it in the condition, with CASE or nullif")
+        if isinstance(cause_of(raised), NotSupportedError | OnlyByRow):
+            hint, kind = "start from a DataFrame of Spark, which computes it", NotSupportedError
+        raise names.source.error(message, hint, *clause.pattern_span, kind) from raised
     except CepError as refused:
         raise read.placed(refused) from refused
     found, _, dropped = matched.run(limit)
@@ -361,9 +355,7 @@ def with_computed(table: pa.Table, clause: Clause, source: Source) -> pa.Table:
         try:
             table = table.append_column(one.text, RowSql(table, [one.text]).column(one.text))
         except (OnlyByRow, CepError, pa.ArrowException) as raised:
-            cause = cause_of(raised)
-            hint = (cause.hint if isinstance(cause, CepError) else None) or COMPUTE_FIRST
-            message = cause.message if isinstance(cause, CepError) else str(cause)
+            message, hint, _ = _reason(raised, COMPUTE_FIRST)
             raise source.error(message, hint, *one.span, InputError) from raised
     return table
 
@@ -429,12 +421,7 @@ def _condition_error(
     names: Names, variable: str, expression: Expression, raised: Exception
 ) -> CepError:
     """Return an error about a condition, for a reason in SQL over a row."""
-    cause = cause_of(raised)
-    message = cause.message if isinstance(cause, CepError) else str(cause)
-    hint = cause.hint if isinstance(cause, CepError) else None
-    kind = NotSupportedError if isinstance(cause, NotSupportedError) else InputError
-    error = error_of(names, variable, expression)
-    return error(message, hint or "use another expression", kind)
+    return error_of(names, variable, expression)(*_reason(raised, "use another expression"))
 
 
 class _Columns:

@@ -68,11 +68,6 @@ class StandardClause:
     measures: dict[str, Expression]  # MEASURES by name
     skip: Skip  # Where to look for the next match
 
-    def condition_arguments(self) -> list[str]:
-        """Return the SQL over one row that conditions need."""
-        leaves = (condition_leaves(e) for e in self.conditions.values())
-        return list(dict.fromkeys(self.arguments_of(chain.from_iterable(leaves))))
-
     def measure_leaves(self) -> tuple[Leaf, ...]:
         """Return the distinct values that measures take from a match."""
         return tuple(dict.fromkeys(leaf for e in self.measures.values() for leaf in e.leaves))

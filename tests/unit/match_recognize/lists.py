@@ -17,6 +17,7 @@ from pyflinkcep.engines.rows.values import FieldArray
 from pyflinkcep.expressions.grammar import Form, parsed
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.match_recognize.checks import check_clause
+from pyflinkcep.match_recognize.expressions import condition_leaves
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names, spelled_alike
 from pyflinkcep.match_recognize.statement import Statement
@@ -95,6 +96,12 @@ def reading(case: dict[str, Any]) -> StandardClause:
     return read_clause(clause, names)
 
 
+def condition_arguments(read: StandardClause) -> list[str]:
+    """Return the SQL over one row that conditions need."""
+    leaves = [leaf for own in read.conditions.values() for leaf in condition_leaves(own)]
+    return list(dict.fromkeys(read.arguments_of(leaves)))
+
+
 def parsed_select(text: str) -> list[str]:
     """Return the names of a select list."""
     head = text.partition("SELECT")[2].partition("FROM")[0]
@@ -111,7 +118,7 @@ def _run(
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
     clause = read.clause
     place = {name.lower(): at for at, (name, _) in enumerate(columns)}
-    kinds = {sql: kind_of(sql, columns) for sql in read.condition_arguments()}
+    kinds = {sql: kind_of(sql, columns) for sql in condition_arguments(read)}
     plan = read.plan(kinds, ansi=False, within=within, evaluated=evaluated)
     compiled = plan.compiled()
     keys = [place[key.text.lower()] for key in clause.partition]
@@ -131,7 +138,7 @@ def _run(
         named = [{name: row[at] for name, at in place.items()} for row in part]
         values = {
             sql: [_machine(computed(sql, row)) for row in named]
-            for sql in read.condition_arguments()
+            for sql in condition_arguments(read)
         }
         leaves = (leaf for variable in evaluated for leaf in read.conditions[variable].leaves)
         taken = {*read.measure_arguments(), *read.arguments_of(leaves)}

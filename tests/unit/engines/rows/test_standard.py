@@ -15,7 +15,7 @@ from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.match_recognize.expressions import condition_leaves
 from pyflinkcep.match_recognize.leaves import has_label, labelled
-from tests.unit.match_recognize.lists import ListColumns, answer, reading
+from tests.unit.match_recognize.lists import ListColumns, answer, condition_arguments, reading
 from tests.unit.match_recognize.planning import plans
 
 _COLUMNS = [["id", "INT"], ["k", "STRING"], ["name", "STRING"], ["v", "DOUBLE"]]
@@ -296,7 +296,7 @@ def test_only_numbers_are_summed(aggregate: str, argument: str) -> None:
     clause = f"""ORDER BY id MEASURES id AS i PATTERN (A) SUBSET U = (A)
         DEFINE A AS {aggregate}({argument}) IS NOT NULL"""
     read = reading(_case(clause))
-    kinds = {sql: _kind(sql) for sql in read.condition_arguments()}
+    kinds = {sql: _kind(sql) for sql in condition_arguments(read)}
 
     with pytest.raises(InputError, match=f"{aggregate} of .*, which is (string|boolean)"):
         read.plan(kinds, ansi=True).condition("A")

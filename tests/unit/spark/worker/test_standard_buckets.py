@@ -35,7 +35,7 @@ from pyflinkcep.spark.worker.standard import ClauseMatching, ClausePages
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.engines.rows.test_search import patterns
 from tests.unit.match_recognize.interpreter import computed
-from tests.unit.match_recognize.lists import kind_of, reading
+from tests.unit.match_recognize.lists import condition_arguments, kind_of, reading
 from tests.unit.spark.worker.buckets import SpyStorage
 
 Row = dict[str, Any]
@@ -84,7 +84,7 @@ class Bucket:
 
     def __attrs_post_init__(self) -> None:
         self.read = reading({"sql": self.sql, "columns": COLUMNS})
-        kinds = {sql: kind_of(sql, COLUMNS) for sql in self.read.condition_arguments()}
+        kinds = {sql: kind_of(sql, COLUMNS) for sql in condition_arguments(self.read)}
         matching = self.read.plan(kinds, False, self.within)
         one = matching.rows is Rows.ONE
         shown = ["k"] if one else ["k", "ts", "id", "name", "v"]
