@@ -221,28 +221,17 @@ Pending = tuple[tuple[int, int, int], ...]
 """Negated components that cannot be decided yet: number, first and last candidate."""
 
 
+@attrs.define(eq=False)
 class Run:
     """Runs in one state that nothing can tell apart later."""
 
-    __slots__ = ("component", "gaps", "mode", "payload", "pending", "slots", "start")
-
-    def __init__(
-        self,
-        component: int,
-        mode: int,
-        slots: Slots,
-        start: int,
-        gaps: tuple[int, ...],
-        pending: Pending,
-        payload: Any,
-    ) -> None:
-        self.component = component
-        self.mode = mode
-        self.slots = slots
-        self.start = start
-        self.gaps = gaps
-        self.pending = pending
-        self.payload = payload
+    component: int  # The component of their last event
+    mode: int  # LOOPING, WAITING or both
+    slots: Slots
+    start: int  # The position of the first event
+    gaps: tuple[int, ...]  # For each negated component after `component`, its first candidate
+    pending: Pending
+    payload: Any  # What the runs carry
 
 
 class Runs:

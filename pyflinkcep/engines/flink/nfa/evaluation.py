@@ -44,52 +44,30 @@ class Expressions:
     fields: Callable[[Any], Sequence[Any]]
 
 
+@attrs.define(eq=False)
 class EventEvaluation:
     """The conditions' answers, event by event; also the context of iterative conditions."""
 
-    __slots__ = (
-        "_event",
-        "_expressions",
-        "_fields",
-        "_node",
-        "_observer",
-        "_path",
-        "_paths",
-        "_paths_size",
-        "_processing_time",
-        "_row",
-        "_timestamp",
-        "_version",
-        "_view",
-        "always_known",
-        "known",
-        "values",
-    )
-
-    def __init__(
-        self,
-        view: Callable[[Any], Any] | None = None,
-        known: int = 0,
-        processing_time: int | None = None,
-        expressions: Expressions | None = None,
-        observer: Observer | None = None,
-    ) -> None:
-        self._view = view
-        self._observer = observer
-        self._expressions = expressions
-        self._fields: Sequence[Any] | None = None
-        self.always_known = known
-        self._processing_time = processing_time
-        self._event: Any = None
-        self._row: Any = None
-        self._timestamp = 0
-        self.known = known
-        self.values = 0
-        self._node: SharedBufferNode | None = None
-        self._version: DeweyNumber | None = None
-        self._path: Path | None = None
-        self._paths: dict[SharedBufferEdge, Path] = {}
-        self._paths_size = 0
+    # Turns what the buffer holds for an event into the event as conditions see it.
+    _view: Callable[[Any], Any] | None = None
+    # The bits of the conditions whose answers come with an event.
+    always_known: int = attrs.field(default=0, alias="known")
+    _processing_time: int | None = None
+    _expressions: Expressions | None = None
+    _observer: Observer | None = None
+    known: int = attrs.field(init=False, default=0)  # The bits of the conditions answered
+    values: int = attrs.field(init=False, default=0)  # Those of the answers that are true
+    # The event under test, as it is held, seen, and read by match expressions.
+    _event: Any = attrs.field(init=False, default=None)
+    _row: Any = attrs.field(init=False, default=None)
+    _fields: Sequence[Any] | None = attrs.field(init=False, default=None)
+    _timestamp: int = attrs.field(init=False, default=0)
+    # The partial match under test, and the events that it has taken.
+    _node: SharedBufferNode | None = attrs.field(init=False, default=None)
+    _version: DeweyNumber | None = attrs.field(init=False, default=None)
+    _path: Path | None = attrs.field(init=False, default=None)
+    _paths: dict[SharedBufferEdge, Path] = attrs.field(init=False, factory=dict)
+    _paths_size: int = attrs.field(init=False, default=0)
 
     def begin(self, event: Any, timestamp: int, values: int = 0) -> None:
         """Begin the next event."""

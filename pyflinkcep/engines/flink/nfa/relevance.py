@@ -17,26 +17,34 @@ from pyflinkcep.errors import MalformedPatternException
 Answers = dict[Atom, bool]
 
 
-def outcomes(table: StateTable) -> Iterator[tuple[Answers, Step]]:
+def outcomes(
+    tables: Sequence[StateTable], known: Answers | None = None
+) -> Iterator[tuple[list[Step], Answers]]:
     """
-    Yield each step of a partial match in a state, with the answers that lead to it.
+    Yield the steps of states whose partial matches took the same events, for all answers.
 
-    There may be 2ⁿ of them for n conditions.
+    Those that are known are not asked for. There may be 2ⁿ of them for n conditions.
 
     >>> from pyflinkcep import Pattern
     >>> from pyflinkcep.engines.flink.nfa import NFACompiler
     >>> nfa = NFACompiler.compile(Pattern.begin("a").where("x = 1").next("b"))
-    >>> [(list(answers.values()), step.takes) for answers, step in outcomes(nfa.start)]
-    [([True], True), ([False], False)]
+    >>> [(list(answers.values()), step.takes) for [step], answers in outcomes([nfa.start])]
+    [([False], False), ([True], True)]
     """
-    open_: list[tuple[Ask | Step, Answers]] = [(table.first(), {})]
+    open_ = [known or {}]
     while open_:
-        node, answers = open_.pop()
-        if isinstance(node, Step):
-            yield answers, node
-            continue
-        for holds in (False, True):
-            open_.append((node.following(holds), {**answers, node.atom: holds}))
+        answers = open_.pop()
+        nodes: list[Step] = []
+        for table in tables:
+            node = table.first()
+            while isinstance(node, Ask) and node.atom in answers:
+                node = node.following(answers[node.atom])
+            if isinstance(node, Ask):
+                open_ += [{**answers, node.atom: holds} for holds in (True, False)]
+                break
+            nodes.append(node)
+        else:
+            yield nodes, answers
 
 
 _MOST_CONDITIONS = 8
@@ -51,7 +59,7 @@ def _known_steps(
 
     None if there are more than `most`, or the pattern is malformed.
     """
-    found = ((table, *one) for table in nfa.tables.values() for one in outcomes(table))
+    found = ((table, *one) for table in nfa.tables.values() for one in outcomes([table]))
     try:
         few = list(islice(found, most + 1))
     except MalformedPatternException:
@@ -67,7 +75,7 @@ def _known_steps(
             ),
             step,
         )
-        for table, answers, step in few
+        for table, [step], answers in few
     ]
 
 
@@ -292,28 +300,19 @@ class _Analysis:
     # --- steps
 
     def _steps(
-        self, tables: Sequence[StateTable], answers: Answers
+        self, tables: Sequence[StateTable], known: Answers | None = None
     ) -> Iterator[tuple[list[Step], Answers]]:
-        """Yield the steps of states whose partial matches took the same events, for all answers."""
-        nodes: list[Ask | Step] = []
-        for table in tables:
-            node = table.first()
-            while isinstance(node, Ask) and node.atom in answers:
-                node = node.following(answers[node.atom])
-            if isinstance(node, Ask):
-                for holds in (False, True):
-                    yield from self._steps(tables, {**answers, node.atom: holds})
-                return
-            nodes.append(node)
-        self._leaves += 1
-        if self._leaves > _MOST_LEAVES:
-            raise _Needed("the pattern has too many conditions to try their combinations")
-        yield [node for node in nodes if isinstance(node, Step)], answers
+        """Yield the steps of states, as :func:`outcomes` does; give up if there are very many."""
+        for found in outcomes(tables, known):
+            self._leaves += 1
+            if self._leaves > _MOST_LEAVES:
+                raise _Needed("the pattern has too many conditions to try their combinations")
+            yield found
 
     def _reachable(self) -> list[StateTable]:
         reached = [self._nfa.start]
         for table in reached:
-            for (step,), _ in self._steps([table], {}):
+            for (step,), _ in self._steps([table]):
                 targets = [move.target for move in step.moves if move.continues]
                 reached += dict.fromkeys(t for t in targets if t not in reached)
         return reached
@@ -369,7 +368,7 @@ class _Analysis:
                 continue
             if self._expiry([table]) != self._expiry(form):
                 raise _Needed(self._why_at_expiry(table, form))
-            for (step, *parts), _ in self._steps([table, *form], {}):
+            for (step, *parts), _ in self._steps([table, *form]):
                 if _outcome([step], forms) != _outcome(parts, forms):
                     raise _Needed(_why_different(table))
 
@@ -393,7 +392,7 @@ class _Analysis:
         return f"{_at(table)} must follow directly: any event in between ends the partial match"
 
     def _unsure(self, table: StateTable) -> str:
-        for _, answers in self._steps([table], {}):
+        for _, answers in self._steps([table]):
             for atom in answers:
                 if not atom.bit & self._known:
                     how = "in Python" if atom.expression is None else "evaluated while matching"
