@@ -271,7 +271,7 @@ class PairCounts:
     @property
     def most_passing(self) -> float:
         """The same of the events that pass the conditions on them alone."""
-        return self._most(self._passing)
+        return self._most(self.counts[name] * share for name, share in self.alone.items())
 
     def _most(self, every: Iterable[float]) -> float:
         rows, *others = sorted(every)
@@ -291,10 +291,11 @@ class PairCounts:
     def _sample(self) -> list[list[Fields]]:
         """By component, the fields of some events of its type."""
         found: list[list[Fields]] = []
+        every = self._automaton.columns(self.table)
         for type_ in self._types.values():
             at = self._listed.get(type_, self._drawn[type_])
             at = at[np.linspace(0, len(at) - 1, min(_SAMPLE, len(at))).astype(int)]
-            columns = [values_at(own, at) for own in self._automaton.columns(self.table)]
+            columns = [values_at(own, at) for own in every]
             found.append(list(zip(*columns, strict=True)) or [()] * len(at))
         return found
 
