@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.engines.choice import BACKTRACKING, EVENT_LISTS
+from pyflinkcep.engines.choice import AUTOMATON, BACKTRACKING, EVENT_LISTS
 from pyflinkcep.engines.composed_queries import ComposedSequences
 from pyflinkcep.engines.estimates import resolved
 from pyflinkcep.engines.queries import (
@@ -112,16 +112,10 @@ class StreamedQuery:
     def _completed(self, portion: Portion, how: str) -> tuple[list[MatchPositions], Kept]:
         """Return the matches that new events complete."""
         table = attrs.evolve(portion.table, ends=portion.from_on(portion.fresh))
-        begun: list[int] | None = None
-        if how == EVENT_LISTS:
-            found = list(query_matches(self.query, table, EVENT_LISTS, "all"))
-        elif how == BACKTRACKING:
-            found = list(self._sequences(table).searched("all"))
-        else:
-            begun = []
-            found = list(self._sequences(table).matches(begun=begun))
+        begun: list[int] = []
+        found = list(self._all(table, how, begun))
         since = self._since(portion, 1)
-        if begun is not None and not self._looks_back:
+        if how == AUTOMATON and not self._looks_back:
             since = list(map(max, since, _earliest(portion, begun)))
         return found, self._kept(portion, since)
 
@@ -145,12 +139,13 @@ class StreamedQuery:
             kept.deadlines[key] = end
         return found, kept
 
-    def _all(self, table: EventTable, how: str) -> Iterator[MatchPositions]:
+    def _all(
+        self, table: EventTable, how: str, begun: list[int] | None = None
+    ) -> Iterator[MatchPositions]:
         if how == EVENT_LISTS:
             return query_matches(self.query, table, EVENT_LISTS, "all")
         sequences = self._sequences(table)
-        is_searched = how == BACKTRACKING
-        return sequences.searched("all") if is_searched else sequences.matches()
+        return sequences.searched("all") if how == BACKTRACKING else sequences.matches(begun)
 
     # --- some matches
 

@@ -20,7 +20,7 @@ class DeweyNumber:
     """
     A version such as ``1.0.2``: one digit for each step that a run took.
 
-    Immutable. Make one with :meth:`of` or :meth:`from_string`, and derive others from it.
+    Immutable. Make one with :meth:`of`, and derive others from it.
 
     Ports ``org.apache.flink.cep.nfa.DeweyNumber`` (Flink 2.3.0).
     Differs from Flink: numbers share their prefixes instead of copying them, so a loop over `n`
@@ -29,7 +29,7 @@ class DeweyNumber:
     Agrawal, Diao, Gyllstrom, Immerman: Efficient Pattern Matching over Event Streams,
     SIGMOD 2008, section 4.2 (the versioned match buffer of SASE+).
 
-    >>> DeweyNumber.from_string("1.0").increase(2).add_stage()
+    >>> DeweyNumber.of([1, 0]).increase(2).add_stage()
     DeweyNumber('1.2.0')
     """
 
@@ -48,17 +48,6 @@ class DeweyNumber:
         if number is None:
             raise InvalidArgumentError("a Dewey number without digits", "pass at least one digit")
         return number
-
-    @classmethod
-    def from_string(cls, text: str) -> DeweyNumber:
-        """Read ``"1.0.2"``; raise InvalidArgumentError for anything else."""
-        try:
-            return cls.of([int(digit) for digit in text.split(".")])
-        except ValueError:
-            raise InvalidArgumentError(
-                f"expected a Dewey number, got {text!r}",
-                "write digits separated by dots, as in '1.0.2'",
-            ) from None
 
     @classmethod
     def following(cls, parent: DeweyNumber | None, digit: int) -> DeweyNumber:

@@ -36,10 +36,6 @@ class Lockable:
 
     ref_counter: int  # The number of references
 
-    def lock(self) -> None:
-        """Add a reference."""
-        self.ref_counter += 1
-
     def release(self) -> bool:
         """Remove a reference; return whether none is left."""
         if self.ref_counter <= 0:

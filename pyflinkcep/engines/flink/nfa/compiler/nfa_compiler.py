@@ -221,9 +221,7 @@ def _truth(condition: IterativeCondition | None) -> bool | None:
     return False if isinstance(condition, SimpleCondition) else None
 
 
-def proceed_closure(
-    start: State, passes: Callable[[StateTransition], bool] = lambda _: True
-) -> list[State]:
+def proceed_closure(start: State, passes: Callable[[StateTransition], bool]) -> list[State]:
     """Return the states reachable from a state without an event, the state itself first."""
     proceed = StateTransitionAction.PROCEED
     return reached(start, lambda edge: edge.action is proceed and passes(edge))
@@ -274,16 +272,3 @@ class NFACompiler:
             skip_strategy=pattern.getAfterMatchSkipStrategy(),
             description=pattern.describe(),
         )
-
-    @staticmethod
-    def canProduceEmptyMatches(pattern: Pattern) -> bool:
-        """
-        Whether the pattern could match nothing at all, as ``a?`` does.
-
-        >>> from pyflinkcep import Pattern
-        >>> NFACompiler.canProduceEmptyMatches(Pattern.begin("a").oneOrMore().optional())
-        True
-        """
-        check_size(pattern)
-        graph = CombinedBuilder(pattern)
-        return any(state.kind is StateType.FINAL for state in proceed_closure(graph.start))

@@ -16,7 +16,7 @@ from pyflinkcep.engines.flink.sharedbuffer import (
 
 def dewey(text: str) -> DeweyNumber:
     """Read a version."""
-    return DeweyNumber.from_string(text)
+    return DeweyNumber.of(map(int, text.split(".")))
 
 
 class Fixture:

@@ -13,7 +13,7 @@ from pyflinkcep.errors import InvalidArgumentError
 
 def dewey(text: str) -> DeweyNumber:
     """Read a number."""
-    return DeweyNumber.from_string(text)
+    return DeweyNumber.of(map(int, text.split(".")))
 
 
 def test_increase_and_add_stage() -> None:
@@ -50,11 +50,10 @@ def test_compatibility(version: str, edge: str, compatible: bool) -> None:
     assert dewey(version).is_compatible_with(dewey(edge)) is compatible
 
 
-@pytest.mark.parametrize("text", [".", "", "1.", ".1", "1.a", "1..2"])
-def test_what_is_no_number(text: str) -> None:
-    """Text without digits between the dots is refused with a hint."""
-    with pytest.raises(InvalidArgumentError, match="expected a Dewey number") as caught:
-        dewey(text)
+def test_a_number_without_digits() -> None:
+    """A number has at least one digit."""
+    with pytest.raises(InvalidArgumentError, match="without digits") as caught:
+        DeweyNumber.of([])
 
     assert caught.value.hint
 
