@@ -38,7 +38,7 @@ from pyflinkcep.engines.sequences.compiler import (
     Fields,
     SaseAutomaton,
     Slots,
-    compiled_once,
+    compile_query,
     equality_of,
     live_slots,
 )
@@ -285,7 +285,7 @@ class PairCounts:
 
     @cached_property
     def _automaton(self) -> SaseAutomaton:
-        return compiled_once(self.query, self.table.kinds)
+        return compile_query(self.query, self.table.kinds)
 
     @cached_property
     def _sample(self) -> list[list[Fields]]:

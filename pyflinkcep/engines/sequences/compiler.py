@@ -114,19 +114,14 @@ class SaseAutomaton:
         return [table.field(name, kind) for name, kind in zip(self.fields, kinds, strict=True)]
 
 
-def compile_query(query: Query, kinds: Mapping[str, Kind], ansi: bool = False) -> SaseAutomaton:
-    """Compile a SEQ query."""
-    return _Compiler(query).run(kinds, ansi)
-
-
-def compiled_once(query: Query, kinds: Mapping[str, Kind]) -> SaseAutomaton:
-    """Return a compiled SEQ query, which is kept for the next tables of the same kinds."""
+def compile_query(query: Query, kinds: Mapping[str, Kind]) -> SaseAutomaton:
+    """Compile a SEQ query, which is kept for the next tables of the same kinds."""
     return _compiled(query, tuple(sorted(kinds.items(), key=itemgetter(0))))
 
 
 @lru_cache(maxsize=512)  # a composed query may stand for many
 def _compiled(query: Query, kinds: tuple[tuple[str, Kind], ...]) -> SaseAutomaton:
-    return compile_query(query, dict(kinds))
+    return _Compiler(query).run(dict(kinds))
 
 
 class _Compiler:
@@ -139,7 +134,7 @@ class _Compiler:
         self._expressions: dict[str, MatchExpression] = {}
         self._where: dict[str, str] = {}
 
-    def run(self, kinds: Mapping[str, Kind], ansi: bool) -> SaseAutomaton:
+    def run(self, kinds: Mapping[str, Kind]) -> SaseAutomaton:
         query = self._query
         own = [self._texts(name, number) for number, name in enumerate(self._names)]
         partition = self._edge("partition", (), constants=True, same=True)
@@ -156,7 +151,7 @@ class _Compiler:
         expressions = compiled(
             [(self._where[text], e) for text, e in self._expressions.items()],
             {column_sql(name): kind for name, kind in kinds.items()},
-            ansi,
+            False,
         )
         functions = generated(expressions)
         edge = _Handout(expressions, functions)

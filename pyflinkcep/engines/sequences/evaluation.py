@@ -9,6 +9,7 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
+import attrs
 import numpy as np
 
 from pyflinkcep.engines.compressed.counting import (
@@ -27,7 +28,7 @@ from pyflinkcep.engines.compressed.nodes import MatchArrays, Node, NodePayloads,
 from pyflinkcep.engines.lists.matching import RARER, spans
 from pyflinkcep.engines.lists.ranges import TypeCodes
 from pyflinkcep.engines.sequences.bridge import MOST_EVENTS, KernelCounter, KernelQuery
-from pyflinkcep.engines.sequences.compiler import compiled_once
+from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
 from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.sequences.merged import MergedRuns, RunCounts
 from pyflinkcep.engines.sequences.runs import Track
@@ -76,24 +77,26 @@ MatchPositions = dict[str, list[int]]
 """Variable to the positions of its events, oldest first."""
 
 
+@attrs.frozen(eq=False, slots=False)
 class Sequences:
     """A SEQ query on a table of events."""
 
-    def __init__(
-        self,
-        query: Query,
-        table: EventTable,
-        order: Callable[[Sequence[int]], Sequence[int]] | None = None,
-        limit: RunLimit | None = None,
-        narrows: bool = False,
-    ) -> None:
-        self._query = query
-        self._table = table
-        self._order = order
-        self._limit = limit
-        self._narrows = narrows and limit is None
-        self._automaton = compiled_once(query, table.kinds)
-        self.variables = query.variables
+    _query: Query
+    _table: EventTable
+    # Returns the positions of a partition's events in another order.
+    _order: Callable[[Sequence[int]], Sequence[int]] | None = None
+    _limit: RunLimit | None = None
+    _narrows: bool = False  # Whether events that are in no match are left out
+    _automaton: SaseAutomaton = attrs.field(init=False)
+
+    @_automaton.default
+    def _compiled(self) -> SaseAutomaton:
+        return compile_query(self._query, self._table.kinds)
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables that take events."""
+        return self._query.variables
 
     @cached_property
     def _counter(self) -> KernelCounter | None:
@@ -255,7 +258,8 @@ class Sequences:
     def _positions(self) -> Iterator[Sequence[int]]:
         """Yield the positions of each partition's events that can matter."""
         every = self._all_positions()
-        return near_the_rarest(self._query, self._table, every) if self._narrows else every
+        narrows = self._narrows and self._limit is None
+        return near_the_rarest(self._query, self._table, every) if narrows else every
 
     def _all_positions(self) -> Iterator[Sequence[int]]:
         for positions, is_null in self._table.partitions(self._query):
