@@ -64,20 +64,10 @@ def _evaluation(query: Query, evaluation: str, output: str) -> Evaluation:
             f'evaluation="{evaluation}" does not support a pattern of elements with ;',
             'use "eventLists", the only one that answers it',
         )
-    if evaluation == EVENT_LISTS and query.most_events is not None:
-        raise NotSupportedError(
-            'evaluation="eventLists" does not support WITHIN … EVENTS, whose window is not of time',
-            'use "nfa" or "backtracking"',
-        )
     unlisted = _unlisted(query)
     if evaluation == EVENT_LISTS and unlisted:
         raise NotSupportedError(
-            f'evaluation="{evaluation}" does not support {unlisted} of several events',
-            'use "nfa" or "backtracking", which answer every SEQ',
-        )
-    if query.form is Form.SEQ and evaluation == EVENT_LISTS and not _is_chain(query):
-        raise NotSupportedError(
-            'evaluation="eventLists" supports no loops, and no strategy but skip_till_any_match',
+            f'evaluation="eventLists" does not support {unlisted}',
             'use "nfa" or "backtracking", which answer every SEQ',
         )
     if evaluation == AUTOMATON and output != "all":
@@ -101,17 +91,9 @@ def alternatives(query: Query, output: str = "all", is_limited: bool = False) ->
     if query.form is Form.LIST or is_limited or _is_contiguous(query):
         return ()
     answering = (AUTOMATON, BACKTRACKING) if output == "all" else (BACKTRACKING,)
-    if _is_chain(query) and query.most_events is None and not _unlisted(query):
+    if not _unlisted(query):
         answering = (EVENT_LISTS, *answering)
     return answering if len(answering) > 1 else ()
-
-
-def _is_chain(query: Query) -> bool:
-    """Whether a SEQ has single components only, all under skip_till_any_match."""
-    strategies = {strategy for _, strategy in query.strategies}
-    return strategies <= {Strategy.SKIP_TILL_ANY_MATCH} and not any(
-        part.repeats for part in query.positive
-    )
 
 
 def _is_contiguous(query: Query) -> bool:
@@ -122,24 +104,33 @@ def _is_contiguous(query: Query) -> bool:
 
 
 def _unlisted(query: Query) -> str:
-    """Return an operation of a query's conditions that lists do not compute; empty for none."""
+    """Return what lists do not support of a query; empty if they answer it."""
+    if query.most_events is not None:
+        return "WITHIN … EVENTS, whose window is not of time"
     every = (part for condition in query.conditions for part in parts(condition))
-    joins = any(isinstance(part, Operation) and part.operator == "||" for part in every)
-    return "||" if joins else ""  # a text that no event has
+    if any(isinstance(part, Operation) and part.operator == "||" for part in every):
+        return "|| of several events"  # a text that no event has
+    strategies = {strategy for _, strategy in query.strategies}
+    if query.form is Form.SEQ and (
+        not strategies <= {Strategy.SKIP_TILL_ANY_MATCH}
+        or any(part.repeats for part in query.positive)
+    ):
+        return "loops, nor strategies other than skip_till_any_match"
+    return ""
 
 
 def _automatic(query: Query, output: str) -> Evaluation:
     unlisted = _unlisted(query)
     if query.form is Form.LIST and unlisted:
         raise NotSupportedError(
-            f"a pattern of elements with ; does not support {unlisted} of several events",
+            f"a pattern of elements with ; does not support {unlisted}",
             "write PATTERN SEQ(…), or compare attributes of single events",
         )
     if query.form is Form.LIST:
         return Evaluation(EVENT_LISTS, "elements with ;")
     if output != "all":
         return Evaluation(BACKTRACKING, f"output {output}: one run at a time is enough")
-    if _is_chain(query) and query.window is not None and not unlisted:
+    if query.window is not None and not unlisted:
         return Evaluation(EVENT_LISTS, "single events under skip_till_any_match in a window")
     if _is_contiguous(query):
         return Evaluation(BACKTRACKING, "contiguous events: runs are short, and never many")
