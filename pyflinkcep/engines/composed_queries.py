@@ -11,7 +11,7 @@ import numpy as np
 from pyflinkcep.engines.compressed.counting import NOTHING, MeasuredValues, Total, combined
 from pyflinkcep.engines.compressed.nodes import MatchArrays, Node
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
-from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.alternatives import alternatives
 from pyflinkcep.sase.model import Query, variable_of

@@ -38,7 +38,7 @@ from pyflinkcep.engines.lists.frame import Frame
 from pyflinkcep.engines.lists.matching import EventLists, selected
 from pyflinkcep.engines.lists.ranges import Ints, TypeCodes, expanded
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
-from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable, Numbers
 from pyflinkcep.sase.alternatives import alternatives as words_of
 from pyflinkcep.sase.model import Form, Query

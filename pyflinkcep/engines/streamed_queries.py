@@ -23,7 +23,7 @@ from pyflinkcep.engines.queries import (
     timed,
 )
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
-from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.time import MAX_WATERMARK

@@ -15,7 +15,7 @@ from pyflinkcep.engines.choice import EVENT_LISTS
 from pyflinkcep.engines.compressed.nodes import MatchArrays
 from pyflinkcep.engines.estimates import resolved
 from pyflinkcep.engines.queries import last_event, list_frames, match_arrays, query_matches
-from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import Coded, EventTable, Numbers
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.matching.columns import Ints, doubles

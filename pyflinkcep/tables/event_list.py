@@ -15,7 +15,7 @@ from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.engines.compressed.matches import Measured, check_measure
 from pyflinkcep.engines.queries import by_last_event, query_matches
 from pyflinkcep.engines.sequences.evaluation import MatchPositions
-from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.evaluator import (

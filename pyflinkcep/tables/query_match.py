@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.engines.queries import by_last_event, last_event
-from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable, Numbers
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind, Type

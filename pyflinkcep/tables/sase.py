@@ -34,7 +34,7 @@ from pyflinkcep.engines.compressed.matches import (
 from pyflinkcep.engines.flink.operator.cep_operator import PartialMatchLimit, compressed_with_limit
 from pyflinkcep.engines.queries import Compressed, compressed_matches, last_event
 from pyflinkcep.engines.sequences.evaluation import MatchPositions
-from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import (
     EvaluationOfQuery,

@@ -20,7 +20,7 @@ from pyflinkcep.engines.sequences.compiler import (
     equality_of,
     live_slots,
 )
-from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.program import Code, Function, Op, Slot, Type
 from pyflinkcep.kernel.module import (

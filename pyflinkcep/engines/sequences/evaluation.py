@@ -29,9 +29,8 @@ from pyflinkcep.engines.lists.matching import RARER, spans
 from pyflinkcep.engines.lists.ranges import TypeCodes
 from pyflinkcep.engines.sequences.bridge import MOST_EVENTS, KernelCounter, KernelQuery
 from pyflinkcep.engines.sequences.compiler import SaseAutomaton, compile_query
-from pyflinkcep.engines.sequences.limit import RunLimit
 from pyflinkcep.engines.sequences.merged import MergedRuns, RunCounts
-from pyflinkcep.engines.sequences.runs import Track
+from pyflinkcep.engines.sequences.runs import RunLimit, Track
 from pyflinkcep.engines.sequences.search import DepthFirstSearch
 from pyflinkcep.engines.table import EventTable, listed
 from pyflinkcep.sase.model import Query

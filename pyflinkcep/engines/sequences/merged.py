@@ -10,8 +10,7 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.compressed.counting import Payloads
-from pyflinkcep.engines.sequences.limit import RunLimit
-from pyflinkcep.engines.sequences.runs import Run, Runs, Track
+from pyflinkcep.engines.sequences.runs import Run, RunLimit, Runs, Track
 from pyflinkcep.sase.model import CONTIGUOUS
 
 

@@ -20,6 +20,7 @@ from pyflinkcep.engines.sequences.compiler import (
     Slots,
     live_slots,
 )
+from pyflinkcep.errors import StateLimitError
 from pyflinkcep.sase.model import Strategy
 
 _STRICT, _PARTITION = Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY
@@ -219,6 +220,22 @@ CLOSED = -1
 
 Pending = tuple[tuple[int, int, int], ...]
 """Negated components that cannot be decided yet: number, first and last candidate."""
+
+
+@attrs.frozen
+class RunLimit:
+    """The most runs of a key; those that are merged are one, whatever events they began with."""
+
+    most: int  # The bound
+    has_times: bool = True  # Whether events have times; numbers in their place are not shown
+
+    def exceeded(self, runs: int, timestamp: int) -> None:
+        """Raise the error for a key with too many runs."""
+        raise StateLimitError(
+            f"{runs} partial matches, maxPartialMatches is {self.most}",
+            "give the query WITHIN, or conditions that fewer events satisfy",
+            timestamp_ms=timestamp if self.has_times else None,
+        )
 
 
 @attrs.define(eq=False)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyflinkcep.engines.estimates import estimate, resolved
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.queries import compressed_matches, last_event, observed
-from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.streamed_queries import Kept, Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable, listed
 from pyflinkcep.errors import PatternChangedError

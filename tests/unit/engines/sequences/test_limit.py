@@ -8,7 +8,7 @@ import random
 import pytest
 
 from pyflinkcep.engines.queries import query_matches
-from pyflinkcep.engines.sequences.limit import RunLimit
+from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.streamed_queries import Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import StateLimitError
