@@ -36,13 +36,15 @@ UNUSED = [
     "Collections.max(l, (a, b) -> a.n - b.n).name",
     "l.stream().collect(Collectors.groupingBy(e -> e.n > 1, Collectors.counting())).get(true)",
     "l.stream().collect(Collectors.toMap(e -> e.name, e -> e.n)).size()",
+    "(l.get(0) instanceof Event(int n)) ? n : 0",
+    "switch (l.get(0)) { case Event e -> e.n; default -> 2; }",
     'java.util.regex.Pattern.compile("[a-c]").matcher(l.get(0).name).find()',
 ]
 
 
 @pytest.mark.parametrize("java", UNUSED)
 def test_what_no_public_program_uses_is_left_to_write(tmp_path, java):
-    """Comparators, groups and matchers are a function that raises, with the Java beside it."""
+    """Comparators, groups, matchers and patterns of records are a function that raises, with the Java beside it."""
     members = f"""
     static void run(DataStream<Event> events) {{
         Pattern<Event, ?> p = Pattern.<Event>begin("a").oneOrMore();

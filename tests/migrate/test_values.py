@@ -227,17 +227,14 @@ def test_the_type_of_a_subtype_is_that_of_its_stage(tmp_path):
 
 
 def test_cases_by_class(tmp_path):
-    """A switch over the class of an event, and accessors of an interface that records implement."""
+    """A choice by the class of an event, and accessors of an interface that records implement."""
     java = """
     sealed interface Obs permits Hot, Wind { String place(); }
     record Hot(String place, double degrees) implements Obs {}
     record Wind(String place, double speed) implements Obs {}
     static Pattern<Obs, ?> p() {
         return Pattern.<Obs>begin("a").where(SimpleCondition.of(o -> o.place().equals("x")))
-            .where(SimpleCondition.of(o -> switch (o) {
-                case Hot h -> h.degrees() > 20;
-                case Wind w -> w.speed() > 5;
-            }));
+            .where(SimpleCondition.of(o -> o instanceof Hot h ? h.degrees() > 20 : ((Wind) o).speed() > 5));
     }
     """
     made, _ = module(tmp_path, java)

@@ -39,8 +39,6 @@ from pyflinkcep.migrate.meaning.reading import Findings, Reading, as_type
 from pyflinkcep.migrate.meaning.statements import (
     case_labels,
     is_case,
-    of_case,
-    of_pattern,
     read_statements,
 )
 from pyflinkcep.migrate.meaning.tree import (
@@ -281,7 +279,7 @@ class Operators(Reading):
         value = self.read(node.child_by_field_name("left"))
         right = node.child_by_field_name("right")
         if right is None:
-            return of_pattern(self, node.child_by_field_name("pattern"), value)
+            raise self.no(node, f"a pattern in {text_of(node)[:60]}")
         name = node.child_by_field_name("name")
         if name is not None:
             self.scope.values[text_of(name)] = self.cast(value, read_type(right))
@@ -343,16 +341,12 @@ def read_switch(reader: Reading, node: Node) -> Expression:
             raise reader.no(node, "a switch expression with ':'")
         label, body = children(rule)[0], children(rule)[-1]
         inner = reader.within_block()
-        is_kind = of_case(inner, label, tested)
         if body.type == "expression_statement":
             value = inner.read(children(body)[0])
         elif body.type == "block":
             value = folded_body(inner, body)
         else:
             raise reader.no(body, "a switch expression that throws")
-        if is_kind is not None:
-            cases.append((is_kind, value))
-            continue
         labels = case_labels(reader, label, tested)
         if labels is None:
             otherwise = value

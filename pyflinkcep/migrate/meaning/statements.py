@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import JavaType, read_type
+from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import BOOLEAN, INT, STRING, UNKNOWN, unboxed
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
@@ -38,7 +38,6 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     While,
     all_statements,
-    field_of,
 )
 
 
@@ -52,7 +51,7 @@ def case_labels(reader: Reading, label: Node, tested: Expression) -> list[Expres
         name = text_of(part)
         if of is not None and of.kind == "enum" and name in of.constants:
             found.append(Const(name, tested.type))
-        elif part.type in ("pattern", "record_pattern", "type_pattern"):
+        elif part.type in ("pattern", "record_pattern", "type_pattern", "guard"):
             raise reader.no(part, "a pattern in a switch")
         else:
             found.append(reader.read(part))
@@ -75,55 +74,6 @@ def is_case(tested: Expression, labels: list[Expression]) -> Expression:
 
 def _is_enum(label: Const) -> bool:
     return isinstance(label.value, str) and label.type.name not in ("char", "String")
-
-
-def of_pattern(reader: Reading, pattern: Node, value: Expression) -> Expression:
-    """Return whether a value is what a pattern says; the reader knows its variables then."""
-    inner, *rest = children(pattern)
-    if pattern.type == "pattern":
-        return of_pattern(reader, inner, value)
-    if pattern.type == "type_pattern":
-        type_ = read_type(inner)
-        reader.scope.values[text_of(rest[0])] = reader.cast(value, type_)
-        return reader.is_a(value, type_, pattern)
-    if pattern.type != "record_pattern":
-        raise reader.no(pattern, f"a pattern {text_of(pattern)[:60]}")
-    return _of_record(reader, pattern, value)
-
-
-def _of_record(reader: Reading, pattern: Node, value: Expression) -> Expression:
-    type_ = JavaType(text_of(children(pattern)[0]).rsplit(".", 1)[-1])
-    of = reader.class_of(type_)
-    if of is None or of.kind != "record":
-        raise reader.no(pattern, f"the record {type_} is not in the sources")
-    found = reader.is_a(value, type_, pattern)
-    typed = reader.cast(value, type_)
-    fields = [field for field in of.fields.values() if "static" not in field.modifiers]
-    for field, part in zip(fields, children(children(pattern)[1]), strict=False):
-        held = field_of(typed, field.name, field.type)
-        test: Expression | None = None
-        if part.type == "record_pattern":
-            test = _of_record(reader, part, held)
-        else:
-            written, name = read_type(children(part)[0]), children(part)[-1]
-            narrower = written not in (UNKNOWN, field.type)
-            test = reader.is_a(held, written, part) if narrower else None
-            reader.scope.values[text_of(name)] = reader.cast(held, written) if narrower else held
-        found = found if test is None else Binary("&&", found, test, BOOLEAN)
-    return found
-
-
-def of_case(reader: Reading, label: Node, tested: Expression) -> Expression | None:
-    """Return the test of ``case Type name when …``; None for a case of values."""
-    parts = children(label)
-    if not parts or parts[0].type not in ("pattern", "type_pattern", "record_pattern"):
-        return None
-    found = of_pattern(reader, parts[0], tested)
-    for guard in parts[1:]:
-        if guard.type != "guard":
-            raise reader.no(label, "several patterns in a case")
-        found = Binary("&&", found, reader.read(children(guard)[0]), BOOLEAN)
-    return found
 
 
 _LEVELS = {"trace": "debug", "debug": "debug", "info": "info", "warn": "warning", "error": "error"}
@@ -545,24 +495,18 @@ def _switch(reader: Reading, node: Node) -> list[Statement]:
         parts = children(group)
         labels: list[Expression] = []
         is_default = False
-        kinds: list[Expression] = []
         inner = reader.within_block()
         for label in (part for part in parts if part.type == "switch_label"):
-            kind = of_case(inner, label, tested)
-            if kind is not None:
-                kinds.append(kind)
-                continue
             given = case_labels(reader, label, tested)
             is_default = is_default or given is None
             labels += given or []
         body = [part for part in parts if part.type != "switch_label"]
         following = _of_case(inner, group, body, following)
-        tests = [*kinds, *([is_case(tested, labels)] if labels else [])]
-        cases.insert(0, (tests, is_default, following))
+        cases.insert(0, (labels, is_default, following))
     otherwise = next((statements for _, is_default, statements in cases if is_default), ())
-    for tests, is_default, statements in reversed(cases):
-        for test in () if is_default else tests:
-            otherwise = (If(test, statements, otherwise),)
+    for labels, is_default, statements in reversed(cases):
+        if labels and not is_default:
+            otherwise = (If(is_case(tested, labels), statements, otherwise),)
     return list(otherwise)
 
 
