@@ -60,6 +60,25 @@ def test_what_no_public_program_uses_is_left_to_write(tmp_path, java):
     assert "raise not_translated(" in made.text
 
 
+def test_a_counter_outlives_its_loop(tmp_path):
+    """A counter that is declared before its loop is the number of elements after it, as in Java."""
+    members = """
+    static void run(DataStream<Event> events) {
+        Pattern<Event, ?> p = Pattern.<Event>begin("a").oneOrMore();
+        CEP.pattern(events, p).select(m -> {
+            List<Event> l = m.get("a");
+            int i = 0;
+            for (; i < l.size(); i++) { if (l.get(i).n > 9) { break; } }
+            return i;
+        }).print();
+    }
+    """
+    made, _ = module(tmp_path, members)
+    rows = [type("Row", (), {"n": n})() for n in (1, 3, 12)]
+
+    assert [made.select_p({"a": rows[:2]}), made.select_p({"a": rows})] == [(2,), (2,)]
+
+
 @pytest.mark.parametrize(("java", "value"), STREAMS.items())
 def test_streams_and_texts(tmp_path, java, value):
     """Orders, groups, reductions, regular expressions and formats have the values of Java."""

@@ -615,11 +615,12 @@ def _in_place(template: str) -> _Writer:
     return lambda w, o: _named(f"{w.write(o[0])}[:] = {w.filled(template, *o)}")
 
 
-def _range(writer: Python, operands: Operands) -> ast.expr:
-    first, last = operands
-    return writer.fill(
-        "range(b)" if first == Const(0, first.type) else "range(a, b)", (first, last)
-    )
+def _range(end: str) -> _Writer:
+    def write(writer: Python, operands: Operands) -> ast.expr:
+        is_first = operands[0] == Const(0, operands[0].type)
+        return writer.fill(f"range({end})" if is_first else f"range(a, {end})", operands)
+
+    return write
 
 
 def _decimal(writer: Python, operands: Operands) -> ast.expr:
@@ -756,6 +757,7 @@ _WRITERS: dict[Operation, _Writer] = {
     ops.MAPPED: lambda w, o: ast.ListComp(*_each(w, *o)), ops.FLAT_MAPPED: _flattened,
     ops.ANY_MATCH: _quantified("any"), ops.ALL_MATCH: _quantified("all"),
     ops.NONE_MATCH: lambda w, o: ast.UnaryOp(ast.Not(), _quantified("any")(w, o)),
-    ops.SUM: _summed, ops.RANGE: _range, ops.DECIMAL: _decimal, ops.JSON_OF: _json_of,
+    ops.SUM: _summed, ops.RANGE: _range("b"), ops.RANGE_TO_LAST: _range("b + 1"),
+    ops.DECIMAL: _decimal, ops.JSON_OF: _json_of,
 }  # fmt: skip
 """What writes operations that no template says."""

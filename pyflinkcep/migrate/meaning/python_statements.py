@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeGuard
 
 import attrs
 
@@ -69,16 +68,8 @@ class Statements:
     def _lines(self, statements: Iterable[Statement]) -> list[str]:
         found: list[str] = []
         before = self.python.known
-        listed = list(statements)
-        for place, statement in enumerate(listed):
-            following = listed[place + 1] if place + 1 < len(listed) else None
-            start = _start_of(statement, following)
-            if start is not None and self._counts(listed[place + 1], listed[place + 2 :], start):
-                continue
-            before_it = _start_of(listed[place - 1], statement) if place else None
-            if before_it and not self._counts(statement, listed[place + 1 :], before_it):
-                before_it = None
-            found += self._one(statement, before_it)
+        for statement in statements:
+            found += self._one(statement)
             if isinstance(statement, If) and _ends(statement.then) and not statement.otherwise:
                 facts = non_null_if(statement.condition, False)
                 self.python.known |= facts
@@ -87,15 +78,6 @@ class Statements:
         self.python.known = before
         return found
 
-    def _counts(self, loop: Statement, after: list[Statement], start: Let) -> bool:
-        """Whether a loop becomes one over a range, and nothing after it reads its counter."""
-        if not isinstance(loop, While) or _is_read(after, start.name):
-            return False
-        declared = set(self._declared)
-        counted = self._counted(loop, start)
-        self._declared = declared
-        return counted is not None
-
     def _inner(self, statements: Iterable[Statement], facts: frozenset[Expression]) -> list[str]:
         before = self.python.known
         self.python.known = before | facts
@@ -103,7 +85,7 @@ class Statements:
         self.python.known = before
         return [f"    {line}" for line in lines]
 
-    def _one(self, of: Statement, start: Let | None = None) -> list[str]:
+    def _one(self, of: Statement) -> list[str]:
         write = self.python.write
         match of:
             case Let():
@@ -115,7 +97,7 @@ class Statements:
             case ForEach():
                 return self._for_each(of)
             case While():
-                return self._while(of, start)
+                return self._while(of)
             case Return(value=None):
                 return ["return"]
             case Return(value=value) if value is not None:
@@ -217,78 +199,19 @@ class Statements:
 
     def _for_each(self, of: ForEach) -> list[str]:
         iterable = ast.unparse(self.python.events(of.iterable))
-        name = of.name if of.name in self._read else "_"
+        name = of.name if _reads(of.body, of.name) else "_"
         self._declared.add(name)
         return [f"for {name} in {iterable}:", *self._inner(of.body, frozenset())]
 
-    def _while(self, of: While, start: Let | None) -> list[str]:
-        counted = self._counted(of, start)
-        if counted is not None:
-            return counted
+    def _while(self, of: While) -> list[str]:
         if of.update and _continues(of.body):
             raise Untranslatable("continue in a loop with a counter")
         body = self._inner((*of.body, *of.update), frozenset())
         return [f"while {self.python.write(of.condition)}:", *body]
 
-    def _counted(self, of: While, start: Let | None) -> list[str] | None:
-        """Return ``for (…; i < n; i++)`` with range; None for others."""
-        match of.condition, of.update:
-            case (
-                Binary("<" | "<=" as op, Var(name), limit),
-                (Set(Var(same), Binary("+", Var(again), Const(value=1))),),
-            ) if name == same == again and not _changes(of.body, name):
-                if any(isinstance(p, Var) and _changes(of.body, p.name) for p in parts(limit)):
-                    return None
-                if not _is_fixed(limit, of.body):
-                    return None
-                end = self.python.filled("a + 1" if op == "<=" else "a", limit)
-                body = self._inner(of.body, frozenset())
-                begin = (
-                    name if start is None or start.value is None else self.python.write(start.value)
-                )
-                begin = "" if begin == "0" else f"{begin}, "
-                used = name if _reads(of.body, name) else "_"
-                self._declared.add(used)
-                return [f"for {used} in range({begin}{end}):", *body]
-        return None
-
-
-def _start_of(of: Statement, loop: Statement | None) -> Let | None:
-    """Return the declaration of the counter of the loop that follows; None for others."""
-    if not isinstance(of, Let) or not isinstance(loop, While) or of.value is None:
-        return None
-    match loop.condition, loop.update:
-        case (
-            Binary("<" | "<=", Var(name), _),
-            (Set(Var(same), Binary("+", Var(again), Const(value=1))),),
-        ) if name == same == again == of.name:
-            return None if _changes(loop.body, name) else of
-    return None
-
-
-def _is_read(statements: list[Statement], name: str) -> bool:
-    """Whether a variable is read before one of the same name is declared."""
-    for one in statements:
-        if isinstance(one, Let) and one.name == name:
-            return one.value is not None and _reads((Do(one.value),), name)
-        if _reads((one,), name):
-            return True
-    return False
-
 
 def _reads(statements: Iterable[Statement], name: str) -> bool:
     return name in set(_names_read(statements))
-
-
-def _is_fixed(limit: Expression, body: tuple[Statement, ...]) -> bool:
-    sized = [p.operands[0] for p in parts(limit) if isinstance(p, Call) and p.operands]
-    changed = [
-        p.operands[0]
-        for one in expressions_of(body)
-        for p in parts(one)
-        if isinstance(p, Call) and p.operation in (ops.ADD, ops.ADD_ALL, ops.CLEAR)
-    ]
-    return not any(one in changed for one in sized)
 
 
 def _ends(statements: tuple[Statement, ...]) -> bool:
@@ -329,22 +252,6 @@ _ANY = (
     "ArithmeticError", "AttributeError", "FunctionError", "LookupError", "RuntimeError",
     "StopIteration", "TypeError", "ValueError",
 )  # fmt: skip
-
-
-def _changes(statements: Iterable[Statement], name: str) -> bool:
-    listed = tuple(statements)
-    stepped = (p.operands[0] for one in expressions_of(listed) for p in parts(one) if _is_step(p))
-    if any(isinstance(one, Var) and one.name == name for one in stepped):
-        return True
-    return any(
-        isinstance(one, Set) and isinstance(one.target, Var) and one.target.name == name
-        for one in all_statements(listed)
-    )
-
-
-def _is_step(of: Expression) -> TypeGuard[Call]:
-    """Whether an expression changes a variable."""
-    return isinstance(of, Call) and of.operation in (ops.STEP, ops.ASSIGN)
 
 
 def _continues(statements: Iterable[Statement]) -> bool:

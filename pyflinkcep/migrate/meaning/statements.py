@@ -38,6 +38,8 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     While,
     all_statements,
+    expressions_of,
+    parts,
 )
 
 
@@ -435,8 +437,44 @@ def _for(reader: Reading, node: Node) -> list[Statement]:
     update: list[Statement] = []
     for part in node.children_by_field_name("update"):
         update += _effect(inner, part)
-    body = read_block(inner, node.child_by_field_name("body"))
-    return [*before, While(condition, body, tuple(update))]
+    loop = While(condition, read_block(inner, node.child_by_field_name("body")), tuple(update))
+    counted = _counted(before, loop)
+    return [*before, loop] if counted is None else [counted]
+
+
+def _counted(before: list[Statement], loop: While) -> ForEach | None:
+    """Return ``for (int i = …; i < n; i++)`` as a loop over a range; None for others."""
+    match before, loop.condition, loop.update:
+        case (
+            [Let(name, type_, start)],
+            Binary("<" | "<=" as op, Var() as counter, limit),
+            (Set(target, Binary("+", counted, Const(value=1))),),
+        ) if start is not None and counter.name == name and target == counted == counter:
+            read = [part.name for part in parts(limit) if isinstance(part, Var)]
+            changed = any(_changes(loop.body, one) for one in (name, *read))
+            if not changed and _is_fixed(limit, loop.body):
+                operation = ops.RANGE if op == "<" else ops.RANGE_TO_LAST
+                numbers = Call(operation, (start, limit), JavaType("IntStream", (INT,)))
+                return ForEach(name, type_, numbers, loop.body)
+    return None
+
+
+def _is_fixed(limit: Expression, body: tuple[Statement, ...]) -> bool:
+    sized = [p.operands[0] for p in parts(limit) if isinstance(p, Call) and p.operands]
+    changed = [
+        p.operands[0]
+        for one in expressions_of(body)
+        for p in parts(one)
+        if isinstance(p, Call) and p.operation in (ops.ADD, ops.ADD_ALL, ops.CLEAR)
+    ]
+    return not any(one in changed for one in sized)
+
+
+def _changes(statements: tuple[Statement, ...], name: str) -> bool:
+    calls = (p for one in expressions_of(statements) for p in parts(one) if isinstance(p, Call))
+    stepped = [p.operands[0] for p in calls if p.operation in (ops.STEP, ops.ASSIGN)]
+    assigned = [one.target for one in all_statements(statements) if isinstance(one, Set)]
+    return any(isinstance(one, Var) and one.name == name for one in (*stepped, *assigned))
 
 
 def _while(reader: Reading, node: Node) -> list[Statement]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import attrs
 
@@ -239,25 +240,23 @@ class Continue:
 Statement = Let | Set | If | ForEach | While | Return | Do | Raise | Try | Break | Continue
 
 
+_PARTS: dict[type, tuple[str, ...]] = {
+    Get: ("owner",), Unary: ("operand",), Cast: ("operand",), Is: ("operand",),
+    Binary: ("left", "right"), Choice: ("condition", "yes", "no"), Lambda: ("body",),
+    Aggregate: ("argument",),
+}  # fmt: skip
+"""The fields that have the expressions inside of one."""
+
+
 def _inner(of: Expression) -> tuple[Expression, ...]:
     match of:
-        case Get(owner=owner):
-            return (owner,)
-        case Unary(operand=operand) | Cast(operand=operand) | Is(operand=operand):
-            return (operand,)
-        case Binary(left=left, right=right):
-            return (left, right)
-        case Choice(condition=condition, yes=yes, no=no):
-            return (condition, yes, no)
         case Call(operands=operands):
             return operands
-        case Lambda(body=body):
-            return (body,)
         case Make(fields=fields):
             return tuple(value for _, value in fields)
-        case Aggregate(argument=argument) if argument is not None:
-            return (argument,)
-    return ()
+        case Aggregate(argument=None):
+            return ()
+    return tuple(getattr(of, name) for name in _PARTS.get(type(of), ()))
 
 
 def parts(of: Expression) -> Iterator[Expression]:
@@ -268,33 +267,19 @@ def parts(of: Expression) -> Iterator[Expression]:
 
 
 def rewritten(of: Expression, leaf: Callable[[Expression], Expression | None]) -> Expression:
-    """Return an expression with parts replaced where `leaf` returns another."""
+    """Return an expression with parts replaced where `leaf` returns another; not in aggregates."""
     found = leaf(of)
-    if found is not None:
-        return found
+    if found is not None or isinstance(of, Aggregate):
+        return of if found is None else found
+    inner = tuple(rewritten(part, leaf) for part in _inner(of))
     match of:
-        case Get():
-            return attrs.evolve(of, owner=rewritten(of.owner, leaf))
-        case Unary() | Cast() | Is():
-            return attrs.evolve(of, operand=rewritten(of.operand, leaf))
-        case Binary():
-            return attrs.evolve(of, left=rewritten(of.left, leaf), right=rewritten(of.right, leaf))
-        case Choice():
-            return attrs.evolve(
-                of,
-                condition=rewritten(of.condition, leaf),
-                yes=rewritten(of.yes, leaf),
-                no=rewritten(of.no, leaf),
-            )
         case Call():
-            operands = tuple(rewritten(operand, leaf) for operand in of.operands)
-            return attrs.evolve(of, operands=operands)
-        case Lambda():
-            return attrs.evolve(of, body=rewritten(of.body, leaf))
-        case Make():
-            fields = tuple((name, rewritten(value, leaf)) for name, value in of.fields)
-            return attrs.evolve(of, fields=fields)
-    return of
+            return attrs.evolve(of, operands=inner)
+        case Make(fields=fields):
+            names = (name for name, _ in fields)
+            return attrs.evolve(of, fields=tuple(zip(names, inner, strict=True)))
+    changes: dict[str, Any] = dict(zip(_PARTS.get(type(of), ()), inner, strict=True))
+    return attrs.evolve(of, **changes) if changes else of
 
 
 def field_of(owner: Expression, name: str, type_: JavaType) -> Expression:
