@@ -117,29 +117,31 @@ def stub(
     project: Project,
 ) -> Translated:
     """Return a function that raises, with the Java, also that of a class or method it names."""
-    line = line_of(node)
-    note = Note(source.file, error.line or line, f"not translated: {error.what}")
+    note = Note(source.file, error.line or line_of(node), f"not translated: {error.what}")
     name = snake_case(name)
+    raised = raising(source, error.what, node, declared_by(node, source, project))
+    lines = [
+        f"def {name}({', '.join(f'{one}: Any' for one in parameters)}) -> {result}:",
+        '    """Write this in Python; the Java is below."""',
+        *(f"    {line}" for line in raised),
+    ]
+    imports = ("from typing import Any", "from pyflinkcep.migrate.runtime import not_translated")
     return Translated(
         name=name,
-        python=stub_source(
-            name,
-            parameters,
-            result,
-            f"{source.file.rsplit('/', 1)[-1]}:{line}",
-            error.what,
-            node,
-            declared_by(node, source, project),
-        ),
-        imports=frozenset(
-            {
-                "from typing import Any",
-                "from pyflinkcep.migrate.runtime import not_translated",
-            }
-        ),
+        python="\n".join(lines) + "\n",
+        imports=frozenset(imports),
         notes=(*findings.notes, note),
         stub=True,
     )
+
+
+def raising(source: Source, why: str, node: Node, more: Node | None = None) -> list[str]:
+    """Return the lines of a function that raises: why, and the Java that it stands for."""
+    why = " ".join(why.split())
+    where = f"{source.file.rsplit('/', 1)[-1]}:{line_of(node)}"
+    java = [*java_comment(node), *(java_comment(more) if more is not None else ())]
+    raised = f"raise not_translated({where!r}, {why!r})"
+    return [*(f"# {line}".rstrip() for line in (why, *java)), raised]
 
 
 def reason_of(error: Exception, node: Node) -> Untranslatable:
@@ -164,31 +166,6 @@ def declared_by(node: Node, source: Source, project: Project) -> Node | None:
         methods = [] if owner is None else owner.methods.get(text_of(node.children[-1]), [])
         return methods[0].node if methods else None
     return None
-
-
-def stub_source(
-    name: str,
-    parameters: tuple[str, ...],
-    result: str,
-    where: str,
-    why: str,
-    *nodes: Node | None,
-) -> str:
-    """Return the source of a function that raises."""
-    arguments = ", ".join(p if p == "self" else f"{p}: Any" for p in parameters)
-    lines = [
-        f"def {name}({arguments}) -> {result}:",
-        '    """Write this in Python; the Java is below."""',
-        f"    # {one_line(why)}",
-        *(f"    # {line}".rstrip() for node in nodes if node for line in java_comment(node)),
-        f"    raise not_translated({where!r}, {one_line(why)!r})",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def one_line(text: str) -> str:
-    """Return a text without line ends."""
-    return " ".join(text.split())
 
 
 def java_comment(node: Node) -> list[str]:
@@ -326,7 +303,7 @@ def _sql(
     own = Findings()  # what SQL that turns out to be none asks for is not needed
     try:
         writer = Sql(note, python=Python(own).inside().write)
-        text = writer.condition(streams_folded(written))
+        text = str(writer.condition(streams_folded(written)))
         as_condition(sampled(text), "", "")
     except (Untranslatable, CepError):
         return None
@@ -414,7 +391,7 @@ def translate_value(
         )
         writer = Sql(lambda what: findings.note(source.file, line_of(node), what))
         boolean = unboxed(written.type) == BOOLEAN
-        text = writer.condition(written, exact=True) if boolean else writer.value(written)
+        text = str(writer.condition(written, True) if boolean else writer.value(written))
         columns = columns_of((written,), event, reader)
         return Translated(sql=text, notes=tuple(findings.notes), columns=columns)
     except Exception as error:

@@ -11,8 +11,7 @@ import attrs
 from pyflinkcep.migrate.conditions.condition import (
     columns_of,
     event_value,
-    java_comment,
-    one_line,
+    raising,
     reason_of,
     stub,
 )
@@ -468,13 +467,8 @@ class _Translator:
             cause = reason_of(error, function.body)
             why, line = cause.what, cause.line or line_of(function.body)
             self.findings.notes.append(Note(self.source.file, line, f"not translated: {why}"))
-            use = Python(self.findings).use("not_translated")
-            where = f"{self.source.file.rsplit('/', 1)[-1]}:{line_of(function.body)}"
-            lines = [
-                f"# {one_line(why)}",
-                *(f"# {text}".rstrip() for text in java_comment(function.body)),
-                f"raise {use}({where!r}, {one_line(why)!r})",
-            ]
+            Python(self.findings).use("not_translated")
+            lines = raising(self.source, why, function.body)
             return _Body(lines, self._result(function, kind), stub=True)
 
     @staticmethod

@@ -79,7 +79,6 @@ class Findings:
     """What reading and writing an expression brings to light."""
 
     notes: list[Note] = attrs.field(factory=list)
-    columns: dict[str, str] = attrs.field(factory=dict)
     imports: set[str] = attrs.field(factory=set)
     helpers: dict[str, str] = attrs.field(factory=dict)
     helper_names: dict[int, str] = attrs.field(factory=dict)

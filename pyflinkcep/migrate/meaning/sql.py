@@ -103,16 +103,48 @@ def range_of(of: Expression, *, wrap: bool) -> Range:
 
 
 ATOM, TIMES, PLUS, COMPARED, NOT, AND, OR = range(7, 0, -1)
+_LEVELS = {"OR": OR, "AND": AND, "+": PLUS, "-": PLUS, "*": TIMES, "/": TIMES, "%": TIMES,
+           "DIV": TIMES}  # fmt: skip
+"""How tightly operators bind, other than comparisons."""
 
 
+class Operation(str):
+    """SQL with an operator outermost, which is in parentheses where another binds more tightly."""
+
+    __slots__ = ("level",)
+    level: int
+
+
+def operation(level: int, text: str) -> Operation:
+    """Return SQL with an operator that binds as tightly as a level."""
+    found = Operation(text)
+    found.level = level
+    return found
+
+
+def operand(text: str, level: int = PLUS) -> str:
+    """Return SQL as an operand of an operator that binds as tightly as a level."""
+    return f"({text})" if isinstance(text, Operation) and text.level < level else text
+
+
+def infix(left: str, sign: str, right: str) -> Operation:
+    """Return two operands with an operator between them."""
+    level = _LEVELS.get(sign, COMPARED)
+    first = PLUS if level == COMPARED else level
+    return operation(level, f"{operand(left, first)} {sign} {operand(right, level + 1)}")
+
+
+_NAN = "CAST('NaN' AS double)"
+_OPPOSITE = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_SQL = {"==": "=", "!=": "<>"}
 _TEXTS = ("String", "CharSequence", "UUID", "?", "Object")
 _MARKED = ("int", "long", "short", "byte", "double", "float", "boolean", "String")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 
 
 @attrs.define(eq=False)
-class SqlValues:
-    """Writes the values of one function."""
+class Sql:
+    """Writes the values and conditions of one function."""
 
     note: Callable[[str], None]  # Called with each difference in meaning
     known: frozenset[Expression] = frozenset()  # What is not null here
@@ -122,52 +154,40 @@ class SqlValues:
     # Writes what is known when the pattern is built as Python.
     python: Callable[[Expression], str] | None = None
 
-    def no(self, what: str) -> Untranslatable:
-        """Make the error for what SQL does not say in the same way."""
-        return Untranslatable(what)
-
-    def condition(self, of: Expression, level: int = 0, exact: bool = False) -> str:
-        """Return a condition; see :class:`~pyflinkcep.migrate.meaning.sql.Sql`."""
-        raise NotImplementedError
-
-    def value(self, of: Expression, level: int = 0) -> str:
-        """Return a value."""
-        written, own = self._value(of)
-        return f"({written})" if own < level else written
-
     def _captured(self, of: Expression) -> str:
         """Return a mark with the Python of a value that is known when the pattern is built."""
         kind = unboxed(of.type).name
         if self.python is None or kind not in _MARKED:
-            raise self.no("a value that is known at run time alone")
+            raise Untranslatable("a value that is known at run time alone")
         return mark(kind, self.python(of))
 
-    def _value(self, of: Expression) -> tuple[str, int]:
+    def value(self, of: Expression) -> str:
+        """Return a value."""
         if is_captured(of):
-            return self._captured(of), ATOM
+            return self._captured(of)
         match of:
             case Const():
-                return self._const(of), ATOM
+                return self._const(of)
             case Get():
-                return self._column(of), ATOM
+                return self._column(of)
             case Binary(operator="+" | "-" | "*" | "/" | "%"):
                 return self._arithmetic(of)
             case Unary(operator="-", type=type_) if is_floating(type_) and type_.name == "double":
-                return f"-{self.value(of.operand, ATOM)}", TIMES
+                return operation(TIMES, f"-{operand(self.value(of.operand), ATOM)}")
             case Cast():
                 return self._cast(of)
             case Choice():
-                return self._choice(of, lambda s, x: s.value(x)), ATOM
+                return self._choice(of, lambda s, x: s.value(x))
             case Aggregate():
-                return self._aggregate(of), ATOM
+                return self._aggregate(of)
             case Make(fields=fields) if of.class_name.startswith("Tuple"):
                 parts = [f"'{name}', {self.value(value)}" for name, value in fields]
-                return f"named_struct({', '.join(parts)})", ATOM
+                return f"named_struct({', '.join(parts)})"
             case Call():
                 return self._call(of)
         if unboxed(of.type) == BOOLEAN:
-            return self.condition(of, exact=True), 0
-        raise self.no(f"{type(of).__name__.lower()} in SQL")
+            return self.condition(of, exact=True)
+        raise Untranslatable(f"{type(of).__name__.lower()} in SQL")
 
     def _const(self, of: Const) -> str:
         value = of.value
@@ -194,7 +214,7 @@ class SqlValues:
             return f"{quoted(self.stage)}.{path}"
         found = stage_event(owner)
         if found is None or self.stage:
-            raise self.no("a field of what is no event of a stage")
+            raise Untranslatable("a field of what is no event of a stage")
         function, stage, offset = found
         taken = Call(ops.EVENTS, (Const(stage, STRING),), UNKNOWN)
         known = {attrs.evolve(one, type=UNKNOWN) for one in self.known if isinstance(one, Call)}
@@ -206,100 +226,93 @@ class SqlValues:
         more = f", {offset}" if offset else ""
         return f"{function}({quoted(stage)}.{path}{more})"
 
-    def _arithmetic(self, of: Binary) -> tuple[str, int]:
+    def _arithmetic(self, of: Binary) -> str:
         op, type_ = of.operator, of.type.name
         if type_ == "double":
             return self._of_doubles(of)
         if type_ not in ("int", "long"):
-            raise self.no(f"arithmetic of {of.type}")
+            raise Untranslatable(f"arithmetic of {of.type}")
         divisor = of.right.value if isinstance(of.right, Const) else None
         for side in (of.left, of.right):
             self._may_be_null(inner_of(side))
         if op in ("/", "%"):
             if not isinstance(divisor, int) or divisor in (0, -1):
-                raise self.no("division by what may be zero")
+                raise Untranslatable("division by what may be zero")
             sign = "DIV" if op == "/" else "%"
-            return f"{self.value(of.left, TIMES)} {sign} {self.value(of.right, ATOM)}", TIMES
+            return infix(self.value(of.left), sign, self.value(of.right))
         if not fits(range_of(of, wrap=False), "long") and type_ == "long":
             self.note("a result beyond 64 bits is an error here; in Java it wraps around")
         elif not fits(range_of(of, wrap=False), type_):
-            raise self.no("arithmetic of int, which wraps around at 32 bits")
-        level = TIMES if op == "*" else PLUS
-        left, right = (
-            self._wide(side, lvl) for side, lvl in ((of.left, level), (of.right, level + 1))
-        )
-        return f"{left} {op} {right}", level
+            raise Untranslatable("arithmetic of int, which wraps around at 32 bits")
+        return infix(self._wide(of.left), op, self._wide(of.right))
 
-    def _wide(self, of: Expression, level: int) -> str:
+    def _wide(self, of: Expression) -> str:
         """Return an operand of whole numbers as one of 64 bits."""
         inner = inner_of(of)
         if isinstance(inner, Get) and unboxed(inner.type).name != "long" and stage_free(inner):
             return f"CAST({self.value(inner)} AS bigint)"
-        return self.value(of, level)
+        return self.value(of)
 
-    def _of_doubles(self, of: Binary) -> tuple[str, int]:
+    def _of_doubles(self, of: Binary) -> str:
         op = of.operator
         average = average_of(of)
         if average is not None:
-            return self.value(average), ATOM
+            return self.value(average)
         if op in ("/", "%") and not (
             isinstance(of.right, Const) and of.right.value not in (0, 0.0)
         ):
-            raise self.no("division by what may be zero")
+            raise Untranslatable("division by what may be zero")
         for side in (of.left, of.right):
             self._may_be_null(inner_of(side))
             if unboxed(inner_of(side).type).name == "float" and isinstance(inner_of(side), Binary):
-                raise self.no("arithmetic of float")
-        level = PLUS if op in ("+", "-") else TIMES
-        both_whole = all(isinstance(side, Cast) for side in (of.left, of.right))
-        if both_whole:
+                raise Untranslatable("arithmetic of float")
+        left = self.value(of.left)
+        if isinstance(of.left, Cast) and isinstance(of.right, Cast):
             left = f"CAST({self.value(inner_of(of.left))} AS double)"
-        else:
-            left = self.value(of.left, level)
-        return f"{left} {op} {self.value(of.right, level + 1)}", level
+        return infix(left, op, self.value(of.right))
 
-    def _cast(self, of: Cast) -> tuple[str, int]:
+    def _cast(self, of: Cast) -> str:
         have, want = unboxed(of.operand.type).name, of.type.name
         wider = ("byte", "short", "int", "long")
         if have in wider and want in wider and wider.index(have) <= wider.index(want):
-            return self._value(of.operand)
+            return self.value(of.operand)
         if want == "double" and (have in wider or have == "float"):
-            return self._value(of.operand)
-        raise self.no(f"a cast of {have} to {want}")
+            return self.value(of.operand)
+        raise Untranslatable(f"a cast of {have} to {want}")
 
-    def _call(self, of: Call) -> tuple[str, int]:
+    def _call(self, of: Call) -> str:
         match of.operation, of.operands:
             case ((ops.NOT_NULL | ops.NAME_OF), (inner,)):
                 self._may_be_null(inner)
-                return self._value(inner)
+                return self.value(inner)
             case ((ops.MAX | ops.MIN), operands) if is_whole(of.type):
                 operation = ops.GREATEST if of.operation is ops.MAX else ops.LEAST
-                return self._template(operation.sql, operands), ATOM
+                return self._template(operation.sql, operands)
             case ops.DECIMAL, (Const(value=str(digits)),) if _DECIMAL.fullmatch(digits):
-                return f"{digits}BD", ATOM
+                return f"{digits}BD"
             case ops.ENUM_OF, (inner, *_) if isinstance(inner, Get):
                 self._may_be_null(inner)
                 self.note(
                     f"where {inner.name} names no constant of {of.type.name}, the Java job fails; "
                     "here it is a value like others"
                 )
-                return self._value(inner)
+                return self.value(inner)
             case ops.TO_STRING, (inner,) if inner.type.name in _TEXTS:
                 self._may_be_null(inner)
-                return self._value(inner)
+                return self.value(inner)
             case ops.CONCAT, _:
-                return f"concat({', '.join(map(self._text, self._pieces(of)))})", ATOM
+                return f"concat({', '.join(map(self._text, self._pieces(of)))})"
             case ops.TEXT, (inner,):
-                return self._text(inner), ATOM
+                return self._text(inner)
             case ((ops.GREATEST | ops.LEAST), (a, b)):
-                return of.operation.sql.format(self.value(a), self.value(b)), ATOM
+                return of.operation.sql.format(self.value(a), self.value(b))
             case ops.MAP_GET, (Get() as whole, Const(value=str(key))) if stage_free(whole):
-                return f"{self.value(whole, ATOM)}[{text_literal(key)}]", ATOM
+                return f"{operand(self.value(whole), ATOM)}[{text_literal(key)}]"
             case ops.SIZE, (Call(ops.EVENTS) as events,):
-                return f"count({self._stage_of(events)})", ATOM
+                return f"count({self._stage_of(events)})"
         if of.operation.sql and unboxed(of.type) != BOOLEAN and self._is_plain(of):
-            return self._template(of.operation.sql, of.operands), ATOM
-        raise self.no(f"{of.operation.name}() in SQL")
+            return self._template(of.operation.sql, of.operands)
+        raise Untranslatable(f"{of.operation.name}() in SQL")
 
     def _is_plain(self, of: Call) -> bool:
         """Whether SQL computes a call as Java does: parts of times only of the event itself."""
@@ -328,17 +341,17 @@ class SqlValues:
         if is_whole(of.type):
             return f"coalesce(CAST({self.value(of)} AS string), 'null')"
         if of.type.name not in (*_TEXTS, "char"):
-            raise self.no(f"{of.type} as text")
+            raise Untranslatable(f"{of.type} as text")
         return f"coalesce({self.value(of)}, 'null')"
 
     def _aggregate(self, of: Aggregate) -> str:
         stage = quoted(of.stage)
         if self.stage:
-            raise self.no("an aggregate in an aggregate")
+            raise Untranslatable("an aggregate in an aggregate")
         if of.function == "count":
             return f"count({stage})"
         if of.argument is None:
-            raise self.no("an event as a value")
+            raise Untranslatable("an event as a value")
         inner = attrs.evolve(self, stage=of.stage).value(of.argument)
         if isinstance(of.argument, Cast) and unboxed(of.argument.operand.type).name == "long":
             inner = f"CAST({inner} AS double)"
@@ -354,7 +367,7 @@ class SqlValues:
 
     # --- null
 
-    def _choice(self, of: Choice, write: Callable[[SqlValues, Expression], str]) -> str:
+    def _choice(self, of: Choice, write: Callable[[Sql, Expression], str]) -> str:
         condition = self.condition(of.condition)
         yes = attrs.evolve(self, known=self.known | non_null_if(of.condition, True))
         no = attrs.evolve(self, known=self.known | non_null_if(of.condition, False))
@@ -362,7 +375,8 @@ class SqlValues:
         match of.condition:
             case Call(ops.EQUALS, (Get() as left, Const() as right)) if left not in self.known:
                 no.known |= {left}  # for null Java fails: neither of both values
-                otherwise = f"WHEN {self.value(left, PLUS)} <> {self.value(right, PLUS)} THEN"
+                differs = infix(self.value(left), "<>", self.value(right))
+                otherwise = f"WHEN {differs} THEN"
         return f"CASE WHEN {condition} THEN {write(yes, of.yes)} {otherwise} {write(no, of.no)} END"
 
     def _may_be_null(self, of: Expression) -> None:
@@ -375,45 +389,24 @@ class SqlValues:
             or (primitive and not is_boxed(of.type))
         ):
             return
-        if isinstance(of, Get) and self._is_known_event(of):
+        if isinstance(of, Get) and of.type != UNKNOWN:
             self.note(null_note(of.name))
-
-    @staticmethod
-    def _is_known_event(of: Get) -> bool:
-        return of.type != UNKNOWN
 
     def _stage_of(self, of: Expression) -> str:
         match of:
             case Call(ops.EVENTS, (Const(value=str(stage)),)):
                 return quoted(stage)
-        raise self.no("a list")
+        raise Untranslatable("a list")
 
+    # --- conditions
 
-ATOM, TIMES, PLUS, COMPARED, NOT, AND, OR = range(7, 0, -1)
-_NAN = "CAST('NaN' AS double)"
-_OPPOSITE = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-_SQL = {"==": "=", "!=": "<>"}
-
-
-def _are_decimals(a: Expression, b: Expression) -> bool:
-    return a.type.name == b.type.name == "BigDecimal"
-
-
-@attrs.define(eq=False)
-class Sql(SqlValues):
-    """Writes conditions of one function."""
-
-    def condition(self, of: Expression, level: int = 0, exact: bool = False) -> str:
-        """Return a condition."""
-        written, own = self._condition(of, exact)
-        return f"({written})" if own < level else written
-
-    def _condition(self, of: Expression, exact: bool) -> tuple[str, int]:
+    def condition(self, of: Expression, exact: bool = False) -> str:
+        """Return a condition; one that is exact is never null where Java has a value."""
         if is_captured(of):
-            return self._captured(of), ATOM
+            return self._captured(of)
         match of:
             case Const(value=bool(value)):
-                return str(value).lower(), ATOM
+                return str(value).lower()
             case Get() | Call(ops.NOT_NULL):
                 return self._flag(of, exact)
             case Unary(operator="!", operand=operand):
@@ -423,31 +416,31 @@ class Sql(SqlValues):
             case Binary():
                 return self._comparison(of, exact)
             case Choice():
-                return self._choice(of, lambda s, x: s.condition(x, exact=exact)), ATOM
+                return self._choice(of, lambda s, x: s.condition(x, exact=exact))
             case Is():
                 return self._is(of, exact)
             case Call():
                 return self._test(of, exact)
-        raise self.no(f"{type(of).__name__.lower()} as a condition")
+        raise Untranslatable(f"{type(of).__name__.lower()} as a condition")
 
-    def _flag(self, of: Expression, exact: bool) -> tuple[str, int]:
+    def _flag(self, of: Expression, exact: bool) -> str:
         inner = of.operands[0] if isinstance(of, Call) else of
         if unboxed(inner.type) not in (BOOLEAN, UNKNOWN):
-            raise self.no(f"{inner.type} as a condition")
+            raise Untranslatable(f"{inner.type} as a condition")
         self._may_be_null(inner)
-        return self.value(inner), ATOM
+        return self.value(inner)
 
-    def _negation(self, of: Expression) -> tuple[str, int]:
+    def _negation(self, of: Expression) -> str:
         if isinstance(of, Call) and of.operation is ops.IS_NULL:
             if isinstance(of.operands[0], Aggregate):
-                return f"count({quoted(of.operands[0].stage)}) > 0", COMPARED
-            return f"{self.value(of.operands[0], PLUS)} IS NOT NULL", COMPARED
+                return infix(f"count({quoted(of.operands[0].stage)})", ">", "0")
+            return operation(COMPARED, f"{operand(self.value(of.operands[0]))} IS NOT NULL")
         if isinstance(of, Binary) and of.operator in ("==", "!="):
             other = "!=" if of.operator == "==" else "=="
             return self._comparison(attrs.evolve(of, operator=other), True)
-        return f"NOT {self.condition(of, NOT, True)}", NOT
+        return operation(NOT, f"NOT {operand(self.condition(of, True), NOT)}")
 
-    def _logical(self, of: Binary, exact: bool) -> tuple[str, int]:
+    def _logical(self, of: Binary, exact: bool) -> str:
         is_and = of.operator == "&&"
         word, level = ("AND", AND) if is_and else ("OR", OR)
         parts = chain(of, of.operator)
@@ -455,17 +448,17 @@ class Sql(SqlValues):
         writer = attrs.evolve(self, bounded=self.bounded | frozenset(bounded))
         written = []
         for part in parts:
-            text = writer.condition(part, level, exact)
+            text = operand(writer.condition(part, exact), level)
             if text not in written:
                 written.append(text)
             facts = non_null_if(part, is_and)
             writer = attrs.evolve(writer, known=writer.known | facts)
-        return f" {word} ".join(written), level if len(written) > 1 else COMPARED
+        return operation(level, f" {word} ".join(written)) if len(written) > 1 else written[0]
 
-    def _comparison(self, of: Binary, exact: bool) -> tuple[str, int]:
+    def _comparison(self, of: Binary, exact: bool) -> str:
         op, left, right = of.operator, of.left, of.right
         if op not in _OPPOSITE:
-            raise self.no(f"{op} in a condition")
+            raise Untranslatable(f"{op} in a condition")
         for one, other, turned in ((left, right, op), (right, left, _OPPOSITE[op])):
             compared = self._compared_to_zero(one, other, turned)
             if compared is not None:
@@ -476,12 +469,10 @@ class Sql(SqlValues):
             self._may_be_null(side.operand if isinstance(side, Cast) else side)
         floating = is_floating(left.type) or is_floating(right.type)
         if not floating and not self._comparable(left, right):
-            raise self.no(f"{left.type} {op} {right.type}")
+            raise Untranslatable(f"{left.type} {op} {right.type}")
         self._is_definite(exact or op == "!=", left, right)
-        written = f"{self._side(left, right)} {_SQL.get(op, op)} {self._side(right, left)}"
-        if not floating:
-            return written, COMPARED
-        return self._without_nan(op, left, right, written)
+        written = infix(self._side(left, right), _SQL.get(op, op), self._side(right, left))
+        return written if not floating else self._without_nan(op, left, right, written)
 
     def _comparable(self, left: Expression, right: Expression) -> bool:
         types = [unboxed(side.type).name for side in (left, right)]
@@ -497,7 +488,7 @@ class Sql(SqlValues):
         """Refuse what SQL has as NULL where Java has a value, if that matters."""
         for side in sides:
             if exact and any(is_empty_average(part) for part in (side, inner_of(side))):
-                raise self.no("the average of no events")
+                raise Untranslatable("the average of no events")
 
     def _side(self, of: Expression, other: Expression) -> str:
         if isinstance(of, Const) and isinstance(of.value, float):
@@ -506,11 +497,9 @@ class Sql(SqlValues):
                 return repr(of.value)
         if isinstance(of, Const) and isinstance(of.value, str) and len(of.value) == 1:
             return text_literal(of.value)
-        return self.value(of, PLUS)
+        return self.value(of)
 
-    def _without_nan(
-        self, op: str, left: Expression, right: Expression, written: str
-    ) -> tuple[str, int]:
+    def _without_nan(self, op: str, left: Expression, right: Expression, written: str) -> str:
         """Return a comparison of floats; NaN is less and greater than nothing in Java."""
         sides = [side for side in (left, right) if may_be_nan(side)]
         if op in ("<", "<="):
@@ -520,17 +509,15 @@ class Sql(SqlValues):
         elif len(sides) < 2:
             sides = []
         if not sides or (op != "!=" and inner_of(sides[0]) in self.bounded):
-            return written, COMPARED
-        text = self.value(sides[0], PLUS)
+            return written
+        text = self.value(sides[0])
         if op == "!=":
-            return f"{written} OR isnan({self.value(sides[0])})", OR
+            return infix(written, "OR", f"isnan({text})")
         if stage_free(sides[0]):
-            return f"{written} AND NOT isnan({self.value(sides[0])})", AND
-        return f"{written} AND {text} <> {_NAN}", AND
+            return infix(written, "AND", operation(NOT, f"NOT isnan({text})"))
+        return infix(written, "AND", infix(text, "<>", _NAN))
 
-    def _compared_to_zero(
-        self, call: Expression, zero: Expression, op: str
-    ) -> tuple[str, int] | None:
+    def _compared_to_zero(self, call: Expression, zero: Expression, op: str) -> str | None:
         """Return ``compare(a, b) < 0`` as ``a < b``; None for others."""
         if (
             not isinstance(call, Call)
@@ -539,98 +526,99 @@ class Sql(SqlValues):
         ):
             return None
         if zero.value != 0:
-            raise self.no("the result of compare() as a number")
+            raise Untranslatable("the result of compare() as a number")
         a, b = call.operands
         if is_floating(a.type) or is_floating(b.type):
             fixed = any(isinstance(x, Const) and x.value not in (0, 0.0) for x in (a, b))
             if not fixed:
-                raise self.no("compare() of doubles, for which -0.0 is less than 0.0")
-        elif not _are_decimals(a, b) and not (is_whole(a.type) and is_whole(b.type)):
-            raise self.no(f"compare() of {a.type}")
+                raise Untranslatable("compare() of doubles, for which -0.0 is less than 0.0")
+        elif not (a.type.name == b.type.name == "BigDecimal") and not (
+            is_whole(a.type) and is_whole(b.type)
+        ):
+            raise Untranslatable(f"compare() of {a.type}")
         for side in (a, b):
             self._may_be_null(inner_of(side))
-        return f"{self._side(a, b)} {_SQL.get(op, op)} {self._side(b, a)}", COMPARED
+        return infix(self._side(a, b), _SQL.get(op, op), self._side(b, a))
 
-    def _booleans(self, op: str, left: Expression, right: Expression) -> tuple[str, int]:
+    def _booleans(self, op: str, left: Expression, right: Expression) -> str:
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Const):
                 if one.value is (op == "=="):
-                    return self._condition(other, False)
+                    return self.condition(other)
                 return self._negation(other)
-        texts = [self.condition(side, PLUS, True) for side in (left, right)]
-        return f"{texts[0]} {_SQL[op]} {texts[1]}", COMPARED
+        return infix(self.condition(left, True), _SQL[op], self.condition(right, True))
 
-    def _is(self, of: Is, exact: bool) -> tuple[str, int]:
+    def _is(self, of: Is, exact: bool) -> str:
         if isinstance(of.operand, Cast):
-            raise self.no("instanceof of a cast")
+            raise Untranslatable("instanceof of a cast")
         column = self.value(Get(of.operand, of.column, JavaType("String")))
         names = ", ".join(map(text_literal, of.names))
         if len(of.names) == 1:
-            return f"{column} {'<=>' if exact else '='} {names}", COMPARED
-        written = f"{column} IN ({names})"
-        return (f"coalesce({written}, false)", ATOM) if exact else (written, COMPARED)
+            return infix(column, "<=>" if exact else "=", names)
+        written = infix(column, "IN", f"({names})")
+        return f"coalesce({written}, false)" if exact else written
 
     # --- tests of the library
 
-    def _test(self, of: Call, exact: bool) -> tuple[str, int]:
+    def _test(self, of: Call, exact: bool) -> str:
         operands = of.operands
         match of.operation:
             case ops.IS_NULL if isinstance(operands[0], Aggregate):
-                return f"count({quoted(operands[0].stage)}) = 0", COMPARED
+                return infix(f"count({quoted(operands[0].stage)})", "=", "0")
             case ops.IS_NULL:
-                return f"{self.value(operands[0], PLUS)} IS NULL", COMPARED
+                return operation(COMPARED, f"{operand(self.value(operands[0]))} IS NULL")
             case ops.EQUALS | ops.SAME:
                 return self._equals(of, exact)
             case ops.STARTS_WITH:
-                return self._template(of.operation.sql, operands), ATOM
+                return self._template(of.operation.sql, operands)
             case ops.EMPTY_OR_NULL:
-                return f"coalesce({self.value(operands[0])}, '') = ''", COMPARED
+                return infix(f"coalesce({self.value(operands[0])}, '')", "=", "''")
             case ops.IS_EMPTY:
                 self._may_be_null(operands[0])
-                return f"{self.value(operands[0], PLUS)} = ''", COMPARED
+                return infix(self.value(operands[0]), "=", "''")
             case ops.HAS:
                 return self._in(operands[0], operands[1], exact)
             case ops.HAS_ANY:
-                return f"count({self._stage_of(operands[0])}) > 0", COMPARED
+                return infix(f"count({self._stage_of(operands[0])})", ">", "0")
             case ops.NO_ELEMENTS:
-                return f"count({self._stage_of(operands[0])}) = 0", COMPARED
+                return infix(f"count({self._stage_of(operands[0])})", "=", "0")
             case ops.ANY:
                 return self._any(operands[0], exact)
         if of.operation.sql and unboxed(of.type) == BOOLEAN and all(map(stage_free, operands)):
-            return self._template(of.operation.sql, operands), ATOM
-        raise self.no(f"{of.operation.name}() in SQL")
+            return self._template(of.operation.sql, operands)
+        raise Untranslatable(f"{of.operation.name}() in SQL")
 
-    def _any(self, test: Expression, exact: bool) -> tuple[str, int]:
+    def _any(self, test: Expression, exact: bool) -> str:
         """Return whether a condition holds for any event; there may be none."""
         if isinstance(test, Aggregate):
-            return f"{self.value(test)} > 0", COMPARED
+            return infix(self.value(test), ">", "0")
         written = self.condition(test)
-        return (f"coalesce({written}, false)", ATOM) if exact else (f"({written})", ATOM)
+        return f"coalesce({written}, false)" if exact else f"({written})"
 
-    def _in(self, whole: Expression, value: Expression, exact: bool) -> tuple[str, int]:
+    def _in(self, whole: Expression, value: Expression, exact: bool) -> str:
         if (
             not isinstance(whole, Call)
             or whole.operation is not ops.LIST
             or exact
             or not whole.operands
         ):
-            raise self.no("contains() of a list")
+            raise Untranslatable("contains() of a list")
         same = {unboxed(item.type) for item in (*whole.operands, value)}
         if len(same) > 1 or is_floating(value.type):
-            raise self.no("contains() of a list of other types")
+            raise Untranslatable("contains() of a list of other types")
         items = ", ".join(self.value(item) for item in whole.operands)
-        return f"{self.value(value, PLUS)} IN ({items})", COMPARED
+        return infix(self.value(value), "IN", f"({items})")
 
-    def _equals(self, of: Call, exact: bool) -> tuple[str, int]:
+    def _equals(self, of: Call, exact: bool) -> str:
         (a, b), strict = of.operands, of.operation is ops.EQUALS
         x, y = unboxed(a.type), unboxed(b.type)
         null = JavaType("null")
         if null in (x, y):
-            return f"{self.value(b if x == null else a, PLUS)} IS NULL", COMPARED
+            return operation(COMPARED, f"{operand(self.value(b if x == null else a))} IS NULL")
         if is_floating(x) or is_floating(y) or x.dims or y.dims:
-            raise self.no(f"equals() of {a.type}")
+            raise Untranslatable(f"equals() of {a.type}")
         if UNKNOWN not in (x, y) and x != y:
-            raise self.no(f"equals() of {a.type} and {b.type}, which is always false")
+            raise Untranslatable(f"equals() of {a.type} and {b.type}, which is always false")
         if x == UNKNOWN and y == UNKNOWN:
             self.note("types are not in the sources: values are compared as SQL does")
         if strict:
@@ -641,7 +629,7 @@ class Sql(SqlValues):
         definite = fixed or not exact
         both = not strict and not fixed
         sign = "<=>" if both or (exact and not (definite and self._is_known(a, b))) else "="
-        return f"{self.value(a, PLUS)} {sign} {self.value(b, PLUS)}", COMPARED
+        return infix(self.value(a), sign, self.value(b))
 
     def _is_known(self, *values: Expression) -> bool:
         return all(
