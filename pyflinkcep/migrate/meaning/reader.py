@@ -8,7 +8,7 @@ import attrs
 from pyflinkcep.migrate.java.constants import LIMITS, converted, least, literal_of, promoted
 from pyflinkcep.migrate.java.constants import binary as folded_binary
 from pyflinkcep.migrate.java.constants import unary as folded_unary
-from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType, Method, read_type
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
 from pyflinkcep.migrate.java.project import (
     BOOLEAN,
     INT,
@@ -33,7 +33,7 @@ from pyflinkcep.migrate.meaning.calls import (
     object_text,
     on_value,
 )
-from pyflinkcep.migrate.meaning.construction import constructed, read_creation
+from pyflinkcep.migrate.meaning.construction import constructed, read_creation, zero
 from pyflinkcep.migrate.meaning.library import CONSTANTS, METHODS, static_call
 from pyflinkcep.migrate.meaning.reading import Findings, Reading, as_type
 from pyflinkcep.migrate.meaning.statements import (
@@ -60,8 +60,8 @@ from pyflinkcep.migrate.meaning.tree import (
 )
 
 
-def made_tag(node: Node | None) -> Const | None:
-    """Return ``new OutputTag<…>("name")`` as a constant; None for others."""
+def tag_of(node: Node | None, declared: JavaType) -> Const | None:
+    """Return ``new OutputTag<…>("name")`` of a declared type as a constant; None for others."""
     if node is None or node.type != "object_creation_expression":
         return None
     type_ = read_type(node.child_by_field_name("type"))
@@ -69,14 +69,7 @@ def made_tag(node: Node | None) -> Const | None:
     name = literal_of(arguments[0]) if arguments else None
     if type_.name != "OutputTag" or name is None or not isinstance(name.value, str):
         return None
-    return Const(name.value, type_)
-
-
-def field_tag(field: Field | None) -> Const | None:
-    """Return the tag that a field holds; None for others."""
-    if field is None or field.type.name != "OutputTag":
-        return None
-    return _typed(made_tag(field.value), field.type)
+    return Const(name.value, declared if declared.args and not type_.args else type_)
 
 
 def declared_tag(reader: Reading, node: Node) -> Const | None:
@@ -85,7 +78,7 @@ def declared_tag(reader: Reading, node: Node) -> Const | None:
     scope = reader.scope
     found = scope.project.constant_field(name, scope.source, scope.within)
     if found is not None and found[0].type.name == "OutputTag":
-        return _typed(made_tag(found[0].value), found[0].type)
+        return tag_of(found[0].value, found[0].type)
     around = node.parent
     while around is not None:
         if around.type in ("block", "constructor_body"):
@@ -95,15 +88,9 @@ def declared_tag(reader: Reading, node: Node) -> Const | None:
                 for part in statement.children_by_field_name("declarator"):
                     if text_of(part.child_by_field_name("name")) == name:
                         declared = read_type(statement.child_by_field_name("type"))
-                        return _typed(made_tag(part.child_by_field_name("value")), declared)
+                        return tag_of(part.child_by_field_name("value"), declared)
         around = around.parent
     return None
-
-
-def _typed(tag: Const | None, declared: JavaType) -> Const | None:
-    if tag is None or tag.type.args or not declared.args:
-        return tag
-    return Const(tag.value, declared)
 
 
 _COMPARISONS = ("<", "<=", ">", ">=")
@@ -407,21 +394,12 @@ def _of_two(
     values = [Var(one, type_) for one, type_ in zip("ab", types, strict=True)]
     of = reader.class_named(owner)
     method = reader.method(of, name, values) if of is not None else None
-    found: Expression | None = static_call(reader, owner, name, tuple(values), node)
+    row = METHODS.get((types[0].name, name, 1)) if owner in ("BigDecimal", "String") else None
+    found = static_call(reader, owner, name, tuple(values), node)
     if of is not None and method is not None and "static" in method.modifiers:
         found = value_of_body(reader.at(of.source, of, this=None), method, [*values], reader)
-    elif found is not None:
-        pass
-    elif name == "compareTo" and types[0] in (STRING, UNKNOWN):
-        found = Call(ops.COMPARE_TEXT, tuple(values), INT)
-    elif name == "compareTo":
-        found = Call(ops.COMPARE, tuple(values), INT)
-    elif types[0].name == "BigDecimal" and name in ("add", "multiply", "subtract"):
-        found = METHODS["BigDecimal", name, 1].call(reader, tuple(values), node)
-    elif name == "concat":
-        found = Call(ops.CONCAT, tuple(values), STRING)
-    elif name == "addAll":
-        raise reader.no(node, f"{text_of(node)} as a function")
+    elif found is None and row is not None:
+        found = row.call(reader, tuple(values), node)
     if found is None:
         raise reader.no(node, f"{text_of(node)} as a function")
     return Lambda(("a", "b"), found, found.type)
@@ -430,11 +408,6 @@ def _of_two(
 def _applied(reader: Reading, method: Method, of: JavaClass, value: Expression) -> Expression:
     inner = reader.at(of.source, of, this=None)
     return value_of_body(inner, method, [value], reader)
-
-
-_ZEROS: dict[str, int | float | bool] = {
-    "int": 0, "long": 0, "short": 0, "byte": 0, "double": 0.0, "float": 0.0, "boolean": False,
-}  # fmt: skip
 
 
 _OF_JAVA = frozenset({
@@ -576,7 +549,8 @@ class Reader(Operators):
             listed = self._constant_list(name, of) if of is not None else None
             if listed is not None:
                 return listed
-            tag = field_tag(self.scope.project.field(of, name)) if of is not None else None
+            held = self.scope.project.field(of, name) if of is not None else None
+            tag = tag_of(held.value, held.type) if held is not None else None
             if tag is not None:
                 return tag
             if of is not None and of.kind == "enum" and name in of.constants:
@@ -651,12 +625,10 @@ class Reader(Operators):
         type_ = read_type(node.child_by_field_name("type"))
         if values is None:
             size = node.child_by_field_name("dimensions")
-            zero = _ZEROS.get(type_.name)
             if size is None or len(children(node)) != 2:
                 raise self.no(node, "an array without values")
             count = as_type(self.read(children(size)[0]), INT)
-            first = Const(zero, type_) if zero is not None else Const(None, JavaType("null"))
-            return Call(ops.ARRAY_OF, (first, count), attrs.evolve(type_, dims=1))
+            return Call(ops.ARRAY_OF, (zero(type_), count), attrs.evolve(type_, dims=1))
         dims = attrs.evolve(type_, dims=type_.dims + 1)
         return attrs.evolve(self._array_initializer(values), type=dims)
 
