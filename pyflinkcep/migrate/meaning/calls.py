@@ -516,7 +516,7 @@ def object_text(reader: Reading, value: Expression, node: Node) -> Expression:
     if of is None or (of.kind == "enum" and reader.scope.project.method(of, "toString", 0) is None):
         return value
     if reader.scope.project.method(of, "toString", 0) is not None:
-        return reader.call(value, "toString", [], node)
+        return on_value(reader, value, "toString", [], node)
     if of.kind == "record" or _LOMBOK & of.annotations:
         begin, end = "[]" if of.kind == "record" else "()"
         fields = {

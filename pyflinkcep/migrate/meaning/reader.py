@@ -39,7 +39,6 @@ from pyflinkcep.migrate.meaning.reading import Findings, Reading, as_type
 from pyflinkcep.migrate.meaning.statements import (
     case_labels,
     is_case,
-    read_statements,
 )
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
@@ -51,8 +50,6 @@ from pyflinkcep.migrate.meaning.tree import (
     Get,
     Is,
     Lambda,
-    Make,
-    Statement,
     Unary,
     Untranslatable,
     Var,
@@ -119,7 +116,7 @@ class Operators(Reading):
         if op in ("==", "!="):
             return self._equality(op, left, right, node)
         if op == "+" and STRING in (left.type, right.type):
-            texts = tuple(self.text_of_object(side, node) for side in (left, right))
+            texts = tuple(object_text(self, side, node) for side in (left, right))
             return Call(ops.CONCAT, texts, STRING)
         if op in ("&", "|", "^") and a == b == BOOLEAN:
             return Binary(op, left, right, BOOLEAN)
@@ -423,10 +420,6 @@ _OF_JAVA = frozenset({
 class Reader(Operators):
     """Reads the expressions at a place; what they need and lack goes to the findings."""
 
-    def statements(self, nodes: list[Node]) -> tuple[Statement, ...]:
-        """Return what statements mean, in the scope of the reader."""
-        return read_statements(self, nodes)
-
     # --- expressions
 
     def read(self, node: Node | None) -> Expression:
@@ -595,14 +588,6 @@ class Reader(Operators):
     def _method_invocation(self, node: Node) -> Expression:
         return method_call(self, node)
 
-    def call(self, owner: Expression, name: str, arguments: list[Node], node: Node) -> Expression:
-        """Return what a method of a value returns."""
-        return on_value(self, owner, name, arguments, node)
-
-    def text_of_object(self, value: Expression, node: Node) -> Expression:
-        """Return the text of an object of the project; other values unchanged."""
-        return object_text(self, value, node)
-
     def _lambda_expression(self, node: Node) -> Expression:
         return self.function(node, ())
 
@@ -646,7 +631,3 @@ class Reader(Operators):
 
     def _class_literal(self, node: Node) -> Expression:
         return Const(text_of(node).removesuffix(".class"), JavaType("Class"))
-
-    def new(self, class_name: str, fields: dict[str, Expression]) -> Make:
-        """Return a new object."""
-        return Make(class_name, tuple(fields.items()), JavaType(class_name))

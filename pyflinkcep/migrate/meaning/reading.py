@@ -37,7 +37,6 @@ from pyflinkcep.migrate.meaning.tree import (
     Expression,
     Get,
     Lambda,
-    Statement,
     Unary,
     Untranslatable,
     Var,
@@ -219,20 +218,8 @@ class Reading(ABC):
         """Return what an expression means; raise Untranslatable if that is unknown."""
 
     @abstractmethod
-    def statements(self, nodes: list[Node]) -> tuple[Statement, ...]:
-        """Return what statements mean, in the scope of the reader."""
-
-    @abstractmethod
     def function(self, node: Node, types: tuple[JavaType, ...]) -> Lambda:
         """Return a lambda or method reference as a function of values of some types."""
-
-    @abstractmethod
-    def call(self, owner: Expression, name: str, arguments: list[Node], node: Node) -> Expression:
-        """Return what a method of a value returns."""
-
-    @abstractmethod
-    def text_of_object(self, value: Expression, node: Node) -> Expression:
-        """Return the text of an object of the project; other values unchanged."""
 
     @abstractmethod
     def operation(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:

@@ -169,7 +169,7 @@ def for_each_call(reader: Reading, node: Node) -> Statement | None:
 def _turn(reader: Reading, function: Node) -> tuple[Statement, ...]:
     """Return the statements of a lambda that a loop calls, which ``return`` goes on with."""
     body = function.child_by_field_name("body")
-    return _going_on(reader.statements(children(body) if body.type == "block" else [body]))
+    return _going_on(read_statements(reader, children(body) if body.type == "block" else [body]))
 
 
 def _going_on(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
@@ -203,7 +203,7 @@ def if_present(reader: Reading, node: Node) -> Statement | None:
     name = text_of(parameter if parameter.type == "identifier" else children(parameter)[0])
     variable = inner.scope.declare(name, element_of(value.type))
     body = arguments[0].child_by_field_name("body")
-    statements = inner.statements(children(body) if body.type == "block" else [body])
+    statements = read_statements(inner, children(body) if body.type == "block" else [body])
     if any(isinstance(one, Return) for one in all_statements(statements)):
         raise reader.no(node, "return inside of ifPresent()")
     known = Unary("!", Call(ops.IS_NULL, (variable,), BOOLEAN), BOOLEAN)
