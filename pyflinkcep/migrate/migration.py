@@ -19,7 +19,7 @@ from pyflinkcep.errors import InputError, counted
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java, snake
 from pyflinkcep.migrate.meaning.translated import PART, Note
-from pyflinkcep.migrate.writing.module import Module, docstring, indented
+from pyflinkcep.migrate.writing.module import Module, docstring
 from pyflinkcep.migrate.writing.program import Written, has_patterns, translate_file
 from pyflinkcep.migrate.writing.tables import StatementWriter, is_match
 
@@ -305,8 +305,7 @@ def translate_python(file: str, data: bytes, module_name: str) -> Written:
     if number:
         lines = [line for line in lines if "awaitAny" not in line]
         lines.append("spark.streams.awaitAnyTermination()")
-        body = indented("\n".join([docstring("Run the statements"), *lines]))
-        module.function(f"def main(spark: SparkSession) -> None:\n{body}")
+        module.define("main(spark: SparkSession) -> None", "Run the statements", lines)
         session = "SparkSession.builder.getOrCreate()"
         module.main(f'if __name__ == "__main__":\n    main({session})')
         written.module, written.text = module_name, module.text()

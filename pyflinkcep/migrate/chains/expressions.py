@@ -40,7 +40,7 @@ from pyflinkcep.migrate.chains.values import (
     unset,
 )
 from pyflinkcep.migrate.java.constants import LIMITS, least, literal_of, unary
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, type_arguments
 from pyflinkcep.migrate.java.project import BOOLEAN, Project, chosen, unboxed
 from pyflinkcep.migrate.java.source import (
     LITERALS,
@@ -53,7 +53,6 @@ from pyflinkcep.migrate.java.source import (
     simple_name,
     snake,
     text_of,
-    type_arguments,
 )
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.translated import PART, Note

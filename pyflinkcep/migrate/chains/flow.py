@@ -17,17 +17,9 @@ from pyflinkcep.migrate.chains.values import (
     Unknown,
     Value,
 )
-from pyflinkcep.migrate.java.declarations import JavaClass
+from pyflinkcep.migrate.java.declarations import JavaClass, type_arguments
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import (
-    Node,
-    Source,
-    children,
-    inside,
-    simple_name,
-    text_of,
-    type_arguments,
-)
+from pyflinkcep.migrate.java.source import Node, Source, children, inside, simple_name, text_of
 
 
 class Found(Protocol):

@@ -296,12 +296,9 @@ def binary_name(owner: JavaClass) -> str:
 
 def _owner(project: Project, source: Source, node: Node) -> JavaClass:
     around = enclosing(node, *CLASSES)
-    waiting = list(project.of_file(source))
-    while waiting:
-        found = waiting.pop()
+    for found in project.all_of_file(source):
         if around is not None and found.node.start_byte == around.start_byte:
             return found
-        waiting.extend(found.inner)
     raise LookupError("the class around a pattern")
 
 

@@ -77,6 +77,18 @@ def written_type(text: str) -> JavaType:
     return JavaType(name.strip().rsplit(".", 1)[-1], tuple(parts), dims)
 
 
+def type_arguments(name: str) -> list[str]:
+    """
+    Return the arguments of a generic type.
+
+    Examples
+    --------
+    >>> type_arguments("KeyedStream<Event, Tuple2<String, Integer>>")
+    ['Event', 'Tuple2<String, Integer>']
+    """
+    return [str(one) for one in written_type(name).args]
+
+
 @attrs.frozen(eq=False)
 class Field:
     """A field, or a component of a record."""

@@ -119,20 +119,21 @@ class Project:
             ),
         )
 
+    def all_of_file(self, source: Source) -> Iterator[JavaClass]:
+        """Yield the classes of a file, the outer ones first."""
+        waiting = list(self.of_file(source))
+        while waiting:
+            yield (found := waiting.pop(0))
+            waiting.extend(found.inner)
+
     def at(self, source: Source, line: int) -> JavaClass | None:
         """Return the innermost named class around a line of a file."""
-        found: JavaClass | None = None
-        inside = self.of_file(source)
-        while inside:
-            around = [
-                one
-                for one in inside
-                if one.node.start_point[0] + 1 <= line <= one.node.end_point[0] + 1
-            ]
-            if not around:
-                break
-            found, inside = around[0], around[0].inner
-        return found
+        around = [
+            one
+            for one in self.all_of_file(source)
+            if one.node.start_point[0] + 1 <= line <= one.node.end_point[0] + 1
+        ]
+        return around[-1] if around else None
 
     # --- hierarchies
 

@@ -152,27 +152,6 @@ def simple_name(name: str) -> str:
     return name.split("<", 1)[0].strip().rsplit(".", 1)[-1]
 
 
-def type_arguments(name: str) -> list[str]:
-    """
-    Return the arguments of a generic type.
-
-    Examples
-    --------
-    >>> type_arguments("KeyedStream<Event, Tuple2<String, Integer>>")
-    ['Event', 'Tuple2<String, Integer>']
-    """
-    if "<" not in name or not name.rstrip().endswith(">"):
-        return []
-    inner = name.rstrip()[:-1]
-    found, depth, start = [], 0, name.index("<") + 1
-    for at in range(start, len(inner)):
-        depth += {"<": 1, ">": -1}.get(inner[at], 0)
-        if inner[at] == "," and depth == 0:
-            found.append(inner[start:at].strip())
-            start = at + 1
-    return [*found, inner[start:].strip()]
-
-
 def is_stream_type(kind: str) -> bool:
     """Whether a Java type is a stream of events."""
     return simple_name(kind).endswith(

@@ -66,16 +66,6 @@ def has_patterns(text: str) -> bool:
     return _BEGIN.search(text) is not None or _APPLY.search(text) is not None or is_match(text)
 
 
-def _methods(project: Project, source: Source) -> list[tuple[JavaClass, Method]]:
-    found: list[tuple[JavaClass, Method]] = []
-    waiting = list(project.of_file(source))
-    while waiting:
-        declared = waiting.pop(0)
-        found += [(declared, m) for same in declared.methods.values() for m in same]
-        waiting.extend(declared.inner)
-    return found
-
-
 def _matters(node: Node) -> bool:
     return has_patterns(text_of(node))
 
@@ -163,14 +153,12 @@ def _site(link: Link, source: Source) -> Site | None:
     if link.begun.source is not source:
         return None
     node = enclosing(link.begun.node, "method_declaration", "field_declaration")
-    if node is None or node.type == "field_declaration":
+    is_method = node is not None and node.type == "method_declaration"
+    kind = text_of(node.child_by_field_name("type")) if node is not None and is_method else ""
+    if node is None or not kind.startswith(("Pattern", "GroupPattern")):
         declared = enclosing(link.begun.node, "variable_declarator")
         return None if declared is None else Site(declared, source)
-    if not text_of(node.child_by_field_name("type")).startswith(("Pattern", "GroupPattern")):
-        declared = enclosing(link.begun.node, "variable_declarator")
-        return None if declared is None else Site(declared, source)
-    given = node.child_by_field_name("parameters")
-    return None if children(given) else Site(node, source)
+    return None if children(node.child_by_field_name("parameters")) else Site(node, source)
 
 
 def _likely_time(schema: str) -> str | None:
@@ -220,9 +208,7 @@ def _write_missed(
         known = call.start_byte in patterns.seen_starts or _is_in(call, [*patterns.marked, *idle])
         if name != "begin" or not _is_flink(call) or known:
             continue
-        whole = call
-        while whole.parent is not None and whole.parent.type == "method_invocation":
-            whole = whole.parent
+        whole = _whole(call)
         owner = project.at(source, call.start_point[0] + 1)
         walker = Walker(project)
         value = None
@@ -246,11 +232,16 @@ def _write_calls(
             continue
         if _is_in(call, known) or not _is_of_pattern(call) or _is_used(call, source, project):
             continue
-        whole = call
-        while whole.parent is not None and whole.parent.type == "method_invocation":
-            whole = whole.parent
+        whole = _whole(call)
         patterns.missed(whole, source, "missed_stage")
         known.append(patterns.marked[-1])
+
+
+def _whole(call: Node) -> Node:
+    """Return the last of the calls on a call."""
+    while call.parent is not None and call.parent.type == "method_invocation":
+        call = call.parent
+    return call
 
 
 def _is_in(node: Node, codes: list[Code]) -> bool:
@@ -334,18 +325,18 @@ def _count(written: Written, translation: Translation) -> None:
 
 def _entries(project: Project, source: Source) -> list[tuple[JavaClass, Method | None]]:
     """Return the methods to follow: ``main`` first, then those that others may not reach."""
-    methods = _methods(project, source)
+    classes = list(project.all_of_file(source))
+    methods = [(c, m) for c in classes for same in c.methods.values() for m in same]
     mains = [(c, m) for c, m in methods if m.name == "main"]
     others = [(c, m) for c, m in methods if m.name != "main" and m.body is not None]
     others = [(c, m) for c, m in others if _matters(m.body)]
     others.sort(key=lambda pair: _APPLY.search(text_of(pair[1].body)) is None)
-    classes = {id(c): c for c, _ in methods}
     fields = [
         (c, None)
-        for c in [*classes.values(), *project.of_file(source)]
+        for c in classes
         if any(f.value is not None and _matters(f.value) for f in c.fields.values())
     ]
-    return [*mains, *others, *dict.fromkeys(fields)]
+    return [*mains, *others, *fields]
 
 
 def _covered(method: Method, used: set[int]) -> bool:

@@ -12,7 +12,7 @@ from pyflinkcep.migrate.chains.values import Const, Stream
 from pyflinkcep.migrate.java.source import line_of, snake
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import PART, Note
-from pyflinkcep.migrate.writing.module import Module, chain, docstring, indented, literal
+from pyflinkcep.migrate.writing.module import Module, chain, literal
 
 
 @attrs.define
@@ -229,8 +229,8 @@ class TableWriter:
         file, line = self._places[name.lower()]
         place = f"{file.rsplit('/', 1)[-1]}:{line}"
         lines = self._source(table, place) + self._more(table)
-        body = indented("\n".join([docstring(f"Read the table {table.name} ({place})"), *lines]))
-        self.module.function(f"def {function}(spark: SparkSession) -> DataFrame:\n{body}")
+        head = f"{function}(spark: SparkSession) -> DataFrame"
+        self.module.define(head, f"Read the table {table.name} ({place})", lines)
         for problem in table.problems:
             self._note(table, f"{problem!r} of {table.name} is not understood: {PART}")
         self._views[name.lower()] = function
@@ -276,10 +276,9 @@ class TableWriter:
         function = self.module.name(f"{snake(table.name)}_source")
         what = f"the connector {connector!r} with {format_!r}"
         self._note(table, f"{what} has no counterpart: write {function}()")
-        todo = docstring(f"TODO: return rows of {name}, as {place} reads them from {connector!r}")
-        message = quoted(f"{place}: read the table {table.name}")
-        body = indented(f"{todo}\nraise NotImplementedError({message})")
-        self.module.function(f"def {function}(_spark: SparkSession) -> DataFrame:\n{body}")
+        todo = f"TODO: return rows of {name}, as {place} reads them from {connector!r}"
+        raised = f"raise NotImplementedError({quoted(f'{place}: read the table {table.name}')})"
+        self.module.define(f"{function}(_spark: SparkSession) -> DataFrame", todo, [raised])
         return [f"events = {function}(spark)"]
 
     def _kafka(self, table: Table, schema: str, format_: str) -> list[str]:
