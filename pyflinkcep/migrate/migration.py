@@ -18,27 +18,20 @@ import attrs
 from pyflinkcep.errors import InputError, counted
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java, snake
-from pyflinkcep.migrate.meaning.translated import PART, Note
+from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.writing.module import Module, docstring
 from pyflinkcep.migrate.writing.program import Written, has_patterns, translate_file
 from pyflinkcep.migrate.writing.tables import StatementWriter, is_match
 
 _SKIPPED = frozenset(["target", "build", "out", "node_modules", "__pycache__", "venv"])
 _FOREIGN = frozenset(["node_modules", "__pycache__", "venv"])
-_SCALA = (
-    "Scala is not read: its conditions are another language, of which Flink 2 has no API; "
-    "docs/from-flink.md has the API side by side"
-)
-_KOTLIN = (
-    "Kotlin is not read: its conditions are another language; let your IDE show the class as Java, "
-    "or see docs/from-flink.md, which has the API side by side"
-)
 _OTHER = {
-    ".scala": _SCALA,
-    ".sc": _SCALA,
-    ".kt": _KOTLIN,
-    ".kts": _KOTLIN,
-}
+    **dict.fromkeys((".scala", ".sc"), "Scala is not read: its conditions are another language, "
+                    "of which Flink 2 has no API; docs/from-flink.md has the API side by side"),
+    **dict.fromkeys((".kt", ".kts"), "Kotlin is not read: its conditions are another language; let "
+                    "your IDE show the class as Java, or see docs/from-flink.md, which has the API "
+                    "side by side"),
+}  # fmt: skip
 _MARKS = (b"flink.cep", b"CEP.pattern", b"MATCH_RECOGNIZE", b"match_recognize")
 
 
@@ -152,7 +145,7 @@ class Report:
         written = [file for file in self.files if file.module is not None]
         if not written:
             return 2
-        remains = any(_remaining(file) or file.errors for file in self.files)
+        remains = any(file.remaining or file.errors for file in self.files)
         return 1 if remains or self.refused else 0
 
     def as_text(self) -> str:
@@ -160,8 +153,7 @@ class Report:
         lines = []
         for file in self.files:
             lines.append(_headline(file))
-            lines += [f"  {note.line}: {note.what}" for note in _ordered(file.errors)]
-            lines += [f"  {note.line}: {note.what}" for note in _ordered(file.notes)]
+            lines += [f"  {note.line}: {note.what}" for note in _found(file)]
         lines += [f"{note.file}: {note.what}" for note in (*self.refused, *self.skipped)]
         return "\n".join([*lines, self._summary()])
 
@@ -169,13 +161,15 @@ class Report:
         """Return the report as a page."""
         parts = ["# From Java to Python", self._summary()]
         if self.files:
-            rows = [_row(file) for file in self.files]
-            head = (
-                "| Java | Python | patterns | conditions in SQL | to write |\n|---|---|---|---|---|"
-            )
-            parts.append("\n".join([head, *rows]))
+            titles = ("Java", "Python", "patterns", "conditions in SQL", "to write")
+            rows = [_row(*titles), "|---|---|---|---|---|"]
+            for file in self.files:
+                module, number = file.module and f"{file.module}.py", file.number
+                sql = f"{file.sql} of {file.conditions}"
+                rows.append(_row(file.file, module or "-", number, sql, file.remaining))
+            parts.append("\n".join(rows))
         for file in self.files:
-            found = [*_ordered(file.errors), *_ordered(file.notes)]
+            found = _found(file)
             differences = differences_of(file.text)
             if found or differences:
                 parts.append(f"## {file.file}")
@@ -203,7 +197,7 @@ class Report:
                 "conditionsInSql": file.sql,
                 "functions": file.functions,
                 "stubs": file.stubs,
-                "toWrite": _remaining(file),
+                "toWrite": file.remaining,
                 "notes": [{"line": n.line, "what": n.what} for n in _ordered(file.notes)],
                 "errors": [{"line": n.line, "what": n.what} for n in _ordered(file.errors)],
                 "differences": differences_of(file.text),
@@ -215,10 +209,10 @@ class Report:
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
     def _summary(self) -> str:
-        patterns = sum(len(file.patterns) + file.statements for file in self.files)
+        patterns = sum(file.number for file in self.files)
         conditions = sum(file.conditions for file in self.files)
         sql = sum(file.sql for file in self.files)
-        remaining = sum(_remaining(file) for file in self.files)
+        remaining = sum(file.remaining for file in self.files)
         text = (
             f"{counted(self.read, 'file')} read, {counted(patterns, 'pattern')}, "
             f"{counted(conditions, 'condition')}, {sql} of them in SQL; "
@@ -239,19 +233,14 @@ def differences_of(text: str) -> list[str]:
     return [what for form, what in _DIFFERENCES if re.search(form, text)]
 
 
-def _row(file: Written) -> str:
-    """Return a file's row of the table."""
-    found = len(file.patterns) + file.statements
-    module = f"{file.module}.py" if file.module else "-"
-    sql = f"{file.sql} of {file.conditions}"
-    return f"| {file.file} | {module} | {found} | {sql} | {_remaining(file)} |"
+def _row(*cells: object) -> str:
+    """Return a row of a table."""
+    return f"| {' | '.join(map(str, cells))} |"
 
 
-def _remaining(file: Written) -> int:
-    """Return how many places of a module remain to be written."""
-    parts = ("what becomes of the matches", PART)
-    noted = sum(any(part in note.what for part in parts) for note in file.notes)
-    return file.text.count("TODO") + file.text.count("raise not_translated(") + noted
+def _found(file: Written) -> list[Note]:
+    """Return what is wrong with a file, and what is to be looked at."""
+    return [*_ordered(file.errors), *_ordered(file.notes)]
 
 
 def _ordered(notes: Iterable[Note]) -> list[Note]:
@@ -261,7 +250,7 @@ def _ordered(notes: Iterable[Note]) -> list[Note]:
 def _headline(file: Written) -> str:
     if file.module is None:
         return f"{file.file}: not translated"
-    remaining = _remaining(file)
+    remaining = file.remaining
     parts = [counted(len(file.patterns), "pattern")] if file.patterns else []
     parts += [f"{counted(file.statements, 'statement')} of SQL"] if file.statements else []
     if file.conditions:

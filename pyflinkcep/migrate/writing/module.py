@@ -162,7 +162,6 @@ _OFFERED = (
 """What a module imports if it uses the names."""
 _IMPORTED = {name for one in _OFFERED for name in re.findall(r"\w+", one.split("import ")[1])}
 NARROW = 88
-_NOQA = re.compile(r"[ ]*# noqa: N\d+")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _UNNEEDED = re.compile(r'(?<=""")\n\s+pass$', re.MULTILINE)
 
@@ -277,7 +276,7 @@ class Module:
         assert made.python is not None
         name = self.name(made.name, made.python)
         self.use(*made.imports)
-        text = _UNNEEDED.sub("", _NOQA.sub("", made.python))
+        text = _UNNEEDED.sub("", made.python)
         if name != made.name:
             text = _renamed(text, made.name, name)
         if text.strip("\n") not in self._functions:

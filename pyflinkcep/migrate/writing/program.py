@@ -60,6 +60,18 @@ class Written:
     notes: list[Note] = attrs.field(factory=list)  # What to look at
     errors: list[Note] = attrs.field(factory=list)  # What is wrong with the file
 
+    @property
+    def number(self) -> int:
+        """How many patterns, and statements with a clause, there are."""
+        return len(self.patterns) + self.statements
+
+    @property
+    def remaining(self) -> int:
+        """How many places of the module remain to be written."""
+        parts = ("what becomes of the matches", PART)
+        noted = sum(any(part in note.what for part in parts) for note in self.notes)
+        return self.text.count("TODO") + self.text.count("raise not_translated(") + noted
+
 
 def has_patterns(text: str) -> bool:
     """Whether the text of a file may build a pattern or apply one."""
