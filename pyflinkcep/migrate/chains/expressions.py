@@ -845,13 +845,11 @@ class Expressions:
             return _of_text(held, call.method, arguments)
         if isinstance(held, timedelta) and call.method in ("toMilliseconds", "toMillis"):
             return Const(held // timedelta(milliseconds=1))
-        if isinstance(held, timedelta) and call.method in ("plus", "minus"):
-            more = first if isinstance(first, timedelta) else None
-            return None if more is None else Const(held + more * _SIGNS[call.method])
-        if isinstance(held, timedelta) and call.method.startswith(("plus", "minus")):
-            sign = call.method[: len("plus") if call.method.startswith("plus") else len("minus")]
-            more = duration(f"of{call.method.removeprefix(sign)}", list(arguments))
-            return None if more is None else Const(held + more * _SIGNS[sign])
+        moved = re.fullmatch(r"(plus|minus)(\w*)", call.method)
+        if isinstance(held, timedelta) and moved is not None:
+            more = duration(f"of{moved[2]}", list(arguments)) if moved[2] else first
+            sign = 1 if moved[1] == "plus" else -1
+            return Const(held + more * sign) if isinstance(more, timedelta) else None
         return value if call.method in ("intValue", "longValue", "toString", "getName") else None
 
 
@@ -871,23 +869,20 @@ def type_of(value: Value) -> str:
     return "?"
 
 
-_SIGNS = {"plus": 1, "minus": -1}
+_OF_TEXT: dict[str, Callable[..., object]] = {
+    "equals": lambda held, other: held == other, "concat": lambda held, other: held + other,
+    "toLowerCase": str.lower, "toUpperCase": str.upper, "trim": str.strip, "strip": str.strip,
+    "stripIndent": str, "isEmpty": lambda held: not held, "length": len, "name": str,
+}  # fmt: skip
 
 
 def _of_text(held: str, method: str, arguments: list[object]) -> Value | None:
-    if method == "equals" and arguments and isinstance(arguments[0], str):
-        return Const(held == arguments[0])
-    if method in ("toLowerCase", "toUpperCase") and not arguments:
-        return Const(held.lower() if method == "toLowerCase" else held.upper())
-    if method in ("trim", "strip", "stripIndent"):
-        return Const(held.strip() if method != "stripIndent" else held)
-    if method == "concat" and arguments and isinstance(arguments[0], str):
-        return Const(held + arguments[0])
-    if method in ("isEmpty", "length", "name"):
-        return Const({"isEmpty": not held, "length": len(held), "name": held}[method])
-    if method in ("formatted",) and all(isinstance(a, int | str) for a in arguments):
-        try:
+    """Return what a method of text returns, if it is known what it is given."""
+    if not all(isinstance(one, int | str) for one in arguments):
+        return None
+    try:
+        if method == "formatted":
             return Const(held % tuple(arguments))
-        except (TypeError, ValueError):
-            return None
-    return None
+        return Const(_OF_TEXT[method](held, *arguments)) if method in _OF_TEXT else None
+    except (TypeError, ValueError):
+        return None
