@@ -38,6 +38,7 @@ class Watch:
 
     def __init__(self, scope: Scope, walker: Any) -> None:
         self.scope = scope
+        self.walker = walker
         self._holders: list[dict[Any, Value]] = [s.values for s in _chain(scope)]
         self._holders.append(walker.set_fields)
         self._values = {id(held): dict(held) for held in self._holders}
@@ -91,17 +92,13 @@ class Fork(Watch):
 
     def swap(self) -> None:
         """Go on with the first branch, and keep the second one."""
-        second = self.taken()
-        self._restore(self._first)
-        self._first = second
-
-    def _restore(self, state: Any) -> None:
-        for key, value in state[0].items():
+        again, self._first = self._first, self.taken()
+        for key, value in again[0].items():
             self.set(key, value)
-        for key, items in state[1].items():
+        for key, items in again[1].items():
             self.link(key).items.extend(items)
 
-    def join(self, test: Symbol, walker: Any) -> None:
+    def join(self, test: Symbol) -> None:
         """Let each variable hold what either branch gave it."""
         first, second = self._first, self.taken()
         for key in [*first[1], *(key for key in second[1] if key not in first[1])]:
@@ -110,31 +107,23 @@ class Fork(Watch):
         for key in [*first[0], *(key for key in second[0] if key not in first[0])]:
             old = self.old(key)
             values = first[0].get(key, old), second[0].get(key, old)
-            known = next((v for v in values if isinstance(v, Const)), None)
-            joined = walker.joined(test, *values, self.node, self.scope)
-            if (
-                joined is None
-                and known is not None
-                and isinstance(key[1], str)
-                and any(isinstance(v, Unknown | Made) for v in values)
-            ):
-                joined = self._read_at_start(str(key[1]), known, walker)
-            self.set(key, joined or self._unknown(old, walker))
+            joined = self.walker.joined(test, *values, self.node, self.scope)
+            joined = joined or self._read_at_start(key[1], values)
+            self.set(key, joined or self._unknown(old))
 
-    def _read_at_start(self, name: str, default: Const, walker: Any) -> Value | None:
+    def _read_at_start(self, name: Any, values: tuple[Value, Value]) -> Value | None:
         """Return a parameter for what is a constant, or read when the program starts."""
-        if not default.is_plain:
+        known = next((v for v in values if isinstance(v, Const) and v.is_plain), None)
+        is_read = any(isinstance(v, Unknown | Made) for v in values)
+        if known is None or not is_read or not isinstance(name, str):
             return None
-        kind = str(default.type)
-        what = f"{name} is a parameter: in Java {default.value!r} by default"
-        walker.doubt(self.node, self.scope, what)
-        of = (name, self.node.id, walker.frame)
-        made: Symbol = walker.symbol(name, kind, of, default.value)
+        what = f"{name} is a parameter: in Java {known.value!r} by default"
+        self.walker.doubt(self.node, self.scope, what)
+        of = (name, self.node.id, self.walker.frame)
+        made: Symbol = self.walker.symbol(name, str(known.type), of, known.value)
         return made
 
-    def returned(
-        self, test: Symbol, first: Value | None, second: Value | None, walker: Any
-    ) -> Value | None:
+    def returned(self, test: Symbol, first: Value | None, second: Value | None) -> Value | None:
         """Return what a method returns if both branches do."""
         then, otherwise = self._first, self.taken()
         for added, is_first in ((then[1], True), (otherwise[1], False)):
@@ -143,10 +132,10 @@ class Fork(Watch):
                 self.link(key).items.append(Branch(test, *parts))
         if first is None or second is None:
             return None
-        made = walker.joined(test, first, second, self.node, self.scope)
+        made = self.walker.joined(test, first, second, self.node, self.scope)
         return made or Unknown(Code(self.node, self.scope.source, self.scope))
 
-    def _unknown(self, old: Value, walker: Any) -> Value:
+    def _unknown(self, old: Value) -> Value:
         if isinstance(old, Unknown | Code):
             return Unknown(old) if isinstance(old, Code) else old
         return Unknown(Code(self.node, self.scope.source, self.scope))

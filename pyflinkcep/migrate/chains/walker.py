@@ -285,7 +285,7 @@ class Walker(Expressions):
         if any(stream.call.method in flow.SINKS for stream in self.streams[streams:]):
             self.gaps.append(Code(node, scope.source, scope))
         if first is None and second is None:
-            fork.join(test, self)
+            fork.join(test)
             return None, False
         if not all(side is None or isinstance(side, _Returned) for side in (first, second)):
             fork.taken()
@@ -311,10 +311,10 @@ class Walker(Expressions):
             return second if first is _ENDED else first
         values = [side.value for side in (first, second) if isinstance(side, _Returned)]
         if len(values) == 2:
-            return _Returned(fork.returned(test, values[0], values[1], self))
+            return _Returned(fork.returned(test, *values))
         last = node.parent.parent is not None and node.parent.parent.type in _BODIES
         if values == [None] and last and None in (first, second):  # either is the method's end
-            fork.join(test, self)
+            fork.join(test)
             return _Returned(None)
         fork.taken()
         return _UNSURE
