@@ -12,6 +12,7 @@ from typing import Any
 
 from pyflinkcep.migrate.check.flink import Checked
 from pyflinkcep.migrate.java.project import Project, columns_of
+from pyflinkcep.migrate.java.source import comma_parts
 from pyflinkcep.migrate.writing.program import Written
 
 _NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)[fFdDlL]?(?![\w.])")
@@ -29,7 +30,10 @@ def random_events(
     time, rows = 0, []
     for _ in range(number):
         time += chosen.randrange(step)
-        row = {name: pools.value(name, type_) for name, type_ in _columns(checked.schema or "")}
+        row = {
+            name: pools.value(name, type_)
+            for name, type_ in columns_of(checked.schema or "").items()
+        }
         if checked.time in row:
             row[checked.time] = _time_of(row[checked.time], time // checked.scale)
         for key in checked.keys:
@@ -49,11 +53,6 @@ def _time_of(before: Any, time: int) -> Any:
     return moment.isoformat(timespec="milliseconds").replace(
         "+00:00", before[-1:].strip("0123456789")
     )
-
-
-def _columns(ddl: str) -> list[tuple[str, str]]:
-    pairs = [column.split(" ", 1) for column in columns_of(ddl)]
-    return [(name.strip("`"), type_) for name, type_ in pairs]
 
 
 def _step(text: str, function: str) -> int:
@@ -105,7 +104,7 @@ class Pools:
         if name in ("type", "className") and len(self.kinds) > 0:
             return chosen.choice(self.kinds)
         if type_.startswith("struct<"):
-            parts = [part.split(":", 1) for part in columns_of(type_[7:-1])]
+            parts = [part.split(":", 1) for part in comma_parts(type_[7:-1])]
             return {inner.strip(): self.value(inner.strip(), kind) for inner, kind in parts}
         if type_.startswith("array<"):
             return [self.value(name, type_[6:-1]) for _ in range(chosen.randrange(3))]

@@ -36,7 +36,8 @@ from pyflinkcep.migrate.check.flink import (
     Selected,
     run_on_flink,
 )
-from pyflinkcep.migrate.java.project import Project, columns_of, discriminator, names_of
+from pyflinkcep.migrate.java.project import Project, columns_of, discriminator
+from pyflinkcep.migrate.java.source import comma_parts
 from pyflinkcep.migrate.runtime import millis
 from pyflinkcep.migrate.writing.program import Written
 from pyflinkcep.pattern import Pattern
@@ -132,7 +133,7 @@ class _Output:
 
     def output(self, tag: OutputTag, value: Any) -> None:
         """Take a row of a side output."""
-        columns = names_of(tag.schema) if isinstance(tag.schema, str) else ()
+        columns = tuple(columns_of(tag.schema)) if isinstance(tag.schema, str) else ()
         self.rows.append({"row": _named(value, columns), "tag": tag.name})
 
     def timestamp(self) -> int:
@@ -259,8 +260,7 @@ def typed_events(events: Sequence[Mapping[str, Any]], schema: str | None) -> lis
     >>> typed_events([{"day": "2024-05-06", "p": {"x": 1}}], "day date, p struct<x:double>")
     [{'day': datetime.date(2024, 5, 6), 'p': {'x': 1.0}}]
     """
-    columns = [column.split(" ", 1) for column in columns_of(schema or "")]
-    types = {name.strip("`"): type_ for name, type_ in columns}
+    types = columns_of(schema or "")
     rows = []
     for event in events:
         row = dict.fromkeys(types) | dict(event)
@@ -280,7 +280,7 @@ def _typed(value: Any, type_: str) -> Any:
     if type_ in ("double", "float") and isinstance(value, int):
         return float(value)
     if type_.startswith("struct<") and isinstance(value, Mapping):
-        inner = [part.split(":", 1) for part in columns_of(type_[7:-1])]
+        inner = [part.split(":", 1) for part in comma_parts(type_[7:-1])]
         types = {name.strip(): kind.strip() for name, kind in inner}
         return Record((k, _typed(v, types.get(k, ""))) for k, v in value.items())
     if type_.startswith("array<") and isinstance(value, list):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from pyflinkcep.migrate.java.source import Node, Source, children, text_of
+from pyflinkcep.migrate.java.source import Node, Source, children, comma_parts, text_of
 
 _CLASSES = {
     "class_declaration": "class", "record_declaration": "record", "enum_declaration": "enum",
@@ -66,15 +66,9 @@ def written_type(text: str) -> JavaType:
     dims = 0
     while text.endswith("[]"):
         text, dims = text[:-2].rstrip(), dims + 1
-    name, bracket, inner = text.partition("<")
-    parts, depth, start = [], 0, 0
-    inner = inner.rstrip().removesuffix(">") if bracket else ""
-    for at, letter in enumerate(f"{inner}," if inner else ""):
-        depth += {"<": 1, ">": -1}.get(letter, 0)
-        if letter == "," and depth == 0:
-            parts.append(written_type(inner[start:at]))
-            start = at + 1
-    return JavaType(name.strip().rsplit(".", 1)[-1], tuple(parts), dims)
+    name, _, inner = text.partition("<")
+    parts = comma_parts(inner.rstrip().removesuffix(">"))
+    return JavaType(name.strip().rsplit(".", 1)[-1], tuple(map(written_type, parts)), dims)
 
 
 def type_arguments(name: str) -> list[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import attrs
 
 from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType, Method, class_of
-from pyflinkcep.migrate.java.source import Source, assignments_in
+from pyflinkcep.migrate.java.source import Source, assignments_in, comma_parts
 
 _GETTERS = frozenset({"@Data", "@Value", "@Getter"})
 
@@ -570,7 +570,7 @@ def _fits(given: JavaType, wanted: JavaType, project: Project, *, boxes: bool) -
         if wanted.name in _PRIMITIVE:
             inner = unboxed(given)
             return inner != given and _fits(inner, wanted, project, boxes=False)
-        box = _BOXES_TRIED[given.name]
+        box = _BOXED[given.name]
         return wanted.name in (box, "Object") or wanted.name in _ABOVE.get(box, ())
     if given.name == "null" or wanted.name == "Object":
         return True
@@ -580,41 +580,20 @@ def _fits(given: JavaType, wanted: JavaType, project: Project, *, boxes: bool) -
     return of is not None and project.is_a(of, wanted.name)
 
 
-_BOXES_TRIED = {
-    "byte": "Byte", "short": "Short", "int": "Integer", "long": "Long", "float": "Float",
-    "double": "Double", "char": "Character", "boolean": "Boolean",
-}  # fmt: skip
+_BOXED = {primitive: box for box, primitive in _BOXES.items()}
 
 
-def columns_of(ddl: str) -> list[str]:
+def columns_of(ddl: str) -> dict[str, str]:
     """
-    Return the columns of a schema.
+    Return the columns of a schema with their types.
 
     Examples
     --------
-    >>> columns_of("a string, b struct<c:int,d:int>")
-    ['a string', 'b struct<c:int,d:int>']
+    >>> columns_of("a string, `b c` struct<d:int,e:int>")
+    {'a': 'string', 'b c': 'struct<d:int,e:int>'}
     """
-    found, depth, start = [], 0, 0
-    for at, letter in enumerate(ddl):
-        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(letter, 0)
-        if letter == "," and depth == 0:
-            found.append(ddl[start:at].strip())
-            start = at + 1
-    return [*found, ddl[start:].strip()] if ddl else found
-
-
-def names_of(ddl: str) -> tuple[str, ...]:
-    """
-    Return the columns of a schema.
-
-    Examples
-    --------
-    >>> names_of("a string, `b c` struct<d:int,e:int>")
-    ('a', 'b c')
-    """
-    names = []
-    for column in columns_of(ddl):
-        quoted = column.startswith("`")
-        names.append(column.split("`")[1] if quoted else column.split(" ", 1)[0])
-    return tuple(names)
+    found = {}
+    for column in comma_parts(ddl):
+        name, _, type_ = column[1:].partition("`") if column[0] == "`" else column.partition(" ")
+        found[name] = type_.strip()
+    return found

@@ -152,6 +152,29 @@ def simple_name(name: str) -> str:
     return name.split("<", 1)[0].strip().rsplit(".", 1)[-1]
 
 
+def comma_parts(text: str) -> list[str]:
+    """
+    Return the parts between commas that are in no parentheses, brackets or quotes.
+
+    Examples
+    --------
+    >>> comma_parts("a string, b struct<c:int,d:int>")
+    ['a string', 'b struct<c:int,d:int>']
+    """
+    found, depth, start, quote = [], 0, 0, ""
+    for at, letter in enumerate(text):
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'`\"":
+            quote = letter
+        else:
+            depth += {"(": 1, "<": 1, ")": -1, ">": -1}.get(letter, 0)
+            if letter == "," and depth <= 0:
+                found.append(text[start:at].strip())
+                start = at + 1
+    return [part for part in (*found, text[start:].strip()) if part]
+
+
 def is_stream_type(kind: str) -> bool:
     """Whether a Java type is a stream of events."""
     return simple_name(kind).endswith(

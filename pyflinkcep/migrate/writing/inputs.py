@@ -12,6 +12,7 @@ from pyflinkcep.migrate.chains.flow import SAME_EVENTS
 from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Stream, Value
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.project import columns_of
+from pyflinkcep.migrate.java.project import quoted as quoted_name
 from pyflinkcep.migrate.java.source import line_of, simple_name, snake, text_of
 from pyflinkcep.migrate.meaning.literals import constant
 from pyflinkcep.migrate.meaning.literals import constant as quoted
@@ -342,15 +343,17 @@ class InputWriter:
             values = f'F.from_json({text}, {schema}).alias("event")'
             return chain(before, [("select", [values]), ("select", ['"event.*"'])], "", 4)
         other = {column: alias for alias, column in aliases.items()}
-        pairs = [column.split(" ", 1) for column in columns_of(ddl)]
-        inside = ", ".join(f"{other.get(name.strip('`'), name)} {type_}" for name, type_ in pairs)
+        fields = columns_of(ddl)
+        inside = ", ".join(
+            f"{other.get(name, quoted_name(name))} {fields[name]}" for name in fields
+        )
         name = f"{schema}_JSON"
         json = self.module.schema(name, inside, "Its names in JSON.")
         columns = [
             f"F.col({quoted('event.' + other[name])}).alias({quoted(name)})"
             if name in other
             else quoted(f"event.{name}")
-            for name in (pair[0].strip("`") for pair in pairs)
+            for name in fields
         ]
         values = f'F.from_json({text}, {json}).alias("event")'
         return chain(before, [("select", [values]), ("select", columns)], "", 4)

@@ -12,7 +12,7 @@ from pyflinkcep.migrate.chains.flow import SAME_EVENTS, SINKS, STATEMENTS
 from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Stream, Tag, Value
 from pyflinkcep.migrate.check.flink import Checked, Selected
 from pyflinkcep.migrate.check.slices import Site
-from pyflinkcep.migrate.java.project import names_of
+from pyflinkcep.migrate.java.project import columns_of
 from pyflinkcep.migrate.java.source import Node, children, enclosing, line_of, snake, text_of
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import PART, TranslatedFunction
@@ -103,7 +103,7 @@ def selected(
         made[0].name or "",
         timeout=(made[1].name or "") if len(made) > 1 else "",
         tag=constants.get(names[0], "") if len(made) > 1 and names else "",
-        columns=names_of(made[0].output_type or "value string"),
+        columns=tuple(columns_of(made[0].output_type or "value string")),
         tags=tuple(names),
         problem=problem,
     )

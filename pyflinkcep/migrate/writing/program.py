@@ -175,9 +175,9 @@ def _site(link: Link, source: Source) -> Site | None:
 
 def _likely_time(schema: str) -> str | None:
     """Return the column that is probably the time of an event; for patterns not applied."""
-    times = [c.split(" ", 1) for c in columns_of(schema) if c.split(" ", 1)[-1] == "bigint"]
     names = ("time", "timestamp", "ts", "at", "eventtime", "event_time", "millis")
-    return next((name for name, _ in times if name.strip("`").lower() in names), None)
+    times = (name for name, type_ in columns_of(schema).items() if type_ == "bigint")
+    return next((name for name in times if name.lower() in names), None)
 
 
 def _missed_jobs(source: Source, used: set[int], marked: list[Code]) -> list[Note]:

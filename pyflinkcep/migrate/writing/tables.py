@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 
 from pyflinkcep.migrate.chains.values import Const, Stream
-from pyflinkcep.migrate.java.source import line_of, snake
+from pyflinkcep.migrate.java.source import comma_parts, line_of, snake
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import PART, Note
 from pyflinkcep.migrate.writing.module import Module, chain, literal
@@ -69,7 +69,7 @@ def table_of(sql: str) -> Table | None:
         return None
     end = _closed(sql, head.end())
     table = Table(head[1].rsplit(".", 1)[-1])
-    for part in _split(sql[head.end() : end]):
+    for part in comma_parts(sql[head.end() : end]):
         _add(table, part)
     table.options = {name: value.replace("''", "'") for name, value in _OPTION.findall(sql[end:])}
     return table if table.columns or table.computed else None
@@ -88,22 +88,6 @@ def _closed(sql: str, start: int) -> int:
             if depth == 0:
                 return at
     return len(sql)
-
-
-def _split(text: str) -> list[str]:
-    """Return the parts between commas that are in no parentheses, brackets or quotes."""
-    found, depth, start, quote = [], 0, 0, ""
-    for at, letter in enumerate(text):
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'`\"":
-            quote = letter
-        else:
-            depth += {"(": 1, "<": 1, ")": -1, ">": -1}.get(letter, 0)
-            if letter == "," and depth <= 0:
-                found.append(text[start:at].strip())
-                start = at + 1
-    return [part for part in (*found, text[start:].strip()) if part]
 
 
 def _add(table: Table, part: str) -> None:
@@ -157,7 +141,7 @@ def spark_type(written: str) -> str | None:
     text = written.strip()
     nested = _NESTED.fullmatch(text)
     if nested is not None:
-        return _nested(nested[1].lower(), _split(nested[2]))
+        return _nested(nested[1].lower(), comma_parts(nested[2]))
     name = re.match(r"\w+", text)
     kind = name[0].lower() if name is not None else ""
     if kind in ("decimal", "numeric", "dec"):

@@ -32,6 +32,7 @@ from pyflinkcep.migrate.java.project import (
     spark_type,
 )
 from pyflinkcep.migrate.java.source import (
+    comma_parts,
     inside,
     parse_java,
     simple_name,
@@ -152,7 +153,7 @@ class Translation:
     def fields(self, declared: JavaClass) -> list[str]:
         """Return the columns of the events of a class, in order."""
         schema = schema_of(declared.name, declared.source, self.project) or ""
-        return [column.split(" ", 1)[0].strip("`") for column in columns_of(schema)]
+        return list(columns_of(schema))
 
     def aliases(self, type_: str | None, code: Code) -> dict[str, str]:
         """Return the fields of a class that have another name in JSON, by that name."""
@@ -175,7 +176,7 @@ class Translation:
         if single is None or (unknown and single.startswith("map<")):
             return unknown  # of a map as an event, the columns are what is read of it
         if name.startswith("Tuple") and single.startswith("struct<"):
-            return ", ".join(part.replace(":", " ", 1) for part in columns_of(single[7:-1]))
+            return ", ".join(part.replace(":", " ", 1) for part in comma_parts(single[7:-1]))
         return f"value {single}"
 
 
