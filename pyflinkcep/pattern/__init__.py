@@ -9,7 +9,7 @@ from pyflinkcep.conditions import (
 from pyflinkcep.errors import UnusedResultWarning
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
-from pyflinkcep.pattern.quantifier import Quantifier, Times, WithinType
+from pyflinkcep.pattern.stage import Quantifier, Times, WithinType
 from pyflinkcep.pattern.window_funnel import windowFunnel
 
 __all__ = [

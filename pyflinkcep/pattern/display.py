@@ -9,8 +9,7 @@ from html import escape
 import attrs
 
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty, WithinType
-from pyflinkcep.pattern.stage import Stage
+from pyflinkcep.pattern.stage import ConsumingStrategy, QuantifierProperty, Stage, WithinType
 
 
 @attrs.frozen

@@ -14,8 +14,7 @@ from pyflinkcep.conditions import BooleanConditions, IterativeCondition
 from pyflinkcep.errors import Place, UnusedResultWarning, caller
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.display import html_table, one_line
-from pyflinkcep.pattern.quantifier import Quantifier, Times, WithinType
-from pyflinkcep.pattern.stage import Change, Stage
+from pyflinkcep.pattern.stage import Change, Quantifier, Stage, Times, WithinType
 
 if TYPE_CHECKING:
     from pyflinkcep.show import Diagram

@@ -22,8 +22,14 @@ from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.coercion import Condition, as_condition, as_count
 from pyflinkcep.pattern.display import SHOWN, one_line
 from pyflinkcep.pattern.linked_stages import LinkedStages, PatternT, stages_of
-from pyflinkcep.pattern.quantifier import Combination, ConsumingStrategy, Quantifier, WithinType
-from pyflinkcep.pattern.stage import Change, Stage
+from pyflinkcep.pattern.stage import (
+    Change,
+    Combination,
+    ConsumingStrategy,
+    Quantifier,
+    Stage,
+    WithinType,
+)
 
 _MOST_PARTS = 6
 """The most patterns of ``allOf``; it has that many factorial orders."""

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Sequence
 from pyflinkcep.conditions import IterativeCondition, RichAndCondition
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.display import BETWEEN, SHOWN, one_line
-from pyflinkcep.pattern.quantifier import QuantifierProperty, WithinType
-from pyflinkcep.pattern.stage import Stage
+from pyflinkcep.pattern.stage import QuantifierProperty, Stage, WithinType
 from pyflinkcep.show import Diagram
 from pyflinkcep.show.model import Box, Choice, Frame, Link, Part, Row
 from pyflinkcep.time import duration_text

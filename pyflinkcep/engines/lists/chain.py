@@ -41,7 +41,7 @@ from pyflinkcep.expressions.tree import (
     rewritten,
 )
 from pyflinkcep.pattern import GroupPattern, Pattern
-from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty
+from pyflinkcep.pattern.stage import ConsumingStrategy, QuantifierProperty
 from pyflinkcep.sase.attributes import column_sql, references
 from pyflinkcep.sase.model import Component, Form, Query
 from pyflinkcep.sase.placement import MOST_CLAUSES, clause_count

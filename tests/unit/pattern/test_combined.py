@@ -13,7 +13,7 @@ import pytest
 from pyflinkcep import AfterMatchSkipStrategy, CepError, GroupPattern, Pattern, WithinType
 from pyflinkcep.conditions import SimpleCondition
 from pyflinkcep.engines.flink.nfa.compiler.nfa_compiler import all_stages
-from pyflinkcep.pattern.quantifier import ConsumingStrategy
+from pyflinkcep.pattern.stage import ConsumingStrategy
 from tests.shorthand import ms, parse
 
 GAP = WithinType.PREVIOUS_AND_CURRENT

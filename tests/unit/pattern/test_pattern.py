@@ -19,7 +19,7 @@ from pyflinkcep.conditions import (
     SubtypeCondition,
 )
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.pattern.quantifier import ConsumingStrategy, Quantifier, Times
+from pyflinkcep.pattern.stage import ConsumingStrategy, Quantifier, Times
 from tests.shorthand import Named, parse
 
 A, B, C = (Named((name,)) for name in "abc")

@@ -9,7 +9,7 @@ import pytest
 
 from pyflinkcep import MalformedPatternException
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.pattern.quantifier import (
+from pyflinkcep.pattern.stage import (
     ConsumingStrategy,
     Quantifier,
     QuantifierProperty,

@@ -17,7 +17,7 @@ from pyflinkcep.engines.flink.nfa.state import State, StateType
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.pattern.linked_stages import stage_of, stages_of
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
-from pyflinkcep.pattern.quantifier import ConsumingStrategy, Quantifier, QuantifierProperty
+from pyflinkcep.pattern.stage import ConsumingStrategy, Quantifier, QuantifierProperty
 
 
 class CombinedBuilder(GraphBuilder):

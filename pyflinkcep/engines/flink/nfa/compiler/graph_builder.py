@@ -14,7 +14,7 @@ from pyflinkcep.conditions import (
 from pyflinkcep.engines.flink.nfa.state import State, StateTransitionAction, StateType, endless_loop
 from pyflinkcep.errors import MalformedPatternException
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
-from pyflinkcep.pattern.quantifier import ConsumingStrategy, QuantifierProperty, Times, WithinType
+from pyflinkcep.pattern.stage import ConsumingStrategy, QuantifierProperty, Times, WithinType
 
 
 class NFAStateNameHandler:

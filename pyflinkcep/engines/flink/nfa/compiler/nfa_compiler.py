@@ -33,7 +33,7 @@ from pyflinkcep.engines.flink.nfa.steps import StateTable
 from pyflinkcep.errors import MalformedPatternException, NotSupportedError, did_you_mean
 from pyflinkcep.expressions.tree import WHOLE, MatchExpression
 from pyflinkcep.pattern.pattern import GroupPattern, Pattern
-from pyflinkcep.pattern.quantifier import ConsumingStrategy
+from pyflinkcep.pattern.stage import ConsumingStrategy
 
 _MOST_STATES = 100_000
 
