@@ -29,7 +29,7 @@ from pyflinkcep.matching.results import Found
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
-from pyflinkcep.tables.order import Field, Keys, Rows, Times, ordered, with_ties
+from pyflinkcep.tables.order import Field, Keys, Rows, Times, ordered
 from pyflinkcep.tables.records import ROW, FieldSource, RecordReader
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.sql import evaluated_by, over_stages
@@ -55,6 +55,7 @@ class ColumnMatch:
     answers: np.ndarray[Any, Any] | None  # For each event the bits of the conditions that hold
     expressions: CompiledExpressions | None  # The SQL over stages
     fields: Sequence[FieldSource]  # What it needs of events
+    ties: OrderColumns | None = None  # The order of events of one key and millisecond
 
     @classmethod
     def of(
@@ -85,8 +86,6 @@ class ColumnMatch:
         expressions, fields = _expressions(pattern, nfa, table)
         times, keys = Times.of(table, timestamp), Keys.of(table, key)
         order, firsts = ordered(times, keys.codes)
-        if ties is not None:
-            order = with_ties(order, times, keys.codes, table, ties)
         keys = attrs.evolve(keys, codes=None)  # which the order makes superfluous
         programs = {
             atom.bit: sql.programs[atom.condition.text]
@@ -95,7 +94,9 @@ class ColumnMatch:
         }
         answers = sql.columns.bits(programs)
         firsts = np.zeros(1, np.int64) if firsts is None else firsts
-        return cls(pattern, nfa, table, times, keys, order, firsts, answers, expressions, fields)
+        return cls(
+            pattern, nfa, table, times, keys, order, firsts, answers, expressions, fields, ties
+        )
 
     def matches(
         self, limit: PartialMatchLimit | None, events: Sequence[dict[str, Any]] | None = None
@@ -120,7 +121,8 @@ class ColumnMatch:
         reader, rules = RecordReader(self.table), CepOperator(self.nfa)
         parts: tuple[list[Found], list[Found]] = [], []
         dropped = 0
-        for found in ChunkMatching(self._layout, reader, rules, matcher).found(self._chunks()):
+        job = ChunkMatching(self._layout, reader, rules, matcher, self.ties)
+        for found in job.found(self._chunks()):
             dropped += found.dropped
             if len(found):
                 rows: Any = found.handles.astype(np.int32)  # half the memory of what is kept
@@ -140,7 +142,7 @@ class ColumnMatch:
         return _TableLayout(
             pattern=self.nfa.description,
             schema=None,
-            payload=(ROW, *field_names(self.expressions)),
+            payload=(ROW, *field_names(self.expressions), *self._tied),
             key_names=keys,
             key_columns=keys,
             key_signature=keys,
@@ -150,6 +152,11 @@ class ColumnMatch:
             expressions=self.expressions,
             value_of=self.keys.value_of,
         )
+
+    @property
+    def _tied(self) -> list[str]:
+        """The columns that order events of one time."""
+        return [] if self.ties is None else list(dict.fromkeys(self.ties.names))
 
     def _chunks(self) -> Iterator[SortedEvents]:
         """Yield the events in portions that fit the caches of the processor better than all."""
@@ -169,8 +176,12 @@ class ColumnMatch:
                 own = (integers(word.astype(np.int64)) for word in words)
                 columns |= zip(layout.bit_columns, own, strict=True)
             fields = (_values(field, rows) for field in self.fields)
-            columns |= zip(layout.payload[1:], fields, strict=True)
-            yield SortedEvents(pa.table(columns))
+            columns |= zip(field_names(self.expressions), fields, strict=True)
+            events = SortedEvents(pa.table(columns))
+            if self._tied:
+                late = self.table.select(self._tied)
+                events = attrs.evolve(events, late=late, order=rows)
+            yield events
             begin = end
 
     def _rows(self, begin: int, end: int) -> Ints:

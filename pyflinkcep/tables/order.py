@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.matching import keys as identity
 from pyflinkcep.matching.columns import Ints, integers, plain_numbers, values_of
-from pyflinkcep.matching.order import OrderColumns, order_by
+from pyflinkcep.matching.order import order_by
 from pyflinkcep.tables.records import Cells, RecordBlock, records
 from pyflinkcep.tables.values import (
     exact_time,
@@ -226,19 +226,3 @@ def ordered(times: Times, codes: Ints | None) -> tuple[Rows | None, Ints | None]
         order = order_by([ms if times.per_ms == 1 else times.exact(), codes])
     firsts = np.r_[0, np.cumsum(np.bincount(codes))[:-1]] if len(codes) else np.zeros(0, np.int64)
     return order.astype(np.int32), firsts
-
-
-def with_ties(
-    order: Rows | None, times: Times, codes: Ints | None, table: pa.Table, ties: OrderColumns
-) -> Rows:
-    """Return the order with events of one key and millisecond ordered by columns."""
-    rows: Any = np.arange(table.num_rows, dtype=np.int32) if order is None else order
-    ms = times.ms(rows)
-    changes = ms[1:] != ms[:-1]
-    if codes is not None:
-        keys = codes[rows]
-        changes |= keys[1:] != keys[:-1]
-    groups = np.r_[np.zeros(min(len(rows), 1), np.int64), np.cumsum(changes)]
-    own = table.select(list(dict.fromkeys(ties.names))).take(integers(rows))
-    ranked: Rows = rows[ties.ranked(groups, own)]
-    return ranked
