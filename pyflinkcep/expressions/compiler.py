@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR
-from typing import Protocol
 
 import attrs
 
@@ -54,86 +53,6 @@ from pyflinkcep.expressions.tree import (
     Operation,
     Tree,
 )
-
-
-class Compiler(Protocol):
-    """What compiles the operands."""
-
-    def part(self, part: Tree) -> Typed:
-        """Return the instructions that push the value of a part."""
-
-    def check(self, value: Typed, wanted: tuple[Kind, ...], part: Tree) -> None:
-        """Refuse a value of another kind than wanted."""
-
-    def refused(self, part: Tree, what: str, hint: str) -> InputError:
-        """Make the error for a part."""
-
-
-def _rounded(compiler: Compiler, part: Operation) -> Typed:
-    value, digits = compiler.part(part.operands[0]), 0
-    compiler.check(value, (*NUMBERS, Kind.DECIMAL), part)
-    if len(part.operands) > 1:
-        given = part.operands[1]
-        if not isinstance(given, Literal) or type(given.value) is not int:
-            hint = "write a number, such as 2"
-            raise compiler.refused(part, "rounds to digits that are not known", hint)
-        digits = given.value
-    if value.is_decimal:
-        return _fitted(value, rounded(value.digits, digits), ROUNDINGS[part.operator], digits)
-    if value.kind is Kind.DOUBLE:
-        return Typed([*value.code, (OPERATORS[part.operator], digits)], Kind.DOUBLE)
-    if digits < 0:
-        raise compiler.refused(part, "rounds a whole number", "cast it to double")
-    return value
-
-
-def _of_whole(compiler: Compiler, part: Operation) -> Typed:
-    value = compiler.part(part.operands[0])
-    compiler.check(value, (*NUMBERS, Kind.DECIMAL), part)
-    if value.is_decimal:
-        rounding = ROUND_FLOOR if part.operator == "floor" else ROUND_CEILING
-        return _fitted(value, whole(value.digits), rounding)
-    if value.kind is not Kind.DOUBLE:
-        return value
-    return Typed([*value.code, (OPERATORS[part.operator], None)], Kind.BIGINT)
-
-
-def _fitted(value: Typed, digits: Digits, rounding: str, count: int = 0) -> Typed:
-    """Return a decimal that is rounded."""
-    code = [*as_decimal(value), fit(digits, rounding, count)]
-    return Typed(code, Kind.decimal(digits), Type.DECIMAL)
-
-
-def _of_doubles(compiler: Compiler, part: Operation) -> Typed:
-    code: list[Instruction] = []
-    for operand in part.operands:
-        value = compiler.part(operand)
-        compiler.check(value, (*NUMBERS, Kind.DECIMAL), part)
-        code += as_double(value)
-    return Typed([*code, (OPERATORS[part.operator], None)], Kind.DOUBLE)
-
-
-def _of_texts(compiler: Compiler, part: Operation) -> Typed:
-    code: list[Instruction] = []
-    for operand in part.operands:
-        value = compiler.part(operand)
-        compiler.check(value, (Kind.STRING,), part)
-        code += value.code
-    if part.operator == "prefix end":
-        return Typed([*code, (Op.PREFIX_END, None)], Kind.STRING)
-    return Typed([*code, (Op.STARTS_WITH, None)], Kind.BOOLEAN)
-
-
-FUNCTION_CODES: dict[str, Callable[[Compiler, Operation], Typed]] = {
-    **dict.fromkeys(ROUNDINGS, _rounded),
-    "floor": _of_whole,
-    "ceil": _of_whole,
-    **dict.fromkeys(NUMBER_FUNCTIONS, _of_doubles),
-    "startswith": _of_texts,
-    "prefix end": _of_texts,
-}
-"""By operator; ``pmod`` is arithmetic."""
-
 
 _JUMPS = {"and": Op.JUMP_IF_FALSE, "or": Op.JUMP_IF_TRUE}
 _NULL_TESTS: dict[str, list[Instruction]] = {
@@ -230,8 +149,14 @@ class _Compiler:
             return self._passing(part)
         if operator in ("timestampdiff", "datediff"):
             return self._difference(part)
-        if operator in FUNCTION_CODES:
-            return FUNCTION_CODES[operator](self, part)
+        if operator in ROUNDINGS:
+            return self._rounded(part)
+        if operator in ("floor", "ceil"):
+            return self._whole_number(part)
+        if operator in NUMBER_FUNCTIONS:
+            return self._of_doubles(part)
+        if operator in ("startswith", "prefix end"):
+            return self._of_texts(part)
         values = list(map(self.part, operands))
         if operator in ("||", "like"):
             return self._text(part, values)
@@ -266,6 +191,53 @@ class _Compiler:
         pattern = part.operands[1]
         assert isinstance(pattern, Literal)
         return Typed([*values[0].code, (Op.LIKE, str(pattern.value))], Kind.BOOLEAN)
+
+    # --- functions
+
+    def _rounded(self, part: Operation) -> Typed:
+        value, digits = self.part(part.operands[0]), 0
+        self.check(value, (*NUMBERS, Kind.DECIMAL), part)
+        if len(part.operands) > 1:
+            given = part.operands[1]
+            if not isinstance(given, Literal) or type(given.value) is not int:
+                hint = "write a number, such as 2"
+                raise self.refused(part, "rounds to digits that are not known", hint)
+            digits = given.value
+        if value.is_decimal:
+            return _rounded(value, rounded(value.digits, digits), ROUNDINGS[part.operator], digits)
+        if value.kind is Kind.DOUBLE:
+            return Typed([*value.code, (OPERATORS[part.operator], digits)], Kind.DOUBLE)
+        if digits < 0:
+            raise self.refused(part, "rounds a whole number", "cast it to double")
+        return value
+
+    def _whole_number(self, part: Operation) -> Typed:
+        value = self.part(part.operands[0])
+        self.check(value, (*NUMBERS, Kind.DECIMAL), part)
+        if value.is_decimal:
+            rounding = ROUND_FLOOR if part.operator == "floor" else ROUND_CEILING
+            return _rounded(value, whole(value.digits), rounding)
+        if value.kind is not Kind.DOUBLE:
+            return value
+        return Typed([*value.code, (OPERATORS[part.operator], None)], Kind.BIGINT)
+
+    def _of_doubles(self, part: Operation) -> Typed:
+        code: list[Instruction] = []
+        for operand in part.operands:
+            value = self.part(operand)
+            self.check(value, (*NUMBERS, Kind.DECIMAL), part)
+            code += as_double(value)
+        return Typed([*code, (OPERATORS[part.operator], None)], Kind.DOUBLE)
+
+    def _of_texts(self, part: Operation) -> Typed:
+        code: list[Instruction] = []
+        for operand in part.operands:
+            value = self.part(operand)
+            self.check(value, (Kind.STRING,), part)
+            code += value.code
+        if part.operator == "prefix end":
+            return Typed([*code, (Op.PREFIX_END, None)], Kind.STRING)
+        return Typed([*code, (Op.STARTS_WITH, None)], Kind.BOOLEAN)
 
     # --- comparisons
 
@@ -415,6 +387,12 @@ class _Compiler:
                 f"needs {names}, got {said(value)}",
                 "cast it, inside the aggregate if it is about one",
             )
+
+
+def _rounded(value: Typed, digits: Digits, rounding: str, count: int = 0) -> Typed:
+    """Return a decimal that is rounded."""
+    code = [*as_decimal(value), fit(digits, rounding, count)]
+    return Typed(code, Kind.decimal(digits), Type.DECIMAL)
 
 
 def _digits_of_choice(value: Typed) -> Digits:
