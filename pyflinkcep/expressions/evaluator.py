@@ -27,7 +27,7 @@ from pyflinkcep.expressions.sql_types import (
     SqlType,
     of_kind,
 )
-from pyflinkcep.expressions.sql_values import truth
+from pyflinkcep.expressions.sql_values import kind_of, truth
 from pyflinkcep.expressions.tree import Column, Leaf, MatchExpression, leaves
 from pyflinkcep.expressions.values import Function, Typed, column, given, typed_function
 
@@ -223,16 +223,6 @@ def _values(sql: str, samples: Iterable[Any], types: RowTypes) -> list[Any]:
     return values
 
 
-_KINDS: dict[type, Kind] = {
-    bool: Kind.BOOLEAN,
-    int: Kind.BIGINT,
-    float: Kind.DOUBLE,
-    str: Kind.STRING,
-    date: Kind.DATE,
-    timedelta: Kind.INTERVAL,
-}
-
-
 def kind_of_values(sql: str, values: Iterable[Any]) -> Kind | None:
     """Return the kind of a part about one event; None if it is always NULL."""
     found = dict.fromkeys(_kind_of(sql, value) for value in values if value is not None)
@@ -248,15 +238,15 @@ def kind_of_values(sql: str, values: Iterable[Any]) -> Kind | None:
 
 
 def _kind_of(sql: str, value: Any) -> Kind:
-    if isinstance(value, datetime):
-        return Kind.TIMESTAMP_NTZ if value.tzinfo is None else Kind.TIMESTAMP
+    if isinstance(value, datetime) and value.tzinfo is None:
+        return Kind.TIMESTAMP_NTZ
     if isinstance(value, Decimal):
         if not value.is_finite():
             raise InputError(f"{sql!r}: {value} is no decimal of SQL", "use None, or floats")
         return Kind.decimal(digits_of_value(value))
-    for type_ in type(value).__mro__:
-        if type_ in _KINDS:
-            return _KINDS[type_]
+    kind = kind_of(value)
+    if kind is not None:
+        return kind
     raise InputError(
         f"{sql!r}: expected a number, boolean, string or time, got {type(value).__name__}",
         "use a value of such a type",

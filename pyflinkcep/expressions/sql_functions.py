@@ -570,30 +570,17 @@ def _of(
     return SqlFunction(least, max(least, most), compute, type_, **more)
 
 
-_LOWER = _of(lambda s: _text(s).lower(), STRING, takes="s")
-_UPPER = _of(lambda s: _text(s).upper(), STRING, takes="s")
-_LENGTH = _of(_length, INT, takes="s", of_bytes=True)
-_CEIL = _of(lambda x: _whole(x, ROUND_CEILING), _like("ceil"))
-_DAY = _of(lambda t: _day(t).day, INT, takes="d")
-_DIFFERENCE = _of(lambda a, b: (_day(a) - _day(b)).days, INT, 2, takes="d")
-_RLIKE = _of(lambda s, p: matching(_text(p)).search(_text(s)) is not None, BOOLEAN, 2, takes="s")
-_SUBSTRING = _of(_substring, _text_type, 2, 3, takes="si", of_bytes=True)
-_LATER = _of(_shifted, DATE, 2, takes="di")
-_POSITION = _of(_located, INT, 2, 3, takes="ssi")
-
-FUNCTIONS: dict[str, SqlFunction] = {
+_ROWS: dict[str, SqlFunction] = {
     "abs": _of(magnitude, _first),
     "mod": _of(lambda a, b: arithmetic("%", a, b), _like("%"), 2),
     "pmod": _of(lambda a, b: arithmetic("pmod", a, b), _like("pmod"), 2),
     "floor": _of(lambda x: _whole(x, ROUND_FLOOR), _like("floor")),
-    "ceil": _CEIL,
-    "ceiling": _CEIL,
+    "ceil ceiling": _of(lambda x: _whole(x, ROUND_CEILING), _like("ceil")),
     "round": _of(lambda x, digits=0: to_digits(x, digits, ROUND_HALF_UP), _first, 1, 2),
     "bround": _of(lambda x, digits=0: to_digits(x, digits, ROUND_HALF_EVEN), _first, 1, 2),
     **{
-        alias: _of(function.value, DOUBLE, function.arity, takes="x")
+        " ".join((name, *function.aliases)): _of(function.value, DOUBLE, function.arity, takes="x")
         for name, function in NUMBER_FUNCTIONS.items()
-        for alias in (name, *function.aliases)
     },
     "rint": _of(lambda x: rounded(float(x), 0, ROUND_HALF_EVEN), DOUBLE, takes="x"),
     "&": _of(lambda a, b: a & b, wider, 2, same=True),
@@ -604,10 +591,8 @@ FUNCTIONS: dict[str, SqlFunction] = {
     ">>": _of(_right, _of_bits, 2, by_bits=True, takes=".i"),
     ">>>": _of(_right_unsigned, _of_bits, 2, by_bits=True, takes=".i"),
     "bit_count": _of(lambda a: (int(a) % (1 << 64)).bit_count(), INT, takes="."),
-    "lower": _LOWER,
-    "lcase": _LOWER,
-    "upper": _UPPER,
-    "ucase": _UPPER,
+    "lower lcase": _of(lambda s: _text(s).lower(), STRING, takes="s"),
+    "upper ucase": _of(lambda s: _text(s).upper(), STRING, takes="s"),
     "initcap": _of(
         lambda s: " ".join(w[:1].upper() + w[1:].lower() for w in _text(s).split(" ")),
         STRING,
@@ -619,10 +604,7 @@ FUNCTIONS: dict[str, SqlFunction] = {
     "rtrim": _of(lambda s: _text(s).rstrip(" "), STRING, takes="s"),
     "lpad": _of(lambda s, n, p=" ": _padded(s, n, p, True), STRING, 2, 3, takes="sis"),
     "rpad": _of(lambda s, n, p=" ": _padded(s, n, p, False), STRING, 2, 3, takes="sis"),
-    "length": _LENGTH,
-    "char_length": _LENGTH,
-    "character_length": _LENGTH,
-    "len": _LENGTH,
+    "length char_length character_length len": _of(_length, INT, takes="s", of_bytes=True),
     "octet_length": _of(_octets, INT, takes="s", of_bytes=True),
     "ascii": _of(lambda s: ord(_text(s)[0]) if s else 0, INT, takes="s"),
     "startswith": _of(lambda s, t: _text(s).startswith(_text(t)), BOOLEAN, 2, takes="s"),
@@ -632,8 +614,7 @@ FUNCTIONS: dict[str, SqlFunction] = {
         lambda s, old, new="": _text(s).replace(old, new) if old else s, STRING, 2, 3, takes="s"
     ),
     "translate": _of(_translated, STRING, 3, takes="s"),
-    "substring": _SUBSTRING,
-    "substr": _SUBSTRING,
+    "substring substr": _of(_substring, _text_type, 2, 3, takes="si", of_bytes=True),
     "substring_index": _of(_before, STRING, 3, takes="ssi"),
     "left": _of(
         lambda s, n: (s if isinstance(s, bytes) else _text(s))[: max(0, n)],
@@ -647,14 +628,12 @@ FUNCTIONS: dict[str, SqlFunction] = {
     "reverse": _of(_reversed, lambda types: types[0] if _is_array(types) else STRING, takes="s"),
     "repeat": _of(lambda s, n: _text(s) * n, STRING, 2, takes="si"),
     "instr": _of(lambda s, t: _text(s).find(_text(t)) + 1, INT, 2, takes="s"),
-    "locate": _POSITION,
-    "position": _POSITION,
-    "rlike": _RLIKE,
-    "regexp": _RLIKE,
-    "regexp_like": _RLIKE,
+    "locate position": _of(_located, INT, 2, 3, takes="ssi"),
+    "rlike regexp regexp_like": _of(
+        lambda s, p: matching(_text(p)).search(_text(s)) is not None, BOOLEAN, 2, takes="s"
+    ),
     "regexp_extract": _of(_extracted, STRING, 2, 3, takes="ssi"),
-    "size": _of(_size, INT),
-    "cardinality": _of(_size, INT),
+    "size cardinality": _of(_size, INT),
     "array_size": _of(lambda xs: len(_list(xs)), INT),
     "array_contains": _of(_contains, BOOLEAN, 2),
     "array_position": _of(_position, BIGINT, 2),
@@ -687,8 +666,7 @@ FUNCTIONS: dict[str, SqlFunction] = {
     "year": _of(lambda t: _day(t).year, INT, takes="d"),
     "quarter": _of(lambda t: (_day(t).month + 2) // 3, INT, takes="d"),
     "month": _of(lambda t: _day(t).month, INT, takes="d"),
-    "day": _DAY,
-    "dayofmonth": _DAY,
+    "day dayofmonth": _of(lambda t: _day(t).day, INT, takes="d"),
     "dayofweek": _of(lambda t: _day(t).isoweekday() % 7 + 1, INT, takes="d"),
     "weekday": _of(lambda t: _day(t).weekday(), INT, takes="d"),
     "dayofyear": _of(lambda t: _day(t).timetuple().tm_yday, INT, takes="d"),
@@ -699,11 +677,9 @@ FUNCTIONS: dict[str, SqlFunction] = {
     "last_day": _of(_last_day, DATE, takes="d"),
     "next_day": _of(_next_day, DATE, 2, takes="ds"),
     "add_months": _of(_months_later, DATE, 2, takes="di"),
-    "date_add": _LATER,
-    "dateadd": _LATER,
+    "date_add dateadd": _of(_shifted, DATE, 2, takes="di"),
     "date_sub": _of(lambda t, n: _shifted(t, -n), DATE, 2, takes="di"),
-    "datediff": _DIFFERENCE,
-    "date_diff": _DIFFERENCE,
+    "datediff date_diff": _of(lambda a, b: (_day(a) - _day(b)).days, INT, 2, takes="d"),
     "trunc": _of(_cut_day, DATE, 2, takes="ds"),
     "date_trunc": _of(_cut_time, TIMESTAMP, 2, takes="sz"),
     "make_date": _of(_made_date, DATE, 3, takes="i"),
@@ -714,6 +690,9 @@ FUNCTIONS: dict[str, SqlFunction] = {
     "unix_micros": _of(_micros, BIGINT, takes="c"),
     "unix_timestamp": _of(lambda t: _micros(t) // 1_000_000, BIGINT, takes="c", reads=False),
 }
+"""By name, or by several with blanks between."""
+
+FUNCTIONS = {name: row for names, row in _ROWS.items() for name in names.split()}
 """By name."""
 
 CASTS = {

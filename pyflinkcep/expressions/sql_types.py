@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -122,9 +122,6 @@ ARRAY, MAP, STRUCT = "array", "map", "struct"
 """The names of the types of collections."""
 
 _WHOLE = tuple(map(SqlType, _BITS))
-
-TypeOf = Callable[[Tree], SqlType | None]
-"""Returns the type of a part; None if it is unknown."""
 
 
 def array_of(element: SqlType | None) -> SqlType:

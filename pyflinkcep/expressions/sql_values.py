@@ -134,11 +134,9 @@ def zone_of(name: str) -> tzinfo:
 
 def kind_name(value: Any) -> str:
     """Return the name of a value's type for messages."""
-    names: dict[type, str] = {
-        bool: "boolean", int: "bigint", float: "double", Decimal: "decimal", str: "string",
-        datetime: "timestamp", date: "date", timedelta: "interval",
-    }  # fmt: skip
-    return names.get(type(value), type(value).__name__)
+    kind = _KINDS.get(type(value))
+    name = type(value).__name__ if kind is None else kind.value
+    return "interval" if kind is Kind.INTERVAL else name
 
 
 def _is_number(value: Any) -> bool:
@@ -481,7 +479,7 @@ def cast_value(value: Any, type_: SqlType, zone: tzinfo | None = None) -> Any:
     """Return a value that is not NULL as another type; `zone` is where clocks without one are."""
     if type_.name == "decimal" and isinstance(value, float) and not isfinite(value):
         return None
-    rule = cast_rule(_kind_of(value), type_.kind)
+    rule = cast_rule(kind_of(value), type_.kind)
     if rule is Cast.BY_SPARK:
         raise NotImplementedError(type_.name)
     try:
@@ -505,15 +503,15 @@ def _refused(value: Any, type_: SqlType) -> InputError:
     return InputError(f"expected {type_.sql}, got {value!r}", "write a value that is one")
 
 
-def _kind_of(value: Any) -> Kind | None:
-    kinds = (kind for type_, kind in _OF_VALUES if isinstance(value, type_))
-    return next(kinds, None)
+def kind_of(value: Any) -> Kind | None:
+    """Return the kind of a value of Python; None if SQL has none, TIMESTAMP of any datetime."""
+    return next((_KINDS[type_] for type_ in type(value).__mro__ if type_ in _KINDS), None)
 
 
-_OF_VALUES: tuple[tuple[type, Kind], ...] = (
-    (bool, Kind.BOOLEAN), (int, Kind.BIGINT), (float, Kind.DOUBLE), (Decimal, Kind.DECIMAL),
-    (str, Kind.STRING), (datetime, Kind.TIMESTAMP), (date, Kind.DATE), (timedelta, Kind.INTERVAL),
-)  # fmt: skip
+_KINDS: dict[type, Kind] = {
+    bool: Kind.BOOLEAN, int: Kind.BIGINT, float: Kind.DOUBLE, Decimal: Kind.DECIMAL,
+    str: Kind.STRING, datetime: Kind.TIMESTAMP, date: Kind.DATE, timedelta: Kind.INTERVAL,
+}  # fmt: skip
 
 
 def _whole(value: Any, type_: SqlType) -> int:

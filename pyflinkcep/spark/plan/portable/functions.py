@@ -24,8 +24,7 @@ from pyflinkcep.expressions.sql_types import (
     array_of,
 )
 from pyflinkcep.expressions.text import quoted_name
-from pyflinkcep.spark.plan.portable.casts import text_of
-from pyflinkcep.spark.plan.portable.times import since_epoch
+from pyflinkcep.spark.plan.portable.casts import since_epoch, text_of
 from pyflinkcep.spark.plan.portable.values import (
     RANGE,
     Setting,

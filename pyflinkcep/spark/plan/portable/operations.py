@@ -25,8 +25,7 @@ from pyflinkcep.expressions.sql_types import (
     decimal_of,
 )
 from pyflinkcep.expressions.tree import COMPARISONS, Literal, Operation
-from pyflinkcep.spark.plan.portable.casts import text_of
-from pyflinkcep.spark.plan.portable.times import days_between, distance, is_clock, moved
+from pyflinkcep.spark.plan.portable.casts import days_between, distance, is_clock, moved, text_of
 from pyflinkcep.spark.plan.portable.values import (
     BEFORE,
     Setting,

@@ -20,10 +20,9 @@ from pyflinkcep.expressions.tree import Call, Leaf, Literal, Tree
 from pyflinkcep.expressions.tree import Column as Name
 from pyflinkcep.spark.plan.analysis import sql_type
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
-from pyflinkcep.spark.plan.portable.casts import cast_value
+from pyflinkcep.spark.plan.portable.casts import MONTHS, added, cast_value
 from pyflinkcep.spark.plan.portable.functions import called, element, member
 from pyflinkcep.spark.plan.portable.operations import computed
-from pyflinkcep.spark.plan.portable.times import MONTHS, added
 from pyflinkcep.spark.plan.portable.values import Setting, Value
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00", "UTC+0")
