@@ -40,6 +40,7 @@ from pyflinkcep.expressions.sql_types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VOID,
     SqlType,
     array_of,
     operation_type,
@@ -497,6 +498,7 @@ class SqlFunction:
     # others.
     takes: str = "."
     same: bool = False  # Whether the arguments are cast to what they have in common
+    by_element: bool = False  # Whether an array and a value are cast to what they have in common
     by_bits: bool = False  # Whether it depends on the size of whole numbers
     of_bytes: bool = False  # Whether it takes bytes as they are, not as a text
     reads: bool = True  # Whether it takes a text as what it says; otherwise Spark has a format
@@ -520,6 +522,11 @@ def _first(types: Types) -> SqlType | None:
     return types[0] if types else None
 
 
+def _array(types: Types) -> SqlType | None:
+    """Return the type of the first argument, which NULL alone makes an array of NULL."""
+    return array_of(VOID) if types[0] == VOID else types[0]
+
+
 def _element(types: Types) -> SqlType | None:
     first = types[0]
     return first.inner[-1] if first is not None and first.inner else None
@@ -528,7 +535,9 @@ def _element(types: Types) -> SqlType | None:
 def _elements_of(place: int) -> Callable[[Types], SqlType | None]:
     def found(types: Types) -> SqlType | None:
         of = types[0]
-        return array_of(of.inner[place]) if of is not None and of.name == MAP else None
+        if of is None or of.name != MAP:
+            return array_of(VOID) if of == VOID else None
+        return array_of(of.inner[place])
 
     return found
 
@@ -640,14 +649,17 @@ _ROWS: dict[str, SqlFunction] = {
     "arrays_overlap": _of(_overlap, BOOLEAN, 2),
     "array_max": _of(lambda xs: _extreme(xs, greater), _element),
     "array_min": _of(lambda xs: _extreme(xs, lesser), _element),
-    "array_distinct": _of(_distinct, _first),
-    "array_compact": _of(lambda xs: [x for x in _list(xs) if x is not None], _first),
+    "array_distinct": _of(_distinct, _array),
+    "array_compact": _of(lambda xs: [x for x in _list(xs) if x is not None], _array),
     "array_remove": _of(
-        lambda xs, x: [v for v in _list(xs) if v is None or not is_equal(v, x)], _first, 2
+        lambda xs, x: [v for v in _list(xs) if v is None or not is_equal(v, x)],
+        _array,
+        2,
+        by_element=True,
     ),
     "array_join": _of(_array_joined, STRING, 2, 3, takes=".s"),
-    "sort_array": _of(_sorted, _first, 1, 2),
-    "array_sort": _of(lambda xs: _sorted(xs, nulls_first=False), _first),
+    "sort_array": _of(_sorted, _array, 1, 2),
+    "array_sort": _of(lambda xs: _sorted(xs, nulls_first=False), _array),
     "array_union": _of(lambda xs, ys: _distinct([*_list(xs), *_list(ys)]), _joined_type, 2),
     "array_intersect": _of(
         lambda xs, ys: [x for x in _distinct(xs) if _has_same(ys, x)], _joined_type, 2
@@ -655,7 +667,7 @@ _ROWS: dict[str, SqlFunction] = {
     "array_except": _of(
         lambda xs, ys: [x for x in _distinct(xs) if not _has_same(ys, x)], _joined_type, 2
     ),
-    "slice": _of(_sliced, _first, 3, takes=".i"),
+    "slice": _of(_sliced, _array, 3, takes=".i"),
     "flatten": _of(_flat, _element),
     "element_at": _of(_element_at, _element, 2),
     "try_element_at": _of(_tried_element, _element, 2),

@@ -59,6 +59,7 @@ from pyflinkcep.expressions.sql_types import (
     array_of,
     beside,
     cast_type,
+    common_type,
     digits_beside,
     literal_type,
     operation_type,
@@ -627,6 +628,8 @@ class _Maker:
             raise refused
         if not function.least <= count <= function.most:
             raise self._only_spark(tree, f"{name}() with {counted(count, 'argument')}")
+        if function.by_element:
+            parts = self._beside_element(*parts)
         types = [part.type for part in parts]
         if not function.reads and STRING in types:
             raise self._only_spark(tree, f"{name}() of a text")
@@ -643,6 +646,16 @@ class _Maker:
             functions = (self._argument(parts[0], type_), *functions[1:])
             compute = compute(64 if type_ is None else type_.bits)
         return Typed(spread(functions, _refusing(name, _fitted(compute, type_))), type_)
+
+    def _beside_element(self, array: Typed, value: Typed) -> list[Typed]:
+        """Return an array and a value, cast to what its elements and the value have in common."""
+        if array.type is None or array.type.name != ARRAY or value.type is None:
+            return [array, value]
+        common = common_type(array.type.inner[0], value.type)
+        if common is None:
+            return [array, value]
+        whole = array_of(common)
+        return [Typed(self._as(array, whole), whole), Typed(self._as(value, common), common)]
 
     def _argument(self, part: Typed, type_: SqlType | None) -> Function:
         """Return an argument as the type that a function takes; of an unknown type as it is."""

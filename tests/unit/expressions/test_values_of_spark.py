@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.evaluator import RowTypes, event_function
+from pyflinkcep.expressions.decimals import Digits
+from pyflinkcep.expressions.evaluator import RowTypes, event_function, event_value
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
     DOUBLE,
@@ -20,7 +21,10 @@ from pyflinkcep.expressions.sql_types import (
     STRING,
     TIMESTAMP,
     TIMESTAMP_NTZ,
+    VOID,
     SqlType,
+    array_of,
+    decimal_of,
 )
 
 ZONE = ZoneInfo("America/New_York")
@@ -115,3 +119,13 @@ def test_a_text_that_is_a_time_is_moved(sql: str, expected: str) -> None:
     """Beside an interval a text is read as a time, and the result is a text."""
     found = value(sql, w="2024-03-10 02:30:00.5", l=timedelta(hours=25))
     assert found == expected
+
+
+def test_arrays_have_spark_types() -> None:
+    """Beside a decimal an array is one of decimals, and what NULL alone gives is an array."""
+    types = RowTypes({"q": decimal_of(Digits(38, 10)), "an": array_of(BIGINT)}, ZONE)
+    removed = event_value("array_remove(an, q)", types)
+    assert removed.type == array_of(decimal_of(Digits(38, 10)))
+    assert removed.function({"an": [1, 2, None], "q": Decimal(1)}) == [Decimal(2), None]
+    for sql in ("array_compact(null)", "map_values(null)", "slice(null, 1, 1)"):
+        assert event_value(sql, types).type == array_of(VOID)
