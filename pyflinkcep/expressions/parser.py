@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 import attrs
 
@@ -41,36 +41,25 @@ _MOST_FIRST, _MOST_LAST = (1 << 31) - 1, 10_000
 """The greatest offsets of first() and last()."""
 
 
-@attrs.frozen
-class Scope:
-    """
-    The meaning of names if the stages are known while a condition is read, as in MATCH_RECOGNIZE.
-
-    Then ``A.price`` outside an aggregate is ``last(A.price)``, and a column without a stage is the
-    current event's; inside an aggregate it covers all events of the match.
-    """
-
-    stages: frozenset[str]  # The stages; names are case-insensitive
-    # The stage whose condition is read: its events, and those of the match, include the current
-    # event.
-    own: str
-
-    def stage(self, name: str) -> str | None:
-        """Return the stage of this name; None if there is none."""
-        return next((s for s in sorted(self.stages) if s.casefold() == name.casefold()), None)
-
-
 class Names:
-    """Reads the names of one condition."""
+    """
+    Reads the names of one condition.
+
+    If the stages are known, as in MATCH_RECOGNIZE, ``A.price`` outside an aggregate is
+    ``last(A.price)``, and a column without a stage is the current event's; inside an aggregate it
+    covers all events of the match. The events of `stage`, whose condition it is, and those of the
+    match include the current event then.
+    """
 
     shifts_inside = True
     """Whether an interval is added to a stage's time by Spark, inside the aggregate."""
 
-    def __init__(self, text: str, stage: str, scope: Scope | None) -> None:
+    def __init__(self, text: str, stage: str = "", known: Collection[str] | None = None) -> None:
         self.stage = stage
         self._where = f"stage {stage!r}: " if stage else ""
         self._text = text
-        self._scope = scope
+        # The stages by their names in one case; None if they are not known.
+        self._known = None if known is None else {s.casefold(): s for s in sorted(known)[::-1]}
 
     def refused(self, what: str, hint: str) -> InvalidArgumentError:
         """Make the error for something unsupported."""
@@ -123,15 +112,18 @@ class Names:
     def _is_aggregate(self, part: Syntax) -> bool:
         if part.form is Form.CALL:
             return self.is_aggregate(part)
-        if self._scope is None or part.form is not Form.COLUMN:
-            return False
-        return self._stage_of(part) is not None
+        is_column = self._known is not None and part.form is Form.COLUMN
+        return is_column and self._stage_of(part) is not None
 
     def _stage_of(self, column: Syntax) -> str | None:
         """Return the stage that a column names; None if it names none."""
         if len(column.value) < 2:
             return None
-        return column.value[0] if self._scope is None else self._scope.stage(column.value[0])
+        return self._stage(column.value[0])
+
+    def _stage(self, name: str) -> str | None:
+        """Return the stage of a name; None if there is none."""
+        return name if self._known is None else self._known.get(name.casefold())
 
     def owners(self, part: Syntax) -> Iterator[str]:
         """Yield the first names of qualified columns outside aggregates."""
@@ -148,7 +140,7 @@ class Names:
 
         That is without stage names, and with x for last(own.x), since Spark's last differs.
         """
-        if self._scope is None:
+        if self._known is None:
             return self.written(part)
         pieces, at = [], part.start
         for node in _free(part, self._is_event_value):
@@ -234,11 +226,10 @@ class Names:
     def _counted(self, argument: Syntax) -> str | None:
         """Return the stage whose events are counted; None if values are counted."""
         if argument.form is Form.STAR and not argument.value:
-            return WHOLE if self._scope is not None else None
+            return WHOLE if self._known is not None else None
         if argument.form is Form.STAR and len(argument.value) == 1:
-            name: str = argument.value[0]
-            return name if self._scope is None else self._scope.stage(name)
-        if self._scope is None and argument.form is Form.COLUMN and len(argument.value) == 1:
+            return self._stage(argument.value[0])
+        if self._known is None and argument.form is Form.COLUMN and len(argument.value) == 1:
             return str(argument.value[0])
         return None
 
@@ -248,7 +239,7 @@ class Names:
             raise self.refused(f"{text!r}: * is for count", self._example(function))
         found = [self._stage_of(column) for column in columns]
         stages = list(dict.fromkeys(found))
-        if self._scope is None and (not stages or None in stages):
+        if self._known is None and (not stages or None in stages):
             raise self.refused(
                 f"{text!r} does not say which stage it is over", self._example(function)
             )
@@ -271,10 +262,7 @@ class Names:
         return Aggregate(function, stage, sql, text, offset, self._counts_event(stage))
 
     def _counts_event(self, stage: str) -> bool:
-        scope = self._scope
-        if scope is None:
-            return False
-        return stage == WHOLE or stage == scope.stage(scope.own)
+        return self._known is not None and stage in (WHOLE, self._stage(self.stage))
 
     @staticmethod
     def _example(function: str) -> str:
@@ -546,7 +534,7 @@ class EventReader(Operators):
     """
 
     def __init__(self, text: str, given: Mapping[Syntax, int] | None = None) -> None:
-        super().__init__(Names(text, "", None))
+        super().__init__(Names(text))
         self._given = given or {}
 
     def part(self, tree: Syntax) -> Tree:
@@ -628,7 +616,7 @@ def sql_condition(text: str, stage: str = "") -> IterativeCondition:
         tree = parsed(text)
     except SqlSyntaxError:  # Spark knows more
         return ExpressionCondition(text)
-    names = Names(text, stage, None)
+    names = Names(text, stage)
     return ExpressionCondition(text) if names.is_about_event(tree) else condition_of(tree, names)
 
 
@@ -657,7 +645,7 @@ def column_owners(text: str) -> set[str]:
         tree = parsed(text)
     except InvalidArgumentError:
         return set()
-    return set(Names(text, "", None).owners(tree))
+    return set(Names(text).owners(tree))
 
 
 def _conjuncts(tree: Syntax) -> Iterator[Syntax]:

@@ -214,11 +214,16 @@ def leaves(tree: Tree) -> Iterator[Leaf]:
             waiting.extend(part.operands[::-1])
 
 
+def mapped(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:
+    """Return a tree in which each part is changed, after the parts inside it."""
+    if isinstance(tree, Operation | Call):
+        tree = attrs.evolve(tree, operands=tuple(mapped(part, change) for part in tree.operands))
+    return change(tree)
+
+
 def rewritten(tree: Tree, leaf: Callable[[Leaf], Tree]) -> Tree:
     """Return a tree with other leaves."""
-    if isinstance(tree, Operation | Call):
-        return attrs.evolve(tree, operands=tuple(rewritten(part, leaf) for part in tree.operands))
-    return tree if isinstance(tree, Literal) else leaf(tree)
+    return mapped(tree, lambda part: leaf(part) if isinstance(part, Leaf) else part)
 
 
 def parts(tree: Tree) -> Iterator[Tree]:

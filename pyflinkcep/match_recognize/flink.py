@@ -10,7 +10,6 @@ import attrs
 
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import CepError, InputError, MalformedPatternException, NotSupportedError
-from pyflinkcep.expressions.parser import Scope
 from pyflinkcep.match_recognize.expressions import Expression, read_expression
 from pyflinkcep.match_recognize.flink_condition import flink_condition
 from pyflinkcep.match_recognize.names import Names
@@ -172,7 +171,7 @@ def _condition(definition: Definition, names: Names) -> IterativeCondition:
     variable = definition.variable
     expression = read_expression(definition.condition, names, variable)
     try:
-        return flink_condition(expression, Scope(frozenset(names.variables), variable))
+        return flink_condition(expression, variable, names.variables)
     except CepError as refused:
         what = refused.problem
         raise names.source.error(

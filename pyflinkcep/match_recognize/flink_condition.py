@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.expressions.grammar import Form, Syntax
-from pyflinkcep.expressions.parser import Names, Scope, condition_of
+from pyflinkcep.expressions.parser import Names, condition_of
 from pyflinkcep.expressions.tree import Aggregate
 from pyflinkcep.match_recognize.expressions import Expression
 
@@ -15,20 +15,22 @@ _MOVES = ("prev", "next")
 _ENDS = ("first", "last")
 
 
-def flink_condition(expression: Expression, scope: Scope) -> IterativeCondition:
+def flink_condition(
+    expression: Expression, variable: str, known: Collection[str]
+) -> IterativeCondition:
     """
-    Return a condition over stages.
+    Return a condition of a variable over stages, of which all are known.
 
     PREV and NEXT, at offset 0, are their argument.
     """
-    return condition_of(expression.syntax, _Names(expression, scope))
+    return condition_of(expression.syntax, _Names(expression, variable, known))
 
 
 class _Names(Names):
     """Reads PREV and NEXT as what they are over stages."""
 
-    def __init__(self, expression: Expression, scope: Scope) -> None:
-        super().__init__(expression.read, scope.own, scope)
+    def __init__(self, expression: Expression, stage: str, known: Collection[str]) -> None:
+        super().__init__(expression.read, stage, known)
         calls = [node for node, _ in expression.placed if node.form is Form.CALL]
         moves = (node for node in calls if node.value in _MOVES)
         self._other = {(node.start, node.end): self._in_place_of(node) for node in moves}

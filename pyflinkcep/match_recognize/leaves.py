@@ -244,7 +244,7 @@ class _Names(Names):
         leaves: Sequence[Leaf],
         inside: bool,
     ) -> None:
-        super().__init__(text, "", None)
+        super().__init__(text)
         self._inside = inside
         self._leaves = leaves
         self._numbers = {id(part): number for node, number in placed for part in _same(node)}

@@ -27,6 +27,7 @@ from pyflinkcep.expressions.tree import (
     Operation,
     Tree,
     leaves,
+    mapped,
     rewritten,
 )
 from pyflinkcep.sase.attributes import BEFORE, CURRENT, PREVIOUS, variables_of
@@ -136,10 +137,7 @@ def _named(leaf: Leaf, name: str, is_single: bool) -> Leaf:
 
 def untitled(tree: Tree) -> Tree:
     """Return a condition without the text that it was read from."""
-    if not isinstance(tree, Operation):
-        return tree
-    operands = tuple(map(untitled, tree.operands))
-    return attrs.evolve(tree, operands=operands, text="")
+    return mapped(tree, lambda p: attrs.evolve(p, text="") if isinstance(p, Operation) else p)
 
 
 @lru_cache(maxsize=64)

@@ -81,9 +81,47 @@ class AnalysedQuery:
 
     @cached_property
     def slots(self) -> Mapping[str, tuple[str, ...]]:
-        """What distinguishes runs, by the variable of their last event; empty for a ``;`` query."""
-        is_plain = self.edges and not self.query.is_composed
-        return slots_by_variable(self.query, self.edges) if is_plain else {}
+        """
+        What distinguishes runs, by the variable of their last event; empty for a ``;`` query.
+
+        Runs that agree in all of it are merged, since no later condition can tell them apart. With
+        a window, the time of the first event distinguishes runs too.
+
+        Notes
+        -----
+        Agrawal and others, SIGMOD 2008, section 5.2: the bits M, for V[t…].
+        """
+        query, placement = self.query, self.edges
+        found: dict[str, tuple[str, ...]] = {}
+        if not placement or query.is_composed:
+            return found
+        names = query.variables
+        for number, name in enumerate(names):
+            edges = placement[name]
+            ahead = [*edges.take, *edges.leave] if query.positive[number].repeats else []
+            for later in names[number + 1 :]:
+                edges = placement[later]
+                ahead += [*edges.begin, *edges.take, *edges.leave]
+            for part in query.components:
+                ahead += placement[part.variable].absent
+            read = [slot for clause in ahead for slot in functions(clause.tree)]
+            shown = [_text(slot) for slot in read if slot.stage in names[: number + 1]]
+            if query.is_global:
+                shown += [f"first({names[0]}.{attribute})" for attribute in query.equal]
+            found[name] = tuple(dict.fromkeys(shown))
+        found[names[-1]] = found[names[-1]] if query.positive[-1].repeats else ()
+        return found
+
+    def slots_explained(self) -> Iterator[str]:
+        """Yield a line for each variable: what distinguishes the runs that have just taken it."""
+        query = self.query
+        started = [] if query.window is None else ["the time of its first event"]
+        if query.most_events is not None:
+            started = ["the number of its first event"]
+        for name, own in self.slots.items():
+            if query.positive[-1].variable == name and not query.positive[-1].repeats:
+                continue  # a match
+            yield f"after {name}: {', '.join([*own, *started]) or 'nothing, they are one run'}"
 
     @cached_property
     def computed(self) -> Mapping[str, list[str]]:
@@ -92,8 +130,25 @@ class AnalysedQuery:
 
     @cached_property
     def usable_sql(self) -> str:
-        """Which events the query can use, if its strategies skip all others."""
-        return usable_sql(self.query, self.type_column, self.edges)
+        """
+        Which events the query can use, if its strategies skip all others.
+
+        Conditions with arithmetic are left out: what fails in Spark is NULL in a query.
+        """
+        ways = dict.fromkeys(map(self._way, self.query.components))
+        return " OR ".join(f"({way})" for way in ways)
+
+    def _way(self, part: Component) -> str:
+        """Return which events a component can use."""
+        is_type, edges = _is(self.type_column, part.type), self.edges.get(part.variable)
+        if edges is None:
+            return is_type
+        if part.negated:
+            return _all([is_type, *_plain(edges.absent)])
+        begin, take = _all(_plain(edges.begin)), _all(_plain(edges.take))
+        if not part.repeats or begin == take:
+            return _all([is_type, *([begin] if begin else [])])
+        return f"{is_type} AND ({begin} OR {take})" if begin and take else is_type
 
     @cached_property
     def why_no_pattern(self) -> str | None:
@@ -110,64 +165,19 @@ class AnalysedQuery:
                 f"no pattern has the matches of this query: {self.why_no_pattern}",
                 "run the query itself: CEP.pattern(events, query)",
             )
-        return as_pattern(self.query, self.type_column, self.edges)
-
-
-# --- runs that conditions cannot tell apart
-
-
-def slots_by_variable(query: Query, placement: Placement) -> dict[str, tuple[str, ...]]:
-    """
-    Return what distinguishes runs, by the variable of their last event.
-
-    Runs that agree in all of it are merged, since no later condition can tell them apart. With a
-    window, the time of the first event distinguishes runs too.
-
-    Notes
-    -----
-    Agrawal and others, SIGMOD 2008, section 5.2: the bits M, for V[t…].
-    """
-    names = query.variables
-    found = {}
-    for number, name in enumerate(names):
-        edges = placement[name]
-        ahead = [*edges.take, *edges.leave] if query.positive[number].repeats else []
-        for later in names[number + 1 :]:
-            edges = placement[later]
-            ahead += [*edges.begin, *edges.take, *edges.leave]
-        ahead += [
-            c for part in query.components if part.negated for c in placement[part.variable].absent
-        ]
-        taken = set(names[: number + 1])
-        read = _aggregates(clause.tree for clause in ahead)
-        shown = [_text(slot) for slot in read if slot.stage in taken]
-        if query.is_global:
-            shown += [f"first({names[0]}.{attribute})" for attribute in query.equal]
-        found[name] = tuple(dict.fromkeys(shown))
-    found[names[-1]] = found[names[-1]] if query.positive[-1].repeats else ()
-    return found
-
-
-def _aggregates(trees: Iterable[Tree]) -> Iterator[Aggregate]:
-    for tree in trees:
-        yield from functions(tree)
+        query = self.query
+        if query.is_composed:
+            pattern = composed_pattern(query, self.type_column)
+        else:
+            pattern = _Builder(query, self.type_column, self.edges).pattern()
+        if query.window is None:
+            return pattern
+        return pattern.within(timedelta(milliseconds=query.window + 1))
 
 
 def _text(slot: Aggregate) -> str:
     argument = "*" if slot.argument is None else attribute_of(slot.argument)
     return f"{slot.function}({slot.stage}.{argument})"
-
-
-def slots_explained(query: Query, slots: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """Yield a line for each variable: what distinguishes the runs that have just taken it."""
-    started = "the time of its first event" if query.window is not None else ""
-    if query.most_events is not None:
-        started = "the number of its first event"
-    for name, own in slots.items():
-        if query.positive[-1].variable == name and not query.positive[-1].repeats:
-            continue  # a match
-        apart = ", ".join([*own, *([started] if started else [])])
-        yield f"after {name}: {apart or 'nothing, they are one run'}"
 
 
 # --- as a pattern
@@ -176,31 +186,6 @@ def slots_explained(query: Query, slots: Mapping[str, tuple[str, ...]]) -> Itera
 _PLAIN = ("=", "<>", "<", "<=", ">", ">=", "and", "or", "not", "is null", "is not null")
 """The operators that never fail."""
 _all = " AND ".join
-
-
-def usable_sql(query: Query, type_column: str, placement: Placement) -> str:
-    """
-    Return which events a query can use, if its strategies skip all others.
-
-    Conditions with arithmetic are left out: what fails in Spark is NULL in a query.
-    """
-    ways = [_way(part, placement.get(part.variable), type_column) for part in query.components]
-    return " OR ".join(f"({way})" for way in dict.fromkeys(ways))
-
-
-def _way(part: Component, edges: Edges | None, type_column: str) -> str:
-    is_type = _is(type_column, part.type)
-    if edges is None:
-        return is_type
-    if part.negated:
-        return _all([is_type, *_plain(edges.absent)])
-    begin = _all(_plain(edges.begin))
-    take = _all(_plain(edges.take))
-    if not part.repeats or begin == take:
-        return _all([is_type, *([begin] if begin else [])])
-    if not begin or not take:
-        return is_type
-    return f"{is_type} AND ({begin} OR {take})"
 
 
 def _is(attribute: str, value: Any) -> str:
@@ -265,13 +250,10 @@ def why_no_composed_pattern(query: Query) -> str | None:
 
 
 def composed_pattern(query: Query, type_column: str) -> Pattern:
-    """Return the pattern with the matches of a query; see :func:`why_no_composed_pattern`."""
+    """Return the pattern with the matches of a query, but its window."""
     assert query.shape is not None
     every = [clause for condition in query.conditions for clause in clauses(condition)]
-    pattern = _ComposedBuilder(query, type_column, every, query.words()).chain(None, query.shape)
-    if query.window is not None:
-        pattern = pattern.within(timedelta(milliseconds=query.window + 1))
-    return pattern
+    return _ComposedBuilder(query, type_column, every, query.words()).chain(None, query.shape)
 
 
 def _interleaves(shape: Shape) -> bool:
@@ -345,16 +327,6 @@ class _ComposedBuilder:
 
 _STRICT, _PARTITION = Strategy.STRICT_CONTIGUITY, Strategy.PARTITION_CONTIGUITY
 _NEXT, _ANY = Strategy.SKIP_TILL_NEXT_MATCH, Strategy.SKIP_TILL_ANY_MATCH
-
-
-def as_pattern(query: Query, type_column: str, placement: Placement) -> Pattern:
-    """
-    Return the pattern that has the same matches as a query, if :func:`why_no_pattern`
-    is None.
-    """
-    if query.is_composed:
-        return composed_pattern(query, type_column)
-    return _Builder(query, type_column, placement).pattern()
 
 
 def why_no_pattern(query: Query, placement: Placement) -> str | None:
@@ -434,8 +406,6 @@ class _Builder:
             pattern = self._loop(pattern, part)
             before = part if not part.negated else before
         assert pattern is not None
-        if query.window is not None:
-            pattern = pattern.within(timedelta(milliseconds=query.window + 1))
         return pattern
 
     def _stage(self, pattern: Pattern | None, before: Component | None, part: Component) -> Pattern:

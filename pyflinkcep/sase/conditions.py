@@ -67,8 +67,12 @@ _OF_ONE = ("first", "last", "min", "max")
 _CHOICES = ("case", "coalesce", "greatest", "least")
 
 
-class ReferenceReader(QueryCursor):
-    """Reads references to the variables of a pattern."""
+class ConditionReader(QueryCursor, ExpressionReader[Tree]):
+    """Reads conditions and values, which name the variables of a pattern."""
+
+    powers: ClassVar = {"+": 1, "-": 1, "||": 1, "*": 2, "/": 2, "%": 2}
+    on_matches = False
+    """Whether values are of whole matches, as in HAVING and RETURN."""
 
     def __init__(self, text: str, components: tuple[Component, ...] = ()) -> None:
         super().__init__(text)
@@ -77,6 +81,8 @@ class ReferenceReader(QueryCursor):
     def _declare(self, components: tuple[Component, ...]) -> None:
         self._declared = components
         self._by_name = {part.variable: part for part in components}
+
+    # --- references
 
     def _reference(self) -> Column:
         return self._rest_of_reference(self.name("a variable", "name a variable of PATTERN"))
@@ -168,13 +174,7 @@ class ReferenceReader(QueryCursor):
         self.need("1", _INDEXES)
         return PREVIOUS
 
-
-class ConditionReader(ReferenceReader, ExpressionReader[Tree]):
-    """Reads conditions and values."""
-
-    powers: ClassVar = {"+": 1, "-": 1, "||": 1, "*": 2, "/": 2, "%": 2}
-    on_matches = False
-    """Whether values are of whole matches, as in HAVING and RETURN."""
+    # --- operators
 
     def _joined(self, operator: str, operands: list[Tree]) -> Tree:
         return made(operator, *operands)

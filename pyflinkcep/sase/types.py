@@ -17,13 +17,13 @@ from pyflinkcep.expressions.program_layout import ProgramLayout
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
     Aggregate,
-    Call,
     Leaf,
     Literal,
     Moment,
     Operation,
     Tree,
     leaves,
+    mapped,
     parts,
 )
 from pyflinkcep.sase.attributes import column_sql, computed, outputs
@@ -89,16 +89,12 @@ def literal_moments(query: Query) -> Iterator[Moment]:
 def with_instants(query: Query, known: Callable[[Moment], Moment]) -> Query:
     """Return a query whose literal dates and timestamps in WHERE are replaced by known ones."""
 
-    def replaced(tree: Tree) -> Tree:
-        if isinstance(tree, Literal):
-            return literal(tree)
-        if isinstance(tree, Operation):
-            return attrs.evolve(tree, operands=tuple(map(replaced, tree.operands)))
-        return tree
-
     def literal(own: Literal) -> Literal:
         value = own.value
         return attrs.evolve(own, value=known(value)) if isinstance(value, Moment) else own
+
+    def replaced(tree: Tree) -> Tree:
+        return mapped(tree, lambda part: literal(part) if isinstance(part, Literal) else part)
 
     return attrs.evolve(
         query,
@@ -140,12 +136,16 @@ def _exact(is_decimal: Callable[[str], bool], tree: Tree) -> Tree:
 
 def _with_exact(tree: Tree) -> Tree:
     """Return a tree whose literals are decimals."""
+    return mapped(tree, _exact_part)
+
+
+def _exact_part(tree: Tree) -> Tree:
     if isinstance(tree, Literal):
         return _exact_literal(tree)
-    if isinstance(tree, Operation | Call):
-        return attrs.evolve(tree, operands=tuple(map(_with_exact, tree.operands)))
-    inner = None if tree.computed is None else _with_exact(tree.computed)
-    if inner is None or inner == tree.computed:
+    if not isinstance(tree, Leaf) or tree.computed is None:
+        return tree
+    inner = _with_exact(tree.computed)
+    if inner == tree.computed:
         return tree
     sql = computed(inner, tree.over, "", tree.span).sql
     if isinstance(tree, Aggregate):

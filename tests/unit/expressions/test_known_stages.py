@@ -15,7 +15,7 @@ from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.parser import Names, Scope, condition_of
+from pyflinkcep.expressions.parser import Names, condition_of
 from pyflinkcep.expressions.program import CompiledExpressions, Kind
 from pyflinkcep.expressions.tree import (
     WHOLE,
@@ -28,12 +28,12 @@ from pyflinkcep.expressions.tree import (
 from tests.unit.expressions.interpreter import accumulated, run
 from tests.unit.expressions.test_match_expressions import EVENTS, KINDS
 
-SCOPE = Scope(frozenset({"a", "c", "end"}), own="a")
+STAGES = {"a", "c", "end"}
 
 
 def defined(text: str) -> Any:
     """Return the condition of stage a in a language in which stages are known."""
-    return condition_of(parsed(text), Names(text, "a", SCOPE))
+    return condition_of(parsed(text), Names(text, "a", STAGES))
 
 
 def once_taken(part: Leaf) -> Aggregate:

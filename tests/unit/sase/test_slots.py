@@ -8,7 +8,7 @@ import pytest
 from pyflinkcep.engines.sequences.compiler import LOOPING, WAITING, compile_query, live_slots
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase import parse
-from pyflinkcep.sase.analysis import AnalysedQuery, slots_explained
+from pyflinkcep.sase.analysis import AnalysedQuery
 
 _QUERIES = [
     ("SEQ(A a, B b, C c)", "", {"a": (), "b": (), "c": ()}),
@@ -56,7 +56,7 @@ def test_the_lines_of_explain() -> None:
 
     def lines(text: str) -> list[str]:
         query = parse(text)
-        return list(slots_explained(query, AnalysedQuery(query).slots))
+        return list(AnalysedQuery(query).slots_explained())
 
     assert lines(loop) == [
         "after a: nothing, they are one run",

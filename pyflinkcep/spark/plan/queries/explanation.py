@@ -13,7 +13,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
-from pyflinkcep.sase.analysis import AnalysedQuery, slots_explained
+from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import Form, Query, Strategy
 from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.plan.queries.job import QueryJob
@@ -42,7 +42,7 @@ def query_explanation(
                 *(_emission(job) if job.source.dataframe.isStreaming else ()),
             ],
             "Conditions": list(_conditions(analysed)),
-            "Runs distinguished by": list(slots_explained(query, analysed.slots)),
+            "Runs distinguished by": list(analysed.slots_explained()),
             **found,
             "Warnings": list(_warnings(job)),
         }

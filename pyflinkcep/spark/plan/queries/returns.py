@@ -24,6 +24,7 @@ from pyflinkcep.expressions.tree import (
     Operation,
     Tree,
     attribute_of,
+    mapped,
 )
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.sase.attributes import FIRST, LAST, owned_sql
@@ -171,13 +172,10 @@ class _Sql:
     matches: DataFrame
 
     def __call__(self, tree: Tree) -> str:
-        return spark_sql(self._known(tree), self._leaf, zero_is_null=True)
+        return spark_sql(mapped(tree, self._known), self._leaf, zero_is_null=True)
 
-    def _known(self, tree: Tree) -> Tree:
-        """Return a value without the functions that Spark lacks."""
-        if not isinstance(tree, Operation | Call):
-            return tree
-        made = attrs.evolve(tree, operands=tuple(map(self._known, tree.operands)))
+    def _known(self, made: Tree) -> Tree:
+        """Return a part of a value without the functions that Spark lacks."""
         if not isinstance(made, Operation) or made.operator != "truncate":
             return made
         digits = int(spark_sql(made.operands[1], self._leaf)) if len(made.operands) > 1 else 0
