@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import attrs
 
 from pyflinkcep.expressions.tokens import (
+    UNITS,
     ExpressionReader,
     SqlSyntaxError,
     TokenKind,
@@ -491,7 +492,7 @@ class _Parser(ExpressionReader[Syntax]):
         while (self.ahead() if self.here.word in ("-", "+") else self.here).kind in _NUMBERS:
             self.take("-", "+")
             self.next()
-            if self.take(*_UNITS) and self.here.word == "TO" and self.ahead().word in _UNITS:
+            if self.take(*UNITS) and self.here.word == "TO" and self.ahead().word in UNITS:
                 self.next()
                 self.next()
         text = self.text[slice(*self.span(first))]
@@ -591,12 +592,3 @@ class _Parser(ExpressionReader[Syntax]):
             elif token.word == closing[-1]:
                 closing.pop()
             self.next()
-
-
-_UNITS = {
-    unit + plural
-    for unit in (
-        "YEAR", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND",
-    )
-    for plural in ("", "S")
-}  # fmt: skip

@@ -345,6 +345,8 @@ UNITS_US = {
     "WEEK": 7 * 86_400 * _US,
 }
 """The units of time that always have the same length, in microseconds."""
+UNITS = frozenset(unit + s for unit in (*UNITS_US, "MONTH", "YEAR") for s in ("", "S"))
+"""The words for units in intervals."""
 
 _SUFFIX = re.compile(r"(.*?)(BD|[LSYDF])?", re.IGNORECASE)
 _CLOCK = r"(?P<hour>\d+):(?P<minute>\d+):(?P<second>\d+(?:\.\d*)?)"

@@ -22,7 +22,7 @@ from pyflinkcep.expressions.tokens import (
 from pyflinkcep.match_recognize.tokens import (
     Source,
     as_name,
-    closing,
+    partner,
     tokenize,
     with_array_calls,
 )
@@ -422,7 +422,7 @@ class _Parser(_ClauseCursor):
         if not self.sees("PATTERN", "("):
             raise self.unexpected("PATTERN (…)", self._hint_here())
         begin = self._at + 1
-        end = closing(self._tokens, begin, self._source)
+        end = partner(self._tokens, begin, self._source)
         self._at = end + 1
         inner = self._tokens[begin + 1 : end]
         return parse_pattern(inner, self._source, self._tokens[end].start)

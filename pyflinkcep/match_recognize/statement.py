@@ -15,7 +15,7 @@ import attrs
 from pyflinkcep.errors import CepError, InvalidArgumentError, counted
 from pyflinkcep.expressions.tokens import Token, TokenKind, is_at
 from pyflinkcep.match_recognize.parser import parse_clause
-from pyflinkcep.match_recognize.tokens import Source, closing, is_word, tokenize
+from pyflinkcep.match_recognize.tokens import Source, is_word, partner, tokenize
 from pyflinkcep.match_recognize.tree import Clause
 
 
@@ -29,7 +29,7 @@ def named_queries(
             opens += 1
         if opens >= limit:
             return
-        end = closing(tokens, opens + 1, source) + 1
+        end = partner(tokens, opens + 1, source) + 1
         if end > limit:
             return
         yield at, end
@@ -114,7 +114,7 @@ def _markers(tokens: Sequence[Token], source: Source) -> Iterator[tuple[Token, s
     at = 0
     while at < len(tokens):
         if is_at(tokens, at, "PATTERN", "("):
-            at = closing(tokens, at + 1, source)
+            at = partner(tokens, at + 1, source)
         token, following = tokens[at], tokens[at + 1 : at + 2]
         if token.word == "?":
             yield token, ""
@@ -244,7 +244,7 @@ class Statement:
         ]
 
     def _use(self, at: int) -> Use:
-        end = closing(self._tokens, at + 1, self.source)
+        end = partner(self._tokens, at + 1, self.source)
         inner = self._tokens[at + 2 : end]
         clause = parse_clause(inner, self.source, self._tokens[end].start)
         start, stop = self._input(at)
@@ -279,7 +279,7 @@ class Statement:
         """Return where the table, or alias, begins that ends with a token."""
         tokens, at = self._tokens, last
         if at > 0 and tokens[at].word == ")":
-            at = self._opening(at)
+            at = partner(tokens, at, self.source)
             if (
                 at == 0
                 or tokens[at - 1].kind is not TokenKind.NAME
@@ -295,20 +295,6 @@ class Statement:
         """Whether a table or an alias may end with a token."""
         is_name = token.kind is TokenKind.NAME and token.word not in _KEYWORDS
         return is_name or token.word == ")"
-
-    def _opening(self, at: int) -> int:
-        depth = 0
-        for position in range(at, -1, -1):
-            if self._tokens[position].word == ")":
-                depth += 1
-            elif self._tokens[position].word == "(":
-                depth -= 1
-                if not depth:
-                    return position
-        token = self._tokens[at]
-        raise self.source.error(
-            "the parenthesis was never opened", "write the missing (", token.start, token.end
-        )
 
     # --- WITH
 

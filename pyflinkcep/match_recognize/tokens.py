@@ -84,15 +84,16 @@ def with_names(text: str) -> str:
     return "".join(pieces) + text[at:]
 
 
-def closing(tokens: Sequence[Token], at: int, source: Source) -> int:
-    """Return the position of the parenthesis that closes the one at a position."""
-    depth = 0
-    for position in range(at, len(tokens)):
+def partner(tokens: Sequence[Token], at: int, source: Source) -> int:
+    """Return the position of the parenthesis that closes, or opens, the one at a position."""
+    depth, opens = 0, tokens[at].word == "("
+    for position in range(at, len(tokens)) if opens else range(at, -1, -1):
         depth += (tokens[position].word == "(") - (tokens[position].word == ")")
         if not depth:
             return position
+    what, missing = ("is not closed", ")") if opens else ("was never opened", "(")
     raise source.error(
-        "the parenthesis is not closed", "write the missing )", tokens[at].start, tokens[at].end
+        f"the parenthesis {what}", f"write the missing {missing}", tokens[at].start, tokens[at].end
     )
 
 

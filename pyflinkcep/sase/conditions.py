@@ -14,7 +14,7 @@ from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.text import quoted_name, shown, text_sql, written_name
 from pyflinkcep.expressions.tokens import (
     MOST,
-    UNITS_US,
+    UNITS,
     ExpressionReader,
     Token,
     TokenKind,
@@ -537,21 +537,17 @@ class ConditionReader(QueryCursor, ExpressionReader[Tree]):
             if self.here.kind not in _CONSTANTS:
                 raise self.unexpected("the length of an interval", _INTERVAL)
             self.next()
-            if _is_unit(self.here):
+            if self.here.word in UNITS:
                 self.next()
                 if self.take("TO"):
                     self.next()
-            if self.here.kind not in _CONSTANTS or not _is_unit(self.ahead()):
+            if self.here.kind not in _CONSTANTS or self.ahead().word not in UNITS:
                 break
         written = self.text[slice(*self.span(begin))]
         length = interval_us(written)
         if length is None:
             raise self.failure(begin, f"INTERVAL {written} has no length", _INTERVAL)
         return Literal(Interval(length), f"INTERVAL {written}", self.span(word.start))
-
-
-def _is_unit(token: Token) -> bool:
-    return token.word.removesuffix("S") in (*UNITS_US, "MONTH", "YEAR")
 
 
 def _with_zone(text: str) -> datetime:
