@@ -214,11 +214,8 @@ class _PatternParser(_ClauseCursor):
             most = least
         self._close(start, "}")
         if most is not None and (least or 0) > most:
-            raise self.error(
-                f"The to should be a number greater than or equal to from: {least}.",
-                f"write {{{most},{least}}}",
-                start,
-            )
+            what = f"The to should be a number greater than or equal to from: {least}."
+            raise self.error(what, f"write {{{most},{least}}}", start)
         return least or 0, most
 
     def _number(self) -> int | None:

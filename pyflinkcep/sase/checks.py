@@ -141,11 +141,9 @@ class _Checks:
     def _partitions(self) -> None:
         names = [name for name, s in self.query.strategies if s is Strategy.PARTITION_CONTIGUITY]
         if names and not (self.query.equal or self.query.constants):
-            raise self._refused(
-                "partition_contiguity needs an equivalence test",
-                "write one such as [symbol], which defines the partitions",
-                self.query.component(names[0]),
-            )
+            what = "partition_contiguity needs an equivalence test"
+            hint = "write one such as [symbol], which defines the partitions"
+            raise self._refused(what, hint, self.query.component(names[0]))
 
     # --- WHERE
 
@@ -198,21 +196,17 @@ class _Checks:
             others = [name for name in negated if name not in own]
             if others and len(others) < len(negated):
                 first = next(name for name in negated if name in own)
-                raise self._refused(
-                    f"a condition names two negated components, {first!r} and {others[0]!r}",
-                    "each is checked alone, unless they are one sequence: ~(SEQ(B b, C c))",
-                    found[0],
-                )
+                what = f"a condition names two negated components, {first!r} and {others[0]!r}"
+                hint = "each is checked alone, unless they are one sequence: ~(SEQ(B b, C c))"
+                raise self._refused(what, hint, found[0])
 
     def _plain(self, reference: Column) -> None:
         part, variable = self._part(reference), reference.variable
         self._has_attribute(reference)
         if self.query.form is Form.SEQ and part.repeats and reference.index is None:
-            raise self._refused(
-                f"expected an index after {variable!r}, which repeats",
-                f"write {variable}[i], {variable}[1], {variable}[LEN] or {variable}[]",
-                reference,
-            )
+            what = f"expected an index after {variable!r}, which repeats"
+            hint = f"write {variable}[i], {variable}[1], {variable}[LEN] or {variable}[]"
+            raise self._refused(what, hint, reference)
 
     def _has_attribute(self, reference: Column) -> None:
         if reference.attribute is None:
@@ -225,17 +219,13 @@ class _Checks:
         variable, index = reference.variable, reference.index
         if self.query.form is Form.LIST:
             if index != ALL:
-                raise self._refused(
-                    f"{variable}[{index}] in a pattern with ;",
-                    f"a closure takes all its events at once: write {variable}.attribute",
-                    reference,
-                )
+                what = f"{variable}[{index}] in a pattern with ;"
+                hint = f"a closure takes all its events at once: write {variable}.attribute"
+                raise self._refused(what, hint, reference)
         elif negated or self.query.place(variable) != last:
-            raise self._refused(
-                f"{variable}[{index}] in a condition about a later or negated component",
-                f"write {variable}[1], {variable}[LEN] or an aggregate over {variable}[]",
-                reference,
-            )
+            what = f"{variable}[{index}] in a condition about a later or negated component"
+            hint = f"write {variable}[1], {variable}[LEN] or an aggregate over {variable}[]"
+            raise self._refused(what, hint, reference)
 
     def _together(self, variable: str, plain: list[Column], over: list[Column]) -> None:
         """Refuse indexes of one variable that become known at different moments."""
@@ -359,11 +349,9 @@ class _ComposedChecks(_Checks):
         for shape in (*(part for _, part in _inside(self.query.shape)), self.query.shape):
             if isinstance(shape, Repeated) and shape.most is None:
                 first = self.query.component(next(ones(shape)).variable)
-                raise self._refused(
-                    f"nothing bounds how often the group of {first.variable!r} repeats",
-                    "write how often at most, as in {1,5}, or WITHIN 20 EVENTS",
-                    first,
-                )
+                what = f"nothing bounds how often the group of {first.variable!r} repeats"
+                hint = "write how often at most, as in {1,5}, or WITHIN 20 EVENTS"
+                raise self._refused(what, hint, first)
 
     def _references(self, clause: Tree, iterations: Iterations) -> None:
         """Refuse indexes of a variable that a group takes once in each iteration."""
@@ -381,11 +369,9 @@ class _ComposedChecks(_Checks):
                     leaf.over,
                 )
             if index == PREVIOUS and iterations.anchor(variable, own) is None:
-                raise self._refused(
-                    f"{variable}[i-1] without an event of this iteration",
-                    f"compare it with {variable}.attribute, or another of its group",
-                    leaf.over,
-                )
+                what = f"{variable}[i-1] without an event of this iteration"
+                hint = f"compare it with {variable}.attribute, or another of its group"
+                raise self._refused(what, hint, leaf.over)
 
     def _readings(self, every: list[Word]) -> None:
         """Refuse groups whose iterations cannot be told from the events of a match."""
@@ -402,11 +388,9 @@ class _ComposedChecks(_Checks):
                     twice.append(bare[size - 1])
             if twice:
                 part = self.query.component(twice[0])
-                raise self._refused(
-                    f"an event of {part.variable!r} may belong to two iterations of its group",
-                    "let each iteration end with a component that is neither optional nor a loop",
-                    part,
-                )
+                what = f"an event of {part.variable!r} may belong to two iterations of its group"
+                hint = "let each iteration end with a component that is neither optional nor a loop"
+                raise self._refused(what, hint, part)
 
     def _strategies(self) -> None:
         several = len({s for _, s in self.query.strategies}) > 1

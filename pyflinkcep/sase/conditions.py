@@ -144,11 +144,9 @@ class ConditionReader(QueryCursor, ExpressionReader[Tree]):
             raise self.failure(self.here.start, f"expected an index, got {got}", _INDEXES)
         self.need("]", _INDEXES)
         if not part.takes_many:
-            raise self.failure(
-                opened.start,
-                f"{variable!r} does not repeat, so it has no [{index}]",
-                f"write {variable}.attribute, or {part.type}+ {variable}[] in PATTERN",
-            )
+            what = f"{variable!r} does not repeat, so it has no [{index}]"
+            hint = f"write {variable}.attribute, or {part.type}+ {variable}[] in PATTERN"
+            raise self.failure(opened.start, what, hint)
         return index
 
     def _index_inside(self, part: Component) -> str | None:
@@ -279,11 +277,8 @@ class ConditionReader(QueryCursor, ExpressionReader[Tree]):
         if token.kind is not TokenKind.STRING:
             raise self.unexpected("a 'text'", f"write {operator.word} 'pattern'")
         if not isinstance(left, Column) or left.sql is None:
-            raise self.failure(
-                operator.start,
-                f"{operator.word} tests an attribute of an event",
-                f"write a.name {operator.word} {token.text}",
-            )
+            what = f"{operator.word} tests an attribute of an event"
+            raise self.failure(operator.start, what, f"write a.name {operator.word} {token.text}")
         self.next()
         span = self.span(left.at)
         text = f"cast({shown(left)} {word} {token.text} as int)"
@@ -404,11 +399,8 @@ class ConditionReader(QueryCursor, ExpressionReader[Tree]):
         event = _event(list(leaves(condition)))
         if event is None:
             called = self.written(name)
-            raise self.failure(
-                name.start,
-                f"{called}(…) needs a condition on the attributes of one variable",
-                f"write {called}(b[].x > 1)",
-            )
+            what = f"{called}(…) needs a condition on the attributes of one variable"
+            raise self.failure(name.start, what, f"write {called}(b[].x > 1)")
         one = Operation("case", (condition, Literal(1, "1")), span=condition.span)
         return computed(one, event, shown(condition), condition.span)
 
@@ -423,11 +415,9 @@ class ConditionReader(QueryCursor, ExpressionReader[Tree]):
                 f"leave out the aggregate: {shown} is one event",
             )
         if over.attribute is None and name != "count":
-            raise self.failure(
-                over.at,
-                f"{name}({over.variable}) needs an attribute",
-                f"write {name}({over.variable}[].attribute); only count goes without",
-            )
+            what = f"{name}({over.variable}) needs an attribute"
+            hint = f"write {name}({over.variable}[].attribute); only count goes without"
+            raise self.failure(over.at, what, hint)
         text = f"{name}({over.text})" if over.sql and over.text else ""
         name = "count" if AGGREGATES[name].condition else name
         return Aggregate(
@@ -489,11 +479,9 @@ class ConditionReader(QueryCursor, ExpressionReader[Tree]):
             is_arrow = self.here.word == ">" and token.word in ("-", "<=")  # -> and <=>
             between[-1] += "" if is_arrow and self.here.start == token.end else " "
         if not found:
-            raise self.failure(
-                name.start,
-                f"{function}(…) reads no event",
-                f"write {function}(variable.attribute); aggregates are {', '.join(AGGREGATES)}",
-            )
+            what = f"{function}(…) reads no event"
+            hint = f"write {function}(variable.attribute); aggregates are {', '.join(AGGREGATES)}"
+            raise self.failure(name.start, what, hint)
         span = self.span(name.start)
         text = self.text[slice(*span)]
         call = Call("", tuple(found), text=text, between=tuple(between))

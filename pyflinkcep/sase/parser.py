@@ -62,11 +62,9 @@ class _PatternReader(ConditionReader):
         names = set()
         for part in self._components:
             if part.variable in names:
-                raise self.failure(
-                    part.at,
-                    f"two components are named {part.variable!r}",
-                    f"give each its own name, as in {part.type} {part.variable}2",
-                )
+                what = f"two components are named {part.variable!r}"
+                hint = f"give each its own name, as in {part.type} {part.variable}2"
+                raise self.failure(part.at, what, hint)
             names.add(part.variable)
         parts = shape.parts if isinstance(shape, Sequence) else (shape,)
         is_plain = all(isinstance(part, One) for part in parts)
@@ -152,11 +150,9 @@ class _PatternReader(ConditionReader):
 
     def _add(self, part: Component, least: int) -> None:
         if part.negated and (part.repeats or not least):
-            raise self.failure(
-                part.at,
-                f"{part.variable!r} is negated and repeats",
-                "one event is enough to forbid a match: leave out the repetition",
-            )
+            what = f"{part.variable!r} is negated and repeats"
+            hint = "one event is enough to forbid a match: leave out the repetition"
+            raise self.failure(part.at, what, hint)
         self._components.append(part)
 
     def _negated_sequence(self) -> Shape:
@@ -266,11 +262,8 @@ class _WhereReader(_PatternReader):
                 break
         for part in positive if found.strategies else ():
             if part.variable not in found.strategies:
-                raise self.failure(
-                    part.at,
-                    f"{part.variable!r} has no strategy, though other variables have one",
-                    "name every variable in a strategy, or none",
-                )
+                what = f"{part.variable!r} has no strategy, though other variables have one"
+                raise self.failure(part.at, what, "name every variable in a strategy, or none")
         return found
 
     def _plain_strategy(self) -> Strategy | None:
@@ -305,11 +298,9 @@ class _WhereReader(_PatternReader):
             self.need("]", f"write {written}[]")
         part = self._by_name.get(token.text)
         if part is None:
-            raise self.failure(
-                token.start,
-                f"{strategy.value} names {written!r}, which is not in PATTERN",
-                f"the variables are {', '.join(map(repr, self._by_name))}",
-            )
+            what = f"{strategy.value} names {written!r}, which is not in PATTERN"
+            hint = f"the variables are {', '.join(map(repr, self._by_name))}"
+            raise self.failure(token.start, what, hint)
         if part.negated:
             return
         if token.text in strategies:
@@ -335,11 +326,9 @@ class _WhereReader(_PatternReader):
                 break
         if self.here.word == "OR":
             if has_test:
-                raise self.failure(
-                    self.here.start,
-                    "an equivalence test joined by OR",
-                    "put the operands of OR in parentheses: [a] AND (b.x = 1 OR c.x = 1)",
-                )
+                what = "an equivalence test joined by OR"
+                hint = "put the operands of OR in parentheses: [a] AND (b.x = 1 OR c.x = 1)"
+                raise self.failure(self.here.start, what, hint)
             self.next()
             left = group[0] if len(group) == 1 else made("and", *group)
             group = [made("or", left, self.expression())]
@@ -379,11 +368,9 @@ class _WindowReader(_WhereReader):
         if not self.take("EVENTS", "EVENT"):
             return self._milliseconds(number, "WITHIN"), None
         if not (number.text.isdigit() and 0 < int(number.text) < 1 << 53):
-            raise self.failure(
-                number.start,
-                f"WITHIN {number.text} EVENTS is out of range",
-                "write how many events, from the first event of a match to its last",
-            )
+            what = f"WITHIN {number.text} EVENTS is out of range"
+            hint = "write how many events, from the first event of a match to its last"
+            raise self.failure(number.start, what, hint)
         return None, int(number.text)
 
     def totals(self, window: int | None) -> Totals:
@@ -394,11 +381,8 @@ class _WindowReader(_WhereReader):
             raise self.failure(number.start, "SLIDE after a window of events", hint)
         slide = self._milliseconds(number, "SLIDE")
         if slide > window:
-            raise self.failure(
-                number.start,
-                "SLIDE is longer than WITHIN, so events between windows would be in none",
-                "write a slide that is at most the window",
-            )
+            what = "SLIDE is longer than WITHIN, so events between windows would be in none"
+            raise self.failure(number.start, what, "write a slide that is at most the window")
         if window > slide * MOST_WINDOWS:
             raise self.failure(
                 number.start,
@@ -464,11 +448,9 @@ class _WindowReader(_WhereReader):
         written = self.written(variable)
         known = [part.variable for part in self._declared if not part.negated]
         if variable.text not in known:
-            raise self.failure(
-                variable.start,
-                f"expected a variable that takes events, got {written!r}",
-                f"the variables are {', '.join(map(repr, known))}",
-            )
+            what = f"expected a variable that takes events, got {written!r}"
+            hint = f"the variables are {', '.join(map(repr, known))}"
+            raise self.failure(variable.start, what, hint)
         over = written_name(variable.text)
         if self.take("["):
             self.need("]", f"an aggregate is over all events: {written}[]")
@@ -497,11 +479,9 @@ class _WindowReader(_WhereReader):
             self.next()
         milliseconds = float(number.text) * factor
         if not 1 <= milliseconds < 1 << 53:
-            raise self.failure(
-                number.start,
-                f"{clause} {number.text} is out of range",
-                "a window is longer than 0 ms and shorter than 285,000 years",
-            )
+            what = f"{clause} {number.text} is out of range"
+            hint = "a window is longer than 0 ms and shorter than 285,000 years"
+            raise self.failure(number.start, what, hint)
         return int(milliseconds)
 
 
