@@ -40,7 +40,7 @@ from pyflinkcep.sase.model import (
     iteration_of,
     variable_of,
 )
-from pyflinkcep.sase.placement import clause_edges, clauses
+from pyflinkcep.sase.placement import clause_edges, query_clauses
 
 Names = Mapping[str, str]
 """By variable its name in a word."""
@@ -150,8 +150,7 @@ def alternatives(query: Query) -> tuple[Query, ...]:
     if not query.is_composed:
         return (query,)
     every = query.words()
-    own = [clause for c in query.conditions for clause in clauses(c)]
-    writer = _Writer(query, own, Iterations.of(query))
+    writer = _Writer(query, query_clauses(query), Iterations.of(query))
     positive = list(map(writer.positive, every))
     return tuple(writer.plain(word, positive) for word in every)
 

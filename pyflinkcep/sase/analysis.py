@@ -50,9 +50,9 @@ from pyflinkcep.sase.placement import (
     Edges,
     PlacedClause,
     Placement,
-    clauses,
     placed,
     placed_clause,
+    query_clauses,
 )
 
 
@@ -252,8 +252,8 @@ def why_no_composed_pattern(query: Query) -> str | None:
 def composed_pattern(query: Query, type_column: str) -> Pattern:
     """Return the pattern with the matches of a query, but its window."""
     assert query.shape is not None
-    every = [clause for condition in query.conditions for clause in clauses(condition)]
-    return _ComposedBuilder(query, type_column, every, query.words()).chain(None, query.shape)
+    builder = _ComposedBuilder(query, type_column, query_clauses(query), query.words())
+    return builder.chain(None, query.shape)
 
 
 def _interleaves(shape: Shape) -> bool:

@@ -40,7 +40,13 @@ from pyflinkcep.sase.model import (
     ones,
     variable_of,
 )
-from pyflinkcep.sase.placement import MOST_CLAUSES, clause_count, clauses, is_constant
+from pyflinkcep.sase.placement import (
+    MOST_CLAUSES,
+    clause_count,
+    clauses,
+    is_constant,
+    query_clauses,
+)
 
 Failure = Callable[[int, str, str], InvalidArgumentError]
 """Makes the error for a problem at an offset: (offset, what, hint)."""
@@ -275,7 +281,7 @@ class _ComposedChecks(_Checks):
             self._negations(shape, part)
         self._repetitions()
         iterations = Iterations.of(self.query)
-        every = [clause for condition in self.query.conditions for clause in clauses(condition)]
+        every = query_clauses(self.query)
         for clause in every:
             self._references(clause, iterations)
         words = self._words()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
@@ -71,6 +72,11 @@ def clauses(condition: Tree) -> list[Tree]:
     if pushed == TRUE:
         return []
     return [_disjunction(clause) for clause in _spread(pushed)]
+
+
+def query_clauses(query: Query) -> list[Tree]:
+    """Return the clauses of all conditions of a query."""
+    return [clause for condition in query.conditions for clause in clauses(condition)]
 
 
 def clause_count(condition: Tree) -> int:
@@ -193,7 +199,11 @@ class PlacedClause:
 
     text: str  # The clause as written in the query
     tree: Tree  # The clause as a tree
-    reads: frozenset[str]  # The variables whose taken events it reads
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The variables whose taken events it reads."""
+        return frozenset(function.stage for function in functions(self.tree))
 
 
 @attrs.frozen
@@ -206,6 +216,9 @@ class Edges:
     absent: tuple[PlacedClause, ...] = ()  # Evaluated on the events of a negated component
 
 
+EDGES = ("begin", "take", "leave", "absent")
+"""Their names, in order."""
+
 Placement = Mapping[str, Edges]
 """The edges by variable."""
 
@@ -216,18 +229,14 @@ def placed(query: Query) -> Placement:
 
     Each clause belongs to the last component that it names, or to the last negated one.
     """
-    found: dict[str, dict[str, list[PlacedClause]]] = {
-        part.variable: {"begin": [], "take": [], "leave": [], "absent": []}
-        for part in query.components
-    }
-    for condition in query.conditions:
-        for clause in clauses(condition):
-            owner, edges = clause_edges(clause, query)
-            for edge in edges:
-                found[owner][edge].append(placed_clause(clause, owner, edge))
+    found = defaultdict[tuple[str, str], list[PlacedClause]](list)
+    for clause in query_clauses(query):
+        owner, edges = clause_edges(clause, query)
+        for edge in edges:
+            found[owner, edge].append(placed_clause(clause, owner, edge))
     return {
-        variable: Edges(**{edge: tuple(asked) for edge, asked in edges.items()})
-        for variable, edges in found.items()
+        part.variable: Edges(*(tuple(found[part.variable, edge]) for edge in EDGES))
+        for part in query.components
     }
 
 
@@ -255,10 +264,4 @@ def clause_edges(clause: Tree, query: Query) -> tuple[str, tuple[str, ...]]:
 
 def placed_clause(clause: Tree, owner: str, edge: str) -> PlacedClause:
     """Return a clause as it is evaluated on an edge of a component."""
-
-    def at_hand(reference: Column) -> bool:
-        return event_at_hand(reference, owner, edge)
-
-    taken = {r.variable for r in plain_references(clause) if not at_hand(r)}
-    taken |= {f.over.variable for f in functions(clause)}
-    return PlacedClause(shown(clause), part_of(clause, owner, edge), frozenset(taken))
+    return PlacedClause(shown(clause), part_of(clause, owner, edge))

@@ -15,6 +15,7 @@ from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import Form, Query, Strategy
+from pyflinkcep.sase.placement import EDGES
 from pyflinkcep.sase.types import one_line
 from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.stream import watermark_of
@@ -104,7 +105,7 @@ def _when(job: QueryJob) -> str:
 
 def _conditions(analysed: AnalysedQuery) -> Iterator[str]:
     for variable, edges in analysed.edges.items():
-        for edge in ("begin", "take", "leave", "absent"):
+        for edge in EDGES:
             for clause in getattr(edges, edge):
                 yield f"{variable} {edge}: {clause.text}"
 
