@@ -14,6 +14,7 @@ from pyflinkcep.expressions.tree import (
     Span,
     Tree,
     leaves,
+    parts,
 )
 from pyflinkcep.sase.model import Query
 
@@ -26,17 +27,6 @@ _ARITHMETIC = ("+", "-", "*", "/", "%", "neg")
 def functions(tree: Tree) -> Iterator[Aggregate]:
     """Yield the aggregates of a tree."""
     return (leaf for leaf in leaves(tree) if isinstance(leaf, Aggregate))
-
-
-def arithmetic(tree: Tree) -> Iterator[Operation]:
-    """Yield the calculations in a tree, the outermost ones."""
-    if not isinstance(tree, Operation):
-        return
-    if tree.operator in _ARITHMETIC:
-        yield tree
-        return
-    for part in tree.operands:
-        yield from arithmetic(part)
 
 
 def plain_references(tree: Tree) -> Iterator[Column]:
@@ -108,10 +98,11 @@ def queried_attributes(query: Query) -> list[str]:
 
 def added_attributes(query: Query) -> set[str | None]:
     """Return the attributes with which WHERE calculates."""
-    operations = [o for condition in query.conditions for o in arithmetic(condition)]
-    named = {r.attribute for operation in operations for r in references(operation)}
-    sums = (f.over for c in query.conditions for f in functions(c) if f.function in ("sum", "avg"))
-    return named | {over.attribute for over in sums}
+    every = [part for condition in query.conditions for part in parts(condition)]
+    made = [part for part in every if isinstance(part, Operation) and part.operator in _ARITHMETIC]
+    sums = [p.over for p in every if isinstance(p, Aggregate) and p.function in ("sum", "avg")]
+    named = (reference for part in made for reference in references(part))
+    return {reference.attribute for reference in (*sums, *named)}
 
 
 def computed_for(query: Query) -> dict[str, list[str]]:
