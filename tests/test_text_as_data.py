@@ -30,7 +30,7 @@ READERS = {
     "sase/parser.py": "names of output columns",
     "sase/tokens.py": "queries",
     "engines/compressed/matches.py": "measures that users wrote",
-    "charts/model.py": "markup in names and values of users, for pages of Altair",
+    "show/charts.py": "markup in names and values of users, for pages of Altair",
     "diagrams.py": "which language a text is in",
     "functions.py": "tests and columns that users wrote",
     "time.py": "lengths of time that users wrote",
