@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 
 import attrs
 import numpy as np
@@ -58,6 +59,10 @@ def _way(match: MatchPositions, places: dict[str, int]) -> _Way:
     )
 
 
+# Matches have no texts, in which equal queries may differ.
+plain_queries = lru_cache(maxsize=64)(alternatives)
+
+
 class ComposedSequences:
     """A composed query on a table of events; see :class:`Sequences`, which has the same methods."""
 
@@ -72,7 +77,7 @@ class ComposedSequences:
         self._query, self._table = query, table
         # The plain queries, and the numbers of their components in the composed one.
         self._parts: list[tuple[Sequences, list[int]]] = []
-        for plain in alternatives(query):
+        for plain in plain_queries(query):
             numbers = [self.variables.index(variable_of(name)) for name in plain.variables]
             sequences = Sequences(plain, table, limit=limit, narrows=narrows)
             self._parts.append((sequences, numbers))

@@ -31,6 +31,7 @@ from pyflinkcep.engines.choice import (
     alternatives,
     chosen,
 )
+from pyflinkcep.engines.composed_queries import plain_queries
 from pyflinkcep.engines.lists.ranges import Ints, TypeCodes
 from pyflinkcep.engines.sequences.compiler import (
     LOOPING,
@@ -43,7 +44,6 @@ from pyflinkcep.engines.sequences.compiler import (
     live_slots,
 )
 from pyflinkcep.engines.table import EventTable
-from pyflinkcep.sase.alternatives import alternatives as words_of
 from pyflinkcep.sase.model import CONTIGUOUS, Query, Strategy
 
 _WEIGHTS = {EVENT_LISTS: 1, BACKTRACKING: 20, AUTOMATON: 25}
@@ -106,7 +106,7 @@ def chosen_by_data(query: Query, table: EventTable, output: str = "all") -> Eval
 def _by_form(query: Query, output: str) -> tuple[Evaluation, tuple[Query, ...]]:
     """Return what the form suggests, and the plain queries that the query stands for."""
     usual = chosen(query, AUTO, output)
-    return usual, words_of(query) if usual.candidates else ()
+    return usual, plain_queries(query) if usual.candidates else ()
 
 
 def _weighed(counts: Sequence[PairCounts], candidates: Sequence[str]) -> dict[str, float]:
@@ -139,7 +139,7 @@ def estimate(query: Query, table: EventTable, output: str = "all") -> Estimate |
     candidates = alternatives(query, output)
     if not candidates or not len(table.times):
         return None
-    every = [PairCounts(word, table, output == "all") for word in words_of(query)]
+    every = [PairCounts(word, table, output == "all") for word in plain_queries(query)]
     counts: dict[str, float] = {}
     alone: dict[str, float] = {}
     joint: dict[str, float] = {}

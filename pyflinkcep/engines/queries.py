@@ -19,6 +19,7 @@ from pyflinkcep.engines.composed_queries import (
     chosen_firsts,
     in_order,
     partition_numbers,
+    plain_queries,
 )
 from pyflinkcep.engines.compressed.counting import (
     NOTHING,
@@ -40,7 +41,6 @@ from pyflinkcep.engines.lists.ranges import Ints, TypeCodes, expanded
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable, Numbers
-from pyflinkcep.sase.alternatives import alternatives as words_of
 from pyflinkcep.sase.model import Form, Query
 
 
@@ -306,7 +306,7 @@ def _list_matches(query: Query, table: EventTable, output: str) -> Iterator[Matc
 def _composed_lists(query: Query, table: EventTable, output: str) -> Iterator[MatchPositions]:
     own = "all" if output == "all" else "onePerStart"
     found: Iterable[MatchPositions] = (
-        match for plain in words_of(query) for match in _list_matches(plain, table, own)
+        match for plain in plain_queries(query) for match in _list_matches(plain, table, own)
     )
     if output != "all":
         partition = partition_numbers(query, table)
@@ -434,7 +434,7 @@ def observed(query: Query, table: EventTable, evaluation: str, output: str = "al
     """
     begin = time.process_time()
     table, query = numbered(query, table), timed(query)
-    every = [_observed(plain, table, evaluation, output) for plain in words_of(query)]
+    every = [_observed(plain, table, evaluation, output) for plain in plain_queries(query)]
     found = _added(every, query.variables)
     if query.is_composed and output != "all":  # the first matches of some words are not the first
         matches = sum(1 for _ in query_matches(query, table, evaluation, output))

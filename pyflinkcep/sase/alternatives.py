@@ -13,7 +13,6 @@ a loop nothing waits: the loop goes on.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import product
 
 import attrs
@@ -140,7 +139,6 @@ def untitled(tree: Tree) -> Tree:
     return mapped(tree, lambda p: attrs.evolve(p, text="") if isinstance(p, Operation) else p)
 
 
-@lru_cache(maxsize=64)
 def alternatives(query: Query) -> tuple[Query, ...]:
     """
     Return the plain queries that a query stands for: itself unless it is composed.

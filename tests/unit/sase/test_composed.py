@@ -351,3 +351,11 @@ def test_windows_of_events_and_partitions() -> None:
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             parse(text)
+
+
+def test_refusals_of_equal_queries_have_their_own_places() -> None:
+    """What is refused of a plain query is told where this text has it, not where another has."""
+    where = "WHERE skip_till_next_match(a, b[]) { b[i].x > a.x } WITHIN 8"
+    for before, place in (("\n", "line 2, column 47"), ("   ", "line 1, column 75")):
+        with pytest.raises(InvalidArgumentError, match=f"{place}: expected an index after 'a'"):
+            parse(f"PATTERN SEQ(A* a, B+ b[]){before}{where}")
