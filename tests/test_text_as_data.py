@@ -80,7 +80,7 @@ def test_tokens_are_of_what_users_wrote(package: list[Source]) -> None:
     assert found == TOKENS.keys()
 
 
-FOREIGN = ("local.py", "spark/plan/pipelines.py")
+FOREIGN = ("local.py", "spark/plan/analysis.py")
 """The modules that read messages of Sail, whose errors have no condition and no parameters."""
 
 
