@@ -16,11 +16,12 @@ from pathlib import Path
 import attrs
 
 from pyflinkcep.errors import InputError, counted
+from pyflinkcep.migrate.check.flink import Written
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java, snake
 from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.writing.module import Module, docstring
-from pyflinkcep.migrate.writing.program import Written, has_patterns, translate_file
+from pyflinkcep.migrate.writing.program import has_patterns, translate_file
 from pyflinkcep.migrate.writing.tables import StatementWriter, is_match
 
 _SKIPPED = frozenset(["target", "build", "out", "node_modules", "__pycache__", "venv"])

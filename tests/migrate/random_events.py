@@ -10,10 +10,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pyflinkcep.migrate.check.flink import Checked
+from pyflinkcep.migrate.check.flink import Checked, Written
 from pyflinkcep.migrate.java.project import Project, columns_of
 from pyflinkcep.migrate.java.source import comma_parts
-from pyflinkcep.migrate.writing.program import Written
 
 _NUMBER = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)[fFdDlL]?(?![\w.])")
 _WINDOW = re.compile(r"timedelta\((\w+)=(\d+)\)")

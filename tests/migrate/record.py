@@ -18,9 +18,8 @@ import attrs
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.migrate.check.compare import answers_of, canonical, compare, discriminators, load
-from pyflinkcep.migrate.check.flink import Answer, Checked, run_on_flink
+from pyflinkcep.migrate.check.flink import Answer, Checked, Written, run_on_flink
 from pyflinkcep.migrate.migration import Migration, migrate
-from pyflinkcep.migrate.writing.program import Written
 from tests.migrate.random_events import random_events
 
 HERE = Path(__file__).parent

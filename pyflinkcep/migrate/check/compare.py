@@ -34,12 +34,12 @@ from pyflinkcep.migrate.check.flink import (
     CompileError,
     Event,
     Selected,
+    Written,
     run_on_flink,
 )
 from pyflinkcep.migrate.java.project import Project, columns_of, discriminator
 from pyflinkcep.migrate.java.source import comma_parts
 from pyflinkcep.migrate.runtime import millis
-from pyflinkcep.migrate.writing.program import Written
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import Record
 from pyflinkcep.testing import match

@@ -18,6 +18,7 @@ from pyflinkcep.migrate.check.slices import Jars, Rows, Site, Sliced, binary_nam
 from pyflinkcep.migrate.java.declarations import written_type
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source
+from pyflinkcep.migrate.meaning.translated import PART, Note
 
 Event = dict[str, Any]
 
@@ -56,6 +57,38 @@ class Checked:
     problem: str = ""  # Why it cannot be compared; empty if it can
     selected: Selected | None = None  # What the program makes of matches
     scale: int = 1  # How many milliseconds one of the column `time` is
+
+
+@attrs.define(eq=False)
+class Written:
+    """What became of a file."""
+
+    file: str  # The file of Java
+    module: str | None = None  # The name of the Python module; None if there was nothing to write
+    text: str = ""  # The module
+    patterns: list[str] = attrs.field(factory=list)  # The functions of its patterns
+    statements: int = 0  # How many statements with MATCH_RECOGNIZE there are
+    # How many conditions, and functions of matches, there are.
+    conditions: int = 0
+    functions: int = 0
+    sql: int = 0  # How many conditions became SQL
+    stubs: int = 0  # How many of both remain to be written
+    # What is needed to compare its patterns with the originals.
+    checked: list[Checked] = attrs.field(factory=list)
+    notes: list[Note] = attrs.field(factory=list)  # What to look at
+    errors: list[Note] = attrs.field(factory=list)  # What is wrong with the file
+
+    @property
+    def number(self) -> int:
+        """How many patterns, and statements with a clause, there are."""
+        return len(self.patterns) + self.statements
+
+    @property
+    def remaining(self) -> int:
+        """How many places of the module remain to be written."""
+        parts = ("what becomes of the matches", PART)
+        noted = sum(any(part in note.what for part in parts) for note in self.notes)
+        return self.text.count("TODO") + self.text.count("raise not_translated(") + noted
 
 
 @attrs.frozen

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import re
 
-import attrs
-
 from pyflinkcep.migrate.chains.effects import CHANGES
 from pyflinkcep.migrate.chains.expressions import STAGES
 from pyflinkcep.migrate.chains.flow import STATEMENTS, share_types
 from pyflinkcep.migrate.chains.values import Code, Link, Scope
 from pyflinkcep.migrate.chains.walker import Walker
-from pyflinkcep.migrate.check.flink import Checked
+from pyflinkcep.migrate.check.flink import Checked, Written
 from pyflinkcep.migrate.check.slices import Site
 from pyflinkcep.migrate.java.constants import literal_of
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
@@ -39,38 +37,6 @@ from pyflinkcep.migrate.writing.translation import Translation
 
 _BEGIN = re.compile(r"\bPattern\s*\.\s*(?:<[^;(]*>)?\s*begin\s*\(")
 _APPLY = re.compile(r"\bCEP\s*\.\s*pattern\s*\(")
-
-
-@attrs.define(eq=False)
-class Written:
-    """What became of a file."""
-
-    file: str  # The file of Java
-    module: str | None = None  # The name of the Python module; None if there was nothing to write
-    text: str = ""  # The module
-    patterns: list[str] = attrs.field(factory=list)  # The functions of its patterns
-    statements: int = 0  # How many statements with MATCH_RECOGNIZE there are
-    # How many conditions, and functions of matches, there are.
-    conditions: int = 0
-    functions: int = 0
-    sql: int = 0  # How many conditions became SQL
-    stubs: int = 0  # How many of both remain to be written
-    # What is needed to compare its patterns with the originals.
-    checked: list[Checked] = attrs.field(factory=list)
-    notes: list[Note] = attrs.field(factory=list)  # What to look at
-    errors: list[Note] = attrs.field(factory=list)  # What is wrong with the file
-
-    @property
-    def number(self) -> int:
-        """How many patterns, and statements with a clause, there are."""
-        return len(self.patterns) + self.statements
-
-    @property
-    def remaining(self) -> int:
-        """How many places of the module remain to be written."""
-        parts = ("what becomes of the matches", PART)
-        noted = sum(any(part in note.what for part in parts) for note in self.notes)
-        return self.text.count("TODO") + self.text.count("raise not_translated(") + noted
 
 
 def has_patterns(text: str) -> bool:
