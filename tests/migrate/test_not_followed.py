@@ -67,6 +67,11 @@ FOLLOWED = {
     "field": ("static class H { Pattern<Ev, ?> p; H() { this.p = Pattern.<Ev>begin(\"a\"); }"
               ' void more() { p = p.next("b"); } H self() { return this; } }',
               "H h = new H(); h.more(); CEP.pattern(evs, h.p).select(m -> \"x\").print();", "a b"),
+    "constructors": ('static class Base { final String name; Base(String n) { this(n, 1); }'
+                     ' Base(String n, int k) { name = n + k; } }'
+                     " static class H extends Base { final int more; H(String n) { super(n); more = n.length(); }"
+                     ' Pattern<Ev, ?> p() { return Pattern.<Ev>begin(name).next(name + more); } }',
+                     'CEP.pattern(evs, new H("ab").p()).select(m -> "x").print();', "ab1 ab12"),
     "static field": ('static Pattern<Ev, ?> p = Pattern.<Ev>begin("a"); static void more() { p = p.next("b"); }',
                      "more();" + USED, "a b"),
     "list": ("static void fill(List<String> l) { l.add(\"d\"); }", BEGUN + LIST + "fill(l);" + EACH + USED,
