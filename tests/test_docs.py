@@ -245,11 +245,12 @@ def test_every_room_has_a_paragraph():
 def test_the_signs_of_explain():
     """The glossary has every arrow, kind of state and kind of edge that ``explain()`` prints."""
     from pyflinkcep.engines.flink.nfa import StateTransitionAction, StateType
-    from pyflinkcep.pattern.display import _ARROWS
+    from pyflinkcep.pattern.display import SHOWN
 
     page = text(ROOT / "docs" / "speed.md")
     glossary = page[page.index("## The signs of") :]
     kinds = [f"({kind.value.lower()})" for kind in StateType if kind is not StateType.NORMAL]
-    signs = [*_ARROWS.values(), *kinds, *(action.value for action in StateTransitionAction)]
+    arrows = [shown.arrow for shown in SHOWN.values()]
+    signs = [*arrows, *kinds, *(action.value for action in StateTransitionAction)]
 
     assert [sign for sign in signs if sign not in glossary] == []
