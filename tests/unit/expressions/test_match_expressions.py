@@ -18,6 +18,7 @@ from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.parser import sql_condition
 from pyflinkcep.expressions.program import ALL, CompiledExpressions, Function, Kind, Slot, Type
+from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.matching.results import Results
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.time import MAX_WATERMARK
@@ -312,6 +313,27 @@ def test_slots_are_made_without_recursion() -> None:
 
     assert [len(match["up"]) for match in found] == [size]
     assert fields.asked == 1 + size
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{' + '.join(['last(a.x)'] * 200)} = 200",
+        f"{'coalesce(' * 50}last(a.x){', 7)' * 50} = 1",
+        f"{'case when last(a.x) > 0 then ' * 50}last(a.x){' else 7 end' * 50} = 1",
+        f"{'not ' * 50}(last(a.x) = 1)",
+        f"{'abs(' * 50}last(a.x){')' * 50} = 1",
+    ],
+)
+def test_deep_expressions_are_several_functions(text: str) -> None:
+    """Python's own limit of nested parentheses is none for expressions."""
+    found = sql_condition(text, "b")
+    assert isinstance(found, MatchExpression)
+    expressions = compiled([("b", found)], {"x": Kind.BIGINT}, True)
+    functions = generated(expressions)
+    (holds,) = functions.conditions.values()
+
+    assert holds((), functions.updates["a"](functions.initial, (1,)))
 
 
 def test_errors_name_stage_and_time() -> None:
