@@ -52,7 +52,7 @@ def sql(text: str, setting: Setting = ANSI) -> str:
         ("isnan(x)", "coalesce(isnan(`x`), false)"),
         ("if(b, n, x)", "(CASE WHEN `b` THEN cast(`n` AS double) ELSE `x` END)"),
         ("'it''s'", "'it\\'s'"),
-        ("extract(year from d)", "year(`d`)"),
+        ("extract(year from d)", "year(`d`)"), ("extract(DAYS from d)", "day(`d`)"),
     ],
 )  # fmt: skip
 def test_what_is_written_otherwise(text: str, expected: str) -> None:
