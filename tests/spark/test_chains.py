@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyflinkcep import CEP, NotSupportedError, OutputTag, Pattern, keyBy
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.matching.sorting import sorted_chunks
-from pyflinkcep.spark.plan import slices as slices_of_time
+from pyflinkcep.spark.plan import job as jobs
 from pyflinkcep.spark.worker import chain_task
 from tests.shorthand import ms
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
@@ -60,7 +60,7 @@ def ids(rows: list[Any]) -> Counter[str]:
 @pytest.mark.parametrize("keyed", [True, False])
 def test_the_same_rows(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, keyed: bool) -> None:
     """Keyed, and without a key in slices of one window, rows are those of the automaton."""
-    monkeypatch.setattr(slices_of_time, "_SLICE_WINDOWS", 1)
+    monkeypatch.setattr(jobs, "_SLICE_WINDOWS", 1)
     with configured(spark, QUICK_FOR_MANY_PLANS):
         events = frame(spark).cache()
         given = keyBy(events, "user") if keyed else events
@@ -82,7 +82,7 @@ def test_slices_of_times_without_a_zone(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A timestamp_ntz is in its slice whatever hour the session's clocks skip."""
-    monkeypatch.setattr(slices_of_time, "_SLICE_WINDOWS", 1)
+    monkeypatch.setattr(jobs, "_SLICE_WINDOWS", 1)
     zone = {"spark.sql.session.timeZone": "America/New_York"}
     with configured(spark, QUICK_FOR_MANY_PLANS | zone):
         rows = spark.range(12).selectExpr(

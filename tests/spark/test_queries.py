@@ -19,7 +19,7 @@ from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedErro
 from pyflinkcep.sase import analysis, parse
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.placement import Placement, placed
-from pyflinkcep.spark.plan import slices as slices_of_time
+from pyflinkcep.spark.plan import job as jobs
 from pyflinkcep.testing import matchSase
 from tests.conformance.test_sase import cases
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
@@ -104,7 +104,7 @@ def test_recorded_answers_do_not_depend_on_slices(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, slices: int
 ) -> None:
     """Without a key, time is cut into slices of a window or more; every match is found once."""
-    monkeypatch.setattr(slices_of_time, "_SLICE_WINDOWS", slices)
+    monkeypatch.setattr(jobs, "_SLICE_WINDOWS", slices)
     chosen = [c for c in cases() if "matches" in c["expect"] and "WITHIN" in c["query"]]
     with configured(spark, QUICK_FOR_MANY_PLANS):
         for case in [c for c in chosen if "[" not in c["query"] and "x" in c["schema"]][slices::9]:
