@@ -59,6 +59,11 @@ _NULL_TESTS: dict[str, list[Instruction]] = {
     "is null": [(Op.IS_NULL, None)],
     "is not null": [(Op.IS_NULL, None), (Op.NOT, None)],
 }
+_OF_TEXTS = {
+    "||": (Op.CONCAT, Kind.STRING),
+    "startswith": (Op.STARTS_WITH, Kind.BOOLEAN),
+    "prefix end": (Op.PREFIX_END, Kind.STRING),
+}
 _PASSING = ("least", "greatest")
 _DAY_US = UNITS_US["DAY"]
 _MOST_BRANCHES = 50
@@ -155,10 +160,8 @@ class _Compiler:
             return self._whole_number(part)
         if operator in NUMBER_FUNCTIONS:
             return self._of_doubles(part)
-        if operator in ("startswith", "prefix end"):
-            return self._of_texts(part)
         values = list(map(self.part, operands))
-        if operator in ("||", "like"):
+        if operator == "like" or operator in _OF_TEXTS:
             return self._text(part, values)
         if len(values) == 1:
             return self._unary(part, values[0])
@@ -186,11 +189,13 @@ class _Compiler:
     def _text(self, part: Operation, values: list[Typed]) -> Typed:
         for value in values:
             self.check(value, (Kind.STRING,), part)
-        if part.operator == "||":
-            return Typed([*values[0].code, *values[1].code, (Op.CONCAT, None)], Kind.STRING)
-        pattern = part.operands[1]
-        assert isinstance(pattern, Literal)
-        return Typed([*values[0].code, (Op.LIKE, str(pattern.value))], Kind.BOOLEAN)
+        if part.operator == "like":
+            pattern = part.operands[1]
+            assert isinstance(pattern, Literal)
+            return Typed([*values[0].code, (Op.LIKE, str(pattern.value))], Kind.BOOLEAN)
+        op, kind = _OF_TEXTS[part.operator]
+        code = [instruction for value in values for instruction in value.code]
+        return Typed([*code, (op, None)], kind)
 
     # --- functions
 
@@ -228,16 +233,6 @@ class _Compiler:
             self.check(value, (*NUMBERS, Kind.DECIMAL), part)
             code += as_double(value)
         return Typed([*code, (OPERATORS[part.operator], None)], Kind.DOUBLE)
-
-    def _of_texts(self, part: Operation) -> Typed:
-        code: list[Instruction] = []
-        for operand in part.operands:
-            value = self.part(operand)
-            self.check(value, (Kind.STRING,), part)
-            code += value.code
-        if part.operator == "prefix end":
-            return Typed([*code, (Op.PREFIX_END, None)], Kind.STRING)
-        return Typed([*code, (Op.STARTS_WITH, None)], Kind.BOOLEAN)
 
     # --- comparisons
 
