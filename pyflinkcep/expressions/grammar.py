@@ -328,6 +328,9 @@ class _Parser(ExpressionReader[Syntax]):
             if self._is_query(1):
                 query = self._opaque(self.here.start)
                 return Syntax(Form.OPAQUE, None, (part,), part.start, query.end)
+            if self.sees("(", ")"):
+                self.next()
+                raise self.unexpected("a value")
             items = self._items()
             return Syntax(Form.OPERATION, "in", (part, *items), *self.span(part.start))
         operator = self.take("LIKE", "ILIKE", "RLIKE", "REGEXP")

@@ -79,8 +79,13 @@ _SLIPS = tuple(
         (r"\bis\s+not\s+none\b|\bnotnull\b", "write IS NOT NULL"),
         (r"\?\?", "write coalesce(a, b) for a ?? b"),
         (r"=?~", "write RLIKE, or LIKE"),
-        (r"\bbetween\b[^()]*,", "write BETWEEN 1 AND 5"),
-        (r"^\s*(where|if)\b(?!\s*\()", "write the condition alone"),
+        (r"\bbetween\b([^()]*,|(?!.*\band\b))", "write BETWEEN 1 AND 5"),
+        (r"^\s*(where|select|if)\b(?!\s*\()", "write the condition alone"),
+        (r"^\s*$", "write a condition, such as n > 1"),
+        (r"\b(and|or)\s+(and|or)\b", "leave out one of AND and OR"),
+        (r"^\s*(and|or)\b|\b(and|or|not|in|like)\s*$|[-+*/%=<>|,]\s*$", "complete the condition"),
+        (r"\bin\s*\(\s*\)", "write at least one value: IN (1, 5)"),
+        (r"\bcase\b(?!.*\bend\b)", "write END after CASE"),
         (r"'\w+'\w", "double a quote inside of a text: 'it''s'"),
     )
 )
@@ -102,7 +107,12 @@ def slip(text: str) -> str | None:
     ('write a list in parentheses: IN (1, 5)', None)
     """
     code = re.sub(_STRING, "''", text)
-    return next((hint for found, hint in _SLIPS if found.search(code)), None)
+    known = next((hint for found, hint in _SLIPS if found.search(code)), None)
+    if known is None and re.search("['\"]", code.replace("''", "")):
+        return "close strings with '"
+    if known is None and code.count("(") != code.count(")"):
+        return "close each parenthesis once"
+    return known
 
 
 def _unreadable(text: str, at: int) -> SqlSyntaxError:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import Pattern
-from pyflinkcep.errors import CepError, ConditionError, NotSupportedError
+from pyflinkcep.errors import ConditionError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness, match
 
 EVENTS = [
@@ -117,13 +117,25 @@ def test_what_only_spark_can_evaluate(text: str) -> None:
         ("price between 1, 5", "BETWEEN 1 AND 5"),
         ("where price > 3", "the condition alone"),
         ("kind = 'a", "close strings"),
+        ("price in ()", "at least one value"),
+        ("price <> 1 and", "complete the condition"),
+        ("price >", "complete the condition"),
+        ("and price > 1", "complete the condition"),
+        ("price > 1 or or price < 2", "leave out one"),
+        ("(price > 1", "each parenthesis once"),
+        ("price > 1)", "each parenthesis once"),
+        ("price between 1", "BETWEEN 1 AND 5"),
+        ("case when price > 1 then true", "END after CASE"),
+        ("select price from t", "the condition alone"),
+        ("", "write a condition"),
     ],
 )
 def test_slips_are_said(text: str, instead: str) -> None:
     """A text that is no SQL anywhere is refused with what to write, and never sent to Spark."""
-    with pytest.raises(CepError, match="the condition") as caught:
+    with pytest.raises(InvalidArgumentError, match="the condition") as caught:
         match(Pattern.begin("x").where(text), EVENTS)
     assert re.search(instead, str(caught.value.hint))
+    assert "SparkSession" not in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(
