@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from pyflinkcep.expressions.aggregates import AGGREGATES
+from pyflinkcep.expressions.compiler import update_code
 from pyflinkcep.expressions.decimals import EXACT, FORMULAS, Digits, fitted, overflow_of
 from pyflinkcep.expressions.number_functions import (
     NUMBER_FUNCTIONS,
@@ -30,15 +31,19 @@ from pyflinkcep.expressions.number_functions import (
     whole,
 )
 from pyflinkcep.expressions.program import (
+    BY_ZERO,
+    OVERFLOW,
+    RULES,
+    TRUTHS,
     Code,
     CompiledExpressions,
     Function,
     Instruction,
+    Nulls,
     Op,
     Type,
+    floats_compared,
 )
-from pyflinkcep.expressions.program_layout import update_code
-from pyflinkcep.expressions.rules import BY_ZERO, OVERFLOW, RULES, TRUTHS, Nulls, floats_compared
 from pyflinkcep.expressions.tokens import LEAST, MOST, like_regex, wrapped
 from pyflinkcep.expressions.tree import WHOLE
 

@@ -32,13 +32,14 @@ from pyflinkcep.expressions.number_functions import (
     int_mod,
     int_pmod,
 )
-from pyflinkcep.expressions.program import Kind, Op
-from pyflinkcep.expressions.rules import (
+from pyflinkcep.expressions.program import (
     BY_ZERO,
     OPERATORS,
     OVERFLOW,
     RULES,
     Cast,
+    Kind,
+    Op,
     cast_rule,
     floats_compared,
 )

@@ -27,8 +27,7 @@ from pyflinkcep.expressions.decimals import (
     summed,
 )
 from pyflinkcep.expressions.decimals import aggregate as decimal_aggregate
-from pyflinkcep.expressions.program import Op
-from pyflinkcep.expressions.rules import OPERATORS, RULES, Cast, Nulls, cast_rule
+from pyflinkcep.expressions.program import OPERATORS, RULES, Cast, Nulls, Op, cast_rule
 from pyflinkcep.expressions.sql_functions import (
     CASTS,
     FIELDS,

@@ -2,9 +2,8 @@
 """
 The numbers that programs and slots have in C, and the rules of operations, from Python's.
 
-``python -m pyflinkcep.kernel.opcodes`` writes ``src/base/opcodes.h`` from
-``expressions/program.py`` and ``src/base/rules.h`` from ``expressions/rules.py``; ``make kernel``
-does so.
+``python -m pyflinkcep.kernel.opcodes`` writes ``src/base/opcodes.h`` and ``src/base/rules.h`` from
+``expressions/program.py``; ``make kernel`` does so.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
-from pyflinkcep.expressions.program import Function, Op, Type
-from pyflinkcep.expressions.rules import BITS, RULES, Nulls, floats_compared
+from pyflinkcep.expressions.program import BITS, RULES, Function, Nulls, Op, Type, floats_compared
 
 _BASE = Path(__file__).parent / "src" / "base"
 
@@ -38,7 +36,7 @@ def rules_header() -> str:
     """Return the text of the header with the rules of operations, and functions."""
     return (
         "/* SPDX-License-Identifier: Apache-2.0 */\n"
-        "/* Made by kernel/opcodes.py from expressions/rules.py, which says what they mean. */\n"
+        "/* Made by kernel/opcodes.py from expressions/program.py, which says what they mean. */\n"
         "#ifndef PYFLINKCEP_RULES_H\n"
         "#define PYFLINKCEP_RULES_H\n\n"
         '#include "base/opcodes.h"\n\n'

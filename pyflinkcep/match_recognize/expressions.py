@@ -10,10 +10,9 @@ import attrs
 
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.codegen import generated
-from pyflinkcep.expressions.compiler import condition_code, value_code
+from pyflinkcep.expressions.compiler import LeafFields, Typed, condition_code, value_code
 from pyflinkcep.expressions.grammar import Form, Guard, Syntax, divides, guards_of, may_fail, parsed
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Kind, Op
-from pyflinkcep.expressions.program_layout import LeafFields, Typed
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, string_value, tokenized
 from pyflinkcep.expressions.tree import Aggregate, Column, Tree, leaves

@@ -10,10 +10,9 @@ from functools import partial
 import attrs
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.compiler import value_code
+from pyflinkcep.expressions.compiler import ProgramLayout, value_code
 from pyflinkcep.expressions.decimals import MOST_DIGITS, digits_of_value
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.program_layout import ProgramLayout
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
     Aggregate,

@@ -15,9 +15,9 @@ from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import guarded_parts
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.errors import CepError
+from pyflinkcep.expressions.arrays import Program
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.evaluator import event_condition
-from pyflinkcep.expressions.event_arrays import Program
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import PREFIX, Ints, field_names, integers

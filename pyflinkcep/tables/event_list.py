@@ -18,6 +18,7 @@ from pyflinkcep.engines.sequences.evaluation import MatchPositions
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import InputError, did_you_mean
+from pyflinkcep.expressions.compiler import TIMES
 from pyflinkcep.expressions.evaluator import (
     UNTYPED,
     RowTypes,
@@ -27,7 +28,6 @@ from pyflinkcep.expressions.evaluator import (
     machine_value,
 )
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.program_layout import TIMES
 from pyflinkcep.expressions.sql_types import of_kind
 from pyflinkcep.expressions.tokens import LEAST, MOST
 from pyflinkcep.sase.attributes import (

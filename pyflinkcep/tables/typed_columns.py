@@ -13,10 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.errors import ConditionError, did_you_mean
-from pyflinkcep.expressions.arrays import Array, TextRanks, Values, computed, holding
+from pyflinkcep.expressions.arrays import (
+    Array,
+    EventTree,
+    Program,
+    Range,
+    TextRanks,
+    Values,
+    computed,
+    holding,
+    never_fails,
+)
 from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits
 from pyflinkcep.expressions.evaluator import RowTypes
-from pyflinkcep.expressions.event_arrays import EventTree, Program, Range, never_fails
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.sql_types import (
     ARRAY,

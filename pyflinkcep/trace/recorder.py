@@ -31,7 +31,7 @@ from pyflinkcep.engines.flink.operator import (
     PartialMatchLimit,
 )
 from pyflinkcep.engines.flink.sharedbuffer import SharedBufferAccessor
-from pyflinkcep.expressions.compared import Compared, compared_in_match, compared_in_sql
+from pyflinkcep.expressions.evaluator import Compared, compared_in_match, compared_in_sql
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy

@@ -15,7 +15,7 @@ from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import counted
-from pyflinkcep.expressions.compared import compared_in_sql
+from pyflinkcep.expressions.evaluator import compared_in_sql
 from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.show.diagram import DrawnPicture, Picture, Report
 from pyflinkcep.show.svg import Drawing, text_width, wrapped

@@ -19,9 +19,8 @@ from pyspark.sql import functions as F
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.arrays import TextRanks, Values, computed
 from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
-from pyflinkcep.expressions.program import Op
-from pyflinkcep.expressions.rules import CASTS, Cast
-from pyflinkcep.expressions.rules import OPERATORS as RULE_OPERATORS
+from pyflinkcep.expressions.program import CASTS, Cast, Op
+from pyflinkcep.expressions.program import OPERATORS as RULE_OPERATORS
 from pyflinkcep.expressions.sql_types import cast_type
 from pyflinkcep.expressions.text import spark_sql
 from pyflinkcep.expressions.tree import Operation, parts

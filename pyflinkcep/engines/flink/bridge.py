@@ -20,8 +20,7 @@ from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.flink.sharedbuffer import EventId, NodeId
 from pyflinkcep.engines.flink.sharedbuffer.buffer import lost_path
 from pyflinkcep.errors import CepError, MissingConditionError, OutOfMemoryError
-from pyflinkcep.expressions.program import CompiledExpressions
-from pyflinkcep.expressions.rules import BY_ZERO, OVERFLOW
+from pyflinkcep.expressions.program import BY_ZERO, OVERFLOW, CompiledExpressions
 from pyflinkcep.kernel.module import compiled_module, instruction, slot_spec, why_missing
 from pyflinkcep.pattern.aftermatch import (
     AfterMatchSkipStrategy,

@@ -26,10 +26,8 @@ from pyflinkcep.engines.lists.ranges import Ints
 from pyflinkcep.engines.table import Coded, EventTable
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.codegen import unbranched
-from pyflinkcep.expressions.compiler import condition_code
-from pyflinkcep.expressions.program import Code, CompiledExpressions, Kind, Op, Type
-from pyflinkcep.expressions.program_layout import LeafFields
-from pyflinkcep.expressions.rules import RULES
+from pyflinkcep.expressions.compiler import LeafFields, condition_code
+from pyflinkcep.expressions.program import RULES, Code, CompiledExpressions, Kind, Op, Type
 from pyflinkcep.expressions.tree import (
     Column,
     Leaf,

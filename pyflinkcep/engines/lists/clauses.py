@@ -13,10 +13,9 @@ import numpy as np
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.arrays import Array, TextRanks, Values, by_ranks, ranked
 from pyflinkcep.expressions.codegen import unbranched
-from pyflinkcep.expressions.compiler import condition_code, value_code
+from pyflinkcep.expressions.compiler import LeafFields, Typed, condition_code, value_code
 from pyflinkcep.expressions.evaluator import machine_value
 from pyflinkcep.expressions.program import Code, Kind, Op, Type
-from pyflinkcep.expressions.program_layout import LeafFields, Typed
 from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
     ALL,

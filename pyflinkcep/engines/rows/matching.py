@@ -14,8 +14,7 @@ from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
 from pyflinkcep.engines.rows.program import Op
 from pyflinkcep.engines.rows.values import UNKNOWN, RowColumns, RowConditions, SearchTables
 from pyflinkcep.errors import OutOfMemoryError, SkipError
-from pyflinkcep.expressions.program import Type
-from pyflinkcep.expressions.rules import BY_ZERO, OVERFLOW
+from pyflinkcep.expressions.program import BY_ZERO, OVERFLOW, Type
 from pyflinkcep.kernel.module import compiled_module, instruction
 from pyflinkcep.match_recognize.tree import Rows, Skip, SkipTo
 

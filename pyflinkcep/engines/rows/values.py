@@ -18,6 +18,7 @@ from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes, part_value
 from pyflinkcep.expressions.grammar import Form, Syntax
 from pyflinkcep.expressions.program import (
     ALL,
+    OVERFLOW,
     Code,
     CompiledExpressions,
     Field,
@@ -28,7 +29,6 @@ from pyflinkcep.expressions.program import (
     Slot,
     Type,
 )
-from pyflinkcep.expressions.rules import OVERFLOW
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
     BOOLEAN,

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep.expressions.compared import compared_in_match, compared_in_sql
+from pyflinkcep.expressions.evaluator import compared_in_match, compared_in_sql
 from pyflinkcep.expressions.parser import sql_condition
 from pyflinkcep.expressions.tree import MatchExpression
 

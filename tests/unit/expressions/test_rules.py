@@ -13,12 +13,11 @@ import pytest
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.expressions import codegen
 from pyflinkcep.expressions.arrays import TextRanks, Values, by_ranks, columnar, holding
-from pyflinkcep.expressions.compiler import condition_code
+from pyflinkcep.expressions.compiler import LeafFields, condition_code
 from pyflinkcep.expressions.evaluator import event_function, machine_value
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Kind, Op, Type
-from pyflinkcep.expressions.program_layout import LeafFields
 from pyflinkcep.expressions.sql_types import of_kind
 from pyflinkcep.expressions.tree import Literal, Operation, Tree
 from pyflinkcep.expressions.values import function_of

@@ -22,7 +22,7 @@ from pyflinkcep.expressions.arrays import (
     columnar,
     computed,
 )
-from pyflinkcep.expressions.compiler import value_code
+from pyflinkcep.expressions.compiler import LeafFields, value_code
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.number_functions import (
@@ -32,9 +32,7 @@ from pyflinkcep.expressions.number_functions import (
     rounded,
 )
 from pyflinkcep.expressions.parser import EventReader
-from pyflinkcep.expressions.program import CompiledExpressions, Field, Kind, Op
-from pyflinkcep.expressions.program_layout import LeafFields
-from pyflinkcep.expressions.rules import OPERATORS, RULES
+from pyflinkcep.expressions.program import OPERATORS, RULES, CompiledExpressions, Field, Kind, Op
 from pyflinkcep.expressions.sql_functions import FUNCTIONS as SQL_FUNCTIONS
 from pyflinkcep.expressions.text import shown, spark_sql
 from pyflinkcep.expressions.tree import FUNCTIONS, Call, Column, Literal, Operation, Tree

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Made by kernel/opcodes.py from expressions/rules.py, which says what they mean. */
+/* Made by kernel/opcodes.py from expressions/program.py, which says what they mean. */
 #ifndef PYFLINKCEP_RULES_H
 #define PYFLINKCEP_RULES_H
 

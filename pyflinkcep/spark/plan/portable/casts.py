@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.rules import cast_rule
+from pyflinkcep.expressions.program import Kind, cast_rule
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
     BOOLEAN,
