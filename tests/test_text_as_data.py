@@ -21,7 +21,7 @@ READERS = {
     "expressions/parser.py": "whether SQL may have an aggregate",
     "expressions/sql_functions.py": "regular expressions that users wrote",
     "expressions/sql_types.py": "types and intervals that users wrote",
-    "expressions/text.py": "whether a name needs backticks",
+    "expressions/tree.py": "whether a name needs backticks",
     "expressions/program.py": "digits in the names of types",
     "expressions/sql_values.py": "texts of events that are cast",
     "match_recognize/parser.py": "the interval of WITHIN",

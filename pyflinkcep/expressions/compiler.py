@@ -43,7 +43,6 @@ from pyflinkcep.expressions.program import (
     Type,
 )
 from pyflinkcep.expressions.sql_types import aggregate_type, of_kind
-from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tokens import LEAST, MOST, UNITS_US
 from pyflinkcep.expressions.tree import (
     COMPARISONS,
@@ -58,6 +57,7 @@ from pyflinkcep.expressions.tree import (
     Operation,
     Tree,
     joined,
+    shown,
 )
 
 NUMBERS = (Kind.BIGINT, Kind.DOUBLE)

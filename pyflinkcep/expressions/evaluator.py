@@ -29,7 +29,6 @@ from pyflinkcep.expressions.sql_types import (
     of_kind,
 )
 from pyflinkcep.expressions.sql_values import kind_of, truth
-from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
     WHOLE,
     Aggregate,
@@ -41,6 +40,7 @@ from pyflinkcep.expressions.tree import (
     Operation,
     Tree,
     leaves,
+    shown,
 )
 from pyflinkcep.expressions.values import (
     Function,

@@ -13,7 +13,6 @@ from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.grammar import Form, Guard, Syntax, divides, guards_of, may_fail, parsed
 from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
-from pyflinkcep.expressions.text import quoted_name
 from pyflinkcep.expressions.tokens import (
     UNITS_US,
     SqlSyntaxError,
@@ -35,6 +34,7 @@ from pyflinkcep.expressions.tree import (
     Tree,
     called,
     joined,
+    quoted_name,
 )
 
 _MOST_FIRST, _MOST_LAST = (1 << 31) - 1, 10_000

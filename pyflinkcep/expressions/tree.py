@@ -2,13 +2,14 @@
 """The tree of all expressions: SQL over stages, conditions of queries, DEFINE and MEASURES.
 
 Parsers build it, rewrites turn one tree into another, and each target has one function over it:
-programs (:mod:`~pyflinkcep.expressions.compiler`), Spark SQL
-(:mod:`~pyflinkcep.expressions.text`), Python values (:mod:`~pyflinkcep.expressions.values`).
-What runs many times runs programs, for which types are decided once.
+programs (:mod:`~pyflinkcep.expressions.compiler`), Python values
+(:mod:`~pyflinkcep.expressions.values`), and text: :func:`shown` and :func:`spark_sql`. What runs
+many times runs programs, for which types are decided once.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from decimal import Decimal
 from functools import reduce
@@ -19,6 +20,7 @@ import attrs
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
+from pyflinkcep.expressions.tokens import UNITS_US
 
 WHOLE = "match"
 """Instead of a stage: all events that the partial match has taken, in order."""
@@ -326,3 +328,165 @@ def joined(parts: Iterable[str]) -> str:
         pieces[-1] += inner[0]
         pieces += inner[1:]
     return SqlTemplate(tuple(pieces), shown) if len(pieces) > 1 else pieces[0]
+
+
+# --- text, as people read it and as Spark SQL
+
+_WORD = re.compile(r"[^\W\d]\w*")
+_RESERVED = ("not", "null")
+_LOGIC = ("and", "or")
+_ARITHMETIC = ("+", "-", "*", "/", "%", "||")
+
+
+def shown(tree: Tree) -> str:
+    """Return the text of a condition or a value."""
+    if tree.text:
+        return tree.text
+    if isinstance(tree, Literal):
+        return str(tree.value)
+    if isinstance(tree, Column):
+        return _column(tree)
+    if isinstance(tree, Aggregate):
+        return f"{tree.function}({_column(tree.over)})"
+    if isinstance(tree, Call):
+        return _call(tree, list(map(shown, tree.operands)))
+    operator, operands = tree.operator, tree.operands
+    if operator in _LOGIC:
+        return f" {operator.upper()} ".join(map(_factor, operands))
+    if operator == "not":
+        return f"NOT {_factor(operands[0])}"
+    if operator in ("is null", "is not null"):
+        return f"{shown(operands[0])} {operator.upper()}"
+    if operator == "neg":
+        return f"-{_operand(operands[0])}"
+    if operator in _ARITHMETIC:
+        return f" {operator} ".join(map(_operand, operands))
+    if operator in COMPARISONS:
+        return f" {operator} ".join(map(shown, operands))
+    if operator == "case":
+        return _case(list(map(shown, operands)))
+    return f"{operator}({', '.join(map(shown, operands))})"
+
+
+def _call(tree: Call, operands: list[str], *, is_sql: bool = False) -> str:
+    """Return a call, for people or as Spark SQL."""
+    match tree.function:
+        case "" if tree.between:
+            return _filled(tree.between, operands)
+        case "":
+            return tree.text
+        case ".":
+            return f"{operands[0]}.{quoted_name(tree.detail) if is_sql else tree.detail}"
+        case "[]":
+            return f"{operands[0]}[{operands[1]}]"
+        case "cast" | "try_cast":
+            return f"{tree.function}({operands[0]} {'AS' if is_sql else 'as'} {tree.detail})"
+        case "~":
+            return f"(~ {operands[0]})"
+        case operator if operator in _BITS:
+            return f"({operands[0]} {operator} {operands[1]})"
+    if tree.detail == "distinct":
+        return f"{tree.function}({'DISTINCT' if is_sql else 'distinct'} {', '.join(operands)})"
+    return f"{tree.function}({', '.join([tree.detail, *operands] if tree.detail else operands)})"
+
+
+def _case(operands: list[str]) -> str:
+    pairs = zip(operands[::2], operands[1::2], strict=False)
+    branches = [f"WHEN {condition} THEN {value}" for condition, value in pairs]
+    otherwise = [f"ELSE {operands[-1]}"] if len(operands) % 2 else []
+    return " ".join(["CASE", *branches, *otherwise, "END"])
+
+
+def _factor(condition: Tree) -> str:
+    text = shown(condition)
+    is_logic = isinstance(condition, Operation) and condition.operator in _LOGIC
+    return f"({text})" if is_logic else text
+
+
+def _operand(tree: Tree) -> str:
+    text = shown(tree)
+    negative = isinstance(tree, Literal) and text.startswith("-")
+    return f"({text})" if isinstance(tree, Operation) or negative else text
+
+
+def _column(tree: Column) -> str:
+    if not tree.variable:
+        return tree.sql or ""
+    index = "" if tree.index is None else f"[{tree.index}]"
+    attribute = "" if tree.attribute is None else f".{written_name(tree.attribute)}"
+    return f"{written_name(tree.variable)}{index}{attribute}"
+
+
+def written_name(name: str) -> str:
+    """Return a name as text has it: in backticks unless it is a plain word."""
+    is_plain = _WORD.fullmatch(name) is not None and name.lower() not in _RESERVED
+    return name if is_plain else quoted_name(name)
+
+
+def quoted_name(name: str) -> str:
+    """Return a name in backticks."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+_SIGNS = (
+    "+", "-", "*", "/", "%", "div", "||", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or",
+    "like",
+)  # fmt: skip
+_AFTER = ("is null", "is not null")
+_BEFORE = {"not": "NOT", "neg": "-"}
+_BITS = ("&", "|", "^", "<<", ">>", ">>>")
+_DIVISIONS = ("/", "%")
+
+
+def spark_sql(tree: Tree, leaf: Callable[[Leaf], str], *, zero_is_null: bool = False) -> str:
+    """Return a tree of a query as Spark SQL."""
+    if isinstance(tree, Literal):
+        return literal_sql(tree.value)
+    if isinstance(tree, Leaf):
+        return leaf(tree)
+    operands = [spark_sql(part, leaf, zero_is_null=zero_is_null) for part in tree.operands]
+    if isinstance(tree, Call):
+        return _call(tree, operands, is_sql=True)
+    operator = tree.operator
+    if operator in _AFTER:
+        return f"({operands[0]} {operator.upper()})"
+    if operator in _BEFORE:
+        return f"({_BEFORE[operator]} {operands[0]})"
+    if zero_is_null and operator in _DIVISIONS:
+        return f"({operands[0]} {operator} nullif({operands[1]}, 0))"
+    if operator in _SIGNS:
+        return f"({f' {operator.upper()} '.join(operands)})"
+    if operator == "in":
+        return f"({operands[0]} IN ({', '.join(operands[1:])}))"
+    if operator == "case":
+        return f"({_case(operands)})"
+    unit = [tree.detail] if tree.detail else []
+    return f"{operator}({', '.join([*unit, *operands])})"
+
+
+def _filled(between: tuple[str, ...], operands: list[str]) -> str:
+    """Return operands with text before, between and after them."""
+    filled = [part for pair in zip(between, operands, strict=False) for part in pair]
+    return "".join([*filled, between[-1]])
+
+
+def literal_sql(value: Any) -> str:
+    """Return a literal as SQL."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        return text_sql(value)
+    if isinstance(value, Interval):
+        days, rest = divmod(value.microseconds, UNITS_US["DAY"])
+        return f"INTERVAL {value.microseconds} MICROSECONDS" if rest else f"INTERVAL {days} DAYS"
+    if isinstance(value, Moment):
+        return f"{'DATE' if value.is_date else 'TIMESTAMP'} {text_sql(value.text)}"
+    if isinstance(value, Decimal):
+        return f"{value}BD"
+    return f"{value!r}D" if isinstance(value, float) else str(value)
+
+
+def text_sql(value: str) -> str:
+    """Return a text as an SQL literal."""
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

@@ -81,7 +81,6 @@ from pyflinkcep.expressions.sql_values import (
     truth,
     truth_and,
 )
-from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tokens import UNITS_US, like_regex
 from pyflinkcep.expressions.tree import (
     Call,
@@ -92,6 +91,7 @@ from pyflinkcep.expressions.tree import (
     Operation,
     Tree,
     leaves,
+    shown,
 )
 
 Function = Callable[[Any], Any]

@@ -13,9 +13,8 @@ from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import LeafFields, Typed, condition_code, value_code
 from pyflinkcep.expressions.grammar import Form, Guard, Syntax, divides, guards_of, may_fail, parsed
 from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Kind, Op
-from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, string_value, tokenized
-from pyflinkcep.expressions.tree import Aggregate, Column, Tree, leaves
+from pyflinkcep.expressions.tree import Aggregate, Column, Tree, leaves, shown
 from pyflinkcep.match_recognize.leaves import AGGREGATES, FOLDS, LABEL, Leaf, leaf_tree
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.navigation import LeafReader

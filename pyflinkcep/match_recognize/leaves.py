@@ -10,8 +10,7 @@ import attrs
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.grammar import Form, Syntax
 from pyflinkcep.expressions.parser import Names, Operators
-from pyflinkcep.expressions.text import text_sql
-from pyflinkcep.expressions.tree import Aggregate, SqlTemplate, Tree, joined
+from pyflinkcep.expressions.tree import Aggregate, SqlTemplate, Tree, joined, text_sql
 
 AGGREGATES = ("count", "sum", "avg", "min", "max", "array_agg")
 """The aggregates that are computed row by row while matching."""

@@ -11,7 +11,6 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import CepError, NotSupportedError
-from pyflinkcep.expressions.text import literal_sql, spark_sql, written_name
 from pyflinkcep.expressions.tree import (
     WHOLE,
     Aggregate,
@@ -20,6 +19,9 @@ from pyflinkcep.expressions.tree import (
     Operation,
     Tree,
     attribute_of,
+    literal_sql,
+    spark_sql,
+    written_name,
 )
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.attributes import (

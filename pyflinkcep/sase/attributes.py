@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from pyflinkcep.expressions.text import quoted_name, shown, spark_sql
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Call,
@@ -15,6 +14,9 @@ from pyflinkcep.expressions.tree import (
     Tree,
     leaves,
     parts,
+    quoted_name,
+    shown,
+    spark_sql,
 )
 from pyflinkcep.sase.model import Query
 

@@ -11,7 +11,6 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.aggregates import AGGREGATES
-from pyflinkcep.expressions.text import quoted_name, shown, text_sql, written_name
 from pyflinkcep.expressions.tokens import (
     MOST,
     UNITS,
@@ -35,6 +34,10 @@ from pyflinkcep.expressions.tree import (
     Tree,
     called,
     leaves,
+    quoted_name,
+    shown,
+    text_sql,
+    written_name,
 )
 from pyflinkcep.sase.attributes import (
     BEFORE,

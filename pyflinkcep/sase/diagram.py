@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-from pyflinkcep.expressions.text import shown
+from pyflinkcep.expressions.tree import shown
 from pyflinkcep.sase import model
 from pyflinkcep.sase.attributes import variables_of
 from pyflinkcep.sase.model import Component, Form, Query, Strategy

@@ -12,9 +12,8 @@ import attrs
 
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.expressions import tree
-from pyflinkcep.expressions.text import written_name
 from pyflinkcep.expressions.tokens import Token, TokenKind
-from pyflinkcep.expressions.tree import Literal, Tree
+from pyflinkcep.expressions.tree import Literal, Tree, written_name
 from pyflinkcep.sase.attributes import is_computed, path_names
 from pyflinkcep.sase.checks import check_query
 from pyflinkcep.sase.conditions import ConditionReader, made

@@ -12,7 +12,6 @@ import attrs
 
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
     ALL,
     Aggregate,
@@ -23,6 +22,7 @@ from pyflinkcep.expressions.tree import (
     Operation,
     Tree,
     leaves,
+    shown,
 )
 from pyflinkcep.sase.attributes import (
     BEFORE,

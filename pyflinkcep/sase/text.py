@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from pyflinkcep.expressions.text import quoted_name, shown, written_name
-from pyflinkcep.expressions.tree import Operation, Tree
+from pyflinkcep.expressions.tree import Operation, Tree, quoted_name, shown, written_name
 from pyflinkcep.sase.model import (
     AnyOrder,
     Choice,

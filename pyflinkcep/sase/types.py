@@ -13,7 +13,6 @@ from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.compiler import ProgramLayout, value_code
 from pyflinkcep.expressions.decimals import MOST_DIGITS, digits_of_value
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Leaf,
@@ -24,6 +23,7 @@ from pyflinkcep.expressions.tree import (
     leaves,
     mapped,
     parts,
+    shown,
 )
 from pyflinkcep.sase.attributes import column_sql, computed, outputs
 from pyflinkcep.sase.model import Query

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import EventReader
-from pyflinkcep.expressions.text import spark_sql
+from pyflinkcep.expressions.tree import spark_sql
 from tests.spark_sql_cases import EVENT, SCHEMA, VALUES
 
 pytestmark = [

@@ -22,8 +22,7 @@ from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.program import CASTS, Cast, Op
 from pyflinkcep.expressions.program import OPERATORS as RULE_OPERATORS
 from pyflinkcep.expressions.sql_types import cast_type
-from pyflinkcep.expressions.text import spark_sql
-from pyflinkcep.expressions.tree import Operation, parts
+from pyflinkcep.expressions.tree import Operation, parts, spark_sql
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.spark.plan.queries.returns import returned

@@ -16,7 +16,6 @@ from pyflinkcep.expressions.codegen import unbranched
 from pyflinkcep.expressions.compiler import LeafFields, Typed, condition_code, value_code
 from pyflinkcep.expressions.evaluator import machine_value
 from pyflinkcep.expressions.program import Code, Kind, Op, Type
-from pyflinkcep.expressions.text import shown
 from pyflinkcep.expressions.tree import (
     ALL,
     CONDITIONS,
@@ -27,6 +26,7 @@ from pyflinkcep.expressions.tree import (
     Tree,
     attribute_of,
     parts,
+    shown,
 )
 from pyflinkcep.sase.attributes import functions, plain_references, references
 from pyflinkcep.sase.model import Query

@@ -34,8 +34,16 @@ from pyflinkcep.expressions.number_functions import (
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.program import OPERATORS, RULES, CompiledExpressions, Field, Kind, Op
 from pyflinkcep.expressions.sql_functions import FUNCTIONS as SQL_FUNCTIONS
-from pyflinkcep.expressions.text import shown, spark_sql
-from pyflinkcep.expressions.tree import FUNCTIONS, Call, Column, Literal, Operation, Tree
+from pyflinkcep.expressions.tree import (
+    FUNCTIONS,
+    Call,
+    Column,
+    Literal,
+    Operation,
+    Tree,
+    shown,
+    spark_sql,
+)
 from pyflinkcep.expressions.values import function_of
 from pyflinkcep.sase import parse
 

@@ -23,7 +23,7 @@ from pyflinkcep.expressions.sql_types import (
     SqlType,
     array_of,
 )
-from pyflinkcep.expressions.text import quoted_name
+from pyflinkcep.expressions.tree import quoted_name
 from pyflinkcep.spark.plan.portable.casts import since_epoch, text_of
 from pyflinkcep.spark.plan.portable.values import (
     RANGE,

@@ -15,8 +15,7 @@ from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.sql_functions import CASTS, FIELDS
 from pyflinkcep.expressions.sql_types import INT
-from pyflinkcep.expressions.text import quoted_name
-from pyflinkcep.expressions.tree import Call, Leaf, Literal, Tree
+from pyflinkcep.expressions.tree import Call, Leaf, Literal, Tree, quoted_name
 from pyflinkcep.expressions.tree import Column as Name
 from pyflinkcep.spark.plan.analysis import sql_type
 from pyflinkcep.spark.plan.engine import SPARK, engine_of

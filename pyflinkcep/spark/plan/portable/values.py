@@ -28,8 +28,7 @@ from pyflinkcep.expressions.sql_types import (
     literal_type,
     wider,
 )
-from pyflinkcep.expressions.text import literal_sql
-from pyflinkcep.expressions.tree import Literal
+from pyflinkcep.expressions.tree import Literal, literal_sql
 
 RANGE = 2**63
 BEFORE = "compute it as a column of the events, if this engine's own value will do"

@@ -15,7 +15,7 @@ from pyflinkcep.engines.compressed.matches import TimeWindows, listing, windows_
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.text import literal_sql
+from pyflinkcep.expressions.tree import literal_sql
 from pyflinkcep.matching.columns import BITS, VALUE, quoted
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import Layout

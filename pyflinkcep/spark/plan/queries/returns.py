@@ -15,7 +15,6 @@ from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits, averaged, summe
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.sql_types import BIGINT, DOUBLE, INT, SqlType, array_of
-from pyflinkcep.expressions.text import spark_sql
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Call,
@@ -25,6 +24,7 @@ from pyflinkcep.expressions.tree import (
     Tree,
     attribute_of,
     mapped,
+    spark_sql,
 )
 from pyflinkcep.matching.columns import quoted
 from pyflinkcep.sase.attributes import FIRST, LAST, owned_sql
