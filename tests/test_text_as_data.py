@@ -17,12 +17,12 @@ def package() -> list[Source]:
 
 
 READERS = {
-    "expressions/tokens.py": "intervals and LIKE patterns of users; SQL",
+    "expressions/tokens.py": "intervals of users; SQL",
     "expressions/parser.py": "whether SQL may have an aggregate",
     "expressions/sql_functions.py": "regular expressions that users wrote",
     "expressions/sql_types.py": "types and intervals that users wrote",
     "expressions/tree.py": "whether a name needs backticks",
-    "expressions/program.py": "digits in the names of types",
+    "expressions/program.py": "digits in the names of types; LIKE patterns of users",
     "expressions/sql_values.py": "texts of events that are cast",
     "match_recognize/parser.py": "the interval of WITHIN",
     "match_recognize/tree.py": "whether a name needs backticks",

@@ -9,8 +9,7 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.expressions.decimals import EXACT
-from pyflinkcep.expressions.number_functions import complete, root
+from pyflinkcep.expressions.numbers import EXACT, complete, root
 from pyflinkcep.expressions.program import Kind
 
 

@@ -25,7 +25,7 @@ from pyflinkcep.expressions.codegen import FORMS, called_function, scalar, unbra
 from pyflinkcep.expressions.compiler import LeafFields, value_code
 from pyflinkcep.expressions.evaluator import RowTypes
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
+from pyflinkcep.expressions.numbers import LEAST, MOST, NUMBER_FUNCTIONS, ROUNDINGS
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.program import (
     BITS,
@@ -40,6 +40,7 @@ from pyflinkcep.expressions.program import (
     Rule,
     Type,
     floats_compared,
+    like_regex,
 )
 from pyflinkcep.expressions.sql_types import (
     DATE,
@@ -49,7 +50,6 @@ from pyflinkcep.expressions.sql_types import (
     literal_type,
     operation_type,
 )
-from pyflinkcep.expressions.tokens import LEAST, MOST, like_regex
 from pyflinkcep.expressions.tree import (
     Call,
     Column,

@@ -18,17 +18,24 @@ import attrs
 
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.compiler import update_code
-from pyflinkcep.expressions.decimals import EXACT, FORMULAS, Digits, fitted, overflow_of
-from pyflinkcep.expressions.number_functions import (
+from pyflinkcep.expressions.numbers import (
+    EXACT,
+    FORMULAS,
+    LEAST,
+    MOST,
     NUMBER_FUNCTIONS,
     ROUNDINGS,
+    Digits,
+    fitted,
     float_mod,
     float_pmod,
     int_div,
     int_mod,
     int_pmod,
+    overflow_of,
     rounded,
     whole,
+    wrapped,
 )
 from pyflinkcep.expressions.program import (
     BY_ZERO,
@@ -43,8 +50,8 @@ from pyflinkcep.expressions.program import (
     Op,
     Type,
     floats_compared,
+    like_regex,
 )
-from pyflinkcep.expressions.tokens import LEAST, MOST, like_regex, wrapped
 from pyflinkcep.expressions.tree import WHOLE
 
 # --- operations on values that are not NULL

@@ -15,19 +15,23 @@ import attrs
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.aggregates import AGGREGATES
-from pyflinkcep.expressions.decimals import (
+from pyflinkcep.expressions.numbers import (
     BIGINT,
+    LEAST,
+    MOST,
     MOST_DIGITS,
+    NUMBER_FUNCTIONS,
+    ROUNDINGS,
+    UNITS_US,
     Digits,
     averaged,
     common,
     digits_of_value,
     of_operation,
-    rounded,
+    rounded_digits,
     summed,
-    whole,
+    whole_digits,
 )
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
 from pyflinkcep.expressions.program import (
     ALL,
     EXACT_DIGITS,
@@ -43,7 +47,6 @@ from pyflinkcep.expressions.program import (
     Type,
 )
 from pyflinkcep.expressions.sql_types import aggregate_type, of_kind
-from pyflinkcep.expressions.tokens import LEAST, MOST, UNITS_US
 from pyflinkcep.expressions.tree import (
     COMPARISONS,
     Aggregate,
@@ -676,7 +679,9 @@ class _Compiler:
                 raise self.refused(part, "rounds to digits that are not known", hint)
             digits = given.value
         if value.is_decimal:
-            return _rounded(value, rounded(value.digits, digits), ROUNDINGS[part.operator], digits)
+            return _rounded(
+                value, rounded_digits(value.digits, digits), ROUNDINGS[part.operator], digits
+            )
         if value.kind is Kind.DOUBLE:
             return Typed([*value.code, (OPERATORS[part.operator], digits)], Kind.DOUBLE)
         if digits < 0:
@@ -688,7 +693,7 @@ class _Compiler:
         self.check(value, (*NUMBERS, Kind.DECIMAL), part)
         if value.is_decimal:
             rounding = ROUND_FLOOR if part.operator == "floor" else ROUND_CEILING
-            return _rounded(value, whole(value.digits), rounding)
+            return _rounded(value, whole_digits(value.digits), rounding)
         if value.kind is not Kind.DOUBLE:
             return value
         return Typed([*value.code, (OPERATORS[part.operator], None)], Kind.BIGINT)

@@ -14,8 +14,8 @@ import attrs
 
 from pyflinkcep.errors import CepError, ConditionError, InputError
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.decimals import BIGINT, common, digits_of_value
 from pyflinkcep.expressions.grammar import Syntax, parsed
+from pyflinkcep.expressions.numbers import BIGINT, common, digits_of_value
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
 from pyflinkcep.expressions.sql_types import (

@@ -12,9 +12,8 @@ from pyflinkcep.conditions import ExpressionCondition, IterativeCondition, RichA
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.grammar import Form, Guard, Syntax, divides, guards_of, may_fail, parsed
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
+from pyflinkcep.expressions.numbers import NUMBER_FUNCTIONS, ROUNDINGS, UNITS_US
 from pyflinkcep.expressions.tokens import (
-    UNITS_US,
     SqlSyntaxError,
     interval_us,
     like_pattern,

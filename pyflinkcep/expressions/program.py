@@ -123,7 +123,7 @@ AND; ``a OR b`` is *a*, JUMP_IF_TRUE, *b*, OR; ``coalesce(a, b)`` is *a*, JUMP_I
 sum is NULL then. ``stddev(x)`` is the SQRT of MOMENT DIV (COUNT - 1), or NULL unless COUNT > 1.
 Decimals of up to 18 digits are calculated with as INTs that count units of the last digit:
 ``0.25 * p`` of a price is INT 25, *p*, UNITS 2, MUL; those of more as DECIMALs. Which digits a
-result has is said in :mod:`pyflinkcep.expressions.decimals`.
+result has is said in :mod:`pyflinkcep.expressions.numbers`.
 
 This module is the specification. :mod:`pyflinkcep.expressions.codegen` runs programs in Python,
 ``kernel/src/base/machine.c`` and ``values.c`` in C; they must be changed together. The rules for
@@ -139,8 +139,7 @@ from enum import Enum, IntEnum
 
 import attrs
 
-from pyflinkcep.expressions.decimals import Digits
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
+from pyflinkcep.expressions.numbers import NUMBER_FUNCTIONS, Digits
 
 ALL = -1
 """Instead of a field: count events, whatever they hold."""
@@ -501,6 +500,14 @@ def floats_compared(op: Op, a: str, b: str, logic: tuple[str, str, str] = WORDS)
     if op in _SWAPPED:
         op, a, b = _SWAPPED[op], b, a
     return FLOATS[op].format(a=a, b=b, and_=and_, or_=or_)
+
+
+def like_regex(pattern: str) -> re.Pattern[str]:
+    r"""Return the regular expression of a LIKE pattern whose escape character is ``\``."""
+    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
+    forms = {"%": ".*", "_": "."}
+    text = "".join(forms.get(part, re.escape(part[-1])) for part in parts)
+    return re.compile(text, re.DOTALL)
 
 
 # --- casts

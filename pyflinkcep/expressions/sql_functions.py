@@ -21,11 +21,14 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import InputError, NotSupportedError
-from pyflinkcep.expressions.decimals import digits_of_value, fitted, overflow_of
-from pyflinkcep.expressions.decimals import rounded as rounded_digits
-from pyflinkcep.expressions.number_functions import (
+from pyflinkcep.expressions.numbers import (
     NUMBER_FUNCTIONS,
+    UNITS_US,
+    digits_of_value,
+    fitted,
+    overflow_of,
     rounded,
+    rounded_digits,
     whole,
 )
 from pyflinkcep.expressions.sql_types import (
@@ -59,7 +62,6 @@ from pyflinkcep.expressions.sql_values import (
     magnitude,
     time_of,
 )
-from pyflinkcep.expressions.tokens import UNITS_US
 from pyflinkcep.expressions.tree import Literal, Operation
 
 

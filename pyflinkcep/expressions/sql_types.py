@@ -11,17 +11,18 @@ from typing import Any
 import attrs
 
 from pyflinkcep.expressions.aggregates import AGGREGATES
-from pyflinkcep.expressions.decimals import (
+from pyflinkcep.expressions.numbers import (
+    NUMBER_FUNCTIONS,
+    ROUNDINGS,
     Digits,
     averaged,
     digits_of_value,
     of_operation,
-    rounded,
+    rounded_digits,
     summed,
-    whole,
+    whole_digits,
+    wider_digits,
 )
-from pyflinkcep.expressions.decimals import wider as wider_digits
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import CONDITIONS, Call, Interval, Literal, Moment, Operation, Tree
 
@@ -296,7 +297,7 @@ def operation_type(part: Operation, types: Sequence[SqlType | None]) -> SqlType 
 def _whole_type(of: SqlType | None) -> SqlType | None:
     if of is None or of.name != "decimal":
         return None if of is None else BIGINT
-    return decimal_of(of.of_decimal and whole(of.of_decimal))
+    return decimal_of(of.of_decimal and whole_digits(of.of_decimal))
 
 
 def rounded_type(of: SqlType | None, digits: Tree) -> SqlType | None:
@@ -306,7 +307,7 @@ def rounded_type(of: SqlType | None, digits: Tree) -> SqlType | None:
     given = digits.value if isinstance(digits, Literal) else ""
     count = 0 if given is None else given
     known = of.of_decimal if isinstance(count, int) else None
-    return decimal_of(known and rounded(known, int(str(count))))
+    return decimal_of(known and rounded_digits(known, int(str(count))))
 
 
 def _arithmetic_type(

@@ -14,23 +14,24 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.decimals import (
+from pyflinkcep.expressions.numbers import (
     BIGINT,
     EXACT,
+    LEAST,
+    MOST,
     MOST_DIGITS,
     Digits,
     computed,
     digits_of_value,
     fitted,
-    of_operation,
-    overflow_of,
-)
-from pyflinkcep.expressions.number_functions import (
     float_mod,
     float_pmod,
     int_div,
     int_mod,
     int_pmod,
+    of_operation,
+    overflow_of,
+    wrapped,
 )
 from pyflinkcep.expressions.program import (
     BY_ZERO,
@@ -44,7 +45,6 @@ from pyflinkcep.expressions.program import (
     floats_compared,
 )
 from pyflinkcep.expressions.sql_types import SqlType
-from pyflinkcep.expressions.tokens import LEAST, MOST, wrapped
 
 _BLANK = "".join(map(chr, [*range(0x21), 0x7F]))
 """What is trimmed: the blank and all control characters, not other white space."""

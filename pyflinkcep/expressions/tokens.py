@@ -12,6 +12,7 @@ from enum import Enum
 from typing import ClassVar, Generic, NamedTuple, TypeVar
 
 from pyflinkcep.errors import CepError, InvalidArgumentError
+from pyflinkcep.expressions.numbers import LEAST, MOST, UNITS_US
 
 
 class SqlSyntaxError(InvalidArgumentError):
@@ -335,26 +336,6 @@ class ExpressionReader(Cursor, Generic[Node]):
         """Return an operator between values."""
 
 
-LEAST, MOST = -(1 << 63), (1 << 63) - 1
-"""The range of whole numbers."""
-
-
-def wrapped(number: int) -> int:
-    """Return a whole number as 64 bits have it."""
-    return (number - LEAST) % (1 << 64) + LEAST
-
-
-_US = 1_000_000
-UNITS_US = {
-    "MICROSECOND": 1,
-    "MILLISECOND": 1_000,
-    "SECOND": _US,
-    "MINUTE": 60 * _US,
-    "HOUR": 3_600 * _US,
-    "DAY": 86_400 * _US,
-    "WEEK": 7 * 86_400 * _US,
-}
-"""The units of time that always have the same length, in microseconds."""
 UNITS = frozenset(unit + s for unit in (*UNITS_US, "MONTH", "YEAR") for s in ("", "S"))
 """The words for units in intervals."""
 
@@ -481,11 +462,3 @@ def like_pattern(pattern: str, escape: str) -> str | None:
             result += "\\\\" if char == "\\" else char
         at += 1
     return result
-
-
-def like_regex(pattern: str) -> re.Pattern[str]:
-    r"""Return the regular expression of a LIKE pattern whose escape character is ``\``."""
-    parts = re.findall(r"\\.|.", pattern, re.DOTALL)
-    forms = {"%": ".*", "_": "."}
-    text = "".join(forms.get(part, re.escape(part[-1])) for part in parts)
-    return re.compile(text, re.DOTALL)

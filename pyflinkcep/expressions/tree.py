@@ -19,8 +19,7 @@ import attrs
 
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS, ROUNDINGS
-from pyflinkcep.expressions.tokens import UNITS_US
+from pyflinkcep.expressions.numbers import NUMBER_FUNCTIONS, ROUNDINGS, UNITS_US
 
 WHOLE = "match"
 """Instead of a stage: all events that the partial match has taken, in order."""

@@ -17,17 +17,18 @@ from typing import Any, NamedTuple
 
 from pyflinkcep.errors import InputError, NotSupportedError, counted, did_you_mean
 from pyflinkcep.expressions.aggregates import AGGREGATES
-from pyflinkcep.expressions.decimals import (
+from pyflinkcep.expressions.numbers import (
     EXACT,
+    UNITS_US,
     Digits,
     averaged,
     common,
+    decimal_aggregate,
     digits_of_value,
     overflow_of,
     summed,
 )
-from pyflinkcep.expressions.decimals import aggregate as decimal_aggregate
-from pyflinkcep.expressions.program import OPERATORS, RULES, Cast, Nulls, Op, cast_rule
+from pyflinkcep.expressions.program import OPERATORS, RULES, Cast, Nulls, Op, cast_rule, like_regex
 from pyflinkcep.expressions.sql_functions import (
     CASTS,
     FIELDS,
@@ -81,7 +82,6 @@ from pyflinkcep.expressions.sql_values import (
     truth,
     truth_and,
 )
-from pyflinkcep.expressions.tokens import UNITS_US, like_regex
 from pyflinkcep.expressions.tree import (
     Call,
     Interval,

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from pyflinkcep.errors import OutOfMemoryError, Place
 from pyflinkcep.expressions.codegen import called_function
-from pyflinkcep.expressions.program import Op, Slot, Type
-from pyflinkcep.expressions.tokens import like_regex
+from pyflinkcep.expressions.program import Op, Slot, Type, like_regex
 from pyflinkcep.expressions.tree import WHOLE
 from pyflinkcep.kernel import opcodes, sources
 

@@ -12,7 +12,7 @@ import zlib
 from enum import IntEnum
 from pathlib import Path
 
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
+from pyflinkcep.expressions.numbers import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.program import BITS, RULES, Function, Nulls, Op, Type, floats_compared
 
 _BASE = Path(__file__).parent / "src" / "base"

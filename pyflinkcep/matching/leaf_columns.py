@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.expressions.decimals import EXACT
-from pyflinkcep.expressions.tokens import LEAST, MOST
+from pyflinkcep.expressions.numbers import EXACT, LEAST, MOST
 from pyflinkcep.matching.columns import Ints, in_one_piece
 from pyflinkcep.matching.results import Found
 

@@ -11,14 +11,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pyflinkcep.errors import InvalidArgumentError, counted
 from pyflinkcep.expressions.aggregates import AGGREGATES
-from pyflinkcep.expressions.tokens import (
-    MOST,
-    UNITS,
-    ExpressionReader,
-    Token,
-    TokenKind,
-    interval_us,
-)
+from pyflinkcep.expressions.numbers import MOST
+from pyflinkcep.expressions.tokens import UNITS, ExpressionReader, Token, TokenKind, interval_us
 from pyflinkcep.expressions.tree import (
     ALL,
     CONDITIONS,

@@ -11,7 +11,7 @@ import attrs
 
 from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.compiler import ProgramLayout, value_code
-from pyflinkcep.expressions.decimals import MOST_DIGITS, digits_of_value
+from pyflinkcep.expressions.numbers import MOST_DIGITS, digits_of_value
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import (
     Aggregate,

@@ -32,7 +32,7 @@ from pyflinkcep.engines.compressed.matches import (
     read_measure,
 )
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits, averaged
+from pyflinkcep.expressions.numbers import MOST_DIGITS, Digits, averaged
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed

@@ -25,8 +25,8 @@ from pyflinkcep.engines.rows.plan import (
 )
 from pyflinkcep.engines.rows.values import fold_function
 from pyflinkcep.errors import CepError, CepRuntimeError, InputError, NotSupportedError
-from pyflinkcep.expressions.decimals import Digits, averaged_sum, computed, summed
 from pyflinkcep.expressions.evaluator import RowTypes, part_value
+from pyflinkcep.expressions.numbers import Digits, averaged_sum, computed, summed
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.sql_types import BIGINT
 from pyflinkcep.expressions.sql_values import zone_of

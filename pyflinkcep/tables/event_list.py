@@ -27,9 +27,9 @@ from pyflinkcep.expressions.evaluator import (
     kind_of_values,
     machine_value,
 )
+from pyflinkcep.expressions.numbers import LEAST, MOST
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.sql_types import of_kind
-from pyflinkcep.expressions.tokens import LEAST, MOST
 from pyflinkcep.sase.attributes import (
     added_attributes,
     computed_for,

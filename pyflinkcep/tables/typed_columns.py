@@ -24,8 +24,8 @@ from pyflinkcep.expressions.arrays import (
     holding,
     never_fails,
 )
-from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits
 from pyflinkcep.expressions.evaluator import RowTypes
+from pyflinkcep.expressions.numbers import MOST_DIGITS, Digits
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.sql_types import (
     ARRAY,

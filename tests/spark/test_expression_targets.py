@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.arrays import TextRanks, Values, computed
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
+from pyflinkcep.expressions.numbers import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.program import CASTS, Cast, Op
 from pyflinkcep.expressions.program import OPERATORS as RULE_OPERATORS
 from pyflinkcep.expressions.sql_types import cast_type

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 import attrs
 import numpy as np
 
-from pyflinkcep.expressions.decimals import UNBOUNDED, digits_of_value, of_units
+from pyflinkcep.expressions.numbers import UNBOUNDED, digits_of_value, of_units
 
 _PLACES = 64
 """How many more binary digits a root has than the number below it."""

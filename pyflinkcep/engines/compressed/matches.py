@@ -22,7 +22,7 @@ from pyflinkcep.engines.compressed.counting import (
 )
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.aggregates import AGGREGATES
-from pyflinkcep.expressions.decimals import mean
+from pyflinkcep.expressions.numbers import mean
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tree import attribute_of
 from pyflinkcep.sase.model import MOST_WINDOWS, OUTSIDE, TOTALS, Query

@@ -15,8 +15,8 @@ from pyflinkcep.engines.lists.frame import ElementList, Frame
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.ranges import Ints, Split, Stretches
 from pyflinkcep.expressions.arrays import Values, computed, ranked
+from pyflinkcep.expressions.numbers import LEAST, MOST
 from pyflinkcep.expressions.program import Op, Type
-from pyflinkcep.expressions.tokens import LEAST, MOST
 from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.kernel.module import CompiledModule, compiled_module, naming_memory_errors
 from pyflinkcep.sase.model import Form

@@ -17,8 +17,7 @@ from pyflinkcep.engines.table import EventTable
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.arrays import Values, holding
 from pyflinkcep.expressions.compiler import kind_of_aggregate
-from pyflinkcep.expressions.decimals import EXACT
-from pyflinkcep.expressions.decimals import aggregate as decimal_aggregate
+from pyflinkcep.expressions.numbers import EXACT, decimal_aggregate
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.tree import ALL, Aggregate, Column, Leaf, Tree
 from pyflinkcep.sase.attributes import LAST

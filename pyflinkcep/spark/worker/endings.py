@@ -27,7 +27,7 @@ from pyflinkcep.engines.compressed.patterns import (
 )
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.errors import CepRuntimeError
-from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits, fitted
+from pyflinkcep.expressions.numbers import MOST_DIGITS, Digits, fitted
 from pyflinkcep.functions import opened
 from pyflinkcep.matching.columns import PREFIX, VALUE, WINDOW, Ints, field_array, retyped, structs
 from pyflinkcep.matching.event_pages import EventPages, KeptEvents, KeyEvents

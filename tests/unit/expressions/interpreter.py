@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
+from pyflinkcep.expressions.numbers import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.program import ALL, Code, CompiledExpressions, Function, Op, Slot, Type
 from pyflinkcep.expressions.tree import WHOLE
 

@@ -14,8 +14,8 @@ import pytest
 
 from pyflinkcep import ConditionError, NotSupportedError, Pattern, match
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.decimals import Digits
 from pyflinkcep.expressions.evaluator import event_condition, event_function, local_expressions
+from pyflinkcep.expressions.numbers import Digits
 from pyflinkcep.expressions.parser import sql_condition
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.tokens import SqlSyntaxError

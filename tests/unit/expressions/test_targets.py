@@ -25,12 +25,7 @@ from pyflinkcep.expressions.arrays import (
 from pyflinkcep.expressions.compiler import LeafFields, value_code
 from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.number_functions import (
-    NUMBER_FUNCTIONS,
-    NumberFunction,
-    complete,
-    rounded,
-)
+from pyflinkcep.expressions.numbers import NUMBER_FUNCTIONS, NumberFunction, complete, rounded
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.program import OPERATORS, RULES, CompiledExpressions, Field, Kind, Op
 from pyflinkcep.expressions.sql_functions import FUNCTIONS as SQL_FUNCTIONS

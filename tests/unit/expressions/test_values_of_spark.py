@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.expressions.decimals import Digits
 from pyflinkcep.expressions.evaluator import RowTypes, event_function, event_value
+from pyflinkcep.expressions.numbers import Digits
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
     DOUBLE,

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
+from pyflinkcep.expressions.numbers import NUMBER_FUNCTIONS
 from pyflinkcep.expressions.program import (
     ALL,
     Code,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Spark's functions of numbers. Mirror: expressions/number_functions.py. */
+/* Spark's functions of numbers. Mirror: expressions/numbers.py. */
 #include "base/functions.h"
 
 #include "base/rules.h"

@@ -29,7 +29,7 @@ from pyspark.sql.types import (
 )
 
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
-from pyflinkcep.expressions.decimals import Digits, averaged_sum
+from pyflinkcep.expressions.numbers import Digits, averaged_sum
 from pyflinkcep.expressions.tokens import TokenKind, tokenized
 from pyflinkcep.match_recognize.expressions import Expression
 from pyflinkcep.match_recognize.leaves import LEAF, NUMBER, Leaf, item, parts_of

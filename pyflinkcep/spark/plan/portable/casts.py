@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pyflinkcep.expressions.numbers import UNITS_US
 from pyflinkcep.expressions.program import Kind, cast_rule
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
@@ -21,7 +22,6 @@ from pyflinkcep.expressions.sql_types import (
     SqlType,
     cast_type,
 )
-from pyflinkcep.expressions.tokens import UNITS_US
 from pyflinkcep.expressions.tree import Interval, Literal
 from pyflinkcep.spark.plan.portable.values import (
     RANGE,

@@ -9,10 +9,15 @@ from functools import partial
 import attrs
 
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits, needed, of_operation
-from pyflinkcep.expressions.decimals import rounded as rounded_digits
-from pyflinkcep.expressions.decimals import whole as whole_digits
-from pyflinkcep.expressions.number_functions import NUMBER_FUNCTIONS
+from pyflinkcep.expressions.numbers import (
+    MOST_DIGITS,
+    NUMBER_FUNCTIONS,
+    Digits,
+    needed,
+    of_operation,
+    rounded_digits,
+    whole_digits,
+)
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
     BOOLEAN,

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits
+from pyflinkcep.expressions.numbers import MOST_DIGITS, Digits
 from pyflinkcep.expressions.program import EXACT_DIGITS
 from pyflinkcep.expressions.sql_types import (
     BIGINT,

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.expressions.aggregates import AGGREGATES
-from pyflinkcep.expressions.decimals import MOST_DIGITS, Digits, averaged, summed
 from pyflinkcep.expressions.grammar import parsed
+from pyflinkcep.expressions.numbers import MOST_DIGITS, Digits, averaged, summed
 from pyflinkcep.expressions.parser import EventReader
 from pyflinkcep.expressions.sql_types import BIGINT, DOUBLE, INT, SqlType, array_of
 from pyflinkcep.expressions.tree import (

@@ -10,7 +10,7 @@ from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.decimals import Digits
+from pyflinkcep.expressions.numbers import Digits
 from pyflinkcep.expressions.program import CompiledExpressions, Field, Kind
 from pyflinkcep.expressions.tree import MatchExpression
 from pyflinkcep.sase import parse

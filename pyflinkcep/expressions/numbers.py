@@ -1,18 +1,199 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Decimals as Spark has them: the digits of each operation's result, and its value.
+Numbers as Spark has them: whole numbers of 64 bits, functions of doubles, and decimals.
 
-Every target asks here: programs, in Python and in C, call :class:`DecimalFunctions`; values without
-a schema are computed by :func:`computed`. Values are :class:`decimal.Decimal`.
+A function of doubles is a row of :data:`NUMBER_FUNCTIONS`, from which every target is made; the
+kernel's mirror is ``kernel/src/base/functions.c``. Of decimals here are the digits of each
+operation's result, and its value, which every target asks here, the kernel too.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, ROUND_HALF_UP, Context, Decimal
+from decimal import (
+    MAX_EMAX,
+    MAX_PREC,
+    MIN_EMIN,
+    ROUND_DOWN,
+    ROUND_HALF_UP,
+    Context,
+    Decimal,
+    localcontext,
+)
 from fractions import Fraction
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
+
+import attrs
+
+LEAST, MOST = -(1 << 63), (1 << 63) - 1
+"""The range of whole numbers."""
+
+
+def wrapped(number: int) -> int:
+    """Return a whole number as 64 bits have it."""
+    return (number - LEAST) % (1 << 64) + LEAST
+
+
+_US = 1_000_000
+UNITS_US = {
+    "MICROSECOND": 1,
+    "MILLISECOND": 1_000,
+    "SECOND": _US,
+    "MINUTE": 60 * _US,
+    "HOUR": 3_600 * _US,
+    "DAY": 86_400 * _US,
+    "WEEK": 7 * 86_400 * _US,
+}
+"""The units of time that always have the same length, in microseconds."""
+
+# --- functions
+
+_DIGITS = 800
+"""More than any double has, before and after the point."""
+
+
+def rounded(number: float, digits: int, rounding: str = ROUND_HALF_UP) -> float:
+    """Return a number with some digits after the point; by default halves go away from zero."""
+    if not math.isfinite(number) or abs(digits) > _DIGITS:
+        return number if digits > 0 or not math.isfinite(number) else 0.0
+    with localcontext() as context:
+        context.prec = 2 * _DIGITS
+        exact = Decimal(repr(number)).quantize(Decimal(1).scaleb(-digits), rounding)
+    return float(exact) + 0.0  # no negative zero
+
+
+def whole(number: float) -> int | None:
+    """Return a number without a fraction as an integer, 0 for NaN; None if it is out of range."""
+    if math.isnan(number):
+        return 0
+    return min(int(number), MOST) if LEAST <= number <= 1 << 63 else None
+
+
+def power(base: float, exponent: float) -> float:
+    """Return a power by Java's rules, which differ from C's for NaN and infinite exponents."""
+    if math.isnan(exponent) or (abs(base) == 1 and math.isinf(exponent)):
+        return math.nan
+    try:
+        return math.pow(base, exponent)
+    except OverflowError:
+        return -math.inf if base < 0 and exponent % 2 == 1 else math.inf
+    except ValueError:  # a root of a negative number, or a division by zero
+        if base:
+            return math.nan
+        return math.copysign(math.inf, base) if exponent % 2 == 1 else math.inf
+
+
+def exponential(exponent: float) -> float:
+    """Return a power of e."""
+    try:
+        return math.exp(exponent)
+    except OverflowError:
+        return math.inf
+
+
+def root(number: float) -> float:
+    """Return the square root; NaN of negative numbers."""
+    return math.sqrt(number) if number >= 0 else math.nan
+
+
+def sign(number: float) -> float:
+    """Return 1 or -1; zeros and NaN are their own signs."""
+    return float((number > 0) - (number < 0)) or number
+
+
+ROUNDINGS = {"round": ROUND_HALF_UP, "truncate": ROUND_DOWN}
+"""The functions that keep some digits of a number, as whole numbers and decimals have them too."""
+
+
+@attrs.frozen(kw_only=True)
+class NumberFunction:
+    """A function of doubles; text in SQL has its name, where Spark computes it."""
+
+    compute: Callable[..., float]  # In Python, from which columns are computed
+    c: str = ""  # In C, of the doubles ``a`` and ``b``
+    column: str = ""  # In NumPy, of the arrays ``a`` and ``b``, if its numbers are the same ones
+    arity: int = 1
+    of_positive: bool = False  # Whether it is NULL for zero and negative numbers
+    aliases: tuple[str, ...] = ()
+
+    def value(self, *numbers: Any) -> float | None:
+        """Return the value for any numbers."""
+        doubles = list(map(float, numbers))
+        return None if self.of_positive and doubles[0] <= 0 else self.compute(*doubles)
+
+
+Row = TypeVar("Row")
+
+
+def complete(table: dict[str, Row], *targets: str) -> dict[str, Row]:
+    """Return a table of functions; raise if one has its form in some of the targets, not in all."""
+    for name, row in table.items():
+        missing = [target for target in targets if not getattr(row, target)]
+        if missing and len(missing) < len(targets):
+            raise TypeError(f"{name}() has no form for {' and '.join(missing)}")
+    return table
+
+
+NUMBER_FUNCTIONS = complete(
+    {
+        "sqrt": NumberFunction(compute=root, c="sqrt(a)", column="np.sqrt(a)"),
+        "sign": NumberFunction(
+            compute=sign,
+            c="a > 0 ? 1.0 : a < 0 ? -1.0 : a",
+            column="np.where(a == 0, a, np.sign(a))",
+            aliases=("signum",),
+        ),
+        "power": NumberFunction(compute=power, c="power(a, b)", arity=2, aliases=("pow",)),
+        "exp": NumberFunction(compute=exponential, c="exp(a)"),
+        "ln": NumberFunction(compute=math.log, c="log(a)", of_positive=True),
+        "log10": NumberFunction(compute=math.log10, c="log10(a)", of_positive=True),
+        "log2": NumberFunction(compute=math.log2, c="log2(a)", of_positive=True),
+    },
+    "compute",
+    "c",
+)
+"""By name. NULL makes each NULL."""
+
+
+def int_pmod(a: int, b: int) -> int:
+    """Return the remainder that is not negative for a positive divisor."""
+    remainder = int_mod(a, b)
+    if remainder >= 0:
+        return remainder
+    return int_mod(wrapped(remainder + b), b)
+
+
+def int_mod(a: int, b: int) -> int:
+    """Return the remainder with the sign of `a`."""
+    remainder = abs(a) % abs(b)
+    return -remainder if a < 0 else remainder
+
+
+def int_div(a: int, b: int) -> int:
+    """Return a quotient without its fraction."""
+    quotient = abs(a) // abs(b)
+    return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def float_mod(a: float, b: float) -> float:
+    """Return the remainder with the sign of `a`."""
+    return math.nan if math.isinf(a) else math.fmod(a, b)
+
+
+def float_pmod(a: float, b: float) -> float:
+    """Return the remainder that is not negative for a positive divisor."""
+    if math.isinf(a):
+        return math.nan
+    remainder = math.fmod(a, b)
+    if not remainder < 0:
+        return remainder
+    total = remainder + b
+    return math.nan if math.isinf(total) else math.fmod(total, b)
+
+
+# --- the digits of decimals
 
 MOST_DIGITS = 38
 """Of Spark's widest decimal."""
@@ -106,7 +287,7 @@ def needed(operator: str, a: Digits, b: Digits) -> Digits:
     return Digits(min(a.whole, b.whole) + scale, scale)  # % and pmod
 
 
-def wider(a: Digits, b: Digits) -> Digits:
+def wider_digits(a: Digits, b: Digits) -> Digits:
     """Return the digits that two decimals have beside each other; those before the point stay."""
     scale = max(a.scale, b.scale)
     precision = max(a.whole, b.whole) + scale
@@ -115,7 +296,7 @@ def wider(a: Digits, b: Digits) -> Digits:
 
 def common(digits: Sequence[Digits]) -> Digits:
     """Return the digits that several decimals have beside each other."""
-    return reduce(wider, digits)
+    return reduce(wider_digits, digits)
 
 
 def summed(a: Digits) -> Digits:
@@ -133,7 +314,7 @@ def averaged_sum(a: Digits) -> Digits:
     return averaged(Digits(a.precision - 10 if a.precision < MOST_DIGITS else MOST_DIGITS, a.scale))
 
 
-def rounded(a: Digits, count: int) -> Digits:
+def rounded_digits(a: Digits, count: int) -> Digits:
     """Return the digits of what is rounded to some digits after the point."""
     if count < 0:
         return Digits(min(max(a.whole + 1, 1 - count), MOST_DIGITS), 0)
@@ -141,9 +322,9 @@ def rounded(a: Digits, count: int) -> Digits:
     return Digits(min(a.whole + 1 + scale, MOST_DIGITS), scale)
 
 
-def whole(a: Digits) -> Digits:
+def whole_digits(a: Digits) -> Digits:
     """Return the digits of FLOOR and CEIL."""
-    return rounded(a, 0) if a.scale else a
+    return rounded_digits(a, 0) if a.scale else a
 
 
 # --- values
@@ -172,13 +353,13 @@ FORMULAS: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
 """By operator, what is exact, or has 77 digits; a divisor is not zero."""
 
 
-def aggregate(function: str, total: Decimal, count: int, digits: Digits) -> Decimal | None:
+def decimal_aggregate(function: str, total: Decimal, count: int, digits: Digits) -> Decimal | None:
     """
     Return the SUM or AVG of decimals of some digits, given their sum; None if it does not fit.
 
     Examples
     --------
-    >>> aggregate("avg", Decimal("1.00"), 3, Digits(10, 2))
+    >>> decimal_aggregate("avg", Decimal("1.00"), 3, Digits(10, 2))
     Decimal('0.333333')
     """
     found = fitted(total, summed(digits))
