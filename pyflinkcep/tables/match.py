@@ -80,7 +80,7 @@ class Run:
     def matches(self, limit: PartialMatchLimit | None) -> Matches[Any]:
         """Return the matches as the automaton finds them."""
         found = Matches[Any]()
-        rules = CepOperator(self.nfa, limit=limit, expressions=self.expressions)
+        rules = CepOperator(self.nfa, limit=limit, expressions=self.expressions, by_windows=True)
         keyed = KeyedCepOperator(rules, _Results(found), self.given.order)
         self.given.feed(keyed, by_number=False)
         return found

@@ -232,6 +232,7 @@ def funnel(
         attrs.evolve(run.nfa, observer=StageObserver(output.reached)),
         given.__getitem__,
         expressions=over_numbers(run.expressions, given),
+        by_windows=True,
     )
     run.given.feed(KeyedCepOperator(operator, output, run.given.order_of_numbers))
     getters = [field_getter(name, "by") for name in settings.by]

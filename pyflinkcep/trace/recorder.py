@@ -520,6 +520,7 @@ def watched(
         given.events.__getitem__,
         limit=limit,
         expressions=over_numbers(run.expressions, given.events),
+        by_windows=True,
     )
     keyed = KeyedCepOperator(operator, output, given.order_of_numbers)
     with suppress(EnoughError):
