@@ -7,9 +7,10 @@ What they are is said in :mod:`pyflinkcep.expressions.program`.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import attrs
 
@@ -250,40 +251,18 @@ def alike(values: Sequence[Typed], digits: Digits | None = None) -> tuple[list[T
 # --- fields and slots
 
 
-class Leaves(Protocol):
-    """Where the values of events come from."""
+class Leaves(ABC):
+    """Where the values of events come from, and their types."""
 
-    unit: str  # What an event is called in messages
-    ends: str  # What the functions of its first and last value are called
-
-    def knows(self, sql: str) -> bool:
-        """Whether a value of one event has a type; without one it is always NULL."""
-
-    def kind(self, sql: str) -> Kind:
-        """Return the kind of a value of one event."""
-
-    def cast(self, sql: str, kind: Kind) -> str:
-        """Return the SQL of a value of one event cast to another kind."""
-
-    def column(self, part: Column) -> Typed:
-        """Return the instructions that push a value of one event."""
-
-    def aggregate(self, part: Aggregate) -> Typed:
-        """Return the instructions that push an aggregate."""
-
-
-class Kinds:
-    """The types of values of one event."""
-
-    unit = "event"
-    ends = "first or last"
+    unit = "event"  # What an event is called in messages
+    ends = "first or last"  # What the functions of its first and last value are called
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
         self._kinds = dict(kinds)
         self.casts: dict[str, Kind] = {}
 
     def knows(self, sql: str) -> bool:
-        """Whether a value has a type."""
+        """Whether a value of one event has a type; without one it is always NULL."""
         return sql in self._kinds
 
     def kind(self, sql: str) -> Kind:
@@ -298,8 +277,16 @@ class Kinds:
         self._kinds[cast] = self.casts[cast] = kind
         return cast
 
+    @abstractmethod
+    def column(self, part: Column) -> Typed:
+        """Return the instructions that push a value of one event."""
 
-class LeafFields(Kinds):
+    @abstractmethod
+    def aggregate(self, part: Aggregate) -> Typed:
+        """Return the instructions that push an aggregate."""
+
+
+class LeafFields(Leaves):
     """Assigns a field to each leaf of trees."""
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
@@ -326,7 +313,7 @@ def kind_of_aggregate(function: str, kind: Kind) -> Kind:
     return (found and found.kind) or kind
 
 
-class ProgramLayout(Kinds):
+class ProgramLayout(Leaves):
     """Assigns indexes to fields and slots, equal ones the same."""
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
