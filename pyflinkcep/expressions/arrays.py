@@ -24,9 +24,8 @@ from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.codegen import FORMS, called_function, scalar, unbranched
 from pyflinkcep.expressions.compiler import LeafFields, value_code
 from pyflinkcep.expressions.evaluator import RowTypes
-from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.numbers import LEAST, MOST, NUMBER_FUNCTIONS, ROUNDINGS
-from pyflinkcep.expressions.parser import EventReader
+from pyflinkcep.expressions.parser import event_tree
 from pyflinkcep.expressions.program import (
     BITS,
     OPERATORS,
@@ -369,7 +368,7 @@ class EventTree:
     def of(cls, text: str) -> EventTree | None:
         """Return what a text means; None if programs do not have what it consists of."""
         try:
-            tree = EventReader(text).part(parsed(text))
+            tree = event_tree(text)
         except CepError:
             return None
         if any(isinstance(part, Call) for part in parts(tree)):

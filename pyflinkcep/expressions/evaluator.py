@@ -14,9 +14,9 @@ import attrs
 
 from pyflinkcep.errors import CepError, ConditionError, InputError
 from pyflinkcep.expressions.compiler import compiled
-from pyflinkcep.expressions.grammar import Syntax, parsed
+from pyflinkcep.expressions.grammar import Syntax
 from pyflinkcep.expressions.numbers import BIGINT, common, digits_of_value
-from pyflinkcep.expressions.parser import EventReader
+from pyflinkcep.expressions.parser import EventReader, event_tree
 from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
 from pyflinkcep.expressions.sql_types import (
     ARRAY,
@@ -166,7 +166,7 @@ def event_function(text: str, types: RowTypes = UNTYPED) -> Function:
 
 def event_value(text: str, types: RowTypes = UNTYPED) -> Typed:
     """Return a function that computes a SQL expression for an event, and the type of its values."""
-    tree = EventReader(text).part(parsed(text))
+    tree = event_tree(text)
     return typed_function(
         tree, types.leaf, types=types.of, zone=types.zone, where=f"the condition {text!r}: "
     )
@@ -174,7 +174,7 @@ def event_value(text: str, types: RowTypes = UNTYPED) -> Typed:
 
 def columns_of(text: str) -> list[str]:
     """Return the names of the columns that an expression over an event reads."""
-    found = leaves(EventReader(text).part(parsed(text)))
+    found = leaves(event_tree(text))
     return [str(leaf.attribute) for leaf in found if isinstance(leaf, Column)]
 
 
@@ -332,7 +332,7 @@ def compared_in_sql(text: str, event: Any) -> tuple[Compared, ...]:
 @lru_cache(maxsize=128)
 def _parts_of_sql(text: str) -> tuple[_Part, ...]:
     """Return the parts of SQL about one event, which is asked about many events."""
-    return tuple(_parts(EventReader(text).part(parsed(text)), _of_event))
+    return tuple(_parts(event_tree(text), _of_event))
 
 
 def compared_in_match(

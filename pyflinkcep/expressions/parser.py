@@ -654,3 +654,8 @@ def _conjuncts(tree: Syntax) -> Iterator[Syntax]:
         yield from _conjuncts(bare.operands[1])
     else:
         yield tree
+
+
+def event_tree(text: str) -> Tree:
+    """Return the tree of SQL about one event."""
+    return EventReader(text).part(parsed(text))

@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import CepError
-from pyflinkcep.expressions.grammar import parsed
-from pyflinkcep.expressions.parser import EventReader
+from pyflinkcep.expressions.parser import event_tree
 from pyflinkcep.expressions.sql_functions import CASTS, FIELDS
 from pyflinkcep.expressions.sql_types import INT
 from pyflinkcep.expressions.tree import Call, Leaf, Literal, Tree, quoted_name
@@ -60,7 +59,7 @@ def _sql_texts(texts: list[str], dataframe: DataFrame) -> list[str]:
 
 def _with_sparks_values(sql: str, dataframe: DataFrame, setting: Setting) -> str:
     try:
-        tree = EventReader(sql).part(parsed(sql))
+        tree = event_tree(sql)
     except CepError:
         raise setting.unknown(sql) from None
     try:

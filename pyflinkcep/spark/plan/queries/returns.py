@@ -11,9 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pyflinkcep.expressions.aggregates import AGGREGATES
-from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.numbers import MOST_DIGITS, Digits, averaged, summed
-from pyflinkcep.expressions.parser import EventReader
+from pyflinkcep.expressions.parser import event_tree
 from pyflinkcep.expressions.sql_types import BIGINT, DOUBLE, INT, SqlType, array_of
 from pyflinkcep.expressions.tree import (
     Aggregate,
@@ -71,7 +70,7 @@ class PortableMatches:
             assert own is not None
             return Value(f"{event}.{name}", own)
 
-        return portable(EventReader(column.sql).part(parsed(column.sql)), field, self.setting)
+        return portable(event_tree(column.sql), field, self.setting)
 
     def _events(self, over: Column) -> Value:
         events = quoted(over.variable)
