@@ -24,7 +24,7 @@ FUNCTIONS = ("count", "sum", "avg", "min", "max", "stddev", "median")
 _FLOATS = (None, 0.0, -0.0, 0.1, 0.2, 2.5, -1.5, 1e10, math.nan, math.inf, -math.inf)
 _INTS = (None, 0, 1, 2, -7, 3, 2**31 - 1, -(2**31))
 VALUES: dict[str, tuple[pa.DataType, tuple[Any, ...]]] = {
-    "f": (pa.float32(), (None, 0.5, -0.25, 3.0, math.nan, math.inf)),
+    "f": (pa.float32(), (None, 0.1, 0.7, -0.25, 3.0, math.nan, math.inf)),
     "v": (pa.float64(), _FLOATS),
     "big": (pa.float64(), (1e308, 1.7e308, -1e308, 1.0, None, math.nan)),
     "i": (pa.int32(), _INTS),

@@ -3,17 +3,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 
 import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import DataType
 
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.numbers import MOST_DIGITS, Digits, averaged, summed
 from pyflinkcep.expressions.parser import event_tree
-from pyflinkcep.expressions.sql_types import BIGINT, DOUBLE, INT, SqlType, array_of
+from pyflinkcep.expressions.sql_types import BIGINT, DOUBLE, INT, VOID, SqlType, array_of
 from pyflinkcep.expressions.tree import (
     Aggregate,
     Call,
@@ -36,32 +37,76 @@ from pyflinkcep.spark.plan.portable.values import Setting, Value, narrowed
 _NAN = "cast('NaN' AS double)"
 
 
-@attrs.frozen
-class PortableMatches:
-    """Values of matches, whose variables are arrays of events."""
+def returned(query: Query, matches: DataFrame) -> DataFrame:
+    """Return the rows of a query: matches that satisfy HAVING, with the columns of RETURN."""
+    session = matches.sparkSession
+    types = {field.name: sql_type(field.dataType) for field in matches.schema}
+    setting = None if engine_of(session) is SPARK else setting_of(session)
+    values = _Values(matches, types, setting)
+    if query.having is not None:
+        matches = matches.where(values.sql(query.having))
+    if query.columns is None:
+        return matches
+    columns = [F.expr(values.column(c.value, query)).alias(c.name) for c in query.columns]
+    if query.event is not None:
+        columns = [F.lit(query.event).alias(EVENT_TYPE), F.col(EVENT_TIME), *columns]
+    return matches.select(*columns)
 
+
+@attrs.frozen
+class _Values:
+    """Writes values of matches, whose variables are arrays of events, as SQL."""
+
+    matches: DataFrame
     types: Mapping[str, SqlType]  # The types of the columns of the matches
-    setting: Setting  # What values depend on
+    # What values depend on where another engine than Spark computes them; None on Spark, where
+    # types are asked for only if SQL depends on them.
+    setting: Setting | None
+
+    def column(self, value: Tree, query: Query) -> str:
+        """Return a column of RETURN: of a loop without an index, the values of all its events."""
+        if not isinstance(value, Column) or value.index in (FIRST, LAST):
+            return self.sql(value)
+        is_list = query.component(value.variable).takes_many
+        return self._events(value).sql if is_list else self.sql(value)
 
     def sql(self, tree: Tree) -> str:
-        """Return a value of a match as SQL."""
-        return portable(tree, self._leaf, self.setting, zero_is_null=True).sql
+        """Return a value of a match."""
+        if self.setting is not None:
+            return portable(tree, self._leaf, self.setting, zero_is_null=True).sql
+        return spark_sql(mapped(tree, self._known_to_spark), self._leaf_sql, zero_is_null=True)
 
-    def events(self, over: Column) -> str:
-        """Return the values of all events of a variable as SQL."""
-        return self._events(over).sql
+    def _known_to_spark(self, made: Tree) -> Tree:
+        """Return a part of a value without the functions that Spark lacks."""
+        if not isinstance(made, Operation) or made.operator != "truncate":
+            return made
+        digits = int(spark_sql(made.operands[1], self._leaf_sql)) if len(made.operands) > 1 else 0
+        nearest, unit = f"round(v, {digits})", f"{Decimal(1).scaleb(-digits):f}BD"
+        less = f"round(IF(v < 0, {nearest} + {unit}, {nearest} - {unit}), {digits})"
+        cut = f"v -> IF(abs({nearest}) > abs(v), {less}, {nearest})"
+        rounded = attrs.evolve(made, operator="round")
+        type_ = self._type(spark_sql(rounded, self._leaf_sql, zero_is_null=True)).simpleString()
+        between = "cast(element_at(transform(array(", f"), {cut}), 1) AS {type_})"
+        return Call("", made.operands[:1], between=between)
+
+    def _type(self, sql: str) -> DataType:
+        return self.matches.select(F.expr(sql)).schema[0].dataType
+
+    def _leaf_sql(self, leaf: Leaf) -> str:
+        return self._leaf(leaf).sql
 
     def _leaf(self, leaf: Leaf) -> Value:
         if isinstance(leaf, Aggregate):
             return self._aggregate(leaf)
         place = -1 if leaf.index == LAST else 1
-        event = f"try_element_at({quoted(leaf.variable)}, {place})"
-        return self._of_event(leaf, event)
+        return self._of_event(leaf, f"try_element_at({quoted(leaf.variable)}, {place})")
 
     def _of_event(self, column: Column, event: str) -> Value:
         type_ = _element(self.types[column.variable])
         if column.sql is None:
             return Value(event, type_)
+        if self.setting is None:
+            return Value(owned_sql(column, event), VOID)
         known = dict(zip(map(str.casefold, type_.fields), type_.inner, strict=True))
 
         def field(leaf: Leaf) -> Value:
@@ -73,12 +118,15 @@ class PortableMatches:
         return portable(event_tree(column.sql), field, self.setting)
 
     def _events(self, over: Column) -> Value:
+        """Return the values of all events of a variable."""
         events = quoted(over.variable)
         if over.computed is None:
             value = self._of_event(over, events)
             return Value(value.sql, array_of(value.type))
         value = self._of_event(over, "e")
         return Value(f"transform({events}, e -> {value.sql})", array_of(value.type))
+
+    # --- aggregates
 
     def _aggregate(self, tree: Aggregate) -> Value:
         events, function = self._events(tree.over), tree.function
@@ -90,27 +138,37 @@ class PortableMatches:
             return Value(f"try_element_at({events.sql}, {place})", element)
         if function in ("min", "max"):
             values = events.sql
-            if element.is_float:
+            if self.setting is not None and element.is_float:
                 values, element = f"transform({values}, v -> nanvl(v, {_NAN}))", DOUBLE
             return Value(f"array_{function}({values})", element)
         known = f"filter({events.sql}, v -> v IS NOT NULL)"
         if function == "count":
             return Value(f"size({known})", INT)
-        if function == "sum" and element.is_whole and self.setting.ansi:
-            return Value(
-                _if_any(known, narrowed(_total(known, "decimal(38, 0)"), "bigint")), BIGINT
-            )
-        if function == "sum" and (element.is_float or element.is_whole):
-            type_ = DOUBLE if element.is_float else BIGINT
-            return Value(_if_any(known, _total(known, type_.sql)), type_)
-        if function == "avg" and not element.is_decimal:
-            return Value(f"({_total(known, 'double')} / nullif(size({known}), 0))", DOUBLE)
         form = AGGREGATES[function].sql
         if form:
             return Value(form.format(known), DOUBLE)
-        raise self.setting.refused(
-            f"{function}({tree.argument})", "it adds decimals", "cast them to double"
-        )
+        if self.setting is None:
+            element = _element(sql_type(self._type(events.sql)))
+        if function == "avg" and not element.is_decimal:
+            return Value(f"({_total(known, 'double')} / nullif(size({known}), 0))", DOUBLE)
+        if element.is_decimal or (self.setting is not None and not element.is_number):
+            return self._of_decimals(tree, known, element)
+        if not element.is_whole:
+            return Value(_if_any(known, _total(known, "double")), DOUBLE)
+        total = _total(known, "bigint")
+        if self.setting is not None and self.setting.ansi:  # overflow is an error on Spark alone
+            total = narrowed(_total(known, "decimal(38, 0)"), "bigint")
+        return Value(_if_any(known, total), BIGINT)
+
+    def _of_decimals(self, tree: Aggregate, known: str, element: SqlType) -> Value:
+        """Return the SUM or AVG of decimals."""
+        if self.setting is not None:
+            what = f"{tree.function}({tree.argument})"
+            raise self.setting.refused(what, "it adds decimals", "cast them to double")
+        digits = element.of_decimal
+        assert digits is not None
+        written = _decimal_total if tree.function == "sum" else _decimal_mean
+        return Value(written(known, digits), element)
 
 
 def _element(array: SqlType) -> SqlType:
@@ -125,103 +183,6 @@ def _if_any(known: str, total: str) -> str:
 
 def _total(known: str, type_: str) -> str:
     return f"aggregate({known}, cast(0 AS {type_}), (s, v) -> cast(s + v AS {type_}))"
-
-
-def returned(query: Query, matches: DataFrame) -> DataFrame:
-    """Return the rows of a query: matches that satisfy HAVING, with the columns of RETURN."""
-    sql: Callable[[Tree], str] = _Sql(matches)
-    events = _events
-    if engine_of(matches.sparkSession) is not SPARK:
-        types = {field.name: sql_type(field.dataType) for field in matches.schema}
-        values = PortableMatches(types, setting_of(matches.sparkSession))
-        sql, events = values.sql, values.events
-    if query.having is not None:
-        matches = matches.where(sql(query.having))
-    if query.columns is None:
-        return matches
-    columns = [
-        F.expr(events(column) if column is not None else sql(value)).alias(name)
-        for name, value, column in (
-            (c.name, c.value, _listed(query, c.value)) for c in query.columns
-        )
-    ]
-    if query.event is not None:
-        columns = [F.lit(query.event).alias(EVENT_TYPE), F.col(EVENT_TIME), *columns]
-    return matches.select(*columns)
-
-
-def _listed(query: Query, value: Tree) -> Column | None:
-    """Return a value that there is one of for each event of a variable; None for others."""
-    if not isinstance(value, Column) or value.index in (FIRST, LAST):
-        return None
-    return value if query.component(value.variable).takes_many else None
-
-
-def _events(over: Column) -> str:
-    events = quoted(over.variable)
-    if over.computed is None:
-        return events if over.sql is None else f"{events}.{over.sql}"
-    return f"transform({events}, e -> {owned_sql(over, 'e')})"
-
-
-@attrs.frozen
-class _Sql:
-    """Writes values of matches as SQL."""
-
-    matches: DataFrame
-
-    def __call__(self, tree: Tree) -> str:
-        return spark_sql(mapped(tree, self._known), self._leaf, zero_is_null=True)
-
-    def _known(self, made: Tree) -> Tree:
-        """Return a part of a value without the functions that Spark lacks."""
-        if not isinstance(made, Operation) or made.operator != "truncate":
-            return made
-        digits = int(spark_sql(made.operands[1], self._leaf)) if len(made.operands) > 1 else 0
-        nearest, unit = f"round(v, {digits})", f"{Decimal(1).scaleb(-digits):f}BD"
-        less = f"round(IF(v < 0, {nearest} + {unit}, {nearest} - {unit}), {digits})"
-        cut = f"v -> IF(abs({nearest}) > abs(v), {less}, {nearest})"
-        rounded = spark_sql(attrs.evolve(made, operator="round"), self._leaf, zero_is_null=True)
-        type_ = self.matches.select(F.expr(rounded)).schema[0].dataType.simpleString()
-        between = "cast(element_at(transform(array(", f"), {cut}), 1) AS {type_})"
-        return Call("", made.operands[:1], between=between)
-
-    def _leaf(self, leaf: Leaf) -> str:
-        if isinstance(leaf, Aggregate):
-            return self._aggregate(leaf)
-        event = f"try_element_at({quoted(leaf.variable)}, {-1 if leaf.index == LAST else 1})"
-        return event if leaf.sql is None else owned_sql(leaf, event)
-
-    def _aggregate(self, tree: Aggregate) -> str:
-        events, function = _events(tree.over), tree.function
-        if tree.argument is None:
-            return f"size({events})"
-        if function in ("first", "last"):
-            return f"try_element_at({events}, {1 if function == 'first' else -1})"
-        known = f"filter({events}, v -> v IS NOT NULL)"
-        if function == "count":
-            return f"size({known})"
-        form = AGGREGATES[function].sql
-        if form:
-            return form.format(known)
-        if function in ("min", "max"):
-            return f"array_{function}({events})"
-        digits = self._digits(events)
-        if digits is not None:
-            of_decimals = _decimal_total if function == "sum" else _decimal_mean
-            return of_decimals(known, digits)
-        # Whole numbers have whole sums; floats are summed as doubles, and for an average all.
-        first = f"(element_at({known}, 1) + 0L)"
-        first += " / 1" if function == "avg" else ""
-        rest = f"slice({known}, 2, greatest(size({known}) - 1, 0))"
-        total = f"aggregate({rest}, {first}, (s, v) -> s + v)"
-        total = f"IF(size({known}) = 0, NULL, {total})"
-        return total if function == "sum" else f"({total} / nullif(size({known}), 0))"
-
-    def _digits(self, events: str) -> Digits | None:
-        """Return the digits of the decimals in an array; None if it has other values."""
-        type_ = sql_type(self.matches.select(F.expr(events)).schema[0].dataType)
-        return _element(type_).of_decimal
 
 
 # --- decimals, exactly, though Spark's operators round what has more than 38 digits
