@@ -212,6 +212,16 @@ class Compressed(Protocol):
         """Yield the position of each event that completes matches, and the nodes of these."""
 
 
+@attrs.frozen
+class QueryPlan:
+    """A query and how it is answered, as it is handed to what runs it."""
+
+    query: Query  # The query
+    evaluation: str  # How matches are found
+    output: str = "all"  # Which of them are requested
+    runs: RunLimit | None = None  # A bound on the runs of a key
+
+
 def query_matches(
     query: Query,
     table: EventTable,

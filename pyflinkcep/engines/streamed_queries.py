@@ -15,6 +15,7 @@ from pyflinkcep.engines.estimates import resolved
 from pyflinkcep.engines.queries import (
     LAST_NUMBER,
     Compressed,
+    QueryPlan,
     compressed_matches,
     last_event,
     limit_of,
@@ -23,9 +24,8 @@ from pyflinkcep.engines.queries import (
     timed,
 )
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
-from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable
-from pyflinkcep.sase.model import Form, Query
+from pyflinkcep.sase.model import Form
 from pyflinkcep.time import MAX_WATERMARK
 
 _LAST = MAX_WATERMARK - 1
@@ -84,14 +84,11 @@ class StreamedQuery:
     its window has passed. The first match of a start is emitted once it is certain to be the first.
     """
 
-    def __init__(
-        self, query: Query, evaluation: str, output: str = "all", limit: RunLimit | None = None
-    ) -> None:
+    def __init__(self, plan: QueryPlan) -> None:
+        self._given = query = plan.query
         self.query = timed(query)
-        self._given = query
-        self._evaluation = evaluation
-        self._output = output
-        self._limit = limit_of(query, limit)
+        self._evaluation, self._output = plan.evaluation, plan.output
+        self._limit = limit_of(query, plan.runs)
         self._looks_back, self._looks_ahead = query.looks_back, query.looks_ahead
 
     def matches(self, portion: Portion) -> tuple[list[MatchPositions], Kept]:

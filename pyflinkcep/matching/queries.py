@@ -14,8 +14,13 @@ import pyarrow as pa
 from pyflinkcep.engines.choice import EVENT_LISTS
 from pyflinkcep.engines.compressed.nodes import MatchArrays
 from pyflinkcep.engines.estimates import resolved
-from pyflinkcep.engines.queries import last_event, list_frames, match_arrays, query_matches
-from pyflinkcep.engines.sequences.runs import RunLimit
+from pyflinkcep.engines.queries import (
+    QueryPlan,
+    last_event,
+    list_frames,
+    match_arrays,
+    query_matches,
+)
 from pyflinkcep.engines.table import Coded, EventTable, Numbers
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.matching.columns import Ints, doubles
@@ -112,17 +117,15 @@ def found_of_arrays(
     )
 
 
-def query_found(
-    query: Query,
-    table: EventTable,
-    evaluation: str,
-    output: str,
-    limit: int | None = None,
-    runs: RunLimit | None = None,
-) -> Iterator[Found]:
-    """Yield the matches of a query, many at a time; a handle is a position in the table."""
-    how = resolved(query, table, evaluation, output)
-    arrays = match_arrays(query, table, how, output, runs)
+def query_found(plan: QueryPlan, table: EventTable, limit: int | None = None) -> Iterator[Found]:
+    """
+    Yield the matches of a query, many at a time; a handle is a position in the table.
+
+    Those beyond `limit` are not even enumerated.
+    """
+    query, output = plan.query, plan.output
+    how = resolved(query, table, plan.evaluation, output)
+    arrays = match_arrays(query, table, how, output, plan.runs)
     if arrays is not None:
         yield from _listed(query, arrays, table, limit)
         return
@@ -134,7 +137,7 @@ def query_found(
             yield from found_of_columns(variables, columns, table.times).parts(MOST_EVENTS)
         return
     results = Results(variables, wants_timeouts=False)
-    for match in islice(query_matches(query, table, how, output, runs), limit):
+    for match in islice(query_matches(query, table, how, output, plan.runs), limit):
         results.match(None, table.times[last_event(match)], match)
         if results.events >= MOST_EVENTS:
             yield results.take()

@@ -11,11 +11,9 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.engines.choice import Evaluation
 from pyflinkcep.engines.compressed.matches import Measured, check_measure
-from pyflinkcep.engines.queries import by_last_event, query_matches
+from pyflinkcep.engines.queries import QueryPlan, by_last_event, query_matches
 from pyflinkcep.engines.sequences.evaluation import MatchPositions
-from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.compiler import TIMES
@@ -110,10 +108,10 @@ class EventObjects:
         return cls(query, rows, EventTable(times, types, columns, kinds), every)
 
     def listed(
-        self, how: Evaluation, output: str, runs: RunLimit | None, is_sorted: bool
+        self, plan: QueryPlan, is_sorted: bool
     ) -> Iterator[tuple[MatchPositions, dict[str, list[Any]]]]:
         """Yield matches one by one: by positions, and with their events."""
-        found = query_matches(self.query, self.table, how.for_tables, output, runs)
+        found = query_matches(plan.query, self.table, plan.evaluation, plan.output, plan.runs)
         for positions in sorted(found, key=by_last_event) if is_sorted else found:
             yield positions, self.match(positions)
 

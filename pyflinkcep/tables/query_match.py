@@ -10,9 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.choice import Evaluation
-from pyflinkcep.engines.queries import by_last_event, last_event
-from pyflinkcep.engines.sequences.runs import RunLimit
+from pyflinkcep.engines.queries import QueryPlan, by_last_event, last_event
 from pyflinkcep.engines.table import EventTable, Numbers
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind, Type
@@ -87,11 +85,9 @@ class QueryRows:
         )
         return cls(query, rows, order, in_time, times, table, every)
 
-    def found(
-        self, how: Evaluation, output: str, runs: RunLimit | None, is_sorted: bool
-    ) -> Iterator[Found]:
+    def found(self, plan: QueryPlan, is_sorted: bool) -> Iterator[Found]:
         """Yield matches; handles are places in the order of matching."""
-        found = query_found(self.query, self.table, how.for_tables, output, runs=runs)
+        found = query_found(plan, self.table)
         return self._sorted(found) if is_sorted else found
 
     def _sorted(self, parts: Iterator[Found]) -> Iterator[Found]:
@@ -114,13 +110,11 @@ class QueryRows:
         """Return the rows of places in the order of matching."""
         return places if self.order is None else self.order[places]
 
-    def matches(
-        self, how: Evaluation, output: str, runs: RunLimit | None, is_sorted: bool
-    ) -> Matches[Any]:
+    def matches(self, plan: QueryPlan, is_sorted: bool) -> Matches[Any]:
         """Return the matches, which are made into dicts when they are looked at."""
         parts = [
             attrs.evolve(part, handles=self.row_of(part.handles))
-            for part in self.found(how, output, runs, is_sorted)
+            for part in self.found(plan, is_sorted)
         ]
         variables = self.query.variables
         nothing = Found.of(variables, [b""] * 5)
@@ -129,10 +123,10 @@ class QueryRows:
         return Matches.of(rows)
 
     def listed(
-        self, how: Evaluation, output: str, runs: RunLimit | None, is_sorted: bool
+        self, plan: QueryPlan, is_sorted: bool
     ) -> Iterator[tuple[dict[str, list[int]], dict[str, list[Record]]]]:
         """Yield matches one by one: by places, and with their events."""
-        for part in self.found(how, output, runs, is_sorted):
+        for part in self.found(plan, is_sorted):
             events = self.events(part.handles)
             for _, _, match in part.results():
                 yield match, {name: [events[at] for at in own] for name, own in match.items()}

@@ -32,7 +32,7 @@ from pyflinkcep.engines.compressed.matches import (
     windows_of,
 )
 from pyflinkcep.engines.flink.operator.cep_operator import PartialMatchLimit, compressed_with_limit
-from pyflinkcep.engines.queries import Compressed, compressed_matches, last_event
+from pyflinkcep.engines.queries import Compressed, QueryPlan, compressed_matches, last_event
 from pyflinkcep.engines.sequences.evaluation import MatchPositions
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable
@@ -247,6 +247,7 @@ def matchSase(
     rest = rest if table is not None else rows_of(rest)
     has_decimals = partial(holds_decimals, rest) if table is None else declared.types.__contains__
     asked = with_exact_literals(asked, has_decimals)
+    plan = QueryPlan(asked, how.for_tables, output, runs)
     is_sorted = _hides_choice(how, asked, evaluation, output)
     given = None
     if table is not None and not compressed:
@@ -254,14 +255,14 @@ def matchSase(
 
         given = QueryRows.of(table, timestamp, type, asked)
     if given is not None and asked.columns is None and asked.having is None and asked.event is None:
-        return given.matches(how, output, runs, is_sorted)
+        return given.matches(plan, is_sorted)
     objects = given or EventObjects.of(rest, timestamp, type, asked, declared)
     if isinstance(objects, EventObjects) and compressed:
         return _compressed(asked, objects)
     returns = Returns(asked, attribute_of, _types(table, objects.kinds))
     return [
         {**_event(asked, objects.table, positions), **returns.row(match)}
-        for positions, match in objects.listed(how, output, runs, is_sorted)
+        for positions, match in objects.listed(plan, is_sorted)
         if returns.keeps(match)
     ]
 

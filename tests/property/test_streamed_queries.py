@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pyflinkcep import CepError
 from pyflinkcep.engines.choice import EVALUATIONS, OUTPUTS, chosen
-from pyflinkcep.engines.queries import compressed_matches, query_matches
+from pyflinkcep.engines.queries import QueryPlan, compressed_matches, query_matches
 from pyflinkcep.engines.streamed_queries import Kept, Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.sase import SaseQuery, parse
@@ -136,7 +136,7 @@ def test_portions_give_what_all_events_give(
     except CepError:
         how = chosen(query, "auto", output).name
     groups = grouped(query, seed)
-    streamed, found = StreamedQuery(query, how, output), Counter[str]()
+    streamed, found = StreamedQuery(QueryPlan(query, how, output)), Counter[str]()
 
     def ask(portion: Portion, rows: Rows) -> Kept:
         matches, kept = streamed.matches(portion)
@@ -156,7 +156,7 @@ def test_portions_count_what_all_events_count(query: SaseQuery, seed: int, cuts:
     query = counting_events(query, seed)
     groups = grouped(query, seed)
     last, function = query.positive[-1].variable, ("sum", "min", "max")[seed % 3]
-    streamed, found = StreamedQuery(query, chosen(query).name), {}
+    streamed, found = StreamedQuery(QueryPlan(query, chosen(query).name)), {}
 
     def ask(portion: Portion, rows: Rows) -> Kept:
         measures = [(last, [row["x"] for row in rows], function)]
@@ -189,7 +189,11 @@ def test_portions_of_composed_queries() -> None:
         whole = [row for own in groups for row in own]
         table = table_of(query, whole, [key for key, own in enumerate(groups) for _ in own])
         for how in ("nfa", "backtracking"):
-            streamed, listed, counted = StreamedQuery(query, how), Counter[str](), Counter[int]()
+            streamed, listed, counted = (
+                StreamedQuery(QueryPlan(query, how)),
+                Counter[str](),
+                Counter[int](),
+            )
 
             def ask(portion: Portion, rows: Rows) -> Kept:
                 matches, kept = streamed.matches(portion)
@@ -209,7 +213,10 @@ def test_portions_of_composed_queries() -> None:
             assert counted == {whole[at]["id"]: number for at, number, _ in totals}
             several += sum(expected.values()) > 1
         for output in OUTPUTS[1:]:
-            streamed, firsts = StreamedQuery(query, "backtracking", output), Counter[str]()
+            streamed, firsts = (
+                StreamedQuery(QueryPlan(query, "backtracking", output)),
+                Counter[str](),
+            )
 
             def first(portion: Portion, rows: Rows) -> Kept:
                 matches, kept = streamed.matches(portion)
@@ -230,6 +237,6 @@ def test_whole_keys_have_the_matches_of_their_events() -> None:
         for pattern in ("SEQ(A a, B+ b[])", "SEQ(A a, (B b | C c))"):
             query = parse(f"PATTERN {pattern} {window}")
             table = table_of(query, sorted(rows, key=lambda row: row["ts"]), sorted(keys))
-            found = StreamedQuery(query, "nfa").whole(table).totals(())
+            found = StreamedQuery(QueryPlan(query, "nfa")).whole(table).totals(())
             assert found == compressed_matches(query, table).totals(())
             assert found[0] > 5

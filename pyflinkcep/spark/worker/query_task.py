@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.estimates import estimate, resolved
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
-from pyflinkcep.engines.queries import compressed_matches, last_event, observed
-from pyflinkcep.engines.sequences.runs import RunLimit
+from pyflinkcep.engines.queries import QueryPlan, compressed_matches, last_event, observed
 from pyflinkcep.engines.streamed_queries import Kept, Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable, listed
 from pyflinkcep.errors import PatternChangedError
@@ -53,14 +52,10 @@ def keyed_tables(
 class QueryTask:
     """The work on one partition."""
 
-    query: Query  # The query
+    plan: QueryPlan  # The query, and how it is answered
     columns: QueryColumns  # What it reads from events
-    evaluation: str  # How matches are found
-    output: str  # Which of them are requested
     consumer: Consumer  # Turns matches into rows
-    # The most matches of a partition; further ones are not even enumerated.
-    limit: int | None = None
-    runs: RunLimit | None = None  # A bound on the runs of a key
+    limit: int | None = None  # The most matches of a partition
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; yield its output."""
@@ -69,10 +64,7 @@ class QueryTask:
         with running(layout.pattern) as context, opened(self.consumer, context, "a function"):
             for events, table in keyed_tables(batches, self.columns):
                 store = EventStore.of(events, layout, reader)
-                found_so_far = query_found(
-                    self.query, table, self.evaluation, self.output, self.limit, self.runs
-                )
-                for found in found_so_far:
+                for found in query_found(self.plan, table, self.limit):
                     yield from batches_of(self.consumer, found, store)
 
 
@@ -80,11 +72,8 @@ class QueryTask:
 class AnalysisTask:
     """The work on one partition: a row of JSON for each table of whole keys."""
 
-    query: Query  # The query
+    plan: QueryPlan  # The query, and how it is answered
     columns: QueryColumns  # What it reads from events
-    # As of :class:`~pyflinkcep.spark.worker.query_task.QueryTask`.
-    evaluation: str
-    output: str
     runs: bool = True  # Whether to evaluate it, or only to estimate what that would cost
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -95,11 +84,12 @@ class AnalysisTask:
                     yield pa.RecordBatch.from_pydict({"analysis": [json.dumps(self._of(table))]})
 
     def _of(self, table: EventTable) -> dict[str, Any]:
-        how = resolved(self.query, table, self.evaluation, self.output)
-        own = estimate(self.query, table, self.output)
+        query, output = self.plan.query, self.plan.output
+        how = resolved(query, table, self.plan.evaluation, output)
+        own = estimate(query, table, output)
         told: dict[str, Any] = {"events": len(table.times), "evaluation": how}
         if self.runs:
-            told |= attrs.asdict(observed(self.query, table, how, self.output))
+            told |= attrs.asdict(observed(query, table, how, output))
         return told | ({} if own is None else {"estimate": attrs.asdict(own)})
 
 
@@ -255,18 +245,14 @@ UNUSABLE = frozenset({0})
 class QueryMatching(Matching):
     """A query on a stream; see :class:`BucketPlan`."""
 
-    query: Query  # The query; compiled on each worker
+    plan: QueryPlan  # The query, compiled on each worker, and how it is answered
     columns: QueryColumns  # What it reads from events
-    evaluation: str  # How matches are found
-    output: str  # Which of them are requested
     # Summarizes the matches that an event completes; None if they are listed.
     rows: EndingRows | None = None
-    runs: RunLimit | None = None  # A bound on the runs of a key
 
     def task(self, plan: BucketPlan, context: RuntimeContext) -> QueryStreamTask:
         """Return the plan ready to run."""
-        streamed = StreamedQuery(self.query, self.evaluation, self.output, self.runs)
-        return QueryStreamTask(plan, _pages(streamed, self))
+        return QueryStreamTask(plan, _pages(StreamedQuery(self.plan), self))
 
 
 class QueryStreamTask(BucketTask):

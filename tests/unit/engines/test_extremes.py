@@ -15,6 +15,7 @@ import pytest
 
 from pyflinkcep import Pattern
 from pyflinkcep.engines.lists.ranges import earlier, later
+from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.engines.streamed_queries import Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import InputError
@@ -91,7 +92,7 @@ def test_streamed_windows_do_not_overflow(pattern: str, output: str) -> None:
     query = parse(f"PATTERN {pattern} WITHIN {2**52}")
     table = EventTable([MAX_WATERMARK - 9, MAX_WATERMARK - 7], ["A", "B"], {}, {}, [0, 0])
     for evaluation in evaluations(pattern):
-        streamed = StreamedQuery(query, evaluation, output)
+        streamed = StreamedQuery(QueryPlan(query, evaluation, output))
         found, kept = streamed.matches(Portion(table, [0, 2], [0], [0], MAX_WATERMARK - 5))
         assert all(due is None or due <= MAX_WATERMARK for due in kept.deadlines)
         rest, _ = streamed.matches(Portion(table, [0, 2], [2], kept.free, MAX_WATERMARK))

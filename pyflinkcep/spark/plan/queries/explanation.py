@@ -165,7 +165,7 @@ def analysis_of(job: QueryJob, runs: bool = True) -> list[str]:
             "analyze the query on a bounded DataFrame of such events",
         )
     prepared = job.prepared()
-    task = AnalysisTask(job.query, job.columns(prepared.layout), job.evaluation, job.output, runs)
+    task = AnalysisTask(job.plan, job.columns(prepared.layout), runs)
     rows = job.job.run(prepared, task.run, _SCHEMA).collect()
     return list(analysis_lines([json.loads(row.analysis) for row in rows]))
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, StringType
 
 from pyflinkcep.engines.compressed.matches import TimeWindows, listing, windows_of
+from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind
@@ -208,10 +209,11 @@ class QueryJob:
         return self.job.settings.output
 
     @property
-    def runs(self) -> RunLimit | None:
-        """A bound on the runs of a key."""
+    def plan(self) -> QueryPlan:
+        """The query, and how it is answered."""
         limit = self.job.settings.limit
-        return None if limit is None else RunLimit(limit.most)
+        runs = None if limit is None else RunLimit(limit.most)
+        return QueryPlan(self.query, self.evaluation, self.output, runs)
 
     @property
     def query(self) -> Query:
@@ -226,15 +228,7 @@ class QueryJob:
     def run(self, consumer: Consumer, limit: int | None = None) -> DataFrame:
         """Run the job on bounded events; a task emits at most `limit` matches."""
         prepared = self.prepared()
-        task = QueryTask(
-            self.query,
-            self.columns(prepared.layout),
-            self.evaluation,
-            self.output,
-            consumer,
-            limit,
-            self.runs,
-        )
+        task = QueryTask(self.plan, self.columns(prepared.layout), consumer, limit)
         return self.job.run(prepared, task.run, output_schema(consumer))
 
     def stream(self, consumer: Consumer, sides: Mapping[str, str]) -> StreamJob:
@@ -327,14 +321,8 @@ class QueryJob:
         facts: dict[str, str],
         rows: EndingRows | None = None,
     ) -> StreamJob:
-        matching = QueryMatching(
-            query=self.query,
-            columns=self.columns(prepared.layout),
-            evaluation=self.evaluation,
-            output=self.output,
-            runs=self.runs,
-            rows=rows,
-        )
+        columns = self.columns(prepared.layout)
+        matching = QueryMatching(plan=self.plan, columns=columns, rows=rows)
         unneeded = UNUSABLE if is_filtered else frozenset[int]()
         return StreamJob.of(self.job, prepared, matching, facts, output, unneeded)
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from pyflinkcep.engines.queries import query_matches
+from pyflinkcep.engines.queries import QueryPlan, query_matches
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.streamed_queries import Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable
@@ -76,7 +76,7 @@ def test_too_many_runs(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     events = EventTable(range(size), ["A"] * size, {"x": xs}, {"x": Kind.BIGINT}, [0] * size)
     with pytest.raises(StateLimitError, match=r"partial matches, maxPartialMatches is 500 \(event"):
         list(query_matches(query, events, "nfa", "all", RunLimit(500)))
-    streamed = StreamedQuery(query, "nfa", limit=RunLimit(500))
+    streamed = StreamedQuery(QueryPlan(query, "nfa", runs=RunLimit(500)))
     with pytest.raises(StateLimitError, match="maxPartialMatches is 500"):
         streamed.matches(Portion(events, [0, size], [0], [0], size))
     short = EventTable(range(9), [*"AAAAAAAAB"], {"x": xs[:9]}, {"x": Kind.BIGINT})

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructType
 
 from pyflinkcep.engines.choice import chosen
+from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH
@@ -86,11 +87,10 @@ class QueryBucket:
             bit_columns=(),
         )
         kinds = {name: KINDS[name] for name in queried_attributes(self.query)}
+        how = chosen(self.query, self.evaluation, self.output).name
         matching = QueryMatching(
-            query=self.query,
+            plan=QueryPlan(self.query, how, self.output),
             columns=QueryColumns(layout, "kind", kinds),
-            evaluation=chosen(self.query, self.evaluation, self.output).name,
-            output=self.output,
         )
         self.plan = BucketPlan(
             matching=matching,
