@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import attrs
 
 from pyflinkcep.expressions.aggregates import AGGREGATES
-from pyflinkcep.expressions.compiler import update_code
 from pyflinkcep.expressions.numbers import (
     EXACT,
     FORMULAS,
@@ -51,6 +50,7 @@ from pyflinkcep.expressions.program import (
     Type,
     floats_compared,
     like_regex,
+    update_code,
 )
 from pyflinkcep.expressions.tree import WHOLE
 
@@ -407,7 +407,7 @@ def generated(expressions: CompiledExpressions) -> MatchFunctions:
     def update(stage: str) -> Callable[[Slots, Fields], Slots]:
         writer = _Writer(expressions)
         after = "".join(
-            writer.value(update_code(expressions, number)) + ", "
+            writer.value(update_code(expressions.slots, expressions.fields, number)) + ", "
             if slot.stage in (stage, WHOLE)
             else f"slots[{number}], "
             for number, slot in enumerate(expressions.slots)

@@ -135,6 +135,7 @@ NULL, NaN, division by zero, ranges and casts are one table for these targets, f
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from enum import Enum, IntEnum
 
 import attrs
@@ -364,6 +365,43 @@ class CompiledExpressions:
             if slot.source >= 0 and not settled:
                 waiting.append(slot.source)
         return frozenset(found)
+
+
+def update_code(slots: Sequence[Slot], fields: Sequence[Field], number: int) -> Code:
+    """Return the program of a slot's value after an event that the match takes for its stage."""
+    slot, own = slots[number], (Op.SLOT, number)
+    if slot.field == ALL:
+        return (own, (Op.INT, 1), (Op.ADD, Type.INT))
+    new: list[Instruction] = [(Op.FIELD, slot.field)]
+    if slot.type is Type.FLOAT and fields[slot.field].kind.type is Type.INT:
+        new.append((Op.INT_TO_FLOAT, None))
+    match slot.function:
+        case Function.COUNT:
+            return (own, *new, (Op.IS_NULL, None), (Op.NOT, None), (Op.ADD, Type.INT))
+        case Function.FIRST:  # the event if it is the one, otherwise an earlier event
+            is_it = [(Op.SLOT, slot.source), (Op.INT, slot.offset), (Op.EQ, Type.INT)]
+            return (*is_it, (Op.JUMP_UNLESS, len(new) + 1), *new, (Op.JUMP, 1), own)
+        case Function.LAST:
+            return ((Op.SLOT, slot.source),) if slot.offset else (*new,)
+        case Function.MIN | Function.MAX:
+            is_least = slot.function is Function.MIN
+            return (own, *new, (Op.LEAST if is_least else Op.GREATEST, slot.type))
+        case Function.LIST:
+            return (own, *new, (Op.LISTED, None), (Op.ADD_PASSING, Type.LIST))
+        case Function.SUM:
+            return (own, *new, (Op.ADD_PASSING, slot.type))
+    is_mean = slot.function is Function.MEAN
+    mean = number if is_mean else slot.source
+    distance: list[Instruction] = [
+        *new, (Op.SLOT, mean), (Op.JUMP_IF_NOT_NULL, 1), (Op.FLOAT, 0.0), (Op.SUB, Type.FLOAT),
+    ]  # fmt: skip
+    step: list[Instruction] = [
+        *distance, (Op.SLOT, slots[mean].source), (Op.INT, 1), (Op.ADD, Type.INT),
+        (Op.INT_TO_FLOAT, None), (Op.DIV, Type.FLOAT),
+    ]  # fmt: skip
+    if not is_mean:
+        step = [*distance, *distance, *step, (Op.SUB, Type.FLOAT), (Op.MUL, Type.FLOAT)]
+    return (own, *step, (Op.ADD_PASSING, Type.FLOAT))
 
 
 # --- the rules of operations, which kernel/opcodes.py writes for C
