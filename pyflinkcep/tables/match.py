@@ -77,10 +77,18 @@ class Run:
         events = self.given.events
         return expressions_over_stages(self.nfa, events) if events else None
 
-    def matches(self, limit: PartialMatchLimit | None) -> Matches[Any]:
-        """Return the matches as the automaton finds them."""
+    def matches(
+        self, limit: PartialMatchLimit | None = None, *, by_windows: bool = True
+    ) -> Matches[Any]:
+        """
+        Return the matches as the automaton finds them.
+
+        At the end windows end one after another, or all at once, as at a bounded job of Flink's.
+        """
         found = Matches[Any]()
-        rules = CepOperator(self.nfa, limit=limit, expressions=self.expressions, by_windows=True)
+        rules = CepOperator(
+            self.nfa, limit=limit, expressions=self.expressions, by_windows=by_windows
+        )
         keyed = KeyedCepOperator(rules, _Results(found), self.given.order)
         self.given.feed(keyed, by_number=False)
         return found

@@ -131,7 +131,7 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
     "condition that is no SQL": (
         lambda df: on(df, a_then_b("name = ")),
         "stage 'a': the condition 'name = ' cannot be evaluated: ",
-        "the columns are",
+        "complete the condition",
     ),
     "condition of a wrong type": (
         lambda df: on(df, a_then_b(b=F.col("price") + 1)),

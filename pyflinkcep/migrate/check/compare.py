@@ -42,7 +42,7 @@ from pyflinkcep.migrate.java.source import comma_parts
 from pyflinkcep.migrate.runtime import millis
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import Record
-from pyflinkcep.testing import match
+from pyflinkcep.tables.match import Run
 
 Events = Mapping[str, Sequence[Any]]
 Timed = Sequence[tuple[Events, int]]
@@ -184,7 +184,7 @@ def answers_of(
         key = lambda event: tuple(str(_path(event, name)) for name in checked.keys)  # noqa: E731
     with warnings.catch_warnings():  # the original says that they are milliseconds
         warnings.simplefilter("ignore", TimeUnitWarning)
-        found = match(pattern, rows, timestamp=at, key=key)
+        found = Run.of(pattern, list(rows), at, key, None).matches(by_windows=False)
     timeouts = [{"match": t.match, "timestamp": t.timestamp} for t in found.timeouts]
     return list(found), timeouts
 
