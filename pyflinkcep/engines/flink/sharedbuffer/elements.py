@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import attrs
@@ -110,11 +110,12 @@ class ManyEdges:
     digit. So its cost at a node grows with the length of its version, not with all edges.
     """
 
-    __slots__ = ("_all", "_by_parent", "_last")
+    __slots__ = ("_all", "_by_prefix", "_by_root", "_last")
 
     def __init__(self, edges: list[SharedBufferEdge]) -> None:
         self._all: dict[SharedBufferEdge, int] = {}
-        self._by_parent: dict[DeweyNumber | None, list[SharedBufferEdge]] = {}
+        self._by_root: dict[int, dict[SharedBufferEdge, None]] = {}
+        self._by_prefix: dict[int, _SameRoot] = {}
         self._last = 0
         for edge in edges:
             self.append(edge)
@@ -123,24 +124,34 @@ class ManyEdges:
         """Add an edge."""
         self._last += 1
         self._all[edge] = self._last
-        self._by_parent.setdefault(edge.version.parent, []).append(edge)
+        root = edge.version.root
+        same = self._by_root.setdefault(root, {})
+        same[edge] = None
+        if root in self._by_prefix:
+            self._by_prefix[root].add(edge)
+        elif len(same) > _MOST_IN_A_LIST:
+            self._by_prefix[root] = _SameRoot(same)
 
     def remove(self, edge: SharedBufferEdge) -> None:
         """Drop an edge."""
+        root = edge.version.root
         del self._all[edge]
-        same = self._by_parent[edge.version.parent]
-        same.remove(edge)
-        if not same:
-            del self._by_parent[edge.version.parent]
+        del self._by_root[root][edge]
+        if root in self._by_prefix:
+            self._by_prefix[root].remove(edge)
+        if not self._by_root[root]:
+            del self._by_root[root]
+            self._by_prefix.pop(root, None)
 
     def of(self, version: DeweyNumber) -> list[SharedBufferEdge]:
         """Return the edges that a run of a version may walk, and others, in insertion order."""
-        found: list[SharedBufferEdge] = []
-        number: DeweyNumber | None = version
-        while number is not None:
-            found += self._by_parent.get(number.parent, ())
-            number = number.parent
-        return sorted(found, key=self._all.__getitem__)
+        same = self._by_prefix.get(version.root)
+        if same is None:
+            return list(self._by_root.get(version.root, ()))
+        found = same.of(version)
+        if len(found) > 1:
+            found.sort(key=self._all.__getitem__)
+        return found
 
     def __len__(self) -> int:
         return len(self._all)
@@ -150,3 +161,41 @@ class ManyEdges:
 
     def __getitem__(self, place: int) -> SharedBufferEdge:
         return list(self._all)[place]
+
+
+class _SameRoot:
+    """Edges whose versions have the same first digit, by the digits before the last."""
+
+    __slots__ = ("_by_parent", "_lengths", "_shortest")
+
+    def __init__(self, edges: Iterable[SharedBufferEdge]) -> None:
+        self._by_parent: dict[DeweyNumber | None, list[SharedBufferEdge]] = {}
+        self._lengths: set[int] = set()  # those of removed edges stay
+        self._shortest = 1 << 63
+        for edge in edges:
+            self.add(edge)
+
+    def add(self, edge: SharedBufferEdge) -> None:
+        """Add an edge."""
+        version = edge.version
+        self._by_parent.setdefault(version.parent, []).append(edge)
+        self._lengths.add(version.length)
+        self._shortest = min(self._shortest, version.length)
+
+    def remove(self, edge: SharedBufferEdge) -> None:
+        """Drop an edge."""
+        parent = edge.version.parent
+        same = self._by_parent[parent]
+        same.remove(edge)
+        if not same:
+            del self._by_parent[parent]
+
+    def of(self, version: DeweyNumber) -> list[SharedBufferEdge]:
+        """Return the edges whose version is a prefix of this one but for their last digits."""
+        found: list[SharedBufferEdge] = []
+        number: DeweyNumber | None = version
+        while number is not None and number.length >= self._shortest:
+            if number.length in self._lengths:
+                found += self._by_parent.get(number.parent, ())
+            number = number.parent
+        return found
