@@ -66,7 +66,7 @@ _KINDS = {
 
 
 _SLIPS = tuple(
-    (re.compile(found, re.IGNORECASE), hint)
+    (re.compile(found, re.IGNORECASE | re.DOTALL), hint)
     for found, hint in (
         (r";\s*$", "leave out the semicolon"),
         (r"[‘’“”„«»]", "write straight quotes: 'text'"),
@@ -107,7 +107,7 @@ def slip(text: str) -> str | None:
     >>> slip("n in [1, 5]"), slip("s = 'a;'")
     ('write a list in parentheses: IN (1, 5)', None)
     """
-    code = re.sub(_STRING, "''", text)
+    code = re.sub(r"--[^\n]*", "", re.sub(_STRING, "''", text))
     known = next((hint for found, hint in _SLIPS if found.search(code)), None)
     if known is None and re.search("['\"]", code.replace("''", "")):
         return "close strings with '"

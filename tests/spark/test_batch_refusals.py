@@ -128,6 +128,11 @@ REFUSED: dict[str, tuple[Any, str, str]] = {
         "stage 'b': the condition \"nam = 'b'\" cannot be evaluated: [UNRESOLVED_COLUMN",
         "the columns are ['ts', 'user', 'name', 'price']",
     ),
+    "Column that is none of the events": (
+        lambda df: on(df, a_then_b(b=F.col("nam") > 1)),
+        "stage 'b': the condition ",
+        "the columns are ['ts', 'user', 'name', 'price']",
+    ),
     "condition that is no SQL": (
         lambda df: on(df, a_then_b("name = ")),
         "stage 'a': the condition 'name = ' cannot be evaluated: ",

@@ -97,7 +97,8 @@ def _types(expressions: Sequence[str | Column], dataframe: DataFrame) -> list[Da
 
 
 def _hint(nfa: NFA, atom: Atom, dataframe: DataFrame) -> str:
-    said = slip(repr(atom.condition))
+    written = getattr(atom.condition, "expression", None)
+    said = slip(written) if isinstance(written, str) else None  # a Column is no text of the user's
     if said is not None:
         return said
     stages = column_owners(repr(atom.condition)) & set(nfa.stages) - set(dataframe.columns)

@@ -11,6 +11,7 @@ import pytest
 
 from pyflinkcep import Pattern
 from pyflinkcep.errors import ConditionError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.expressions.tokens import slip
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness, match
 
 EVENTS = [
@@ -136,6 +137,21 @@ def test_slips_are_said(text: str, instead: str) -> None:
         match(Pattern.begin("x").where(text), EVENTS)
     assert re.search(instead, str(caught.value.hint))
     assert "SparkSession" not in str(caught.value.hint)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "price between 1\n and 5",
+        "case when price > 1\n then true\n end",
+        "price > 1 -- more, less,",
+        "kind = 'a or and ('",
+    ],
+)
+def test_what_is_no_slip(text: str) -> None:
+    """Lines, comments and strings are not taken for slips."""
+    assert slip(text) is None
+    match(Pattern.begin("x").where(text), EVENTS)
 
 
 @pytest.mark.parametrize(
