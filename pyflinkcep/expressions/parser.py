@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import attrs
 
@@ -22,7 +22,6 @@ from pyflinkcep.expressions.tokens import (
 )
 from pyflinkcep.expressions.tree import (
     FUNCTIONS,
-    WHOLE,
     Aggregate,
     Call,
     Column,
@@ -41,24 +40,15 @@ _MOST_FIRST, _MOST_LAST = (1 << 31) - 1, 10_000
 
 
 class Names:
-    """
-    Reads the names of one condition.
-
-    If the stages are known, as in MATCH_RECOGNIZE, ``A.price`` outside an aggregate is
-    ``last(A.price)``, and a column without a stage is the current event's; inside an aggregate it
-    covers all events of the match. The events of `stage`, whose condition it is, and those of the
-    match include the current event then.
-    """
+    """Reads the names of one condition: aggregates are about stages, all else about the event."""
 
     shifts_inside = True
     """Whether an interval is added to a stage's time by Spark, inside the aggregate."""
 
-    def __init__(self, text: str, stage: str = "", known: Collection[str] | None = None) -> None:
+    def __init__(self, text: str, stage: str = "") -> None:
         self.stage = stage
         self._where = f"stage {stage!r}: " if stage else ""
         self._text = text
-        # The stages by their names in one case; None if they are not known.
-        self._known = None if known is None else {s.casefold(): s for s in sorted(known)[::-1]}
 
     def refused(self, what: str, hint: str) -> InvalidArgumentError:
         """Make the error for something unsupported."""
@@ -97,32 +87,10 @@ class Names:
         """Whether a part reads only the current event."""
         if any(node.form is Form.OPAQUE and node.detail for node in part.walk()):
             return False  # such as first(a.x) IGNORE NULLS
-        return all(self._is_the_event(found) for found in self.aggregates(part))
-
-    def _is_the_event(self, part: Syntax) -> bool:
-        """Whether an aggregate is the value of the current event, like last(own.x)."""
-        aggregate = self.aggregate(part)
-        return (aggregate.function, aggregate.offset, aggregate.with_event) == ("last", 0, True)
-
-    def is_aggregate(self, call: Syntax) -> bool:
-        """Whether a function is an aggregate."""
-        return call.value in AGGREGATES
+        return next(self.aggregates(part), None) is None
 
     def _is_aggregate(self, part: Syntax) -> bool:
-        if part.form is Form.CALL:
-            return self.is_aggregate(part)
-        is_column = self._known is not None and part.form is Form.COLUMN
-        return is_column and self._stage_of(part) is not None
-
-    def _stage_of(self, column: Syntax) -> str | None:
-        """Return the stage that a column names; None if it names none."""
-        if len(column.value) < 2:
-            return None
-        return self._stage(column.value[0])
-
-    def _stage(self, name: str) -> str | None:
-        """Return the stage of a name; None if there is none."""
-        return name if self._known is None else self._known.get(name.casefold())
+        return part.form is Form.CALL and part.value in AGGREGATES
 
     def owners(self, part: Syntax) -> Iterator[str]:
         """Yield the first names of qualified columns outside aggregates."""
@@ -134,41 +102,14 @@ class Names:
             yield from self.owners(operand)
 
     def event_sql(self, part: Syntax) -> str:
-        """
-        Return a part about the event in Spark's form.
-
-        That is without stage names, and with x for last(own.x), since Spark's last differs.
-        """
-        if self._known is None:
-            return self.written(part)
-        pieces, at = [], part.start
-        for node in _free(part, self._is_event_value):
-            pieces.append(self.between(at, node.start))
-            at = node.inner
-            if node.form is Form.CALL:
-                value, at = self.value_inside(node), node.end
-                inner = self.event_sql(value)
-                pieces.append(inner if value.form is Form.COLUMN else f"({inner})")
-        return "".join(pieces) + self.between(at, part.end)
-
-    def _is_event_value(self, part: Syntax) -> bool:
-        """Whether a part is an aggregate, or a column with a stage's name."""
-        if part.form is Form.CALL:
-            return self.is_aggregate(part)
-        return part.form is Form.COLUMN and self._stage_of(part) is not None
-
-    def value_inside(self, call: Syntax) -> Syntax:
-        """Return what an aggregate is the value of."""
-        return call.operands[0].bare()
+        """Return a part about the event in Spark's form."""
+        return self.written(part)
 
     # --- aggregates
 
     def aggregate(self, part: Syntax) -> Aggregate:
-        """Return the operand of an aggregate, or of a column that means one."""
-        text = self.written(part)
-        if part.form is Form.COLUMN:
-            return self.last(part, text)
-        function, operands = part.value, part.operands
+        """Return the operand of an aggregate."""
+        text, function, operands = self.written(part), part.value, part.operands
         if part.detail:
             hint = "count distinct values in a Python function"
             raise self.refused(f"DISTINCT in {text!r}", hint)
@@ -176,11 +117,10 @@ class Names:
         if not operands:
             raise self.refused(f"{text!r} has 0 arguments", self._example(function))
         argument = operands[0].bare()
-        if function == "count":
-            whole = self._counted(argument)
-            if whole is not None:
-                return Aggregate(function, whole, None, text, 0, self._counts_event(whole))
-        if any(self._is_nested(node) for node in argument.walk()):
+        is_stage = argument.form in (Form.STAR, Form.COLUMN) and len(argument.value) == 1
+        if function == "count" and is_stage:  # its events are counted, not values
+            return Aggregate(function, str(argument.value[0]), None, text)
+        if any(node.form is Form.OPAQUE or self._is_aggregate(node) for node in argument.walk()):
             raise self.refused(
                 f"{text!r} has an aggregate or a query inside",
                 "write an expression over the columns of one stage",
@@ -190,14 +130,6 @@ class Names:
     def inner(self, aggregate: Aggregate) -> str | None:
         """Return the argument of an aggregate for a function of it."""
         return aggregate.argument
-
-    def last(self, argument: Syntax, text: str) -> Aggregate:
-        """Return the last value of columns; `text` is how it is shown."""
-        return self._over("last", argument, text, 0)
-
-    @staticmethod
-    def _is_nested(node: Syntax) -> bool:
-        return node.form is Form.OPAQUE or (node.form is Form.CALL and node.value in AGGREGATES)
 
     def _offset(self, function: str, operands: tuple[Syntax, ...], text: str) -> int:
         if len(operands) < 2:
@@ -222,63 +154,44 @@ class Names:
             )
         return int(written)
 
-    def _counted(self, argument: Syntax) -> str | None:
-        """Return the stage whose events are counted; None if values are counted."""
-        if argument.form is Form.STAR and not argument.value:
-            return WHOLE if self._known is not None else None
-        if argument.form is Form.STAR and len(argument.value) == 1:
-            return self._stage(argument.value[0])
-        if self._known is None and argument.form is Form.COLUMN and len(argument.value) == 1:
-            return str(argument.value[0])
-        return None
-
     def _over(self, function: str, argument: Syntax, text: str, offset: int) -> Aggregate:
-        columns = list(_free(argument, lambda node: node.form is Form.COLUMN))
+        columns = list(_free_columns(argument))
         if any(node.form is Form.STAR and node.value for node in argument.walk()):
             raise self.refused(f"{text!r}: * is for count", self._example(function))
-        found = [self._stage_of(column) for column in columns]
-        stages = list(dict.fromkeys(found))
-        if self._known is None and (not stages or None in stages):
+        stages = list(dict.fromkeys(column.value[0] for column in columns))
+        if not columns or any(len(column.value) == 1 for column in columns):
             raise self.refused(
                 f"{text!r} does not say which stage it is over", self._example(function)
             )
         if len(stages) > 1:
-            said = [stage if stage is not None else "(any)" for stage in stages]
             raise self.refused(
-                f"{text!r} is over the stages {said}",
+                f"{text!r} is over the stages {stages}",
                 "combine two aggregates, as in avg(a.x) + avg(b.x)",
             )
-        stage = (stages[0] if stages else None) or WHOLE
         pieces, at = [], argument.start
-        for column, own in zip(columns, found, strict=True):
-            if own is not None:  # without the stage's name
-                pieces.append(self.between(at, column.start))
-                at = column.inner
+        for column in columns:  # without the stage's name
+            pieces.append(self.between(at, column.start))
+            at = column.inner
         sql = "".join(pieces) + self.between(at, argument.end)
         condition = AGGREGATES[function].condition
         if condition:
             function, sql = "count", condition.format(f"({sql})")
-        return Aggregate(function, stage, sql, text, offset, self._counts_event(stage))
-
-    def _counts_event(self, stage: str) -> bool:
-        return self._known is not None and stage in (WHOLE, self._stage(self.stage))
+        return Aggregate(function, stages[0], sql, text, offset)
 
     @staticmethod
     def _example(function: str) -> str:
         return f"write {function}(stage.column), with the name of a stage"
 
 
-def _free(
-    part: Syntax, is_one: Callable[[Syntax], bool], bound: frozenset[str] = frozenset()
-) -> Iterator[Syntax]:
-    """Yield the outermost of some parts, in the order of the text; no variables of lambdas."""
-    if is_one(part) and not (part.form is Form.COLUMN and part.value[0] in bound):
-        yield part
-        return
-    if part.form is Form.LAMBDA:
-        bound |= frozenset(part.value)
-    for operand in part.operands:
-        yield from _free(operand, is_one, bound)
+def _free_columns(part: Syntax, bound: frozenset[str] = frozenset()) -> Iterator[Syntax]:
+    """Yield the columns of a part, in the order of the text; no variables of lambdas."""
+    if part.form is Form.COLUMN:
+        if part.value[0] not in bound:
+            yield part
+    else:
+        bound |= frozenset(part.value if part.form is Form.LAMBDA else ())
+        for operand in part.operands:
+            yield from _free_columns(operand, bound)
 
 
 _ALLOWED = (

@@ -171,7 +171,7 @@ def _condition(definition: Definition, names: Names) -> IterativeCondition:
     variable = definition.variable
     expression = read_expression(definition.condition, names, variable)
     try:
-        return flink_condition(expression, variable, names.variables)
+        return flink_condition(expression, variable)
     except CepError as refused:
         what = refused.problem
         raise names.source.error(

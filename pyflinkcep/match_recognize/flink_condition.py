@@ -3,74 +3,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.expressions.grammar import Form, Syntax
-from pyflinkcep.expressions.parser import Names, condition_of
-from pyflinkcep.expressions.tree import Aggregate
+from pyflinkcep.expressions.parser import condition_of
+from pyflinkcep.expressions.tree import WHOLE, Aggregate
 from pyflinkcep.match_recognize.expressions import Expression
+from pyflinkcep.match_recognize.leaves import LeafNames
 
 _MOVES = ("prev", "next")
 _ENDS = ("first", "last")
 
 
-def flink_condition(
-    expression: Expression, variable: str, known: Collection[str]
-) -> IterativeCondition:
+def flink_condition(expression: Expression, variable: str) -> IterativeCondition:
+    """Return a condition of a variable over stages; PREV and NEXT, at offset 0, are no moves."""
+    return condition_of(expression.syntax, _Stages(expression, variable))
+
+
+class _Stages(LeafNames):
     """
-    Return a condition of a variable over stages, of which all are known.
+    Reads leaves as what the stages of a partial match have taken.
 
-    PREV and NEXT, at offset 0, are their argument.
+    The events of the variable whose condition it is, and those of the match, include the current
+    one: the last of them is about the event alone.
     """
-    return condition_of(expression.syntax, _Names(expression, variable, known))
 
+    shifts_inside = True
 
-class _Names(Names):
-    """Reads PREV and NEXT as what they are over stages."""
-
-    def __init__(self, expression: Expression, stage: str, known: Collection[str]) -> None:
-        super().__init__(expression.read, stage, known)
-        calls = [node for node, _ in expression.placed if node.form is Form.CALL]
-        moves = (node for node in calls if node.value in _MOVES)
-        self._other = {(node.start, node.end): self._in_place_of(node) for node in moves}
-
-    def _in_place_of(self, node: Syntax) -> str:
-        """Return what a function is called over stages."""
-        inner = node.operands[0].bare()
-        shown = self._text[inner.start : inner.end]
-        return shown if _is_end(inner) else f"LAST({shown})"
+    def __init__(self, expression: Expression, stage: str) -> None:
+        super().__init__(expression.read, expression.placed, expression.leaves, True, stage)
+        self._moves = [
+            node for node, _ in expression.placed if node.form is Form.CALL and node.value in _MOVES
+        ]
 
     def between(self, start: int, end: int) -> str:
         """Return the text between two positions, in the language of conditions over stages."""
         return "".join(self._pieces(start, end))
 
     def _pieces(self, start: int, end: int) -> Iterator[str]:
-        for (begins, ends), other in self._other.items():
-            if start <= begins and ends <= end:
-                yield self._text[start:begins]
-                yield other
-                start = ends
+        for move in self._moves:
+            if start <= move.start and move.end <= end:
+                inner = move.operands[0].bare()
+                shown = self._text[inner.start : inner.end]
+                yield self._text[start : move.start]
+                yield shown if _is_call(inner, _ENDS) else f"LAST({shown})"
+                start = move.end
         yield self._text[start:end]
 
-    def is_aggregate(self, call: Syntax) -> bool:
-        """Whether a function is an aggregate."""
-        return call.value in _MOVES or super().is_aggregate(call)
+    def is_about_event(self, part: Syntax) -> bool:
+        """Whether a part reads only the current event."""
+        read = map(self.aggregate, self.aggregates(part))
+        return all((of.function, of.offset, of.with_event) == ("last", 0, True) for of in read)
 
-    def value_inside(self, call: Syntax) -> Syntax:
-        """Return what an aggregate is the value of."""
-        inner = super().value_inside(call)
-        return super().value_inside(inner) if call.value in _MOVES and _is_end(inner) else inner
+    def owners(self, part: Syntax) -> Iterator[str]:
+        """Yield nothing: all columns are of rows."""
+        return iter(())
+
+    def event_sql(self, part: Syntax) -> str:
+        """Return a part about the event in Spark's form: x for last(own.x), which it lacks."""
+        pieces, at = [], part.start
+        for node in self.aggregates(part):
+            value = node
+            while value.form is Form.PAREN or _is_call(value, (*_MOVES, *_ENDS)):
+                value = value.operands[0]
+            sql = self.leaf(node).argument or ""
+            pieces += [
+                self._text[at : node.start],
+                sql if value.form is Form.COLUMN else f"({sql})",
+            ]
+            at = node.end
+        return "".join(pieces) + self._text[at : part.end]
 
     def aggregate(self, part: Syntax) -> Aggregate:
-        """Return an aggregate."""
-        if part.form is Form.CALL and part.value in _MOVES:
-            inner = part.operands[0].bare()
-            if _is_end(inner):
-                return super().aggregate(inner)
-            return self.last(inner, self.written(part))
-        return super().aggregate(part)
+        """Return a leaf as an aggregate of the events that a stage has taken."""
+        leaf, text = self.leaf(part), self.written(part)
+        stage = leaf.stage or WHOLE
+        counts_event = stage in (WHOLE, self.stage)
+        return Aggregate(leaf.function, stage, leaf.argument, text, leaf.offset, counts_event)
 
 
-def _is_end(node: Syntax) -> bool:
-    return node.form is Form.CALL and node.value in _ENDS
+def _is_call(node: Syntax, functions: tuple[str, ...]) -> bool:
+    return node.form is Form.CALL and node.value in functions

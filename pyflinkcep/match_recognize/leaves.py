@@ -226,12 +226,12 @@ def leaf_tree(
 ) -> Tree | CepError:
     """Return an expression as a tree; with `inside`, functions of a leaf are taken into it."""
     try:
-        return Operators(_Names(text, placed, leaves, inside)).part(tree)
+        return Operators(LeafNames(text, placed, leaves, inside)).part(tree)
     except CepError as refusal:
         return refusal
 
 
-class _Names(Names):
+class LeafNames(Names):
     """Finds leaves where conditions over stages have names."""
 
     shifts_inside = False
@@ -242,8 +242,9 @@ class _Names(Names):
         placed: Sequence[tuple[Syntax, int]],
         leaves: Sequence[Leaf],
         inside: bool,
+        stage: str = "",
     ) -> None:
-        super().__init__(text)
+        super().__init__(text, stage)
         self._inside = inside
         self._leaves = leaves
         self._numbers = {id(part): number for node, number in placed for part in _same(node)}
@@ -260,9 +261,13 @@ class _Names(Names):
         """Whether a part has no leaf."""
         return next(self.aggregates(part), None) is None
 
-    def aggregate(self, part: Syntax) -> Leaf:
+    def leaf(self, part: Syntax) -> Leaf:
+        """Return the leaf that a part is."""
+        return self._leaves[self._numbers[id(part)]]
+
+    def aggregate(self, part: Syntax) -> Aggregate:
         """Return a leaf."""
-        leaf = self._leaves[self._numbers[id(part)]]
+        leaf = self.leaf(part)
         return attrs.evolve(leaf, text=self.written(part), span=(part.start, part.end))
 
     def inner(self, aggregate: Aggregate) -> str | None:

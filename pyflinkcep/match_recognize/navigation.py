@@ -332,7 +332,8 @@ class LeafReader(RowReader):
 
     def _navigation(self, node: Syntax) -> Leaf:
         self._check_arguments(node, 2)
-        argument = self._row_argument(node, node.operands[0])
+        inner = node.operands[0]  # by whose text, without parentheses, Flink's stages know it
+        argument = self._row_argument(node, inner if self._names.standard else inner.bare())
         owner = self._common_owner(node, argument)
         final, offset = node.start in self._final, self._offset(node, 0)
         if self._variable is not None and offset > _MOST_OFFSET:

@@ -7,33 +7,54 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, reject
+from hypothesis import given
 from hypothesis import strategies as st
 
-from pyflinkcep.conditions import ExpressionCondition, RichAndCondition
+from pyflinkcep.conditions import ExpressionCondition, IterativeCondition
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.expressions.parser import Names, condition_of
-from pyflinkcep.expressions.program import CompiledExpressions, Kind
+from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.expressions.tree import (
     WHOLE,
     Aggregate,
     Column,
     Leaf,
     MatchExpression,
+    leaves,
     rewritten,
 )
+from pyflinkcep.match_recognize.expressions import read_expression
+from pyflinkcep.match_recognize.flink_condition import flink_condition
+from pyflinkcep.match_recognize.names import Names as MatchNames
+from pyflinkcep.match_recognize.parser import parse_clause
+from pyflinkcep.match_recognize.tokens import Source, tokenize
 from tests.unit.expressions.interpreter import accumulated, run
 from tests.unit.expressions.test_match_expressions import EVENTS, KINDS
 
-STAGES = {"a", "c", "end"}
+
+def with_event(part: Leaf) -> Leaf:
+    """Return a value for which the event at hand is one of stage a."""
+    own = isinstance(part, Aggregate) and part.stage in ("a", WHOLE)
+    return attrs.evolve(part, with_event=True) if own else part
 
 
-def defined(text: str) -> Any:
-    """Return the condition of stage a in a language in which stages are known."""
-    return condition_of(parsed(text), Names(text, "a", STAGES))
+def defined(text: str) -> MatchExpression:
+    """Return the condition of stage a, whose event at hand counts."""
+    condition = condition_of(parsed(text), Names(text, "a"))
+    assert isinstance(condition, MatchExpression)
+    return MatchExpression(text, rewritten(condition.tree, with_event), (), "a")
+
+
+def of_clause(text: str) -> IterativeCondition:
+    """Return the condition of the variable A of a clause with Flink's meaning."""
+    columns = ("n", "m", "items")
+    source = Source(f"PATTERN (A C) DEFINE A AS {text}")
+    clause = parse_clause(tokenize(source), source, len(source.text))
+    names = MatchNames.of(clause, source, columns, None, standard=False)
+    return flink_condition(read_expression(clause.definitions[0].condition, names, "A"), "A")
 
 
 def once_taken(part: Leaf) -> Aggregate:
@@ -46,10 +67,12 @@ def once_taken(part: Leaf) -> Aggregate:
 @st.composite
 def aggregates(draw: Any) -> str:
     """Return an aggregate of MATCH_RECOGNIZE, in which the event at hand may count."""
-    where = draw(st.sampled_from(["a.", "c.", ""])) + draw(st.sampled_from("nmxy"))
+    where = draw(st.sampled_from(["a.", "c.", "match."])) + draw(st.sampled_from("nmxy"))
     function = draw(st.sampled_from([name for name, of in AGGREGATES.items() if not of.condition]))
     offset = f", {draw(st.integers(0, 3))}" if function in ("first", "last") else ""
-    return str(draw(st.sampled_from([f"{function}({where}{offset})", where, "count(*)"])))
+    return str(
+        draw(st.sampled_from([f"{function}({where}{offset})", f"last({where})", "count(match)"]))
+    )
 
 
 @given(
@@ -64,18 +87,13 @@ def test_the_event_at_hand_counts(
     one, two, three = drawn
     text = f"({one} <=> {two} or {one} > {three}) and count(c.n) >= 0"
     condition = defined(text)
-    if isinstance(condition, RichAndCondition):
-        condition = condition.nestedConditions[1]
-    parts = {part: KINDS.get(part, Kind.BOOLEAN) for part in condition.event_parts()}
-    expressions = compiled([("here", condition)], parts, False)
+    expressions = compiled([("here", condition)], KINDS, False)
     without = MatchExpression(text, rewritten(condition.tree, once_taken))
     plain = compiled([("here", without)], KINDS, False)
 
     def fields(of: CompiledExpressions, row: dict[str, Any]) -> list[Any]:
         return [row.get(field.sql) for field in of.fields]
 
-    if any(kind is Kind.BOOLEAN for part, kind in parts.items() if part not in KINDS):
-        reject()  # an OR of the event alone
     (expected,) = plain.programs.values()
     (holds,) = generated(expressions).conditions.values()
     slots = accumulated(expressions, [(stage, fields(expressions, row)) for stage, row in taken])
@@ -88,14 +106,38 @@ def test_the_event_at_hand_counts(
 @pytest.mark.parametrize(
     ("text", "sql"),
     [
-        ("last(a.n) > 3", "n > 3"),
-        ("LAST(a.n + 1, 0) * 2 = last(m)", "(n + 1) * 2 = m"),
-        ("exists(last(a.items), a -> a.n > last(a.n))", "exists(items, a -> a.n > n)"),
+        ("last(A.n) > 3", "n > 3"),
+        ("LAST(A.n + 1, 0) * 2 = last(m)", "(n + 1) * 2 = m"),
+        ("exists(last(A.items), a -> a.n > last(A.n))", "exists(items, a -> a.n > n)"),
+        ("PREV(A.n, 0) > 3 AND n < 5", "n > 3 AND n < 5"),
     ],
 )
 def test_the_last_event_that_counts_is_the_one_at_hand(text: str, sql: str) -> None:
     """last(own.x) reaches Spark as x: Spark's own last would be an aggregate over all events."""
-    condition = defined(text)
+    condition = of_clause(text)
 
     assert isinstance(condition, ExpressionCondition)
     assert condition.text == sql
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("A.n > AVG(C.n)", [("n", None, False), ("n", "C", False)]),
+        ("COUNT(*) > m", [(None, WHOLE, True), ("m", None, False)]),
+        ("FIRST((n), 2) < SUM(A.n + 1)", [("n", WHOLE, True), ("n + 1", "A", True)]),
+        ("PREV(LAST(C.m, 1), 0) = m", [("m", "C", False), ("m", None, False)]),
+    ],
+)
+def test_values_of_a_clause_are_those_of_stages(text: str, read: list[Any]) -> None:
+    """By the text of each argument stored state knows its values."""
+    condition = of_clause(text)
+
+    assert isinstance(condition, MatchExpression)
+    assert condition.text == text.replace("PREV(LAST(C.m, 1), 0)", "LAST(C.m, 1)")
+    assert [
+        (part.sql, None, False)
+        if isinstance(part, Column)
+        else (part.argument, part.stage, part.with_event)
+        for part in leaves(condition.tree)
+    ] == read
