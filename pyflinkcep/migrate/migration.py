@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import re
@@ -20,9 +19,7 @@ from pyflinkcep.migrate.check.flink import Written
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java, snake
 from pyflinkcep.migrate.meaning.translated import Note
-from pyflinkcep.migrate.writing.module import Module, docstring
 from pyflinkcep.migrate.writing.program import has_patterns, translate_file
-from pyflinkcep.migrate.writing.tables import StatementWriter, is_match
 
 _SKIPPED = frozenset(["target", "build", "out", "node_modules", "__pycache__", "venv"])
 _FOREIGN = frozenset(["node_modules", "__pycache__", "venv"])
@@ -32,6 +29,7 @@ _OTHER = {
     **dict.fromkeys((".kt", ".kts"), "Kotlin is not read: its conditions are another language; let "
                     "your IDE show the class as Java, or see docs/from-flink.md, which has the API "
                     "side by side"),
+    ".py": "PyFlink is not read: CEP.sql takes its statements with MATCH_RECOGNIZE as they are",
 }  # fmt: skip
 _MARKS = (b"flink.cep", b"CEP.pattern", b"MATCH_RECOGNIZE", b"match_recognize")
 
@@ -41,8 +39,6 @@ class Files:
     """The files that were found."""
 
     java: list[tuple[str, bytes]] = attrs.field(factory=list)  # Files of Java with what is in them
-    # Files of Python with MATCH_RECOGNIZE.
-    python: list[tuple[str, bytes]] = attrs.field(factory=list)
     refused: list[Note] = attrs.field(factory=list)  # Files that cannot be read, with the reason
     # Folders with patterns that are not read, such as that of tests.
     skipped: list[Note] = attrs.field(factory=list)
@@ -77,7 +73,7 @@ def _walk(folder: Path, found: Files) -> Iterator[Path]:
         ]
         folders[:] = sorted(set(folders) - left - {f for f in folders if f.startswith(".")})
         for name in sorted(files):
-            if Path(name).suffix in (".java", ".py", *_OTHER):
+            if Path(name).suffix in (".java", *_OTHER):
                 yield here / name
 
 
@@ -97,16 +93,15 @@ def _add(found: Files, path: Path, *, asked: bool) -> None:
         found.refused.append(Note(str(path), 0, f"cannot be read: {error.strerror}"))
         return
     marked = any(mark in data for mark in _MARKS)
+    if path.suffix == ".py":
+        marked = b"pyflink.table" in data and b"MATCH_RECOGNIZE" in data.upper()
     if path.suffix == ".java":
         found.java.append((str(path), data))
-    elif path.suffix == ".py":
-        if marked or asked:
-            found.python.append((str(path), data))
     elif path.suffix in _OTHER:
         if marked or asked:
             found.refused.append(Note(str(path), 0, _OTHER[path.suffix]))
     elif asked:
-        found.refused.append(Note(str(path), 0, "not a file of Java (.java) or Python (.py)"))
+        found.refused.append(Note(str(path), 0, "not a file of Java (.java)"))
 
 
 _DIFFERENCES = (
@@ -261,89 +256,6 @@ def _headline(file: Written) -> str:
     )
 
 
-_CALLS = ("execute_sql", "sql_query", "sql_update", "executeSql", "sqlQuery")
-
-
-def translate_python(file: str, data: bytes, module_name: str) -> Written:
-    """Return a module with the statements with MATCH_RECOGNIZE of a file of PyFlink."""
-    written = Written(file)
-    try:
-        tree = ast.parse(data.decode("utf-8", "replace"))
-    except (SyntaxError, ValueError, RecursionError) as error:
-        line = getattr(error, "lineno", None) or 1
-        written.errors.append(Note(file, line, f"not Python: {getattr(error, 'msg', error)}"))
-        return written
-    texts = _constants(tree)
-    name = file.rsplit("/", 1)[-1]
-    module = Module(docstring(f"The statements of {name}, translated by pyflinkcep.migrate"))
-    writer = StatementWriter(module)
-    lines: list[str] = []
-    number = 0
-    for call in ast.walk(tree):
-        if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
-            continue
-        if call.func.attr not in _CALLS or not call.args:
-            continue
-        sql = _text(call.args[0], texts)
-        if sql is None:
-            written.notes.append(Note(file, call.lineno, "the text of a statement is not known"))
-        elif not is_match(sql):
-            writer.declare(sql, (file, call.lineno))
-        else:
-            number += 1
-            writer.statement(sql, f"statement_{number}", (file, call.lineno), lines)
-    if number:
-        lines = [line for line in lines if "awaitAny" not in line]
-        lines.append("spark.streams.awaitAnyTermination()")
-        module.define("main(spark: SparkSession) -> None", "Run the statements", lines)
-        session = "SparkSession.builder.getOrCreate()"
-        module.main(f'if __name__ == "__main__":\n    main({session})')
-        written.module, written.text = module_name, module.text()
-        written.statements = number
-    written.notes += module.notes
-    return written
-
-
-def _constants(tree: ast.Module) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target, value = node.targets[0], _text(node.value, found)
-            if isinstance(target, ast.Name) and value is not None:
-                found[target.id] = value
-    return found
-
-
-def _text(node: ast.expr, known: dict[str, str]) -> str | None:
-    """Return the text of an expression, if the file says it."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.Name):
-        return known.get(node.id)
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = _text(node.left, known), _text(node.right, known)
-        return None if left is None or right is None else left + right
-    if isinstance(node, ast.JoinedStr):
-        parts = [
-            _text(part.value if isinstance(part, ast.FormattedValue) else part, known)
-            for part in node.values
-        ]
-        return None if None in parts else "".join(part for part in parts if part is not None)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        if node.func.attr in ("strip", "dedent"):
-            inner = [node.func.value] if node.func.attr == "strip" else node.args
-            return _text(inner[0], known) if inner else None
-        if node.func.attr == "format" and not node.args:
-            text = _text(node.func.value, known)
-            values = {k.arg or "": _text(k.value, known) for k in node.keywords}
-            if text is not None and None not in values.values():
-                try:
-                    return text.format(**values)
-                except (KeyError, IndexError, ValueError):
-                    return None
-    return None
-
-
 @attrs.frozen
 class Migration:
     """The report, and the program that was read."""
@@ -353,7 +265,7 @@ class Migration:
 
 
 def migrate(sources: Iterable[str]) -> Migration:
-    """Translate the files of Java and PyFlink with patterns; nothing of them is run."""
+    """Translate the files of Java with patterns; nothing of them is run."""
     found = find_files(sources)
     parsed = [(parse_java(data, file), data) for file, data in found.java]
     project = Project()
@@ -371,13 +283,8 @@ def migrate(sources: Iterable[str]) -> Migration:
             continue
         name = _module_name(source.file, names)
         written.append(_safely(source.file, partial(translate_file, source, project, name)))
-    for file, data in found.python:
-        name = _module_name(file, names)
-        written.append(_safely(file, partial(translate_python, file, data, name)))
     kept = [one for one in written if one.module or one.errors or one.notes]
-    report = Report(
-        tuple(kept), len(found.java) + len(found.python), tuple(found.refused), tuple(found.skipped)
-    )
+    report = Report(tuple(kept), len(found.java), tuple(found.refused), tuple(found.skipped))
     return Migration(report, project)
 
 

@@ -100,7 +100,7 @@ def test_nine_conditions_in_ten_are_translated(translated):
         conditions = sum(file.conditions for file in files)
         stubs = sum(file.text.count("raise not_translated(") for file in files)
 
-        assert len(files) >= 25
+        assert len(files) >= 24
         assert conditions >= 100
         assert stubs <= conditions / 10
         assert sum(file.sql for file in files) >= conditions * sql
@@ -142,18 +142,43 @@ def test_a_difference_is_shown(translated):
     assert found.text.startswith("the translation has 1 timeout more, the first: {")
 
 
+INSERT = """class Job { public static void main(String[] args) {
+  t.executeSql("INSERT INTO alerts SELECT * FROM logins MATCH_RECOGNIZE (PARTITION BY u ORDER BY ts "
+    + "MEASURES A.ts AS t PATTERN (A) DEFINE A AS A.x = 1);");
+} }"""
+
+
 def test_an_insert_becomes_rows_to_write(tmp_path):
     """INSERT INTO before a clause is left out, and the report says where the rows go."""
-    text = '''
-from pyflink.table import TableEnvironment
-t_env.execute_sql("""INSERT INTO alerts SELECT * FROM logins MATCH_RECOGNIZE (
-  PARTITION BY u ORDER BY ts MEASURES A.ts AS t PATTERN (A) DEFINE A AS A.x = 1);""")
-'''
-    (tmp_path / "job.py").write_text(text, encoding="utf-8")
+    (tmp_path / "Job.java").write_text(INSERT, encoding="utf-8")
     report = migrate([str(tmp_path)]).report
 
     assert 'ALERTS_SQL = """\n    SELECT * FROM logins' in report.files[0].text
     assert "INSERT INTO alerts: write the rows there" in report.as_text()
+
+
+def test_all_queries_start_before_the_job_waits(tmp_path):
+    """A statement does not wait for its rows before what the job does besides has begun."""
+    pattern = 'CEP.pattern(e, Pattern.<E>begin("a")).select(m -> m.get("a").get(0).name).print();'
+    head = "DataStream<E> e = env.addSource(new Own());"
+    java = INSERT.replace("\n} }", f"\n{head} {pattern} }} }} class E {{ public String name; }}")
+    (tmp_path / "Job.java").write_text(java, encoding="utf-8")
+    text = migrate([str(tmp_path)]).report.files[0].text
+
+    assert text.count(".start()") == 2
+    assert text.rindex(".start()") < text.index("awaitAnyTermination")
+    assert text.count("awaitAnyTermination") == 1
+
+
+def test_pyflink_is_not_read(tmp_path):
+    """A file of PyFlink with a clause is named in the report, and the status is not 0."""
+    text = 'from pyflink.table import X\nt.execute_sql("SELECT * FROM a MATCH_RECOGNIZE (…)")\n'
+    (tmp_path / "job.py").write_text(text, encoding="utf-8")
+    (tmp_path / "Job.java").write_text(INSERT, encoding="utf-8")
+    report = migrate([str(tmp_path)]).report
+
+    assert "job.py: PyFlink is not read" in report.as_text()
+    assert report.status == 1
 
 
 def test_without_tree_sitter(monkeypatch, capsys):

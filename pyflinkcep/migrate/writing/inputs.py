@@ -18,7 +18,14 @@ from pyflinkcep.migrate.meaning.literals import constant
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import PART, TranslatedFunction
 from pyflinkcep.migrate.writing.module import Module, chain
-from pyflinkcep.migrate.writing.settings import Settings, Times, delay_text, source_of, times_of
+from pyflinkcep.migrate.writing.settings import (
+    Settings,
+    Times,
+    delay_text,
+    reader,
+    source_of,
+    times_of,
+)
 from pyflinkcep.migrate.writing.tables import StatementWriter, sql_literal, sql_of
 from pyflinkcep.migrate.writing.translation import Translation, code_of
 
@@ -390,7 +397,7 @@ class InputWriter:
         lines += self.statements.views(sql)
         lines.append(f"events = spark.sql({self.module.constant(name, sql_literal(sql))})")
         columns, _, tables = re.sub(r"\s+", " ", sql).partition(" FROM ")
-        table = self.statements.tables.tables.get(tables.split(" ")[0].strip('`"').lower())
+        table = self.statements.tables.get(tables.split(" ")[0].strip('`"').lower())
         if table is None:
             self.module.note(stream, _VIEWS)
         elif table.watermark is not None and re.search(rf"\*|\b{table.watermark[0]}\b", columns):
@@ -426,16 +433,10 @@ class InputWriter:
         lines.append(f"events = spark.createDataFrame(rows, {schema})")
 
     def _read(self, stream: Stream, source: Settings, lines: list[str]) -> None:
-        reader = "spark.read" if source.bounded else "spark.readStream"
-        options = [*source.options, *((name, "TODO") for name in source.missing)]
-        calls = [("format", [quoted(source.kind)])]
-        calls += [("option", [quoted(n), quoted(v)]) for n, v in options if n != "path"]
-        path = dict(options).get("path")
-        calls.append(("load", [quoted(path)] if path else []))
         if source.kind != "kafka":
-            lines.append(chain(reader, calls, "events = ", 4))
+            lines.append(reader(source, "events"))
             return
-        lines.append(chain(reader, calls, "records = ", 4))
+        lines.append(reader(source, "records"))
         if source.lines:
             lines.append('events = records.select(F.col("value").cast("string"))')
             return

@@ -28,7 +28,7 @@ from pyflinkcep.migrate.writing.module import (
     python_type,
 )
 from pyflinkcep.migrate.writing.patterns import PatternWriter
-from pyflinkcep.migrate.writing.settings import Settings, sink_of, source_of
+from pyflinkcep.migrate.writing.settings import Settings, sink_of, source_of, writer
 from pyflinkcep.migrate.writing.tables import StatementWriter
 from pyflinkcep.migrate.writing.translation import Translation, code_of, parameters
 
@@ -217,6 +217,7 @@ class JobWriter:
         loose = [s for s in results if id(s) not in used]
         statements = [s for s in self.streams if s.call.method in STATEMENTS]
         self.statements = self._statements.write(statements, self._lines)
+        self._queries += self.statements
         for stream in self.streams:
             if stream.call.method == "pattern":
                 before = result_before(stream.inputs[0], timed=True)
@@ -391,27 +392,8 @@ class JobWriter:
         elif bounded and sink.kind == "console":
             self._lines.append(f"{name}.show(truncate=False)")
         else:
-            self._write_rows(name, sink, bounded)
-
-    def _write_rows(self, name: str, sink: Settings, bounded: bool) -> None:
-        """Write rows to files, to Kafka or to the terminal."""
-        kind, calls = sink.kind, []
-        if kind not in ("console", "csv") and name not in self._plain:
-            calls.append(("select", ['F.to_json(F.struct("*")).alias("value")']))
-        options = [*sink.options, *((option, "TODO") for option in sink.missing)]
-        path = [quoted(value) for option, value in options if option == "path" and bounded]
-        calls.append(("write.format" if bounded else "writeStream.format", [quoted(kind)]))
-        if kind == "console":
-            calls.append(("option", ['"truncate"', "False"]))
-        calls += [("option", [quoted(o), quoted(v)]) for o, v in options if not path or o != "path"]
-        if bounded:
-            calls.append(("save", path))
-        else:
-            if kind != "console":
-                calls.append(("option", ['"checkpointLocation"', quoted(f"checkpoints/{name}")]))
-            calls.append(("start", []))
-            self._queries += 1
-        self._lines.append(chain(name, calls, "", 4))
+            self._lines.append(writer(name, sink, bounded=bounded, plain=name in self._plain))
+            self._queries += not bounded
 
     def _unknown_sink(self, stream: Stream, name: str, sink: Settings, bounded: bool) -> None:
         code = stream.call.code

@@ -22,20 +22,26 @@ from pyflinkcep.migrate.meaning.translated import Note, Translated
 WIDTH = 100
 
 
+def in_units(duration: timedelta) -> tuple[str, int]:
+    """Return the largest unit of which a duration is a whole number, and that number."""
+    for unit in ("days", "hours", "minutes", "seconds", "milliseconds"):
+        size = timedelta(**{unit: 1})
+        if duration and duration % size == timedelta(0):
+            return unit, duration // size
+    return ("microseconds", duration // timedelta(microseconds=1)) if duration else ("seconds", 0)
+
+
 def timed(duration: timedelta) -> str:
     """
     Return a duration as Python, in its largest whole unit.
 
     Examples
     --------
-    >>> timed(timedelta(minutes=90)), timed(timedelta(hours=48))
-    ('timedelta(minutes=90)', 'timedelta(days=2)')
+    >>> timed(timedelta(minutes=90)), timed(timedelta(hours=48)), timed(timedelta(0))
+    ('timedelta(minutes=90)', 'timedelta(days=2)', 'timedelta(0)')
     """
-    for unit in ("days", "hours", "minutes", "seconds", "milliseconds"):
-        size = timedelta(**{unit: 1})
-        if duration % size == timedelta(0) and duration:
-            return f"timedelta({unit}={duration // size})"
-    return "timedelta(0)" if not duration else f"timedelta(microseconds={duration.microseconds})"
+    unit, amount = in_units(duration)
+    return f"timedelta({unit}={amount})" if amount else "timedelta(0)"
 
 
 def indented(text: str, by: int = 4) -> str:

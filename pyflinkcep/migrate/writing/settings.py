@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -14,6 +15,8 @@ from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.constants import literal_of
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, children, inside, line_of, simple_name, text_of
+from pyflinkcep.migrate.meaning.literals import constant as quoted
+from pyflinkcep.migrate.writing.module import chain, in_units
 from pyflinkcep.migrate.writing.translation import class_made, code_of
 
 
@@ -211,16 +214,11 @@ def delay_text(delay: timedelta) -> str:
 
     Examples
     --------
-    >>> delay_text(timedelta(minutes=2)), delay_text(timedelta(0))
-    ('2 minutes', '0 seconds')
+    >>> delay_text(timedelta(minutes=1)), delay_text(timedelta(0))
+    ('1 minute', '0 seconds')
     """
-    for unit in ("days", "hours", "minutes", "seconds"):
-        size = timedelta(**{unit: 1})
-        if delay and delay % size == timedelta(0):
-            amount = delay // size
-            return f"{amount} {unit if amount != 1 else unit[:-1]}"
-    milliseconds = delay // timedelta(milliseconds=1)
-    return f"{milliseconds} milliseconds" if milliseconds else "0 seconds"
+    unit, amount = in_units(delay)
+    return f"{amount} {unit.removesuffix('s') if amount == 1 else unit}"
 
 
 @attrs.frozen
@@ -236,6 +234,31 @@ class Settings:
     bounded: bool = False  # Whether it ends
     lines: bool = False  # Whether its elements are text
     elements: tuple[Value, ...] = ()  # Of elements: what they are
+
+
+def reader(source: Settings, name: str) -> str:
+    """Return the statement of Python that reads a source."""
+    options = [*source.options, *((option, "TODO") for option in source.missing)]
+    calls = [("format", [quoted(source.kind)])]
+    calls += [("option", [quoted(o), quoted(value)]) for o, value in options if o != "path"]
+    calls.append(("load", [quoted(value) for o, value in options if o == "path"]))
+    return chain("spark.read" if source.bounded else "spark.readStream", calls, f"{name} = ", 4)
+
+
+def writer(name: str, sink: Settings, *, bounded: bool, plain: bool = False) -> str:
+    """Return the statement that writes rows to files, to Kafka or to the terminal."""
+    kind, calls = sink.kind, []
+    if kind in ("kafka", "text") and not plain:
+        calls.append(("select", ['F.to_json(F.struct("*")).alias("value")']))
+    options = [*sink.options, *((option, "TODO") for option in sink.missing)]
+    path = [quoted(value) for option, value in options if option == "path" and bounded]
+    calls.append(("write.format" if bounded else "writeStream.format", [quoted(kind)]))
+    if kind == "console":
+        calls.append(("option", ['"truncate"', "False"]))
+    calls += [("option", [quoted(o), quoted(v)]) for o, v in options if not path or o != "path"]
+    if not bounded and kind != "console":
+        calls.append(("option", ['"checkpointLocation"', quoted(f"checkpoints/{name}")]))
+    return chain(name, [*calls, ("save", path) if bounded else ("start", [])], "", 4)
 
 
 def source_of(stream: Stream) -> Settings:
@@ -254,9 +277,7 @@ def source_of(stream: Stream) -> Settings:
     if isinstance(given, Made):
         return _of_object(given)
     text = text_of(call.code.node)
-    return (
-        _kafka([], lines="SimpleStringSchema" in text) if "Kafka" in text else Settings("unknown")
-    )
+    return kafka([], lines="SimpleStringSchema" in text) if "Kafka" in text else Settings("unknown")
 
 
 def _elements(call: Call) -> tuple[Value, ...]:
@@ -286,7 +307,7 @@ def _of_settings(kind: str, call: Call, names: tuple[str, ...], *, bounded: bool
 def _of_object(made: Made) -> Settings:
     name = made.type.split(".", 1)[0]
     if "Kafka" in name:
-        return _kafka_builder(made) if made.calls else _kafka_consumer(made)
+        return _kafka_source(made)
     if name == "FileSource":
         texts = [text_of(code.node) for code in (made.code, *(c.code for c in made.calls))]
         bounded = not any(call.method == "monitorContinuously" for call in made.calls)
@@ -302,45 +323,63 @@ def _files(kind: str, texts: list[str], **more: Any) -> Settings:
 
 
 _PATH = re.compile(r'\bPath\(\s*"([^"]+)"')
+NOT_SHOWN = "\0"
+"""The value of a setting that the code does not show."""
+Options = list[tuple[str, str]]
 _SETTERS = {
-    "setBootstrapServers": "kafka.bootstrap.servers", "setTopics": "subscribe",
+    "setBootstrapServers": "kafka.bootstrap.servers", "setTopics": "subscribe", "setTopic": "topic",
     "setGroupId": "kafka.group.id", "setTopicPattern": "subscribePattern",
 }  # fmt: skip
+_NEEDLESS = frozenset([
+    "build", "setDeserializer", "setClientIdPrefix", "setValueOnlyDeserializer", "setBounded",
+    "setTransactionalIdPrefix", "setProducerFactory",
+])  # fmt: skip
+"""What a builder is told that is read elsewhere, or that Spark settles itself."""
 
 
-def _kafka_builder(made: Made) -> Settings:
-    options: list[tuple[str, str]] = []
+def _of_builder(made: Made) -> tuple[Options, list[str]]:
+    """Return the options of a builder for Kafka, and its calls that have no counterpart here."""
+    options: Options = []
     left: list[str] = []
-    lines = bounded = False
     for call in made.calls:
+        given = call.arguments[0] if call.arguments else None
         values = [str(v.value) for v in call.arguments if isinstance(v, Const)]
-        if call.method in _SETTERS and values:
-            options.append((_SETTERS[call.method], ",".join(values)))
-        elif call.method == "setStartingOffsets":
-            given = text_of(call.code.node).rsplit("setStartingOffsets", 1)[-1]
-            words = [word for word in ("earliest", "latest") if f"{word}(" in given]
-            options += [("startingOffsets", word) for word in words]
-            left += [] if words else [call.method]
-        elif call.method == "setProperty" and len(values) == 2:
-            options.append((f"kafka.{values[0]}", values[1]))
-        elif call.method == "setProperties":
+        written = text_of(call.code.node.child_by_field_name("arguments"))
+        found: Options = []
+        lost: list[str] = []
+        if call.method in _SETTERS:
+            found = [(_SETTERS[call.method], ",".join(values))] if values else []
+        elif call.method == "setProperty":
+            name = f"kafka.{values[0]}" if isinstance(given, Const) else "kafka.TODO"
+            found = [(name, values[1] if len(values) == 2 else NOT_SHOWN)]
+        elif call.method in ("setProperties", "setKafkaProducerConfig"):
             found, lost = properties(call.code)
-            options, left = [*options, *found], [*left, *lost]
-        elif call.method == "setValueOnlyDeserializer":
-            lines = "SimpleStringSchema" in text_of(call.code.node)
-        elif call.method == "setBounded":
-            bounded = True
-        elif call.method not in {*_SETTERS, "build", "setDeserializer", "setClientIdPrefix"}:
-            left.append(call.method)
-    return _kafka(options, left, lines=lines, bounded=bounded)
+        elif call.method == "setStartingOffsets":
+            words = [word for word in ("earliest", "latest") if f"{word}(" in written]
+            found = [("startingOffsets", word) for word in words]
+            lost = [] if words else [call.method]
+        elif call.method == "setRecordSerializer" and isinstance(given, Made):
+            found, lost = _of_builder(given)
+            lost += [] if given.calls else [f"the serializer {simple_name(given.type)}"]
+        elif call.method == "setValueSerializationSchema":
+            plain = "SimpleStringSchema" in written or "Json" in written
+            lost = [] if plain else [f"the schema {' '.join(written.split())[:60]}"]
+        elif call.method in ("setDeliverGuarantee", "setDeliveryGuarantee"):
+            exact = "EXACTLY_ONCE" in written
+            lost = ["EXACTLY_ONCE (Spark writes at least once)"] if exact else []
+        elif call.method not in _NEEDLESS:
+            lost = [call.method]
+        options, left = [*options, *found], [*left, *lost]
+    return options, left
 
 
-def _kafka(
-    options: list[tuple[str, str]],
-    left: list[str] | tuple[str, ...] = (),
+def kafka(
+    options: Options,
+    left: Sequence[str] = (),
     topic: tuple[str, ...] = ("subscribe", "subscribePattern"),
     **more: Any,
 ) -> Settings:
+    """Return settings of Kafka, with what the code does not show of them."""
     shown = [pair for pair in options if pair[1] != NOT_SHOWN]
     missing = [name for name, value in options if value == NOT_SHOWN]
     given = {name for name, _ in options}
@@ -348,19 +387,20 @@ def _kafka(
     return Settings("kafka", tuple(shown), tuple(missing), tuple(dict.fromkeys(left)), **more)
 
 
-def _kafka_consumer(made: Made) -> Settings:
-    """Return the settings of the old consumer: topic, format, properties."""
-    topic = made.arguments[0] if made.arguments else None
-    is_known = isinstance(topic, Const) and isinstance(topic.value, str)
-    options = [("subscribe", topic.value)] if isinstance(topic, Const) and is_known else []
-    found, left = properties(made.code)
-    return _kafka([*options, *found], left, lines="SimpleStringSchema" in text_of(made.code.node))
+def _kafka_source(made: Made) -> Settings:
+    """Return the settings of a builder, or of the old consumer: topic, format, properties."""
+    texts = [text_of(code.node) for code in (made.code, *(call.code for call in made.calls))]
+    lines = any("SimpleStringSchema" in text for text in texts)
+    if made.calls:
+        bounded = any(call.method == "setBounded" for call in made.calls)
+        return kafka(*_of_builder(made), lines=lines, bounded=bounded)
+    topics = [a.value for a in made.arguments[:1] if isinstance(a, Const)]
+    options, left = properties(made.code)
+    named = [("subscribe", topic) for topic in topics if isinstance(topic, str)]
+    return kafka([*named, *options], left, lines=lines)
 
 
-NOT_SHOWN = "\0"
-
-
-def properties(code: Code, given: Node = None) -> tuple[list[tuple[str, str]], list[str]]:
+def properties(code: Code, given: Node = None) -> tuple[Options, list[str]]:
     """
     Return Spark's options for properties of Kafka, and what is done with them beside that.
 
@@ -423,7 +463,7 @@ def sink_of(stream: Stream) -> Settings:
     if made is not None and made.calls:
         text = text_of(made.calls[-1].code.node)
     if made is not None and made.type.startswith("KafkaSink"):
-        return _kafka_sink(made)
+        return kafka(*_of_builder(made), ("topic",))
     if "KafkaProducer" in text.split("(", 1)[0]:
         return _producer(made)
     if "PrintSink" in text.split("(", 1)[0]:
@@ -452,60 +492,6 @@ def _named(code: Code | None, call: Call) -> str:
 
 
 _OF_FILES = ("build", "withRollingPolicy", "withBucketCheckInterval", "withOutputFileConfig")
-_OF_KAFKA = ("build", "setTransactionalIdPrefix", "setProducerFactory")
-
-
-def _kafka_sink(made: Made) -> Settings:
-    """Return the settings of a builder, and of the one of its serializer."""
-    options: list[tuple[str, str]] = []
-    left: list[str] = []
-    for call in made.calls:
-        given = call.arguments[0] if call.arguments else None
-        values = [str(v.value) for v in call.arguments if isinstance(v, Const)]
-        found: list[tuple[str, str]] = []
-        lost: list[str] = []
-        if call.method == "setBootstrapServers":
-            found = [("kafka.bootstrap.servers", value) for value in values]
-        elif call.method == "setProperty":
-            found = _property(call, values)
-        elif call.method == "setKafkaProducerConfig":
-            found, lost = properties(call.code)
-        elif call.method == "setRecordSerializer" and isinstance(given, Made):
-            found, lost = _serialized(given)
-        elif call.method in ("setDeliverGuarantee", "setDeliveryGuarantee"):
-            exact = "EXACTLY_ONCE" in text_of(call.code.node.child_by_field_name("arguments"))
-            lost = ["EXACTLY_ONCE (Spark writes at least once)"] if exact else []
-        elif call.method not in _OF_KAFKA:
-            lost = [call.method]
-        options, left = [*options, *found], [*left, *lost]
-    return _kafka(options, left, ("topic",))
-
-
-def _property(call: Call, values: list[str]) -> list[tuple[str, str]]:
-    """Return a setting as an option; its value is to be written if the code does not show it."""
-    first = call.arguments[0] if call.arguments else None
-    if not isinstance(first, Const):
-        return [("kafka.TODO", NOT_SHOWN)]
-    return [(f"kafka.{first.value}", values[1] if len(values) == 2 else NOT_SHOWN)]
-
-
-def _serialized(made: Made) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return what a serializer of records says: their topic, and how they become bytes."""
-    options: list[tuple[str, str]] = []
-    left: list[str] = []
-    for call in made.calls:
-        first = call.arguments[0] if call.arguments else None
-        if call.method == "setTopic":
-            options += [("topic", str(first.value))] if isinstance(first, Const) else []
-        elif call.method == "setValueSerializationSchema":
-            written = text_of(call.code.node.child_by_field_name("arguments"))
-            plain = "SimpleStringSchema" in written or "Json" in written
-            left += [] if plain else [f"the schema {' '.join(written.split())[:60]}"]
-        elif call.method != "build":
-            left.append(call.method)
-    if not made.calls:  # a class of the program
-        left.append(f"the serializer {simple_name(made.type)}")
-    return options, left
 
 
 def _producer(made: Made | None) -> Settings:
@@ -517,6 +503,6 @@ def _producer(made: Made | None) -> Settings:
     options += [("topic", value) for value in topics[:1]]
     given = [] if made is None else children(made.code.node.child_by_field_name("arguments"))
     if made is None or len(given) < 3 or servers:
-        return _kafka(options, (), ("topic",))
+        return kafka(options, (), ("topic",))
     found, left = properties(made.code, given[2])
-    return _kafka([*options, *found], left, ("topic",))
+    return kafka([*options, *found], left, ("topic",))

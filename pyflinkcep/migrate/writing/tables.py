@@ -12,16 +12,20 @@ from pyflinkcep.migrate.chains.values import Const, Stream
 from pyflinkcep.migrate.java.source import comma_parts, line_of, snake
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.meaning.translated import PART, Note
-from pyflinkcep.migrate.writing.module import Module, chain, literal
+from pyflinkcep.migrate.writing.module import Module, chain
+from pyflinkcep.migrate.writing.settings import NOT_SHOWN, Settings, kafka, reader, writer
+
+Where = tuple[str, int]
+"""A file and a line."""
 
 
 @attrs.define
 class Table:
-    """A table."""
+    """A table that a program declares."""
 
-    name: str  # Its name
-    # What its records have, with Spark's types.
-    columns: list[tuple[str, str]] = attrs.field(factory=list)
+    name: str
+    where: Where
+    columns: list[tuple[str, str]] = attrs.field(factory=list)  # Of its records, in Spark's types
     computed: list[tuple[str, str]] = attrs.field(factory=list)  # What is computed of them, as SQL
     # What the connector adds, by the name that it has there.
     metadata: list[tuple[str, str]] = attrs.field(factory=list)
@@ -35,25 +39,36 @@ class Table:
         """The columns of its records as DDL."""
         return ", ".join(f"{name} {type_}" for name, type_ in self.columns)
 
+    @property
+    def format(self) -> str:
+        """How its records are written."""
+        return self.options.get("format", self.options.get("value.format", "json"))
 
-_HEAD = re.compile(
-    r"\s*CREATE\s+(?:TEMPORARY\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[`\"]?([\w.]+)[`\"]?\s*\(",
-    re.IGNORECASE,
+
+_TABLE = re.compile(
+    r"""\s*CREATE\s+(?:TEMPORARY\s+)?TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?[`"]?([\w.]+)[`"]?\s*
+    \((.*?)\)\s*(?:COMMENT\s+'[^']*'\s*|PARTITIONED\s+BY\s*\([^)]*\)\s*)*WITH\s*\((.*)\)\s*;?\s*""",
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 _OPTION = re.compile(r"'([^']+)'\s*=\s*'((?:[^']|'')*)'")
-_WATERMARK = re.compile(r"WATERMARK\s+FOR\s+`?(\w+)`?\s+AS\s+(.*)", re.IGNORECASE | re.DOTALL)
-_INTERVAL = re.compile(r"INTERVAL\s+'([\d.]+)'\s+(SECOND|MINUTE|HOUR|DAY)", re.IGNORECASE)
+_WATERMARK = re.compile(
+    r"WATERMARK\s+FOR\s+`?(\w+)`?\s+AS\s+`?\1`?"
+    r"(?:\s*-\s*INTERVAL\s+'([\d.]+)'\s+(SECOND|MINUTE|HOUR|DAY)S?)?",
+    re.IGNORECASE,
+)
+_COLUMN = re.compile(r"(?:`([^`]+)`|\"([^\"]+)\"|(\w+))\s+(.*)", re.DOTALL)
+_METADATA = re.compile(r"\bMETADATA\b(?:\s+FROM\s+'([^']+)')?", re.IGNORECASE)
+_TYPE = re.compile(r"(\w+)\s*(?:[<(](.*)[>)])?[\w\s]*", re.DOTALL)
 _KEYWORDS = ("PRIMARY", "UNIQUE", "CONSTRAINT", "PERIOD")
 _PLAIN = {
-    "string": "string", "boolean": "boolean", "tinyint": "tinyint", "smallint": "smallint",
-    "int": "int", "integer": "int", "bigint": "bigint", "float": "float", "double": "double",
-    "date": "date", "time": "string", "bytes": "binary", "varchar": "string", "char": "string",
-    "varbinary": "binary", "binary": "binary", "timestamp": "timestamp",
-    "timestamp_ltz": "timestamp", "timestamp_tz": "timestamp",
+    "integer": "int", "time": "string", "bytes": "binary", "varchar": "string", "char": "string",
+    "varbinary": "binary", "timestamp_ltz": "timestamp", "timestamp_tz": "timestamp",
+    **{name: name for name in ("string", "boolean", "tinyint", "smallint", "int", "bigint", "float",
+                               "double", "date", "binary", "timestamp")},
 }  # fmt: skip
 
 
-def table_of(sql: str) -> Table | None:
+def table_of(sql: str, where: Where = ("", 0)) -> Table | None:
     """
     Return the table that a statement declares; None if it declares none that is understood.
 
@@ -64,69 +79,39 @@ def table_of(sql: str) -> Table | None:
     >>> made.ddl, made.watermark, made.options
     ('a int, ts timestamp', ('ts', '5 seconds'), {'connector': 'kafka'})
     """
-    head = _HEAD.match(sql)
-    if head is None:
+    found = _TABLE.fullmatch(sql)
+    if found is None:
         return None
-    end = _closed(sql, head.end())
-    table = Table(head[1].rsplit(".", 1)[-1])
-    for part in comma_parts(sql[head.end() : end]):
-        _add(table, part)
-    table.options = {name: value.replace("''", "'") for name, value in _OPTION.findall(sql[end:])}
+    options = {name: value.replace("''", "'") for name, value in _OPTION.findall(found[3])}
+    table = Table(found[1].rsplit(".", 1)[-1], where, options=options)
+    for part in comma_parts(re.sub(r"--[^\n]*", "", found[2])):
+        _add(table, re.sub(r"\s+COMMENT\s+'[^']*'", "", part, flags=re.IGNORECASE))
     return table if table.columns or table.computed else None
 
 
-def _closed(sql: str, start: int) -> int:
-    depth, quote = 1, ""
-    for at in range(start, len(sql)):
-        letter = sql[at]
-        if quote:
-            quote = "" if letter == quote else quote
-        elif letter in "'`\"":
-            quote = letter
-        else:
-            depth += {"(": 1, ")": -1}.get(letter, 0)
-            if depth == 0:
-                return at
-    return len(sql)
-
-
 def _add(table: Table, part: str) -> None:
-    part = re.sub(r"--[^\n]*", "", part).strip()
-    part = re.sub(r"\s+COMMENT\s+'[^']*'", "", part, flags=re.IGNORECASE)
-    if not part or part.split()[0].upper() in _KEYWORDS:
+    """Add what a part of a declaration says."""
+    watermark, column = _WATERMARK.fullmatch(part), _COLUMN.fullmatch(part)
+    if part.split()[0].upper() in _KEYWORDS:
         return
-    watermark = _WATERMARK.fullmatch(part)
     if watermark is not None:
-        found = _INTERVAL.search(watermark[2])
-        behind = "0 seconds"
-        if found is None and watermark[2].strip().strip("`") != watermark[1]:
-            table.problems.append(part)
-        if found is not None:
-            behind = f"{found[1]} {found[2].lower()}{'' if found[1] == '1' else 's'}"
-        table.watermark = (watermark[1], behind)
+        name, number, unit = watermark.groups()
+        plural = "" if number == "1" else "s"
+        table.watermark = (name, f"{number} {unit.lower()}{plural}" if number else "0 seconds")
         return
-    named = re.match(r"`([^`]+)`|\"([^\"]+)\"|(\w+)", part)
-    if named is None:
-        table.problems.append(part)
-        return
-    name = next(one for one in named.groups() if one)
-    rest = part[named.end() :].strip()
-    computed = re.match(r"AS\b(.*)", rest, re.IGNORECASE | re.DOTALL)
-    if computed is not None:
-        table.computed.append((name, spark_expression(computed[1].strip())))
-        return
-    metadata = re.search(r"\bMETADATA\b(?:\s+FROM\s+'([^']+)')?", rest, re.IGNORECASE)
-    if metadata is not None:
+    name = "" if column is None else column[1] or column[2] or column[3]
+    rest = "" if column is None else re.sub(r"\s+(NOT\s+)?NULL\s*$", "", column[4], flags=re.I)
+    metadata, type_ = _METADATA.search(rest), spark_type(rest)
+    if rest[:3].upper() == "AS ":
+        table.computed.append((name, spark_expression(rest[3:].strip())))
+    elif metadata is not None:
         table.metadata.append((name, metadata[1] or name))
-        return
-    type_ = spark_type(re.sub(r"\s+(NOT\s+)?NULL\s*$", "", rest, flags=re.IGNORECASE))
-    if type_ is None:
-        table.problems.append(part)
-    else:
+    elif type_ is not None:
         table.columns.append((name if name.isidentifier() else f"`{name}`", type_))
-
-
-_NESTED = re.compile(r"(ARRAY|MAP|ROW)\s*[<(](.*)[>)]", re.IGNORECASE | re.DOTALL)
+    else:
+        table.problems.append(part)
+        if name.upper() == "WATERMARK":
+            table.watermark = (rest.split()[1].strip("`"), "0 seconds")
 
 
 def spark_type(written: str) -> str | None:
@@ -138,27 +123,18 @@ def spark_type(written: str) -> str | None:
     >>> spark_type("ROW<a INT, b ARRAY<VARCHAR(20)>>"), spark_type("DECIMAL(10, 2)")
     ('struct<a:int,b:array<string>>', 'decimal(10,2)')
     """
-    text = written.strip()
-    nested = _NESTED.fullmatch(text)
-    if nested is not None:
-        return _nested(nested[1].lower(), comma_parts(nested[2]))
-    name = re.match(r"\w+", text)
-    kind = name[0].lower() if name is not None else ""
+    found = _TYPE.fullmatch(written.strip())
+    kind = "" if found is None else found[1].lower()
+    parts = [] if found is None else comma_parts(found[2] or "")
     if kind in ("decimal", "numeric", "dec"):
-        digits = re.search(r"\(([\d, ]+)\)", text)
-        return f"decimal({digits[1].replace(' ', '')})" if digits else "decimal(10,0)"
-    return _PLAIN.get(kind)
-
-
-def _nested(kind: str, parts: list[str]) -> str | None:
-    if kind == "row":
-        fields = [part.partition(" ") for part in parts]
-        types = [(name.strip("`"), spark_type(type_)) for name, _, type_ in fields]
-        known = [f"{name}:{type_}" for name, type_ in types if type_ is not None]
-        return f"struct<{','.join(known)}>" if len(known) == len(parts) else None
-    inner = [spark_type(part) for part in parts]
-    known = [type_ for type_ in inner if type_ is not None]
-    return f"{kind}<{','.join(known)}>" if len(known) == len(parts) else None
+        return f"decimal({','.join(parts) or '10,0'})"
+    if kind not in ("array", "map", "row"):
+        return _PLAIN.get(kind)
+    names = [part.partition(" ")[0].strip("`") + ":" if kind == "row" else "" for part in parts]
+    inner = [spark_type(part.partition(" ")[2] if kind == "row" else part) for part in parts]
+    fields = [name + type_ for name, type_ in zip(names, inner, strict=True) if type_ is not None]
+    whole = f"{'struct' if kind == 'row' else kind}<{','.join(fields)}>"
+    return whole if len(fields) == len(parts) else None
 
 
 def spark_expression(sql: str) -> str:
@@ -177,138 +153,44 @@ def spark_expression(sql: str) -> str:
 
 
 _STARTS = {"earliest-offset": "earliest", "latest-offset": "latest"}
-_OF_KAFKA = frozenset(
-    ["connector", "topic", "topic-pattern", "format", "value.format", "key.format", "key.fields",
-     "scan.startup.mode", "json.ignore-parse-errors", "json.fail-on-missing-field"]
+_OPTIONS = {"properties.bootstrap.servers": "kafka.bootstrap.servers", "topic": "subscribe",
+            "topic-pattern": "subscribePattern"}  # fmt: skip
+"""Spark's options for those of Flink's connector."""
+_NEEDLESS = frozenset(
+    ["connector", "format", "value.format", "key.format", "key.fields", "json.ignore-parse-errors",
+     "json.fail-on-missing-field"]
 )  # fmt: skip
-_WRITTEN = ("print", "kafka", "upsert-kafka", "filesystem", "blackhole")
-_READ = ("csv", "json", "parquet", "orc", "text")
 
 
-@attrs.define(eq=False)
-class TableWriter:
-    """Writes tables."""
+def _read_kafka(table: Table) -> Settings:
+    """Return the settings of a source."""
+    options: list[tuple[str, str]] = []
+    left: list[str] = []
+    for name, value in table.options.items():
+        if name in _OPTIONS:
+            options.append((_OPTIONS[name], value.replace(";", ",")))
+        elif name == "scan.startup.mode" and value in _STARTS:
+            options.append(("startingOffsets", _STARTS[value]))
+        elif name.startswith("properties."):
+            options.append((f"kafka.{name.removeprefix('properties.')}", value))
+        elif name not in _NEEDLESS:
+            left.append(f"{name!r} = {value!r}")
+    return kafka(options, left)
 
-    module: Module
-    # Those that were declared, by their names in lower case.
-    tables: dict[str, Table] = attrs.field(factory=dict)
-    _places: dict[str, tuple[str, int]] = attrs.field(factory=dict)
-    _views: dict[str, str] = attrs.field(factory=dict)
 
-    def declare(self, sql: str, where: tuple[str, int]) -> bool:
-        """Remember the table that a statement declares; return whether it does."""
-        table = table_of(sql)
-        if table is None:
-            return False
-        self.tables[table.name.lower()] = table
-        self._places[table.name.lower()] = where
-        return True
-
-    def view(self, name: str) -> str | None:
-        """Write the function that reads a table; return the line that makes its view."""
-        table = self.tables.get(name.lower())
-        if table is None or name.lower() in self._views:
-            return None
-        function = self.module.name(f"read_{snake(table.name)}")
-        file, line = self._places[name.lower()]
-        place = f"{file.rsplit('/', 1)[-1]}:{line}"
-        lines = self._source(table, place) + self._more(table)
-        head = f"{function}(spark: SparkSession) -> DataFrame"
-        self.module.define(head, f"Read the table {table.name} ({place})", lines)
-        for problem in table.problems:
-            self._note(table, f"{problem!r} of {table.name} is not understood: {PART}")
-        self._views[name.lower()] = function
-        return f"{function}(spark).createOrReplaceTempView({quoted(table.name)})"
-
-    def sink(self, name: str, variable: str) -> list[str] | None:
-        """Return the lines that write rows to a table; None if it is not declared."""
-        table = self.tables.get(name.lower())
-        connector = "" if table is None else table.options.get("connector", "")
-        if table is None or connector not in _WRITTEN:
-            return None
-        calls: list[tuple[str, list[str]]] = []
-        if connector == "print":
-            calls = [("writeStream.format", ['"console"']), ("option", ['"truncate"', "False"])]
-        elif connector == "blackhole":
-            calls = [("writeStream.format", ['"noop"'])]
-        elif connector == "filesystem":
-            kind = table.options.get("format", "json")
-            calls = [("writeStream.format", [quoted(kind)])]
-            calls.append(("option", ['"path"', quoted(_path(table))]))
-        else:
-            calls = [("select", ['F.to_json(F.struct("*")).alias("value")'])]
-            calls.append(("writeStream.format", ['"kafka"']))
-            servers = table.options.get("properties.bootstrap.servers", "TODO")
-            calls.append(("option", ['"kafka.bootstrap.servers"', quoted(servers)]))
-            calls.append(("option", ['"topic"', quoted(table.options.get("topic", "TODO"))]))
-        if connector != "print":
-            calls.append(("option", ['"checkpointLocation"', quoted(f"checkpoints/{variable}")]))
-        return [chain(variable, [*calls, ("start", [])], "", 4)]
-
-    def _source(self, table: Table, place: str) -> list[str]:
-        connector = table.options.get("connector", "")
-        format_ = table.options.get("format", table.options.get("value.format", "json"))
-        name = self.module.constant(
-            snake(table.name).upper().strip("_"), literal(table.ddl, len(table.name) + 3),
-            f"The columns of the table {table.name}.",
-        )  # fmt: skip
-        if connector in ("kafka", "upsert-kafka") and format_ in ("json", "csv"):
-            return self._kafka(table, name, format_)
-        if connector == "filesystem" and format_ in _READ:
-            reader = f"spark.readStream.schema({name}).format({quoted(format_)})"
-            return [f"events = {reader}.load({quoted(_path(table))})"]
-        function = self.module.name(f"{snake(table.name)}_source")
-        what = f"the connector {connector!r} with {format_!r}"
-        self._note(table, f"{what} has no counterpart: write {function}()")
-        todo = f"TODO: return rows of {name}, as {place} reads them from {connector!r}"
-        raised = f"raise NotImplementedError({quoted(f'{place}: read the table {table.name}')})"
-        self.module.define(f"{function}(_spark: SparkSession) -> DataFrame", todo, [raised])
-        return [f"events = {function}(spark)"]
-
-    def _kafka(self, table: Table, schema: str, format_: str) -> list[str]:
-        options = table.options
-        calls = [("format", ['"kafka"'])]
-        if "properties.bootstrap.servers" not in options:
-            self._note(table, "the code does not show: kafka.bootstrap.servers")
-        servers = options.get("properties.bootstrap.servers", "TODO")
-        calls.append(("option", ['"kafka.bootstrap.servers"', quoted(servers)]))
-        topic = options.get("topic", options.get("topic-pattern", "TODO"))
-        kind = "subscribePattern" if "topic-pattern" in options else "subscribe"
-        calls.append(("option", [quoted(kind), quoted(topic.replace(";", ","))]))
-        start = options.get("scan.startup.mode", "")
-        if start in _STARTS:
-            calls.append(("option", ['"startingOffsets"', quoted(_STARTS[start])]))
-        elif start:
-            self._note(table, f"'scan.startup.mode' = {start!r} is left out: {PART}")
-        for option, value in options.items():
-            own = option.removeprefix("properties.")
-            if own != option and own != "bootstrap.servers":
-                calls.append(("option", [quoted(f"kafka.{own}"), quoted(value)]))
-            elif own == option and option not in _OF_KAFKA:
-                self._note(table, f"{option!r} = {value!r} is left out: {PART}")
-        calls.append(("load", []))
-        parsed = f'F.from_{format_}(F.col("value").cast("string"), {schema}).alias("event")'
-        taken = [f"F.col({quoted(key)}).alias({quoted(name)})" for name, key in table.metadata]
-        names = [quoted(name) for name, _ in table.metadata]
-        rows = [("select", [parsed, *taken]), ("select", ['"event.*"', *names])]
-        return [
-            chain("spark.readStream", calls, "records = ", 4),
-            chain("records", rows, "events = ", 4),
-        ]
-
-    def _more(self, table: Table) -> list[str]:
-        """Return the computed columns and the watermark."""
-        lines = []
-        for name, sql in table.computed:
-            value = f"events.withColumn({quoted(name)}, F.expr({quoted(sql)}))"
-            lines.append(f"events = {value}")
-        if table.watermark is None:
-            return [*lines, "return events"]
-        column, behind = table.watermark
-        return [*lines, f"return events.withWatermark({quoted(column)}, {quoted(behind)})"]
-
-    def _note(self, table: Table, what: str) -> None:
-        self.module.notes.append(Note(*self._places[table.name.lower()], what))
+def _sink_of(table: Table) -> Settings | None:
+    """Return where rows that are inserted go; None if that has no counterpart."""
+    given = table.options
+    connector = given.get("connector", "")
+    if connector == "print":
+        return Settings("console")
+    if connector == "filesystem":
+        return Settings(table.format, (("path", _path(table)),))
+    if connector in ("kafka", "upsert-kafka"):
+        servers = given.get("properties.bootstrap.servers", NOT_SHOWN)
+        topic = given.get("topic", NOT_SHOWN)
+        return kafka([("kafka.bootstrap.servers", servers), ("topic", topic)], (), ("topic",))
+    return None
 
 
 def _path(table: Table) -> str:
@@ -320,6 +202,8 @@ _OTHER = re.compile(r"\s*(?:INSERT|UPDATE|DELETE|CREATE\s+(?:TEMPORARY\s+)?VIEW)
 """Statements that do something of their own."""
 _INSERT = re.compile(r"INSERT\s+INTO\s+[`\"]?(\w+)[`\"]?\s+(?=SELECT\b|WITH\b)", re.IGNORECASE)
 _CREATE = re.compile(r"\s*CREATE\s+(?:TEMPORARY\s+)?TABLE\b", re.IGNORECASE)
+_MATCHED = re.compile(r"\bFROM\s+`?(\w+)`?\s+MATCH_RECOGNIZE\b", re.IGNORECASE)
+_TABLES = re.compile(r"\b(?:FROM|JOIN)\s+[`\"]?(\w+)", re.IGNORECASE)
 
 
 def is_match(sql: str) -> bool:
@@ -339,87 +223,123 @@ def sql_literal(sql: str) -> str:
     return '"""\n' + "\n".join(f"    {line}".rstrip() for line in text.splitlines()) + '\n"""'
 
 
-_MATCHED = re.compile(r"\bFROM\s+`?(\w+)`?\s+MATCH_RECOGNIZE\b", re.IGNORECASE)
-_TABLES = re.compile(r"\b(?:FROM|JOIN)\s+[`\"]?(\w+)", re.IGNORECASE)
+def sql_of(stream: Stream) -> str | None:
+    """Return the text of a statement, if the program says it."""
+    given = stream.call.arguments[0] if stream.call.arguments else None
+    return given.value if isinstance(given, Const) and isinstance(given.value, str) else None
+
+
+def _where(stream: Stream) -> Where:
+    return stream.call.code.source.file, line_of(stream.call.code.node)
 
 
 @attrs.define(eq=False)
 class StatementWriter:
-    """Writes statements."""
+    """Writes statements, and the tables that they read and write."""
 
     module: Module
-    tables: TableWriter = attrs.field(init=False)  # Writes the tables that they read and write
-
-    def __attrs_post_init__(self) -> None:
-        self.tables = TableWriter(self.module)
+    tables: dict[str, Table] = attrs.field(factory=dict)  # By their names in lower case
+    _views: set[str] = attrs.field(factory=set)
 
     def write(self, statements: list[Stream], lines: list[str]) -> int:
         """Add what runs the statements to ``main``; return how many have a clause."""
-        texts = [(stream, sql_of(stream)) for stream in statements]
-        for stream, sql in texts:
-            if sql is not None:
-                self.declare(sql, _where(stream))
+        texts = [
+            (s.call.code.source.file, line_of(s.call.code.node), sql_of(s)) for s in statements
+        ]
+        for file, line, sql in texts:
+            if sql is not None and _CREATE.match(sql):
+                self._declare(sql, (file, line))
         found = 0
-        for number, (stream, sql) in enumerate(texts, 1):
+        for number, (stream, (file, line, sql)) in enumerate(
+            zip(statements, texts, strict=True), 1
+        ):
             if sql is not None and is_match(sql):
                 found += 1
                 name = stream.name or f"statement_{number}"
-                self.statement(sql, name, _where(stream), lines)
-        for stream, sql in texts:
+                self._statement(sql.strip().rstrip(";"), name, (file, line), lines)
+        for file, line, sql in texts:
             if sql is None and found:
-                what = f"the text of a statement is not known before the program runs: {PART}"
-                self.module.notes.append(Note(*_where(stream), what))
+                what = "the text of a statement is not known before the program runs"
+                self._note((file, line), f"{what}: {PART}")
             elif sql is not None and _OTHER.match(sql) and not is_match(sql):
                 what = f"a statement without MATCH_RECOGNIZE is left out: {PART}"
-                self.module.notes.append(Note(*_where(stream), what))
+                self._note((file, line), what)
         return found
 
-    def declare(self, sql: str, where: tuple[str, int]) -> None:
-        """Remember the table that a statement declares, if it declares one."""
-        if _CREATE.match(sql) and not self.tables.declare(sql, where):
-            self.module.notes.append(Note(*where, f"CREATE TABLE that is not understood: {PART}"))
-
     def views(self, sql: str) -> list[str]:
-        """Return the lines that make the views that a statement reads."""
-        made = [self.tables.view(name) for name in dict.fromkeys(_TABLES.findall(sql))]
-        return [line for line in made if line is not None]
+        """Return the lines that make the views that a statement reads, each once."""
+        names = dict.fromkeys(name.lower() for name in _TABLES.findall(sql))
+        needed = [name for name in names if name in self.tables and name not in self._views]
+        self._views.update(needed)
+        return [self._view(self.tables[name]) for name in needed]
 
-    def statement(self, sql: str, name: str, where: tuple[str, int], lines: list[str]) -> None:
-        """Add a statement with a clause, of a file and a line."""
-        file, line = where
-        sql = sql.strip().rstrip(";")
+    def _declare(self, sql: str, where: Where) -> None:
+        table = table_of(sql, where)
+        if table is None:
+            self._note(where, f"CREATE TABLE that is not understood: {PART}")
+        else:
+            self.tables[table.name.lower()] = table
+
+    def _statement(self, sql: str, name: str, where: Where, lines: list[str]) -> None:
+        """Add a statement with a clause."""
         into = _INSERT.match(sql)
-        sql = sql[into.end() :] if into is not None else sql
-        name = into[1] if into is not None else name
-        constant = self.module.constant(
-            f"{snake(name).upper()}_SQL", sql_literal(sql), f"From {Path(file).name}:{line}."
-        )
-        variable = snake(name)
+        if into is not None:
+            sql, name = sql[into.end() :], into[1]
+        place = f"From {Path(where[0]).name}:{where[1]}."
+        text = self.module.constant(f"{snake(name).upper()}_SQL", sql_literal(sql), place)
         lines += self.views(sql)
         over = _MATCHED.search(sql)
-        if over is not None and over[1].lower() not in self.tables.tables:
+        if over is not None and over[1].lower() not in self.tables:
             what = f"the table {over[1]} is declared elsewhere: make a view of it: {PART}"
-            self.module.notes.append(Note(file, line, what))
-        lines.append(f"{variable} = CEP.sql(spark, {constant})")
-        written = self.tables.sink(into[1], variable) if into is not None else None
-        if into is not None and written is None:
-            self.module.notes.append(
-                Note(file, line, f"INSERT INTO {into[1]}: write the rows there: {PART}")
-            )
-        console = f'{variable}.writeStream.format("console").option("truncate", False).start()'
-        lines += written or [console]
-        if "spark.streams.awaitAnyTermination()" in lines:
-            lines.remove("spark.streams.awaitAnyTermination()")
-        lines.append("spark.streams.awaitAnyTermination()")
+            self._note(where, what)
+        lines.append(f"{snake(name)} = CEP.sql(spark, {text})")
+        table = self.tables.get(name.lower()) if into is not None else None
+        sink = None if table is None else _sink_of(table)
+        if into is not None and sink is None:
+            self._note(where, f"INSERT INTO {into[1]}: write the rows there: {PART}")
+        lines.append(writer(snake(name), sink or Settings("console"), bounded=False))
 
+    def _view(self, table: Table) -> str:
+        """Write the function that reads a table; return the line that makes its view."""
+        function = self.module.name(f"read_{snake(table.name)}")
+        place = f"{table.where[0].rsplit('/', 1)[-1]}:{table.where[1]}"
+        lines = self._source(table, place)
+        for name, sql in table.computed:
+            lines.append(f"events = events.withColumn({quoted(name)}, F.expr({quoted(sql)}))")
+        mark = table.watermark
+        timed = "" if mark is None else f".withWatermark({quoted(mark[0])}, {quoted(mark[1])})"
+        head = f"{function}(spark: SparkSession) -> DataFrame"
+        doc = f"Read the table {table.name} ({place})"
+        self.module.define(head, doc, [*lines, f"return events{timed}"])
+        for problem in table.problems:
+            self._note(table.where, f"{problem!r} of {table.name} is not understood: {PART}")
+        return f"{function}(spark).createOrReplaceTempView({quoted(table.name)})"
 
-def sql_of(stream: Stream) -> str | None:
-    """Return the text of a statement, if the program says it."""
-    given = stream.call.arguments[0] if stream.call.arguments else None
-    if isinstance(given, Const) and isinstance(given.value, str):
-        return given.value
-    return None
+    def _source(self, table: Table, place: str) -> list[str]:
+        connector, form = table.options.get("connector", ""), table.format
+        comment = f"The columns of the table {table.name}."
+        name = self.module.schema(snake(table.name).upper().strip("_"), table.ddl, comment)
+        if connector in ("kafka", "upsert-kafka") and form in ("json", "csv"):
+            source = _read_kafka(table)
+            if source.missing:
+                self._note(table.where, f"the code does not show: {', '.join(source.missing)}")
+            for left in source.left:
+                self._note(table.where, f"{left} is left out: {PART}")
+            parsed = f'F.from_{form}(F.col("value").cast("string"), {name}).alias("event")'
+            taken = [f"F.col({quoted(key)}).alias({quoted(to)})" for to, key in table.metadata]
+            names = [quoted(to) for to, _ in table.metadata]
+            rows = [("select", [parsed, *taken]), ("select", ['"event.*"', *names])]
+            return [reader(source, "records"), chain("records", rows, "events = ", 4)]
+        if connector == "filesystem" and form in ("csv", "json", "parquet", "orc", "text"):
+            files = f"spark.readStream.schema({name}).format({quoted(form)})"
+            return [f"events = {files}.load({quoted(_path(table))})"]
+        function = self.module.name(f"{snake(table.name)}_source")
+        what = f"the connector {connector!r} with {form!r} has no counterpart: write {function}()"
+        self._note(table.where, what)
+        todo = f"TODO: return rows of {name}, as {place} reads them from {connector!r}"
+        raised = f"raise NotImplementedError({quoted(f'{place}: read the table {table.name}')})"
+        self.module.define(f"{function}(_spark: SparkSession) -> DataFrame", todo, [raised])
+        return [f"events = {function}(spark)"]
 
-
-def _where(stream: Stream) -> tuple[str, int]:
-    return stream.call.code.source.file, line_of(stream.call.code.node)
+    def _note(self, where: Where, what: str) -> None:
+        self.module.notes.append(Note(*where, what))
