@@ -27,12 +27,10 @@ COMMANDS = {
     "stream": Suites.stream,
     "naive": Suites.naive,
     "latency": Suites.latency,
-    "parts": Suites.parts,
     "scaling": Suites.scaling,
     "pending": Suites.pending,
     "sql": Suites.sql,
     "passing": Suites.passing,
-    "layers": Suites.layers,
 }
 
 

@@ -44,7 +44,7 @@ MEASURES = {"count": (), "sum": ("sum",), "max": ("max",)}
 
 def matches_of(stream: Stream, plain: bool) -> PatternMatches:
     """The compressed matches on a stream, the conditions answered beforehand."""
-    nfa = NFACompiler.compile(pattern("any", dict.fromkeys("abc", "a SQL expression")))
+    nfa = NFACompiler.compile(pattern("any", answered=True))
     compressible = CompressiblePattern.of(nfa, None, nfa.stages)
     if plain:
         compressible = attrs.evolve(compressible, counter=None)

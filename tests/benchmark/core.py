@@ -18,19 +18,21 @@ from __future__ import annotations
 import argparse
 import gc
 import time
-from collections.abc import Callable, Iterable, Iterator
-from datetime import timedelta
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 
 from pyflinkcep import IterativeCondition, Pattern
 from pyflinkcep.engines.flink.bridge import make_kernel
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator
+from tests.benchmark.events import RandomEvents
+from tests.benchmark.workloads import WORKLOADS
 
-WORKLOADS = ("strict", "relaxed", "any", "kleene", "stock", "absence")
 FILTERED = ("relaxed", "any", "kleene", "absence")
+DTYPES = (np.int64, np.int64, np.float64, np.int64, np.int64)
 VARIANTS = ("known", "filtered", "callables", "kernel")
 FINAL_WATERMARK = (1 << 63) - 1
 
@@ -47,36 +49,17 @@ class Event(NamedTuple):
     ts: int
 
 
-class AboveAverage(IterativeCondition):
-    def filter(self, value, ctx):
-        prices = [e.price for e in ctx.getEventsForPattern("a")]
-        prices += [e.price for e in ctx.getEventsForPattern("up")]
-        return value.price > sum(prices) / len(prices)
-
-
-class VolumeDrop(IterativeCondition):
-    def filter(self, value, ctx):
-        return value.volume < 0.8 * ctx.getEventsForPattern("up")[-1].volume
-
-
-def of_type(number: int) -> Callable[[Any], bool]:
-    return lambda e: e.type == number
-
-
-def pattern(workload: str, conditions: dict[str, Any]) -> Pattern:
-    """Return the pattern of a workload; `conditions` has the one of each stage."""
-    begin = Pattern.begin("a").where(conditions["a"])
-    if workload == "absence":
-        return begin.notFollowedBy("b").where(conditions["b"]).within(timedelta(seconds=5))
-    if workload == "stock":
-        up = begin.followedBy("up").where(AboveAverage()).oneOrMore()
-        return up.followedBy("b").where(VolumeDrop()).within(timedelta(seconds=20))
-    step = {"strict": "next", "any": "followedByAny"}.get(workload, "followedBy")
-    b = getattr(begin, step)("b").where(conditions["b"])
-    if workload == "kleene":
-        b = b.oneOrMore()
-    seconds = {"strict": 1000, "relaxed": 60, "any": 20, "kleene": 20}[workload]
-    return getattr(b, step)("c").where(conditions["c"]).within(timedelta(seconds=seconds))
+def pattern(workload: str, answered: bool) -> Pattern:
+    """Return the pattern of a workload; if answered, conditions of one event are SQL."""
+    whole = WORKLOADS[workload]
+    if not answered:
+        return whole.pattern("python")
+    return whole.build(
+        {
+            stage: function if isinstance(function, IterativeCondition) else sql
+            for stage, (sql, function) in whole.conditions.items()
+        }
+    )
 
 
 class Stream(NamedTuple):
@@ -102,27 +85,15 @@ class Stream(NamedTuple):
 
 
 def make_stream(events: int, keys: int, types: int, seed: int) -> Stream:
-    """Make event i, for each i, from hashes of i; it happens i milliseconds after the epoch."""
-
-    def mixed(z: np.ndarray) -> np.ndarray:
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))
-
-    index = np.arange(events, dtype=np.uint64)
-    hashes = [mixed(index * np.uint64(0x9E3779B97F4A7C15) + np.uint64(seed))]
-    for _ in range(3):
-        hashes.append(mixed(hashes[-1]))
-    key, kind, price, volume = (
-        h % np.uint64(n) for h, n in zip(hashes, (keys, types, 10000, 2000), strict=True)
-    )
-    order = np.argsort(key, kind="stable")
+    """Return the events of the benchmark, sorted by key and time."""
+    made = RandomEvents(events, keys, types, seed).part(0, events)
+    made = made.set_column(4, "ts", pc.divide(made["ts"].cast("int64"), 1000))
+    order = np.argsort(made["key"].to_numpy(), kind="stable")
     return Stream(
-        key[order].astype(np.int64),
-        kind[order].astype(np.int64),
-        price[order].astype(np.float64) / 100,
-        volume[order].astype(np.int64),
-        index[order].astype(np.int64),
+        *(
+            column.to_numpy()[order].astype(kind)
+            for column, kind in zip(made.columns, DTYPES, strict=True)
+        )
     )
 
 
@@ -163,13 +134,10 @@ def measure(workload: str, variant: str, stream: Stream) -> Result:
         stream = stream.only(wanted)
         holds = {name: answers[wanted] for name, answers in holds.items()}
     if variant == "callables":
-        functions = {name: of_type(number) for number, name in enumerate("abc")}
-        if workload == "stock":
-            functions = {"a": lambda e: e.volume > 1900}
-        nfa = NFACompiler.compile(pattern(workload, functions))
+        nfa = NFACompiler.compile(pattern(workload, answered=False))
         known, values = 0, None
     else:
-        nfa = NFACompiler.compile(pattern(workload, dict.fromkeys("abc", "a SQL expression")))
+        nfa = NFACompiler.compile(pattern(workload, answered=True))
         bits = {atom.stage: atom.bit for atom in nfa.atoms if atom.bit}
         known = sum(bits.values())
         values = sum(holds[stage] * bit for stage, bit in bits.items()).tolist()

@@ -39,11 +39,9 @@ def markdown(document: dict[str, Any], measurements: Sequence[Measurement]) -> s
         ("Streams", _streams(best)),
         ("Latency", _latency(best)),
         ("Peak memory", _memory(best)),
-        ("Where the time goes", _parts(best)),
         ("Growth", _growth(best)),
         ("Partial matches on one key", _pending(best)),
         ("Keys that come and go", _passing(best)),
-        ("A micro-batch, taken apart", _layers(best)),
     ]
     parts = [f"### {title}\n\n{text}" if title else text for title, text in sections if text]
     return "\n\n".join(parts)
@@ -147,19 +145,6 @@ def _memory(best: Sequence[Measurement]) -> str:
     return _table(["workload", "keys", "engine", "Java MiB", "Python workers MiB"], rows)
 
 
-def _parts(best: Sequence[Measurement]) -> str:
-    runs = _of(best, "parts")
-    if not runs:
-        return ""
-    steps = list(runs[0].details["steps_s"])
-    rows = [
-        [f"{m.workload}, {m.variant}", f"{m.keys:,}", *(m.details["steps_s"][s] for s in steps)]
-        for m in runs
-    ]
-    note = "Seconds of plans that each contain the one to the left; the last is the job.\n\n"
-    return note + _table(["workload", "keys", *steps], rows)
-
-
 def _growth(best: Sequence[Measurement]) -> str:
     rows = []
     for m in best:
@@ -192,24 +177,6 @@ def _pending(best: Sequence[Measurement]) -> str:
         way = f"{m.engine} {m.variant}".strip()
         rows.append([f"{m.matches:,}", f"{m.events:,}", way, f"{m.seconds:.2f}", ratio])
     return _table(["partial matches", "events", "engine", "seconds", "against Flink"], rows)
-
-
-def _layers(best: Sequence[Measurement]) -> str:
-    rows = [
-        [
-            m.workload,
-            f"{m.keys:,}",
-            *(f"{m.details[name]:.2f}" for name in ("add_batch_s", "trigger_s", "first_s")),
-            *_beside(m.details["trigger_s"], m.details.get("bounded_s")),
-        ]
-        for m in _of(best, "layers")
-    ]
-    head = ["plan", "keys", "addBatch, s", "whole trigger, s", "first trigger, s"]
-    return _table([*head, "a bounded job over as many events, s", "trigger / bounded"], rows)
-
-
-def _beside(trigger: float, bounded: float | None) -> tuple[str, str]:
-    return ("", "") if bounded is None else (f"{bounded:.2f}", f"{trigger / bounded:.2f}")
 
 
 def _passing(best: Sequence[Measurement]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.benchmark import batch, clauses, latency, layers, parts, passing, peers, stream
+from tests.benchmark import batch, clauses, latency, passing, peers, stream
 from tests.benchmark.clauses import CLAUSES, HARD, KEYED, LOOP, Clause
 from tests.benchmark.events import EventSource, PassingKeys, PendingEvents, RandomEvents
 from tests.benchmark.measurement import Measurement
@@ -38,36 +38,7 @@ _PASSING = 1_000_000
 
 @attrs.frozen
 class Settings:
-    """
-    What the command line says.
-
-    Attributes
-    ----------
-    events : int
-        The number of events of a stream.
-    keys : sequence of int
-        Numbers of keys; everything runs for each.
-    types, seed : int
-        The other parameters of the stream.
-    workloads, variants : sequence of str
-        What to run.
-    cores : int
-        Cores of Spark, slots of Flink.
-    micro_batch, small_batch : int
-        Events in a micro-batch for throughput and for latency.
-    warm_up : int
-        Events of the run before each measured one; 0 for none.
-    repeat : int
-        How often each run is repeated.
-    partials : sequence of int
-        Numbers of partial matches on one key.
-    flink : str or None
-        The command that runs a workload on Flink.
-    flink_jars : Path or None
-        The folder of Flink's jars.
-    cache : Path
-        Where generated events are kept.
-    """
+    """What the command line says; see its help."""
 
     events: int
     keys: tuple[int, ...]
@@ -91,16 +62,7 @@ class Settings:
 
 
 class Suites:
-    """
-    The sub-commands; each gives its measurements as they are made.
-
-    Parameters
-    ----------
-    spark : SparkSession
-        A session of its own.
-    settings : Settings
-        What to run.
-    """
+    """The sub-commands; each gives its measurements as they are made."""
 
     def __init__(self, spark: SparkSession, settings: Settings) -> None:
         self._spark = spark
@@ -115,7 +77,6 @@ class Suites:
                 yield from self._stream(workload, keys)
         yield from self.naive()
         yield from self.latency()
-        yield from self.parts()
         yield from self.scaling()
         yield from self.pending()
 
@@ -162,19 +123,6 @@ class Suites:
                     settings.cache,
                     settings.small_batch,
                 )
-
-    def parts(self) -> Iterator[Measurement]:
-        """Print where the time of the bounded jobs goes."""
-        for keys in self._settings.keys:
-            source = self._settings.source(keys)
-            events = self._read(source)
-            for workload in self._chosen():
-                for variant in self._settings.variants:
-                    measure = functools.partial(
-                        parts.measure_parts, workload=workload, variant=variant
-                    )
-                    self._warm_up(measure)
-                    yield measure(events, source, keys)
 
     def scaling(self) -> Iterator[Measurement]:
         """Let events, keys, windows and patterns grow, one at a time."""
@@ -235,17 +183,6 @@ class Suites:
         jars = self._settings.flink_jars
         if jars is not None:
             yield peers.measure_flink_sql(jars, source, clause, self._settings.cores)
-
-    def layers(self) -> Iterator[Measurement]:
-        """Take a large micro-batch apart: plans that each do a little more."""
-        settings = self._settings
-        for keys in settings.keys:
-            source = settings.source(keys)
-            for layer in (*layers.LAYERS, *settings.workloads):
-                for _ in range(settings.repeat):
-                    yield layers.measure_layer(
-                        self._spark, source, keys, layer, settings.cache, settings.micro_batch
-                    )
 
     def passing(self) -> Iterator[Measurement]:
         """Let a million keys come and go in a hundred micro-batches."""
