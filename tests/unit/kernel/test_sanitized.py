@@ -13,7 +13,6 @@ from tests.sanitized.build import ROOT, preloaded
 _FILES = [
     "tests/sanitized/check_out_of_memory.py",
     "tests/unit/engines/flink/test_damaged_state.py",
-    "tests/unit/engines/flink/test_reached.py",
     "tests/unit/engines/flink/test_same_as_plain.py",
 ]
 

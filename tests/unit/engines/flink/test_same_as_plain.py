@@ -4,32 +4,37 @@
 from __future__ import annotations
 
 import gc
+import random
 import weakref
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
+from pyflinkcep import AfterMatchSkipStrategy as Skip
+from pyflinkcep.engines.flink.bridge import make_kernel
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
+from pyflinkcep.engines.flink.nfa.observer import StageObserver
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.state_codec import StateWriter
 from pyflinkcep.engines.flink.operator.state_format import NO_START, StateCounts, count_states
-from pyflinkcep.errors import CepError, ConditionError, StateFormatError
+from pyflinkcep.errors import CepError, ConditionError, StateFormatError, StateLimitError
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.testing import OperatorTestHarness
-from tests.kernel_harness import Found, KernelOperatorHarness, KernelRun, needs_kernel
+from tests.kernel_harness import MANY, Found, KernelOperatorHarness, KernelRun, needs_kernel
 from tests.property.strategies import Event, NameIn, PatternSpec, is_buildable, patterns
 from tests.shorthand import parse
 
 pytestmark = needs_kernel
 
-MANY = settings.default.max_examples * 5
+EXAMPLES = settings.default.max_examples * 5
 
 
 class Collect:
@@ -135,7 +140,7 @@ def steps(draw: st.DrawFn) -> list[tuple[int, list[tuple[int, Event]], bool]]:
     return drawn
 
 
-@settings(max_examples=MANY)
+@settings(max_examples=EXAMPLES)
 @given(
     spec=patterns().filter(is_buildable),
     timeouts=st.booleans(),
@@ -207,7 +212,7 @@ def test_counting_damaged_states() -> None:
         both.run.kernel.count_states(arrays[0], np.asarray([len(numbers) + 1]))
 
 
-@settings(max_examples=MANY)
+@settings(max_examples=EXAMPLES)
 @given(spec=patterns().filter(is_buildable), most=st.integers(1, 4), todo=steps())
 def test_a_bound_that_drops_the_oldest(spec: PatternSpec, most: int, todo: Any) -> None:
     """The same partial matches are dropped when there are too many."""
@@ -403,3 +408,154 @@ def test_a_condition_that_keeps_its_context_is_collected() -> None:
     gc.collect()
 
     assert helper() is None
+
+
+# --- any number of conditions, whose answers take several words of bits
+
+
+STAGES = 200
+
+
+def chain(condition: Any) -> NFA:
+    """Compile stages of which each takes one event, by a condition of its own."""
+    pattern: Any = Pattern.begin("s0").where(condition(0))
+    for number in range(1, STAGES):
+        pattern = pattern.followedBy(f"s{number}").where(condition(number))
+    return NFACompiler.compile(pattern)
+
+
+def test_functions() -> None:
+    """Conditions in Python beyond the first word are asked once an event, and remembered."""
+    nfa = chain(lambda number: lambda event: event == number)
+    run, output = KernelRun(nfa), Collect()
+    events = [number for number in range(STAGES) for _ in range(2)]
+    rules = CepOperator(nfa)
+    rules.process_events(None, rules.new_key(), range(len(events)), events, output)
+
+    run.process(run.kernel.new_key(), range(len(events)), events)
+
+    assert run.results() == output.found != []
+
+
+@pytest.mark.parametrize("words", [1, 2, 4])
+def test_answers_that_come_with_the_events(words: int) -> None:
+    """A row of bits for each event brings answers; words that are missing hold nothing."""
+    nfa = chain(lambda number: lambda event: event == number)
+    by_stage = {atom.stage: atom.bit for atom in nfa.atoms}
+    bits = [by_stage[f"s{number}"] for number in range(STAGES)]
+    known = sum(bits)
+    kernel = make_kernel(nfa, known)
+    assert kernel is not None
+    kernel.set_events(lambda handle: handle, 0, 0, ())
+    rows = [[bit >> (63 * word) & ((1 << 63) - 1) for word in range(words)] for bit in bits]
+    answers = np.asarray(rows, np.int64)
+    times, bounds = np.arange(STAGES), np.asarray([0, STAGES])
+
+    kernel.run(None, times, None, 0, answers, bounds, np.asarray([True]), 0, 0, MANY)
+
+    ends = np.frombuffer(kernel.take_found()[2], np.int64)
+    assert ends.tolist() == ([STAGES] if words == 4 else [])
+
+
+def test_too_many_words_are_refused() -> None:
+    """Bits that no condition has do not fit."""
+    kernel = make_kernel(NFACompiler.compile(Pattern.begin("a").where("n = 1")), 1)
+    assert kernel is not None
+    with pytest.raises(ValueError, match="differ in length"):
+        kernel.run(
+            None, np.arange(2), None, 0, np.zeros((2, 2), np.int64), np.asarray([0, 2]),
+            np.asarray([True]), 0, 0, MANY,
+        )  # fmt: skip
+
+
+# --- nodes that hundreds of runs reached, in the kernel as on the plain path
+
+
+@pytest.mark.parametrize(
+    ("pattern", "skip"),
+    [
+        ("a+:any ->> b", None),
+        ("a+:any ->> b within[9]", None),
+        ("s[a] ->> a+:any ->> b within[9]", None),
+        ("a[a|b]+ ->> b[a|b]+ -> c within[14]", None),
+        ("a{2,}:any -> b within[8]", None),
+        ("(a -> b)+:any ->> c within[12]", None),
+        ("a+:any ->> b within[8]", Skip.skipToFirst("a")),
+        ("a+:any ->> b within[8]", Skip.skipToLast("a")),
+        ("a+:any ->> b within[8]", Skip.skipPastLastEvent()),
+        ("a[a|b]+:any -> b within[7]", Skip.skipToNext()),
+    ],
+)
+def test_results_and_state_of_many_edges(pattern: str, skip: Skip | None) -> None:
+    """Edges come and go by hundreds: after each event, the kernel has what the plain path has."""
+    chance = random.Random(7)
+    limit = PartialMatchLimit(600, "dropOldest")
+    both = Both(NFACompiler.compile(parse(pattern, skip), True), limit)
+    for time in range(1, 25):
+        both.process([time], [f"{chance.choice('aaaabbc')}{time}"])
+        plain, kernel = both.found()
+        assert kernel == plain
+        plain_state, kernel_state = both.states()
+        assert kernel_state == plain_state
+        if time % 8 == 0:
+            both.exchange()
+    both.advance(99)
+
+    plain, kernel = both.found()
+    assert kernel == plain
+
+
+def test_a_bound_is_reached_in_time() -> None:
+    """A hundred thousand partial matches take a moment: none looks at the ways of the others."""
+    limit = PartialMatchLimit(100_000)
+    run = KernelRun(NFACompiler.compile(parse("a+:any ->> b")), limit)
+
+    with pytest.raises(StateLimitError, match="196606 partial matches"):
+        run.process(run.kernel.new_key(), range(40), ["a"] * 40)
+
+
+# --- the kernel and the plain path tell of the same stages that partial matches reach
+
+
+_REACHED = 2
+
+
+class BothTelling(Both):
+    """One key on both paths, which tell of stages."""
+
+    def __init__(self, nfa: NFA) -> None:
+        super().__init__(nfa)
+        self.rules = CepOperator(attrs.evolve(nfa, observer=StageObserver(self._reached)))
+        self.state = self.rules.new_key()
+        self.run = KernelRun(nfa, gives_reached=True)
+        self.key = self.run.kernel.new_key()
+
+    def _reached(self, timestamp: int, match: Any) -> None:
+        self.output.found.append((_REACHED, timestamp, match))
+
+
+@given(spec=patterns().filter(is_buildable), todo=steps())
+def test_stages_reached(spec: PatternSpec, todo: Any) -> None:
+    """Both tell of the same stages in the same order, and find what they find without."""
+    nfa = NFACompiler.compile(spec.build())
+    both, silent = BothTelling(nfa), Both(nfa)
+
+    for time, events, exchange in todo:
+        for one in (both, silent):
+            one.process([at for at, _ in events], [event for _, event in events])
+            one.advance(time)
+        assert both.states() == silent.states()
+        plain, kernel = map(_apart, both.found())
+        assert kernel == plain
+        assert kernel[1] == silent.found()[1]
+        if exchange:
+            both.exchange()
+            silent.exchange()
+
+
+def _apart(found: list[Found]) -> tuple[list[Found], list[Found]]:
+    """Return stages reached, and the other results."""
+    return (
+        [one for one in found if one[0] == _REACHED],
+        [one for one in found if one[0] != _REACHED],
+    )

@@ -5,21 +5,34 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import islice
 from typing import Any
+from unittest import mock
 
 import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pyflinkcep.engines.queries import QueryPlan, query_matches
+from pyflinkcep.engines.sequences import evaluation
 from pyflinkcep.engines.sequences.bridge import KernelCounter
 from pyflinkcep.engines.sequences.compiler import Equality, compile_query, equality_of
 from pyflinkcep.engines.sequences.evaluation import Sequences
+from pyflinkcep.engines.sequences.runs import RunLimit, Track
+from pyflinkcep.engines.streamed_queries import Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable
+from pyflinkcep.errors import StateLimitError
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.kernel.module import compiled_module
 from pyflinkcep.sase import SaseQuery, parse
-from tests.unit.engines.sequences.test_counts import counts_of, plain_counts
+from pyflinkcep.sase.model import Query
+from tests.unit.engines.sequences.test_counts import (
+    counts_of,
+    plain_counts,
+    random_query,
+    random_table,
+)
 
 _KINDS = {"n": Kind.BIGINT, "f": Kind.DOUBLE, "s": Kind.STRING, "x": Kind.BIGINT}
 _EDGES = ["n = {0}.n", "n = {0}.f", "f = {0}.n", "f = {0}.f", "s = {0}.s"]
@@ -119,3 +132,132 @@ def test_the_kernel_looks_up_runs() -> None:
     assert len(list(Sequences(query, table).matches())) == size // 2
     nulls = attrs.evolve(table, columns={"n": [None] * size})
     assert list(Sequences(query, nulls).matches()) == []
+
+
+# --- automata on the events near the rarest component
+
+
+@given(st.integers(0, 1 << 40))
+def test_events_far_from_the_rarest_change_no_match(seed: int) -> None:
+    """Under every strategy, with negations at either end, for every output, in C and in Python."""
+    chance = random.Random(seed)
+    try:
+        query = random_query(chance, compares_absent=chance.random() < 0.5)
+    except ValueError:
+        return  # a negation at an end without WITHIN, ...
+    table = random_table(chance, chance.choice([14, 40]))
+    weights = chance.choice(["AAAAAAAAAAB", "AAAAAABBBBBBBBBCD", "BBBBBBBBCCCCCCCCCDA"])
+    ends = [chance.random() < 0.5 for _ in table.times] if chance.random() < 0.2 else None
+    table = attrs.evolve(table, types=[chance.choice(weights) for _ in table.times], ends=ends)
+    whole = Sequences(query, table)
+    if sum(1 for _ in islice(whole._unpacked(), 2001)) > 2000:
+        return
+    with mock.patch.multiple(evaluation, _MANY=2, RARER=1):
+        near = Sequences(query, table, narrows=True)
+        assert comparable(near.matches()) == comparable(whole.matches())
+        assert comparable(near._unpacked()) == comparable(whole._unpacked())
+        for output in ("all", "onePerStart", "nonOverlapping"):
+            expected = comparable(whole.searched(output))
+            assert comparable(near.searched(output)) == expected
+            assert comparable(near._searched(output, None, None)) == expected
+
+
+def test_a_loop_with_a_rare_end_starts_from_it() -> None:
+    """Only events within the window of the one C are looked at; without a C, none is."""
+    size = 4000
+    query = parse("PATTERN SEQ(A a, B+ b[], C c) WHERE b[i].x > b[i-1].x WITHIN 10")
+    asked = []
+    of = Track.of
+
+    def counted(*given: Any) -> Track:
+        asked.append(len(given[1]))
+        return of(*given)
+
+    def found(types: list[str]) -> int:
+        asked.clear()
+        table = EventTable(
+            range(size), types, {"x": list(range(size))}, random_table(random.Random(), 0).kinds
+        )
+        with mock.patch.object(Track, "of", counted):
+            return len(list(Sequences(query, table, narrows=True)._unpacked()))
+
+    types = list("AB" * (size // 2))
+    assert (found(types), asked) == (0, [])
+    types[2000] = "C"
+    assert found(types) == sum(2**n - 1 for n in (5, 4, 3, 2, 1))
+    assert asked == [21]
+
+
+# --- a bound on the runs of a query, which counts the same in C and in Python
+
+
+QUERIES = [
+    "SEQ(A a, B b, C c)",
+    "SEQ(A+ a[], B b) WHERE a[i].x > a[i-1].x",
+    "SEQ(A+ a[], B+ b[]) WHERE b[i].x > avg(a[].x)",
+    "SEQ(A a, ~C c, B b, A d) WHERE skip_till_next_match AND c.x > a.x",
+    "SEQ(A+ a[], ~C c, B b) WHERE b.x > a[LEN].x",
+    "SEQ(A a, B b, ~C c) WHERE b.x > a.x",
+    "SEQ(~C c, A a, B+ b[], A d) WHERE b[i].x <> a.x",
+    "SEQ(A+ a[], B b) WHERE strict_contiguity AND a[i].x >= a[i-1].x",
+]
+
+
+def table(seed: int) -> EventTable:
+    random_, time = random.Random(seed), 0
+    size = random_.randint(1, 25)
+    times = [time := time + random_.choice([0, 1, 1, 3]) for _ in range(size)]
+    columns = {"x": [random_.choice([None, 1, 2, 3, 4]) for _ in range(size)]}
+    types = [random_.choice("AABBC") for _ in range(size)]
+    return EventTable(times, types, columns, {"x": Kind.BIGINT})
+
+
+def peak(query: Query, events: EventTable) -> tuple[int, list[tuple[str, int | None]]]:
+    """Return the least bound under which a query runs, and the errors of smaller ones."""
+    errors = []
+    for most in range(1, 1000):
+        try:
+            list(query_matches(query, events, "nfa", "all", RunLimit(most)))
+        except StateLimitError as error:
+            errors.append((error.message, error.timestamp_ms))
+        else:
+            return most, errors
+    raise AssertionError("no bound is enough")
+
+
+@pytest.mark.parametrize("text", QUERIES)
+def test_kernel_and_plain_path_count_the_same_runs(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs that are merged are one, and those out of the window none."""
+    for seed in range(25):
+        query, events = parse(f"PATTERN {text} WITHIN {3 + seed}"), table(seed)
+        found = []
+        for path in "01":
+            monkeypatch.setenv("PYFLINKCEP_KERNEL", path)
+            found.append(peak(query, events))
+        assert found[0] == found[1], (query, events)
+
+
+@pytest.mark.parametrize("path", ["0", "1"])
+def test_too_many_runs(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error names the bound and the event's time, on streams too; a bound that is kept
+    changes no match.
+    """
+    monkeypatch.setenv("PYFLINKCEP_KERNEL", path)
+    query = parse("PATTERN SEQ(A+ a[], B b) WHERE a[i].x > avg(a[..i-1].x)")
+    size = 30
+    xs = [n * n for n in range(size)]
+    events = EventTable(range(size), ["A"] * size, {"x": xs}, {"x": Kind.BIGINT}, [0] * size)
+    with pytest.raises(StateLimitError, match=r"partial matches, maxPartialMatches is 500 \(event"):
+        list(query_matches(query, events, "nfa", "all", RunLimit(500)))
+    streamed = StreamedQuery(QueryPlan(query, "nfa", runs=RunLimit(500)))
+    with pytest.raises(StateLimitError, match="maxPartialMatches is 500"):
+        streamed.matches(Portion(events, [0, size], [0], [0], size))
+    short = EventTable(range(9), [*"AAAAAAAAB"], {"x": xs[:9]}, {"x": Kind.BIGINT})
+    free, bound = (
+        sorted(map(str, query_matches(query, short, "nfa", "all", limit)))
+        for limit in (None, RunLimit(500))
+    )
+    assert free == bound
+    assert len(free) > 100

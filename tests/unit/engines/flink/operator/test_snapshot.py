@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +25,11 @@ from pyflinkcep.engines.flink.operator import (
 from pyflinkcep.engines.flink.operator.state_format import pack, unpack
 from pyflinkcep.errors import CepError, PatternChangedError, StateFormatError
 from pyflinkcep.time import MAX_WATERMARK
+from tests.conformance.cases import expected_rows, load
+from tests.kernel_harness import KernelOperator, needs_kernel
 from tests.shorthand import braces, parse
+from tests.state import FOLDERS
+from tests.state.operators import CaseOperator, half
 
 
 class Json:
@@ -74,7 +80,7 @@ def save(operator: KeyedCepOperator) -> bytes:
     return snapshot(operator, Json(), Json())
 
 
-def load(operator: KeyedCepOperator, data: bytes) -> KeyedCepOperator:
+def restored(operator: KeyedCepOperator, data: bytes) -> KeyedCepOperator:
     """Fill a new operator."""
     restore(operator, data, Json(), Json())
     return operator
@@ -102,7 +108,7 @@ def filled() -> KeyedCepOperator:
 def test_a_restored_operator_goes_on_as_the_old_one() -> None:
     """Queue, partial matches, waiting matches, watermark and late count are all in the bytes."""
     old = filled()
-    new = load(empty(), save(old))
+    new = restored(empty(), save(old))
     facts = (new.watermark, new.late_dropped, list(new.keys))
     results(old).clear()
     for operator in (old, new):
@@ -126,14 +132,14 @@ def test_a_snapshot_changes_nothing() -> None:
     """Two snapshots of one operator are equal, and so is that of the restored one."""
     operator = filled()
     data = save(operator)
-    copy = load(empty(), data)
+    copy = restored(empty(), data)
 
     assert (save(operator), save(copy)) == (data, data)
 
 
 def test_an_empty_operator() -> None:
     """An operator that has seen nothing gives bytes that restore to nothing."""
-    copy = load(operator_for("a -> b"), save(operator_for("a -> b")))
+    copy = restored(operator_for("a -> b"), save(operator_for("a -> b")))
 
     assert (copy.keys, copy.watermark) == ({}, -(2**63))
 
@@ -143,7 +149,7 @@ def test_an_unknown_version_is_refused() -> None:
     data = bytearray(save(filled()))
     data[4] += 1
     with pytest.raises(StateFormatError) as caught:
-        load(empty(), bytes(data))
+        restored(empty(), bytes(data))
 
     assert (caught.value.message, bool(caught.value.hint)) == (
         f"state format {STATE_FORMAT + 1}, this release reads format {STATE_FORMAT}",
@@ -169,7 +175,7 @@ def test_damaged_bytes_are_refused(damage: Any) -> None:
     """Bytes that are not what a snapshot gave are refused before anything is restored."""
     operator = empty()
     with pytest.raises(StateFormatError) as caught:
-        load(operator, damage(save(filled())))
+        restored(operator, damage(save(filled())))
 
     assert (operator.keys, bool(caught.value.hint)) == ({}, True)
 
@@ -180,7 +186,7 @@ def test_damaged_numbers_are_refused() -> None:
     data = pack(header, [numbers[:-8], events, keys])
 
     with pytest.raises(StateFormatError):
-        load(empty(), data)
+        restored(empty(), data)
 
 
 def test_random_flips_and_cuts() -> None:
@@ -195,7 +201,7 @@ def test_random_flips_and_cuts() -> None:
             del damaged[draw.randrange(len(damaged)) :]
         operator = empty()
         try:
-            load(operator, bytes(damaged))
+            restored(operator, bytes(damaged))
         except (StateFormatError, PatternChangedError):
             assert operator.keys == {}
             refused += 1
@@ -215,13 +221,13 @@ def test_a_header_without_its_fields_is_refused() -> None:
     _, sections = unpack(save(filled()))
 
     with pytest.raises(StateFormatError):
-        load(empty(), pack({}, sections))
+        restored(empty(), pack({}, sections))
 
 
 def test_a_changed_pattern_is_refused() -> None:
     """A pattern that lacks a state the bytes name is an error that shows both, in Flink's words."""
     with pytest.raises(PatternChangedError) as caught:
-        load(operator_for("a -> d+ -> c within[50]"), save(filled()))
+        restored(operator_for("a -> d+ -> c within[50]"), save(filled()))
 
     assert (
         caught.value.message.startswith("State b does not exist in the NFA. "),
@@ -237,3 +243,35 @@ def test_sections_round_trip() -> None:
     header, sections = unpack(pack({"k": [1, None]}, [b"", b"ab", b"\x00" * 9]))
 
     assert (header, sections) == ({"k": [1, None]}, [b"", b"ab", b"\x00" * 9])
+
+
+# --- today's code reads the operator snapshots of every state format, and goes on as Flink does
+
+
+CASES = {case["id"]: case for case in load("operator_cases")}
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+@pytest.mark.parametrize("kernel", [False, pytest.param(True, marks=needs_kernel)])
+def test_a_stored_snapshot_goes_on(kernel: bool, folder: Path) -> None:
+    """The first half's results and those after the restored snapshot are what Flink recorded."""
+    with gzip.open(folder / "operators.jsonl.gz", "rt") as lines:
+        snapshots = {row["id"]: bytes.fromhex(row["snapshot"]) for row in map(json.loads, lines)}
+    actual, expected = {}, {}
+
+    for name, data in snapshots.items():
+        case = CASES[name]
+        first, rest = CaseOperator(case), CaseOperator(case)
+        first.feed(case["items"][: half(case)])
+        rest.restore(data)
+        if kernel:
+            rules: Any = KernelOperator(rest.operator.operator)
+            rest.operator.operator = rules
+        rest.feed(case["items"][half(case) :])
+        rest.close()
+        for kind in ("match", "timeout", "late"):
+            rest.found[kind][:0] = first.found[kind]
+            actual[name, kind], expected[name, kind] = rest.results(kind), expected_rows(case, kind)
+
+    assert len(snapshots) > 150
+    assert actual == expected

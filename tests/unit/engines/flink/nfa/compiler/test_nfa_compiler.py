@@ -7,9 +7,16 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep import AfterMatchSkipStrategy as Skip
-from pyflinkcep import MalformedPatternException, NotSupportedError, Pattern
+from pyflinkcep import (
+    AfterMatchSkipStrategy as Skip,
+)
+from pyflinkcep import (
+    MalformedPatternException,
+    NotSupportedError,
+    Pattern,
+)
 from pyflinkcep.engines.flink.nfa import NFACompiler, StateType
+from pyflinkcep.engines.flink.nfa.compiler.graph_builder import NFAStateNameHandler
 from tests.shorthand import parse
 
 _SKIP_NOT_FOUND = (
@@ -150,3 +157,31 @@ def test_more_states_than_memory_holds(pattern: Pattern) -> None:
 def test_many_states() -> None:
     """Long repetitions are compiled."""
     assert len(NFACompiler.compile(Pattern.begin("a").times(20_000)).tables) == 20_001
+
+
+# --- internal state names
+
+
+def test_counters_begin_at_the_second_use() -> None:
+    """The first state of a stage has the bare name, the next ones the smallest free counter."""
+    names = NFAStateNameHandler()
+
+    assert [names.unique_internal_name(n) for n in ("b", "b", "c", "b", "b:0")] == [
+        "b",
+        "b:0",
+        "c",
+        "b:1",
+        "b:0:0",
+    ]
+
+
+def test_a_reserved_name_is_refused() -> None:
+    """A name can be checked in once; after clearing it is free again."""
+    names = NFAStateNameHandler()
+    names.check_name_uniqueness("a")
+
+    with pytest.raises(MalformedPatternException, match="Duplicate pattern name: a"):
+        names.check_name_uniqueness("a")
+    names.clear()
+
+    assert names.unique_internal_name("a") == "a"
