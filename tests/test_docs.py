@@ -10,7 +10,12 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-MANUAL = sorted((ROOT / "docs").glob("*.md"))
+BUILT = ("_build", "api")
+MANUAL = sorted(
+    page
+    for page in (ROOT / "docs").rglob("*.md")
+    if page.relative_to(ROOT / "docs").parts[0] not in BUILT
+)
 PAGES = [README, *MANUAL, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"]
 _STATEMENT = re.compile(r"```sql\n-- dialect=\"(\w+)\"\n(.*?)```\n\n```text\n(.*?)```", re.DOTALL)
 _BLOCK = re.compile(r"```python\n((?!>>>).*?)```(?:\n\n```text\n(.*?)```)?", re.DOTALL)
@@ -21,14 +26,20 @@ def text(page):
     return page.read_text(encoding="utf-8")
 
 
+def name_of(page):
+    """Return a page's path within the project."""
+    return str(page.relative_to(ROOT))
+
+
 def with_code(pages, sign):
     """Return the pages with Python blocks that do, or do not, begin with a prompt."""
     return [page for page in pages if re.search(rf"```python\n{sign}", text(page))]
 
 
-@pytest.mark.parametrize("page", with_code(PAGES, ">>>"), ids=lambda page: page.name)
-def test_sessions(page):
+@pytest.mark.parametrize("page", with_code(PAGES, ">>>"), ids=name_of)
+def test_sessions(page, tmp_path, monkeypatch):
     """What a page types at the prompt returns what it shows, without Spark."""
+    monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(page), module_relative=False)
 
     assert tried > 0
@@ -55,19 +66,37 @@ def test_readme_programs(spark, capsys):
     assert printed == 1
 
 
+PROGRAMS = with_code(MANUAL, "(?!>>>)")
+SPARKLESS = [
+    page for page in PROGRAMS if "spark" not in "".join(map(str, _BLOCK.findall(text(page))))
+]
+
+
+def run_programs(page, capsys):
+    """Run the programs of a page one after another, and compare what they print with the page."""
+    names = {}
+    blocks = _BLOCK.findall(text(page))
+    for program, output in blocks:
+        exec(program, names)
+        printed = capsys.readouterr().out.strip()
+        assert not output or printed == output.strip()
+    assert blocks
+
+
+@pytest.mark.parametrize("page", SPARKLESS, ids=name_of)
+def test_programs_without_spark(page, capsys, tmp_path, monkeypatch):
+    """The programs of a page that names no session print what it shows, without Java."""
+    monkeypatch.chdir(tmp_path)
+    run_programs(page, capsys)
+
+
 @pytest.mark.spark
-@pytest.mark.parametrize("page", with_code(MANUAL, "(?!>>>)"), ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page in PROGRAMS if page not in SPARKLESS], ids=name_of)
 def test_manual_programs(page, spark, capsys):
     """The programs of a page run one after another, and print what it shows."""
     before = dict(spark.conf.getAll)
-    names = {}
-    blocks = _BLOCK.findall(text(page))
-
     try:
-        for program, output in blocks:
-            exec(program, names)
-            printed = capsys.readouterr().out.strip()
-            assert not output or printed == output.strip()
+        run_programs(page, capsys)
         assert statements_that_differ(spark, text(page)) == {}
     finally:
         after = dict(spark.conf.getAll)
@@ -76,8 +105,6 @@ def test_manual_programs(page, spark, capsys):
         for name in before:
             if before[name] != after[name]:
                 spark.conf.set(name, before[name])
-
-    assert blocks
 
 
 def statements_that_differ(spark, page):
@@ -100,7 +127,7 @@ def statements_that_differ(spark, page):
     return {name: sorted(rows) for name, rows in found.items() if sorted(rows) != shown[name]}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links(page):
     """A link to a file of the project, or to a heading, leads there."""
     missing = []
@@ -128,11 +155,50 @@ def headings(page):
     return {re.sub(r"[^\w\- ]", "", line.lower()).replace(" ", "-") for line in lines}
 
 
-def test_the_manual_lists_every_page():
-    """docs/README.md links to each page beside it."""
-    listed = set(re.findall(r"\]\(([\w-]+\.md)\)", text(ROOT / "docs" / "README.md")))
+TREE = re.compile(r"^```\{toctree\}\n.*?^```", re.MULTILINE | re.DOTALL)
 
-    assert listed == {page.name for page in MANUAL} - {"README.md"}
+
+def below(page):
+    """Return the pages that a page's tables of contents name, and those that these name."""
+    found = [child for tree in TREE.findall(text(page)) for child in contents(page, tree)]
+    return [*found, *(deeper for child in found for deeper in below(child))]
+
+
+def test_the_contents_have_every_page_once():
+    """Each page of the site is reached from the front page, in one place."""
+    front = ROOT / "docs" / "index.md"
+    pages = {page for page in MANUAL if page.name != "README.md"}
+
+    assert sorted(below(front)) == sorted(pages - {front})
+
+
+def test_each_group_links_to_its_pages():
+    """A page with contents says of each page what it answers, for readers and in the repository."""
+    missing = [
+        child
+        for page in MANUAL
+        for tree in TREE.findall(text(page))
+        for child in contents(page, tree)
+        if f"]({child.relative_to(page.parent)}" not in text(page)
+    ]
+    assert missing == []
+
+
+def contents(page, tree):
+    """Return the pages that one table of contents of a page names."""
+    names = [line for line in tree.splitlines()[1:-1] if line and not line.startswith(":")]
+    return [page.parent / (re.sub(r".*<(.*)>", r"\1", name) + ".md") for name in names]
+
+
+def test_the_reference_has_every_public_name():
+    """Each public name has a page of its own."""
+    import pyflinkcep
+    from pyflinkcep import charts, testing
+
+    listed = set(re.findall(r"^   (\w+)$", text(ROOT / "docs" / "api.md"), re.MULTILINE))
+    public = {*pyflinkcep.__all__, *charts.__all__, *testing.__all__} - {"__version__"}
+
+    assert sorted(public - listed) == []
 
 
 QUESTIONS = (

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the build changes in pages, and writes beside them: ``llms.txt``."""
+
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+SVG = "<svg "
+
+
+def pictures_within(app: Sphinx, document: nodes.document, _page: str) -> None:
+    """Put the library's own pictures into the page, so that they follow its light or dark theme."""
+    if app.builder.format != "html":
+        return
+    for image in list(document.findall(nodes.image)):
+        path = Path(app.srcdir, image["uri"])
+        if path.suffix == ".svg" and path.exists():
+            svg = path.read_text(encoding="utf-8")
+            if svg.startswith(f'{SVG}xmlns="http://www.w3.org/2000/svg" class="cep"'):
+                label = nodes.unescape(image.get("alt", ""))
+                image.replace_self(nodes.raw("", _labelled(svg, label), format="html"))
+
+
+def _labelled(svg: str, label: str) -> str:
+    """Return a picture in a box of its own that scrolls, with the text that stands for it."""
+    escaped = label.replace("&", "&amp;").replace('"', "&quot;")
+    return f'<div class="cep-picture" tabindex="0" role="group" aria-label="{escaped}">{svg}</div>'
+
+
+def end_blocks(_app: Sphinx, document: nodes.document) -> None:
+    """Drop the empty line that ends a session in Markdown, where doctest needs it."""
+    for block in document.findall(nodes.literal_block):
+        if block.rawsource == block.astext():
+            block.rawsource = block.rawsource.rstrip()
+            block.children = [nodes.Text(block.rawsource)]
+
+
+def write_llms_txt(app: Sphinx, error: Exception | None) -> None:
+    """Write ``llms.txt``: the pages of the site, in the order of its contents."""
+    if error is not None or app.builder.format != "html":
+        return
+    lines = ["# pyflinkcep", "", f"> {app.config.html_short_title or ''}".rstrip(" >"), ""]
+    root = app.config.root_doc
+    for group in app.env.toctree_includes.get(root, []):
+        lines += ["", f"## {_title(app, group)}", "", _entry(app, group)]
+        lines += [_entry(app, page) for page in _below(app, group)]
+    Path(app.outdir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _below(app: Sphinx, page: str) -> list[str]:
+    found = []
+    for child in app.env.toctree_includes.get(page, []):
+        found += [child, *_below(app, child)]
+    return found
+
+
+def _title(app: Sphinx, page: str) -> str:
+    return app.env.titles[page].astext()
+
+
+def _entry(app: Sphinx, page: str) -> str:
+    return f"- [{_title(app, page)}]({app.builder.get_target_uri(page)})"
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Connect the parts."""
+    app.connect("doctree-read", end_blocks)
+    app.connect("doctree-resolved", pictures_within)
+    app.connect("build-finished", write_llms_txt)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
