@@ -125,8 +125,6 @@ HOLDS = {
     "new Base() { protected boolean check(int x) { return x == factor || super.check(x - 4); } }": (
         {3, 7, 8, 9}
     ),
-    "SimpleCondition.of(e -> e.n < 3 && color(e).weight() > 4)": {0, 2},
-    "SimpleCondition.of(e -> e.n < 2 && Size.values()[e.n].getN() > 4)": {1},
     'SimpleCondition.of(e -> Shape.valueOf(e.n > 4 ? "BOX" : "TRI").getCorners() > 3)': (
         {5, 6, 7, 8, 9}
     ),
@@ -160,6 +158,8 @@ HOLDS |= {
     ),
 }
 REFUSED = {
+    "SimpleCondition.of(e -> e.n < 3 && color(e).weight() > 4)": "methods of its own",
+    "SimpleCondition.of(e -> e.n < 2 && Size.values()[e.n].getN() > 4)": "methods of its own",
     "SimpleCondition.of(e -> { List<List<String>> own = new ArrayList<>(); own.add(e.tags); own.get(0).add(e.name); return e.n > 1; })": "",
     "set": "max",
     "new Opened()": "most",

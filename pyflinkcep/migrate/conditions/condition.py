@@ -21,7 +21,7 @@ from pyflinkcep.migrate.meaning.bodies import (
     has_aggregates,
     helper_lines,
 )
-from pyflinkcep.migrate.meaning.loops import needs_text, sampled, streams_folded
+from pyflinkcep.migrate.meaning.loops import streams_folded
 from pyflinkcep.migrate.meaning.python import Python, checked_names
 from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.reader import Reader
@@ -275,17 +275,7 @@ def _translated(
         written = None
     found = _sql(written, reader, findings, function) if written is not None and sql else None
     if found is not None:
-        text, notes = found
-        imports = set(findings.imports)
-        if needs_text(text):
-            imports.add("from pyflinkcep.migrate.runtime import sql_text")
-        return Translated(
-            sql=text,
-            imports=frozenset(imports),
-            notes=notes,
-            columns=columns,
-            captured=tuple(findings.captured),
-        )
+        return Translated(sql=found[0], notes=found[1], columns=columns)
     return _function(function, reader, findings, written, name, columns)
 
 
@@ -300,15 +290,11 @@ def _sql(
         if Note(file, line, what) not in notes:
             notes.append(Note(file, line, what))
 
-    own = Findings()  # what SQL that turns out to be none asks for is not needed
     try:
-        writer = Sql(note, python=Python(own).inside().write)
-        text = str(writer.condition(streams_folded(written)))
-        as_condition(sampled(text), "", "")
+        text = str(Sql(note).condition(streams_folded(written)))
+        as_condition(text, "", "")
     except (Untranslatable, CepError):
         return None
-    findings.imports |= own.imports
-    findings.captured |= own.captured
     return text, tuple(notes)
 
 

@@ -73,8 +73,6 @@ def _takes_others(change: Call, own: Mapping[str, list[Expression]]) -> bool:
 
 def _check(changed: Expression, own: Mapping[str, list[Expression]]) -> None:
     root, field = _root(changed)
-    if isinstance(root, Call) and root.operation is ops.JOINER:
-        return  # a new one, in a chain of calls
     held = own.get(root.name) if isinstance(root, Var) else None
     if held is None or (field and not all(isinstance(value, Make) for value in held)):
         raise Untranslatable("a list or map is changed that is kept from call to call")

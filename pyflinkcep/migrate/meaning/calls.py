@@ -5,13 +5,12 @@ from __future__ import annotations
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.project import (
     BOOLEAN,
     INT,
     STRING,
     UNKNOWN,
-    Project,
     discriminator,
     filled,
     is_boxed,
@@ -35,7 +34,6 @@ from pyflinkcep.migrate.meaning.tree import (
     Const,
     Expression,
     Get,
-    Is,
     Lambda,
     Make,
     Var,
@@ -60,14 +58,15 @@ def enum_static(
 
 def enum_value(reader: Reading, owner: Expression, of: JavaClass, method: str) -> Expression | None:
     """Return what a getter of an enum returns, as a choice of its constants; None if none."""
-    name = _field_of(of, method)
-    bodies = {constant: _body_of(node, method) for constant, node in _nodes(of)}
-    if name is None and not any(bodies.values()):
+    declared = next((m for m in of.methods.get(method, []) if not m.parameters), None)
+    if declared is None:
+        return enum_field(reader, owner, of, property_of(method))
+    if declared.body is None:
         return None
-    values = [
-        (constant, _value(reader, of, constant, node, method, bodies[constant]))
-        for constant, node in _nodes(of)
-    ]
+    values: list[tuple[str, Expression | None]] = []
+    for name in of.constants:
+        inner = reader.at(of.source, of, this=Const(name, JavaType(of.name)))
+        values.append((name, value_of_body(inner, declared, [], reader)))
     return _chosen(reader, owner, of, values)
 
 
@@ -89,44 +88,6 @@ def _chosen(
         test = Call(ops.EQUALS, (owner, Const(constant, JavaType(of.name))), BOOLEAN)
         found = value if found is None else reader.choice(test, value, found)
     return found
-
-
-def _value(
-    reader: Reading, of: JavaClass, constant: str, node: Node, method: str, own: Method | None
-) -> Expression | None:
-    """Return what a method without arguments returns for a constant of an enum."""
-    name = _field_of(of, method)
-    if own is None and name is not None:
-        return _fields(reader, of, node).get(name)
-    declared = own or next((m for m in of.methods.get(method, []) if not m.parameters), None)
-    if declared is None or declared.body is None:
-        return None
-    inner = reader.at(of.source, of, this=Const(constant, JavaType(of.name)))
-    return value_of_body(inner, declared, [], reader)
-
-
-def _body_of(node: Node, method: str) -> Method | None:
-    """Return a method without parameters that a constant of an enum has of its own."""
-    body = next((part for part in children(node) if part.type == "class_body"), None)
-    for part in children(body) if body is not None else ():
-        if part.type == "method_declaration":
-            found = method_of(part)
-            if found.name == method and not found.parameters:
-                return found
-    return None
-
-
-def _field_of(of: JavaClass, method: str) -> str | None:
-    """Return the field that a method of an enum returns."""
-    declared = next((m for m in of.methods.get(method, []) if not m.parameters), None)
-    if declared is None:
-        name = property_of(method)
-        return name if name in of.fields else None
-    statements = children(declared.body) if declared.body is not None else []
-    if len(statements) != 1 or statements[0].type != "return_statement":
-        return None
-    written = text_of(children(statements[0])[0]).removeprefix("this.")
-    return written if written in of.fields else None
 
 
 def _nodes(of: JavaClass) -> list[tuple[str, Node]]:
@@ -154,10 +115,10 @@ _LIBRARY = frozenset({
     "LocalDateTime", "LocalDate", "ZonedDateTime", "Date", "Timestamp", "Duration", "Class",
     "Context", "Collector", "Iterator", "Stream", "Entry", "HashMap", "LinkedHashMap", "TreeMap",
     "ArrayList", "LinkedList", "HashSet", "LinkedHashSet", "TreeSet", "Deque", "ArrayDeque",
-    "IntStream", "LongStream", "DoubleStream", "StringBuilder", "StringBuffer", "StringJoiner",
+    "IntStream", "LongStream", "DoubleStream", "StringBuilder", "StringBuffer",
     "BigInteger", "LocalTime", "ZoneId", "Matcher", "Regex", "Comparator",
 })  # fmt: skip
-_OF_ENUM = ("name", "toString", "equals", "ordinal", "compareTo")
+_OF_ENUM = ("name", "toString", "equals", "ordinal")
 _OF_VALUES = frozenset({"@Data", "@Value", "@EqualsAndHashCode"})
 """Annotations of Lombok by which ``equals`` compares fields."""
 _OF_PREDICATES = ("and", "or", "negate")
@@ -334,6 +295,10 @@ def _of_project(
 ) -> Expression | None:
     """Return a method of one of the project's classes; None if it has none of the name."""
     project = reader.scope.project
+    if of.kind == "enum":
+        for constant, one in _nodes(of):
+            if any(part.type == "class_body" for part in children(one)):
+                raise reader.no(node, f"{constant} of the enum {of.name} has methods of its own")
     if of.kind == "enum" and name in _OF_ENUM and project.method(of, name, 0) is None:
         return _of_enum(reader, owner, of, name, arguments)
     if of.kind == "enum" and not arguments:
@@ -345,10 +310,8 @@ def _of_project(
         held = _same_field(reader, owner, of, name)
         if held is not None:
             return held
-    if method is not None and owner is not None:
-        chosen = by_class(reader, owner, of, method, arguments, node)
-        if chosen is not None:
-            return chosen
+    if method is not None:
+        _check_override(reader, of, method, node)
     if method is not None and method.body is not None:
         return _followed(reader, method, of, owner, arguments, node)
     if not arguments:
@@ -396,13 +359,6 @@ def _of_enum(
         return Call(ops.EQUALS, (owner, reader.read(arguments[0])), BOOLEAN)
     if name == "ordinal" and not arguments:
         return Call(ops.ORDINAL, (owner, *(Const(each, STRING) for each in of.constants)), INT)
-    if name == "compareTo" and len(arguments) == 1:
-        other = reader.read(arguments[0])
-        order = tuple(Const(constant, STRING) for constant in of.constants)
-        places: list[Expression] = [
-            Call(ops.ORDINAL, (value, *order), INT) for value in (owner, other)
-        ]
-        return reader.operation("-", places[0], places[1], arguments[0])
     return None
 
 
@@ -462,49 +418,12 @@ def _fields_seen(reader: Reading, method: Method) -> dict[str, Expression]:
     }
 
 
-def by_class(
-    reader: Reading,
-    owner: Expression,
-    of: JavaClass,
-    method: Method,
-    arguments: list[Node],
-    node: Node,
-) -> Expression | None:
-    """Return the method of the class that an event is of; None if no subclass overrides it."""
-    project = reader.scope.project
-    kinds = [one for one in (of, *project.subclasses(of)) if "abstract" not in one.annotations]
-    kinds = [one for one in kinds if one.kind != "interface"]
-    found = [(one, _overriding(project, one, method)) for one in kinds]
-    bodies = {other.node.id for _, other in found if other is not None}
-    is_only = method.body is None and len(found) == 1 and found[0][1] is not None
-    held = any(other is not None and other.body is None for _, other in found)
-    if len(bodies) < 2 and not is_only and not held:
-        return None
-    values: list[tuple[JavaClass, Expression]] = []
-    for one, other in found:
-        typed = reader.cast(owner, JavaType(one.name))
-        field = None if arguments else project.getter(one, method.name)
-        if other is not None and other.body is not None:
-            values.append((one, _followed(reader, other, one, typed, arguments, node)))
-        elif field is not None:
-            values.append((one, field_of(typed, field.name, field.type)))
-        else:
-            raise reader.no(node, f"{method.name}() of {one.name} is not in the sources")
-    if not values:
-        return None
-    column = discriminator(of, project)
-    result = values.pop()[1]
-    for one, value in reversed(values):
-        result = reader.choice(Is(owner, column, (one.name,)), value, result)
-    return result
-
-
-def _overriding(project: Project, of: JavaClass, method: Method) -> Method | None:
-    """Return what a method is in a class that may override it."""
-    found = project.overloads(of, method.name, len(method.parameters))
-    types = [type_ for _, type_ in method.parameters]
-    same = [m for m in found if [type_ for _, type_ in m.parameters] == types]
-    return next(iter(same or found), None)
+def _check_override(reader: Reading, of: JavaClass, method: Method, node: Node) -> None:
+    """Raise if a class below has the method too: the event's class says which one is called."""
+    count = len(method.parameters)
+    for one in reader.scope.project.subclasses(of):
+        if any(m.body is not None and m.takes(count) for m in one.methods.get(method.name, [])):
+            raise reader.no(node, f"{method.name}() is another one in {one.name}")
 
 
 _LOMBOK = frozenset({"@Data", "@Value", "@ToString"})

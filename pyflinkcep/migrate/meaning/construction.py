@@ -290,8 +290,6 @@ def read_creation(reader: Reading, node: Node) -> Expression:
     if type_.name in ("StringBuilder", "StringBuffer", "String") and len(values) <= 1:
         text = values[0] if values and values[0].type != INT else Const("", STRING)
         return Call(ops.BUILDER, (text,), type_) if type_.name != "String" else text
-    if type_.name == "StringJoiner" and len(values) in (1, 3):
-        return Call(ops.JOINER, values, type_)
     if type_.name.startswith("Tuple") and values and not type_.args:
         type_ = JavaType(type_.name, tuple(value.type for value in values))
     if type_.name.startswith("Tuple") and values:

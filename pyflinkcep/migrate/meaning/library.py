@@ -264,15 +264,6 @@ def _tuple(_: Reading, of: Operands, __: Node) -> Expression | None:
     return Make(name, fields, JavaType(name, tuple(one.type for one in of)))
 
 
-def _place(_: Reading, of: Operands, __: Node) -> Expression | None:
-    """Return a field of a tuple by its place."""
-    place = of[1].value if isinstance(of[1], Const) else None
-    if not isinstance(place, int):
-        return None
-    args = of[0].type.args
-    return Get(of[0], f"f{place}", args[place] if place < len(args) else UNKNOWN)
-
-
 def _listed(kind: str) -> Made:
     def made(_: Reading, of: Operands, __: Node) -> Expression | None:
         if len(of) == 1 and of[0].type.dims:
@@ -464,31 +455,6 @@ def _extreme(operation: Operation, of_doubles: Operation) -> Made:
     return made
 
 
-def _statistics(_: Reading, of: Operands, __: Node) -> Expression | None:
-    kind = of[0].type.name.removesuffix("Stream")
-    return Call(ops.STREAM, of, JavaType(f"{kind}SummaryStatistics", (_element(of),)))
-
-
-def _of_statistics(name: str) -> Made:
-    """Return a number of summary statistics, which are the values themselves here."""
-
-    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
-        kind = of[0].type.name.replace("SummaryStatistics", "Stream")
-        values = (attrs.evolve(of[0], type=JavaType(kind, of[0].type.args)),)
-        element = _element(values)
-        if name == "sum":
-            return Call(ops.SUM, values, LONG if element == INT else element)
-        method = METHODS[kind, name, 0].call(reader, values, node)
-        if not isinstance(method, Call):
-            return None
-        if name != "average" and element != _DOUBLE:
-            return attrs.evolve(method, type=element)
-        none = {"average": 0.0, "max": float("-inf"), "min": float("inf")}[name]
-        return Call(ops.OR_ELSE, (method, Const(none, _DOUBLE)), _DOUBLE)
-
-    return made
-
-
 def _or_else(reader: Reading, of: Operands, _: Node) -> Expression | None:
     element = element_of(of[0].type)
     other = of[1].body if isinstance(of[1], Lambda) else of[1]
@@ -564,7 +530,7 @@ def _kinds(type_: JavaType) -> tuple[str, ...]:
     for kind in ("Optional", "Tuple"):
         if name.startswith(kind):
             return (kind, "*")
-    for kind in ("SummaryStatistics", "Stream", "Context"):
+    for kind in ("Stream", "Context"):
         if name.endswith(kind):
             return (name, kind, "*")
     name = "String" if name == "CharSequence" else name
@@ -589,7 +555,6 @@ METHODS = _table(
     Method("String", "toLowerCase", 1, STRING, _cased(ops.LOWER)),
     Method("String", "toUpperCase", 1, STRING, _cased(ops.UPPER)),
     Method("String", "trim", 0, STRING, "trim(a)"),
-    Method("String", "strip", 0, STRING, "strip_white(a)"),
     Method("String", "substring", 1, STRING, "substring(*all)"),
     Method("String", "substring", 2, STRING, "substring(*all)"),
     Method("String", "charAt", 1, _CHAR, "char_at(a, b)"),
@@ -599,10 +564,6 @@ METHODS = _table(
     Method("String", "replaceAll", 2, STRING, _replaced),
     Method("String", "concat", 1, STRING, ops.CONCAT),
     Method("String", "compareTo", 1, INT, ops.COMPARE_TEXT),
-    Method("String", "compareToIgnoreCase", 1, INT, "compare_text(a, b, True)"),
-    Method("String", "contentEquals", 1, BOOLEAN, ops.EQUALS),
-    Method("String", "hashCode", 0, INT, "java_hash(a)"),
-    Method("String", "intern", 0, STRING, lambda _, of, __: of[0]),
     Method("String", "repeat", 1, STRING, "a * b"),
     Method("String", "split", 1, JavaType("String", (), 1),
            "java_split(a, regex(b))"),
@@ -612,8 +573,6 @@ METHODS = _table(
     Method("String", "toCharArray", 0, JavaType("char", (), 1), ops.CHARS),
     Method("String", "formatted", _ANY, STRING, _formatted),
     Method("StringBuilder|StringBuffer", "append", 1, _same, _appended),
-    Method("StringJoiner", "add", 1, _same,
-           Operation("joiner.add", "a.add(b)", changes=True, is_part=True)),
     # --- numbers and classes
     *(Method("Number", name, 0, UNKNOWN, _unboxed(type_)) for name, type_ in _CONVERSIONS.items()),
     Method("Number", "compareTo", 1, INT, _compared_box),
@@ -627,7 +586,6 @@ METHODS = _table(
     Method("BigDecimal", "doubleValue", 0, _DOUBLE, "float(a)"),
     Method("BigDecimal", "intValue|longValue", 0, LONG, "int(a)"),
     Method("Class", "getSimpleName", 0, STRING, _class_name),
-    Method("Tuple", "getField", 1, UNKNOWN, _place),
     # --- times
     Method("Duration", "toMillis", 0, LONG, _in_unit(1, "millis(a)")),
     Method("Duration", "getSeconds|toSeconds", 0, LONG, _in_unit(1000, "millis(a) // 1000")),
@@ -710,19 +668,12 @@ METHODS = _table(
            Operation("Stream.findFirst", "first_of(a)", nullable=True)),
     Method("Stream", "limit", 1, _same, ops.LIMIT),
     Method("Stream", "skip", 1, _same, ops.SKIP),
-    *(Method("Stream", name, 1, _same,
-             Operation(f"Stream.{name}", f"list({name.lower()}(b, a))", makes_list=True), _each)
-      for name in ("takeWhile", "dropWhile")),
     Method("Stream", "reduce", 1, _optional, ops.REDUCED, lambda type_: _each(type_) * 2),
     Method("Stream", "reduce", 2, UNKNOWN, _reduced, lambda type_: _each(type_) * 2),
     Method(_OF_NUMBERS, "sum", 0, _element, ops.SUM),
     Method(_OF_NUMBERS, "average", 0, JavaType("Optional", (_DOUBLE,)), ops.AVERAGE),
     Method(_OF_NUMBERS, "max", 0, _optional, _extreme(ops.STREAM_MAX, ops.DOUBLES_MAX)),
     Method(_OF_NUMBERS, "min", 0, _optional, _extreme(ops.STREAM_MIN, ops.DOUBLES_MIN)),
-    Method(_OF_NUMBERS, "summaryStatistics", 0, UNKNOWN, _statistics),
-    *(Method("SummaryStatistics", f"get{name.capitalize()}", 0, UNKNOWN, _of_statistics(name))
-      for name in ("sum", "average", "max", "min")),
-    Method("SummaryStatistics", "getCount", 0, LONG, ops.COUNT),
     Method("Optional", "isPresent", 0, BOOLEAN, _not(ops.IS_NULL)),
     Method("Optional", "isEmpty", 0, BOOLEAN, ops.IS_NULL),
     Method("Optional", "get|getAsDouble|getAsInt|getAsLong|orElseThrow", 0, _element,
@@ -790,7 +741,6 @@ STATIC = _table(
              _cast(Operation(f"Math.{name}", f'java_math(*all, "{name}")'), _DOUBLE))
       for name, count in _OF_DOUBLES.items()),
     Method("Double", "isNaN", 1, BOOLEAN, ops.IS_NAN),
-    Method("Integer", "bitCount", 1, INT, "(a & 0xFFFFFFFF).bit_count()"),
     Method("Character", "toUpperCase", 1, _CHAR, ops.UPPER),
     Method("Character", "toLowerCase", 1, _CHAR, ops.LOWER),
     *(Method("Character", name, 1, BOOLEAN, f'char_is(a, "{name}")')
@@ -939,45 +889,10 @@ def _collector(reader: Reading, node: Node, element: JavaType) -> Collector | No
             return lambda of: Call(ops.TO_LIST, (of,), JavaType("List", (element,)))
         case (("toSet" | "toUnmodifiableSet"), 0):
             return lambda of: Call(ops.TO_SET, (of,), JavaType("Set", (element,)))
-        case "toCollection", 1:
-            kind = "Set" if "Set" in text_of(arguments[0]) else "List"
-            operation = ops.TO_SET if kind == "Set" else ops.TO_LIST
-            return lambda of: Call(operation, (of,), JavaType(kind, (element,)))
         case "counting", 0:
             return lambda of: Call(ops.COUNT, (of,), LONG)
         case "joining", count if count <= 3:
             operation = (ops.JOINING, ops.JOINING, ops.JOINING_AFTER, ops.JOINING_AROUND)[count]
             given = tuple(reader.argument(argument) for argument in arguments)
             return lambda of: Call(operation, (of, *given), STRING)
-        case "mapping", 2:
-            mapping = reader.function(arguments[0], (element,))
-            inner, type_ = (
-                _collector(reader, arguments[1], mapping.type),
-                JavaType("Stream", (mapping.type,)),
-            )
-            if inner is not None:
-                after: Collector = inner
-                return lambda of: after(Call(ops.MAPPED, (of, mapping), type_))
-            return None
-    return _of_numbers(reader, name, arguments, element)
-
-
-def _of_numbers(
-    reader: Reading, name: str, arguments: list[Node], element: JavaType
-) -> Collector | None:
-    kinds = {"Int": INT, "Long": LONG, "Double": _DOUBLE}
-    kind = name.removeprefix("summing").removeprefix("averaging")
-    if kind not in kinds or len(arguments) != 1:
-        return None
-    type_ = kinds[kind]
-    function = reader.function(arguments[0], (element,))
-    inner = Lambda(function.parameters, reader.cast(function.body, type_), type_)
-
-    def made(of: Expression) -> Expression:
-        mapped = Call(ops.MAPPED, (of, inner), JavaType(f"{kind}Stream", (type_,)))
-        if name.startswith("summing"):
-            return Call(ops.SUM, (mapped,), type_)
-        average = Call(ops.AVERAGE, (mapped,), JavaType("Optional", (_DOUBLE,)))
-        return Call(ops.OR_ELSE, (average, Const(0.0, _DOUBLE)), _DOUBLE)
-
-    return made
+    return None

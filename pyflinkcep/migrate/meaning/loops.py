@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 
 import attrs
@@ -21,7 +20,6 @@ from pyflinkcep.migrate.java.project import (
     unboxed,
 )
 from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.literals import Inside, constant, f_string
 from pyflinkcep.migrate.meaning.tree import (
     Aggregate,
     Binary,
@@ -46,46 +44,6 @@ from pyflinkcep.migrate.meaning.tree import (
     parts,
     rewritten,
 )
-
-_MARK = re.compile("\x02(\\w+):([^\x03]*)\x03")
-_SAMPLES = {"String": "'x'", "boolean": "true", "double": "7.5D", "float": "7.5D"}
-
-
-def mark(type_: str, python: str) -> str:
-    """Return a mark in SQL for a value of a Java type that an expression of Python returns."""
-    return f"\x02{type_}:{python}\x03"
-
-
-def sampled(sql: str) -> str:
-    """Return SQL with some value in the place of each mark."""
-    return _MARK.sub(lambda found: _SAMPLES.get(found[1], "7"), sql)
-
-
-def unmarked(sql: str) -> str:
-    """
-    Return SQL with marks as Python, with expressions in the places of the marks.
-
-    Examples
-    --------
-    >>> print(unmarked("n > " + mark("double", "limit") + " AND s = " + mark("String", "name")))
-    f"n > {limit}D AND s = {sql_text(name)}"
-    """
-    pieces: list[str | Inside] = []
-    end = 0
-    for found in _MARK.finditer(sql):
-        kind, python = found.groups()
-        pieces.append(sql[end : found.start()])
-        pieces.append(Inside(f"sql_text({python})" if kind == "String" else python))
-        pieces.append("D" if kind in ("double", "float") else "")
-        end = found.end()
-    pieces.append(sql[end:])
-    plain = [f"str({p.python})" if isinstance(p, Inside) else constant(p) for p in pieces if p]
-    return f_string(pieces) or " + ".join(plain)
-
-
-def needs_text(sql: str) -> bool:
-    """Whether SQL has a mark for a text."""
-    return any(found[1] == "String" for found in _MARK.finditer(sql))
 
 
 def text_literal(value: str) -> str:

@@ -109,7 +109,6 @@ _RUNTIME = frozenset(runtime.__all__)
 _MODULES = {
     "math": "import math", "re": "import re", "Decimal": "from decimal import Decimal",
     "timedelta": "from datetime import timedelta",
-    "takewhile": "from itertools import takewhile", "dropwhile": "from itertools import dropwhile",
 }  # fmt: skip
 _SIGNS: dict[str, ast.operator] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "&": ast.BitAnd(),

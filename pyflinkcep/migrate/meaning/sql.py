@@ -29,7 +29,6 @@ from pyflinkcep.migrate.meaning.loops import (
     chain,
     inner_of,
     is_empty_average,
-    mark,
     may_be_nan,
     stage_event,
     stage_free,
@@ -138,7 +137,6 @@ _NAN = "CAST('NaN' AS double)"
 _OPPOSITE = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _SQL = {"==": "=", "!=": "<>"}
 _TEXTS = ("String", "CharSequence", "UUID", "?", "Object")
-_MARKED = ("int", "long", "short", "byte", "double", "float", "boolean", "String")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 
 
@@ -151,20 +149,11 @@ class Sql:
     # What is not NaN, because of another condition beside.
     bounded: frozenset[Expression] = frozenset()
     stage: str = ""  # The stage of the variable ``element``; empty outside of aggregates
-    # Writes what is known when the pattern is built as Python.
-    python: Callable[[Expression], str] | None = None
-
-    def _captured(self, of: Expression) -> str:
-        """Return a mark with the Python of a value that is known when the pattern is built."""
-        kind = unboxed(of.type).name
-        if self.python is None or kind not in _MARKED:
-            raise Untranslatable("a value that is known at run time alone")
-        return mark(kind, self.python(of))
 
     def value(self, of: Expression) -> str:
         """Return a value."""
         if is_captured(of):
-            return self._captured(of)
+            raise Untranslatable("a value that is known at run time alone")
         match of:
             case Const():
                 return self._const(of)
@@ -403,7 +392,7 @@ class Sql:
     def condition(self, of: Expression, exact: bool = False) -> str:
         """Return a condition; one that is exact is never null where Java has a value."""
         if is_captured(of):
-            return self._captured(of)
+            raise Untranslatable("a value that is known at run time alone")
         match of:
             case Const(value=bool(value)):
                 return str(value).lower()

@@ -67,8 +67,7 @@ class Translated:
     stub: bool = False  # Whether the function only raises, with the Java text
     # The columns of events that it reads by name, as of a JSON object, with their Spark types.
     columns: tuple[tuple[str, str], ...] = ()
-    # The variables of Java around it that are known at run time alone; SQL then has marks in their
-    # places.
+    # The variables of Java around it that are known at run time alone, which only a function reads.
     captured: tuple[str, ...] = ()
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import re
 import unicodedata
@@ -12,20 +11,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from pyflinkcep.migrate.runtime.numbers import float32, int32, narrowed, present
-
-
-def sql_text(value: str) -> str:
-    r"""
-    Return a text as SQL writes it.
-
-    Examples
-    --------
-    >>> print(sql_text("it's"))
-    'it\'s'
-    """
-    escapes = {"'": "\\'", "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
-    return "'" + "".join(escapes.get(char, char) for char in value) + "'"
+from pyflinkcep.migrate.runtime.numbers import float32, narrowed, present
 
 
 def text(value: Any) -> str:
@@ -88,29 +74,6 @@ def _duration_text(value: timedelta) -> str:
     found = "".join(f"{sign}{count}{unit}" for count, unit in units if count)
     seconds = f"{whole % 60}" + f".{part:06}".rstrip("0") * bool(part)
     return f"PT{found}{sign}{seconds}S" if seconds != "0" or not found else f"PT{found}"
-
-
-class StringJoiner:
-    """
-    Texts that are joined when they are read.
-
-    Examples
-    --------
-    >>> str(StringJoiner(", ", "[", "]").add("a").add(None))
-    '[a, null]'
-    """
-
-    def __init__(self, between: str, before: str = "", after: str = "") -> None:
-        self._between, self._around = between, (before, after)
-        self._texts: list[str] = []
-
-    def add(self, value: Any) -> StringJoiner:
-        """Add a text."""
-        self._texts.append(text(value))
-        return self
-
-    def __str__(self) -> str:
-        return self._around[0] + self._between.join(self._texts) + self._around[1]
 
 
 def _float_text(value: float) -> str:
@@ -227,24 +190,14 @@ def equals_ignore_case(a: str | None, b: str | None) -> bool:
     return all(x == y or _folded(x) == _folded(y) for x, y in zip(known, b, strict=True))
 
 
-def compare_text(a: str | None, b: str | None, ignore_case: bool = False) -> int:
+def compare_text(a: str | None, b: str | None) -> int:
     """Return what ``compareTo`` does: the difference of the first chars that differ, or lengths."""
     first, second = present(a), present(b)
-    if ignore_case:
-        first, second = ("".join(map(_folded, side)) for side in (first, second))
     one, other = (_units(side) for side in (first, second))
     for at in range(0, min(len(one), len(other)), 2):
         if one[at : at + 2] != other[at : at + 2]:
             return int.from_bytes(one[at : at + 2]) - int.from_bytes(other[at : at + 2])
     return (len(one) - len(other)) // 2
-
-
-def java_hash(value: str | None) -> int:
-    """Return ``hashCode()`` of a string."""
-    units = _units(present(value))
-    return functools.reduce(
-        lambda h, at: int32(31 * h + int.from_bytes(units[at : at + 2])), range(0, len(units), 2), 0
-    )
 
 
 def java_matches(value: str | None, pattern: str) -> bool:
@@ -351,11 +304,6 @@ def float_text(value: float | None) -> str:
 def parse_boolean(value: str | None) -> bool:
     """Whether a string is "true", in any case."""
     return value is not None and value.lower() == "true"
-
-
-def strip_white(value: str | None) -> str:
-    """Return a string without white space at its ends."""
-    return present(value).strip("".join(_WHITE))
 
 
 def is_blank_or_null(value: str | None) -> bool:

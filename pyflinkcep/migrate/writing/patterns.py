@@ -34,7 +34,7 @@ from pyflinkcep.migrate.java.source import (
     text_of,
 )
 from pyflinkcep.migrate.meaning.literals import constant as quoted
-from pyflinkcep.migrate.meaning.loops import negated, unmarked
+from pyflinkcep.migrate.meaning.loops import negated
 from pyflinkcep.migrate.meaning.translated import PART, Translated
 from pyflinkcep.migrate.writing.module import (
     Module,
@@ -237,14 +237,11 @@ class PatternWriter:
         return method, [self.module.translated(made)]
 
     def _template(self, code: Code, made: Translated) -> str:
-        """Return a condition with parameters: SQL, or a function that a function makes."""
+        """Return a condition with parameters: a function that a function makes."""
         needed, read = parameters(code, made)
         self._parameters.update(needed)
-        if made.sql is None:
-            name = self.module.factory(made, read, "Callable[..., bool]")
-            return f"{name}({', '.join(read)})"
-        self.module.use(*made.imports)
-        return unmarked(made.sql)
+        name = self.module.factory(made, read, "Callable[..., bool]")
+        return f"{name}({', '.join(read)})"
 
     def _subtype(
         self, call: Call, event_type: str | None

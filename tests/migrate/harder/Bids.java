@@ -122,7 +122,7 @@ public class Bids {
                 for (Bid b : all) {
                     r.best.merge(b.bidder, b.cents, Math::max);
                 }
-                r.average = all.stream().collect(Collectors.averagingLong(b -> b.cents));
+                r.average = all.stream().mapToLong(b -> b.cents).average().orElse(0);
                 r.fast = match.get("last").get(0).time - all.get(all.size() - 1).time < 1000;
                 out.collect(r);
             }

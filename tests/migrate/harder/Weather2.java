@@ -69,8 +69,9 @@ public class Weather2 {
         DataStream<Obs> obs = env.<Obs>fromData(List.of(new Temp("KX1", 1L, 31.0), new Wind("KX1", 2L, 30.0, 10)))
             .assignTimestampsAndWatermarks(WatermarkStrategy.<Obs>forMonotonousTimestamps().withTimestampAssigner((o, t) -> o.at()));
         CEP.pattern(obs.keyBy(Obs::station), front()).select(m -> {
-            var winds = m.get("wind").stream().map(o -> (Wind) o).mapToDouble(Wind::speed).summaryStatistics();
-            return winds.getMax() + " " + winds.getAverage() + " " + winds.getCount();
+            List<Double> winds = m.get("wind").stream().map(o -> ((Wind) o).speed()).collect(Collectors.toList());
+            double most = winds.stream().mapToDouble(w -> w).max().orElse(0);
+            return most + " " + winds.stream().mapToDouble(w -> w).average().orElse(0) + " " + winds.size();
         }).print();
         CEP.pattern(obs.keyBy(Obs::station), calm()).select(m -> m.get("b").get(0).station()).print();
         CEP.pattern(obs.keyBy(Obs::station), night()).select(m -> "" + m.get("night").get(0).at()).print();

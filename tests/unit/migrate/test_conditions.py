@@ -176,6 +176,18 @@ def test_conditions_inside_conditions() -> None:
     assert condition(java).sql == "NOT count > 9"
 
 
+def test_a_method_that_a_class_below_has_too_is_left_to_write() -> None:
+    """Which method is called depends on the class of the event: the Java is kept."""
+    java = (
+        "(Base b) -> b.twice() > 4; } class Base { int n; int twice() { return n * 2; } } "
+        "class Below extends Base { int twice() { return n * 3; } } class Z { Object y = null"
+    )
+    found = condition(java)
+
+    assert found.stub
+    assert [note.what for note in found.notes] == ["not translated: twice() is another one in Below"]
+
+
 def test_captured_variables_are_constants() -> None:
     """A variable of the method around has the value that the caller knows."""
     assert condition("(Heat h) -> h.getCount() > limit", known={"limit": 3}).sql == "count > 3"
