@@ -21,7 +21,6 @@ from pyflinkcep.migrate.meaning.bodies import (
     has_aggregates,
     helper_lines,
 )
-from pyflinkcep.migrate.meaning.loops import streams_folded
 from pyflinkcep.migrate.meaning.python import Python, checked_names
 from pyflinkcep.migrate.meaning.python_statements import Statements
 from pyflinkcep.migrate.meaning.reader import Reader
@@ -291,7 +290,7 @@ def _sql(
             notes.append(Note(file, line, what))
 
     try:
-        text = str(Sql(note).condition(streams_folded(written)))
+        text = str(Sql(note).condition(written))
         as_condition(text, "", "")
     except (Untranslatable, CepError):
         return None

@@ -132,13 +132,7 @@ def folded_body(reader: Reading, body: Node) -> Expression:
 
 def has_aggregates(of: Expression) -> bool:
     """Whether loops have become aggregates, which only SQL has."""
-    return any(
-        isinstance(part, Aggregate) or (isinstance(part, Call) and part.operation in _OF_SQL)
-        for part in parts(of)
-    )
-
-
-_OF_SQL = (ops.ANY, ops.GREATEST, ops.LEAST)
+    return any(isinstance(part, Aggregate) for part in parts(of))
 
 
 def value_of_body(

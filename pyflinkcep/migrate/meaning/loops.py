@@ -104,14 +104,6 @@ def may_be_nan(of: Expression) -> bool:
         return isinstance(of.value, float) and math.isnan(of.value)
     if is_captured(of):
         return False
-    if isinstance(of, Aggregate) and isinstance(of.argument, Choice):
-        test = of.argument.condition
-        if (
-            of.function in ("max", "min")
-            and isinstance(test, Call)
-            and test.operation is ops.IS_NAN
-        ):
-            return False
     return is_floating(inner_of(of).type) or inner_of(of).type == UNKNOWN
 
 
@@ -149,9 +141,6 @@ ELEMENT = "element"
 
 Values = Mapping[str, Expression]
 Replace = Callable[[Expression, Values], Expression]
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_INVERSE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
-_NULL = JavaType("null")
 
 
 def folded_loop(
@@ -198,8 +187,6 @@ class _Folder:
                     self._returns(self._value(condition), self._value(result))
                 case If(condition, (Set(target=Var(name), value=value),), ()):
                     self._set(name, value, condition, changed | {name})
-                case Do(Call(ops.ADD, (Var(name), added))) if len(body) == 1:
-                    self._listed(name, self._value(added))
                 case _:
                     raise Untranslatable("a loop with other statements")
 
@@ -209,8 +196,7 @@ class _Folder:
     def _is_about_element(self, of: Expression) -> bool:
         """Whether a value depends on the event of the loop and constants alone."""
         names = {part.name for part in parts(of) if isinstance(part, Var)}
-        others = any(isinstance(p, Aggregate) or _is_about_match(p) for p in parts(of))
-        return names <= {ELEMENT} and not others
+        return names <= {ELEMENT} and stage_free(of)
 
     # --- assignments
 
@@ -222,10 +208,6 @@ class _Folder:
             raise Untranslatable("a loop that sets a variable without a value before")
         outside = {k: v for k, v in self.inside.items() if k not in changed}
         test = self.replaced(condition, outside) if condition is not None else None
-        extreme = self._extreme(name, value, condition, outside)
-        if extreme is not None:
-            self.after[name] = _greatest(extreme, before)
-            return
         inner = value.operand if isinstance(value, Cast) and is_whole(value.type) else value
         match inner:
             case Binary("+", Var(same), added) if same == name:
@@ -234,10 +216,6 @@ class _Folder:
             case Binary("+", added, Var(same)) if same == name and is_whole(inner.type):
                 found = self._summed(self.replaced(added, outside), value.type, before, test)
                 self.after[name] = found
-            case Binary("||", Var(same), found) if same == name and test is None:
-                self.after[name] = self._seen(before, self.replaced(found, outside), True)
-            case Const(value=bool(held)) if test is not None:
-                self.after[name] = self._seen(before, test, held)
             case _ if test is None:
                 self._taken("last", name, value, outside)
             case _:
@@ -271,34 +249,6 @@ class _Folder:
             return total
         return Binary("+", before, total, type_)
 
-    def _extreme(
-        self, name: str, value: Expression, condition: Expression | None, outside: Values
-    ) -> tuple[str, Expression] | None:
-        """Return max or min and its argument, if an assignment keeps the extreme value."""
-        found: tuple[str, Expression] | None = None
-        match condition, value:
-            case None, Call(ops.MAX | ops.MIN as operation, (a, b)):
-                others = [x for x in (a, b) if x != Var(name, x.type)]
-                if len(others) == 1 and is_whole(value.type):
-                    found = operation.name.removeprefix("Math."), others[0]
-            case Binary("<" | "<=" | ">" | ">=" as op, a, b), kept:
-                for one, other, sign in ((a, b, op), (b, a, _TURNED[op])):
-                    if isinstance(other, Var) and other.name == name and one == kept:
-                        found = ("max" if sign[0] == ">" else "min"), one
-        if found is None:
-            return None
-        argument = self.replaced(found[1], outside)
-        if not self._is_about_element(argument):
-            raise Untranslatable("an extreme of what depends on other events")
-        return found[0], Aggregate(found[0], self.stage, _not_nan(argument), argument.type)
-
-    def _seen(self, before: Expression, test: Expression, held: bool) -> Expression:
-        """Return a flag that is set when a condition holds for an event."""
-        if before != Const(not held, BOOLEAN):
-            raise Untranslatable("a flag that may be set before")
-        found = any_event(self.stage, test)
-        return found if held else Unary("!", found, BOOLEAN)
-
     def _taken(self, function: str, name: str, value: Expression, names: Values) -> None:
         """Let a variable hold the first or last event, or a value of it."""
         before = self.after.get(name)
@@ -317,145 +267,22 @@ class _Folder:
         is_empty = Call(ops.NO_ELEMENTS, (self.events,), BOOLEAN)
         self.after[name] = Choice(is_empty, before, last, last.type)
 
-    def _listed(self, name: str, added: Expression) -> None:
-        """Let a list that was empty have all events."""
-        before = self.after.get(name)
-        if (
-            added != self.element
-            or not isinstance(before, Call)
-            or before.operation is not ops.LIST
-        ):
-            raise Untranslatable("a loop that adds to a list")
-        self.after[name] = self.events
-
     # --- returns
 
     def _returns(self, condition: Expression, value: Expression) -> None:
         if any(isinstance(p, Var) and p.name == ELEMENT for p in parts(value)):
             raise Untranslatable("a loop that returns a value of one event")
-        self.returned = any_event(self.stage, condition), value
+        if not self._is_about_element(condition):
+            raise Untranslatable("a loop that compares each event with others")
+        one = Choice(condition, Const(1, INT), Const(0, INT), INT)
+        found = Aggregate("sum", self.stage, one, LONG)
+        self.returned = Binary(">", found, Const(0, LONG), BOOLEAN), value
 
 
 def _assigned(body: tuple[Statement, ...]) -> Iterator[str]:
     for one in body:
         if isinstance(one, Set) and isinstance(one.target, Var):
             yield one.target.name
-
-
-def _is_about_match(of: Expression) -> bool:
-    return isinstance(of, Call) and of.operation in (ops.EVENTS, ops.TIMESTAMP, ops.ANY)
-
-
-def _not_nan(of: Expression) -> Expression:
-    """Return a value, or null where it is NaN."""
-    inner = of.operand if isinstance(of, Cast) else of
-    if not is_floating(inner.type):
-        return of
-    return Choice(Call(ops.IS_NAN, (of,), BOOLEAN), Const(None, _NULL), of, of.type)
-
-
-def _greatest(extreme: tuple[str, Expression], before: Expression) -> Expression:
-    function, found = extreme
-    operation = ops.GREATEST if function == "max" else ops.LEAST
-    return Call(operation, (before, found), before.type)
-
-
-def any_event(stage: str, condition: Expression) -> Expression:
-    """Return whether a condition holds for an event of a stage, which is ``element`` in it."""
-    own: list[Expression] = []
-    mixed: list[Expression] = []
-    for part in chain(condition, "&&"):
-        (mixed if _is_mixed(part) else own).append(part)
-    if not mixed:
-        one = Choice(condition, Const(1, INT), Const(0, INT), INT)
-        return Call(ops.ANY, (Aggregate("sum", stage, one, LONG),), BOOLEAN)
-    if len(mixed) > 1:
-        raise Untranslatable("several comparisons with each event of a stage")
-    op, argument, other = _compared(mixed[0])
-    function = "max" if op[0] == ">" else "min"
-    kept = _not_nan(argument)
-    for test in own:
-        kept = Choice(test, kept, Const(None, _NULL), argument.type)
-    found = Aggregate(function, stage, kept, argument.type)
-    return Call(ops.ANY, (Binary(op, found, other, BOOLEAN),), BOOLEAN)
-
-
-def _names(of: Expression) -> Iterator[str]:
-    return (part.name for part in parts(of) if isinstance(part, Var))
-
-
-def _is_mixed(of: Expression) -> bool:
-    others = any(isinstance(p, Aggregate) or _is_about_match(p) for p in parts(of))
-    return others or not set(_names(of)) <= {ELEMENT}
-
-
-def _compared(of: Expression) -> tuple[str, Expression, Expression]:
-    """Return an operator, its operand about the element, and that about others."""
-    match of:
-        case Unary("!", Binary(op, a, b, _) as inner) if op in _INVERSE and is_whole(a.type):
-            return _compared(attrs.evolve(inner, operator=_INVERSE[op]))
-        case Binary(op, a, b) if op in _TURNED:
-            for one, other, sign in ((a, b, op), (b, a, _TURNED[op])):
-                alone = set(_names(one)) == {ELEMENT} and not _is_mixed(one)
-                if alone and ELEMENT not in set(_names(other)):
-                    return sign, one, other
-    raise Untranslatable("a comparison with each event of a stage")
-
-
-# --- streams
-
-
-def streams_folded(of: Expression) -> Expression:
-    """Return an expression with aggregates for streams of a stage's events, where possible."""
-
-    def leaf(part: Expression) -> Expression | None:
-        try:
-            return _stream(part)
-        except Untranslatable:
-            return None
-
-    return rewritten(of, leaf)
-
-
-def _stream(of: Expression) -> Expression | None:
-    if not isinstance(of, Call) or not of.operands:
-        return None
-    source = of.operands[0]
-    stage = _stage_of(source)
-    if stage is None:
-        return None
-    match of.operation, of.operands[1:]:
-        case ops.COUNT, ():
-            return Aggregate("count", stage, None, LONG)
-        case ((ops.ANY_MATCH | ops.NONE_MATCH | ops.ALL_MATCH), (test,)):
-            condition = _applied(test)
-            if of.operation is ops.ALL_MATCH:
-                condition = Unary("!", condition, BOOLEAN)
-            found = any_event(stage, condition)
-            return found if of.operation is ops.ANY_MATCH else Unary("!", found, BOOLEAN)
-        case ops.SUM, () if isinstance(source, Call) and source.operation is ops.MAPPED:
-            value = _applied(source.operands[1])
-            if is_whole(of.type) and not _is_mixed(value):
-                return Aggregate("sum", stage, value, of.type)
-    return None
-
-
-def _applied(function: Expression) -> Expression:
-    name = function.parameters[0]  # type: ignore[union-attr]
-    body: Expression = function.body  # type: ignore[union-attr]
-    return rewritten(
-        body, lambda p: Var(ELEMENT, p.type) if isinstance(p, Var) and p.name == name else None
-    )
-
-
-def _stage_of(of: Expression) -> str | None:
-    """Return the stage whose events a stream has, all of them."""
-    while isinstance(of, Call) and of.operation in (ops.STREAM, ops.MAPPED):
-        of = of.operands[0]
-    match of:
-        case Call(ops.EVENTS, (Const(value=str(stage)),)):
-            return stage
-    return None
 
 
 _MOST_PARTS = 400
@@ -469,24 +296,7 @@ def folded(statements: tuple[Statement, ...]) -> Expression:
     found = _fold(statements, {})
     if found is None:
         raise Untranslatable("a function that may return nothing")
-    return _without_iterators(found, statements)
-
-
-def _without_iterators(of: Expression, statements: tuple[Statement, ...]) -> Expression:
-    """Return an expression in which the only ``next()`` of an iterator is the first element."""
-    calls = [p for one in expressions_of(statements) for p in parts(one) if isinstance(p, Call)]
-    if sum(1 for call in calls if call.operation is ops.NEXT) > 1:
-        raise Untranslatable("an iterator that moves")
-
-    def leaf(part: Expression) -> Expression | None:
-        match part:
-            case Call(ops.NEXT, (Call(ops.ITERATOR, (whole,)),), type_):
-                return Call(ops.FIRST, (whole,), type_)
-            case Call(ops.HAS_NEXT, (Call(ops.ITERATOR, (whole,)),), type_):
-                return Call(ops.HAS_ANY, (whole,), type_)
-        return None
-
-    return rewritten(of, leaf)
+    return found
 
 
 def replaced(of: Expression, values: Values) -> Expression:

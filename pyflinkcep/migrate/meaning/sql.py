@@ -274,9 +274,6 @@ class Sql:
             case ((ops.NOT_NULL | ops.NAME_OF), (inner,)):
                 self._may_be_null(inner)
                 return self.value(inner)
-            case ((ops.MAX | ops.MIN), operands) if is_whole(of.type):
-                operation = ops.GREATEST if of.operation is ops.MAX else ops.LEAST
-                return self._template(operation.sql, operands)
             case ops.DECIMAL, (Const(value=str(digits)),) if _DECIMAL.fullmatch(digits):
                 return f"{digits}BD"
             case ops.ENUM_OF, (inner, *_) if isinstance(inner, Get):
@@ -293,8 +290,6 @@ class Sql:
                 return f"concat({', '.join(map(self._text, self._pieces(of)))})"
             case ops.TEXT, (inner,):
                 return self._text(inner)
-            case ((ops.GREATEST | ops.LEAST), (a, b)):
-                return of.operation.sql.format(self.value(a), self.value(b))
             case ops.MAP_GET, (Get() as whole, Const(value=str(key))) if stage_free(whole):
                 return f"{operand(self.value(whole), ATOM)}[{text_literal(key)}]"
             case ops.SIZE, (Call(ops.EVENTS) as events,):
@@ -306,6 +301,8 @@ class Sql:
     def _is_plain(self, of: Call) -> bool:
         """Whether SQL computes a call as Java does: parts of times only of the event itself."""
         (inner, *_) = of.operands
+        if of.operation in (ops.MAX, ops.MIN):
+            return is_whole(of.type)
         if not of.operation.name.startswith("time."):
             return of.operation is not ops.ABS or of.type.name == "double"
         return isinstance(inner, Get) and stage_free(inner) and inner.type.name == "LocalDateTime"
@@ -571,18 +568,9 @@ class Sql:
                 return infix(f"count({self._stage_of(operands[0])})", ">", "0")
             case ops.NO_ELEMENTS:
                 return infix(f"count({self._stage_of(operands[0])})", "=", "0")
-            case ops.ANY:
-                return self._any(operands[0], exact)
         if of.operation.sql and unboxed(of.type) == BOOLEAN and all(map(stage_free, operands)):
             return self._template(of.operation.sql, operands)
         raise Untranslatable(f"{of.operation.name}() in SQL")
-
-    def _any(self, test: Expression, exact: bool) -> str:
-        """Return whether a condition holds for any event; there may be none."""
-        if isinstance(test, Aggregate):
-            return infix(self.value(test), ">", "0")
-        written = self.condition(test)
-        return f"coalesce({written}, false)" if exact else f"({written})"
 
     def _in(self, whole: Expression, value: Expression, exact: bool) -> str:
         if (

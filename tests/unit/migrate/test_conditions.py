@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -71,13 +72,10 @@ LOOPS = {
     "return h.getDegrees() > s / n;": "degrees > avg(up.degrees) AND NOT isnan(degrees)",
     f"Heat last = null; for (Heat e : {EVENTS}) {{ last = e; }} "
     "return last == null || h.getCount() > last.getCount();": "count(up) = 0 OR count > last(up.count)",
-    f"for (Heat e : {EVENTS}) {{ if (e.getCount() >= h.getCount()) return false; }} return true;": (
-        "NOT coalesce(max(up.count) >= count, false)"
+    f"for (Heat e : {EVENTS}) {{ if (e.getCount() >= 3) return false; }} return true;": (
+        "NOT coalesce(sum(CASE WHEN up.count >= 3 THEN 1 ELSE 0 END), 0) > 0"
     ),
     f"return {EVENTS}.iterator().next().getCount() < h.getCount();": "first(up.count) < count",
-    f"return StreamSupport.stream({EVENTS}.spliterator(), false).noneMatch(e -> e.isOpen());": (
-        "NOT coalesce(sum(CASE WHEN up.open THEN 1 ELSE 0 END), 0) > 0"
-    ),
 }
 
 
@@ -89,6 +87,26 @@ def test_loops_become_aggregates(body: str, sql: str) -> None:
     found = condition(java, stages=["up"])
 
     assert found.sql == sql
+
+
+OF_EACH = {
+    f"for (Heat e : {EVENTS}) {{ if (e.getCount() >= h.getCount()) return false; }} return true;": True,
+    f"int most = 0; for (Heat e : {EVENTS}) {{ if (e.getCount() > most) most = e.getCount(); }} return most < 4;": True,
+    f"boolean seen = false; for (Heat e : {EVENTS}) {{ if (e.getCount() == 3) seen = true; }} return !seen;": False,
+    f"return StreamSupport.stream({EVENTS}.spliterator(), false).noneMatch(e -> e.getCount() > h.getCount());": True,
+    f"Iterator<Heat> it = {EVENTS}.iterator(); it.next(); return it.next().getCount() == 3;": True,
+}
+
+
+@pytest.mark.parametrize(("body", "holds"), OF_EACH.items())
+def test_loops_that_sql_does_not_say_are_functions(body: str, holds: bool) -> None:
+    """Comparisons of each event with this one, extremes, flags, streams and iterators are Python."""
+    java = f"new IterativeCondition<Heat>() {{ public boolean filter(Heat h, Context<Heat> ctx) {{ {body} }} }}"
+    found = condition(java, stages=["up"])
+    context = SimpleNamespace(getEventsForPattern=lambda _: [_event(count=2), _event(count=3)])
+
+    assert (found.sql, found.stub) == (None, False)
+    assert defined(found)(_event(count=5), context) is holds
 
 
 def _event(**values: object) -> Any:

@@ -12,7 +12,6 @@ from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.meaning import library, operations, python
 from pyflinkcep.migrate.meaning.operations import Operation
 
-OF_SQL = {operations.ANY, operations.GREATEST, operations.LEAST}
 OF_STATEMENTS = {operations.EQUALS, operations.SAME, operations.OUTPUT}
 NAMES = {*dir(builtins), *runtime.__all__, *python._MODULES, *"abcd", "all", "ctx", "held", "regex"}
 
@@ -33,7 +32,7 @@ def all_operations() -> list[Operation]:
 def test_each_operation_has_a_form_in_python(operation: Operation) -> None:
     """A template is an expression of operands, functions of the runtime and builtins; or a function writes it."""
     has_function = operation in python._WRITERS
-    if operation in OF_SQL | OF_STATEMENTS or has_function:
+    if operation in OF_STATEMENTS or has_function:
         assert not operation.python
         return
     tree = ast.parse(operation.python, mode="eval")
