@@ -13,13 +13,12 @@ from typing import TypeGuard
 
 import attrs
 
-from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import BOOLEAN, STRING, UNKNOWN, is_boxed, is_floating, unboxed
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.literals import Inside, constant, f_string, python_regex
 from pyflinkcep.migrate.meaning.operations import Operation
-from pyflinkcep.migrate.meaning.reading import Findings, snake_case
+from pyflinkcep.migrate.meaning.reading import RUNTIME, Findings, snake_case
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Call,
@@ -105,7 +104,6 @@ _CLASHES = frozenset({
     "popitem", "setdefault", "update", "values",
 })  # fmt: skip
 """Fields that a Row or dict has as methods."""
-_RUNTIME = frozenset(runtime.__all__)
 _MODULES = {
     "math": "import math", "re": "import re", "Decimal": "from decimal import Decimal",
     "timedelta": "from datetime import timedelta",
@@ -184,7 +182,7 @@ class Python:
 
     def use(self, name: str) -> str:
         """Return a name, which will be imported if it is one of the runtime or of a module."""
-        if name in _RUNTIME:
+        if name in RUNTIME:
             self.findings.imports.add(f"from pyflinkcep.migrate.runtime import {name}")
         elif name in _MODULES:
             self.findings.imports.add(_MODULES[name])
@@ -725,9 +723,9 @@ def _text_of(writer: Python, of: Expression, *, always: bool = False) -> ast.exp
 
 def _as_text(writer: Python, type_: str, written: ast.expr) -> ast.expr:
     """Return a value of a Java type as the text that Java makes of it."""
-    if type_ in ("Timestamp", "Date", "Instant", "LocalDateTime", "LocalDate", "Duration"):
+    if type_ in ("Timestamp", "Date", "Instant", "LocalDateTime", "LocalDate"):
         return writer.runtime("time_text", written, writer.literal(type_))
-    if type_ in ("ZonedDateTime", "OffsetDateTime", "Calendar"):
+    if type_ in ("ZonedDateTime", "OffsetDateTime", "Calendar", "Duration"):
         raise Untranslatable(f"the text of a {type_}")
     return writer.runtime("float_text" if type_ == "float" else "text", written)
 

@@ -45,7 +45,12 @@ from pyflinkcep.migrate.meaning.tree import (
 
 _USED = frozenset({"event", "ctx", "match", "out", "math"})
 """Names of parameters and modules."""
-_RUNTIME = frozenset(runtime.__all__)
+RUNTIME = frozenset(
+    name
+    for name, one in vars(runtime).items()
+    if getattr(one, "__module__", "") == runtime.__name__ and name[0] != "_"
+)
+"""The names of what translated functions call."""
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
@@ -67,7 +72,7 @@ def python_name(name: str) -> str:
     taken = (
         keyword.iskeyword(found)
         or found in dir(builtins)
-        or found in _USED | _RUNTIME
+        or found in _USED | RUNTIME
         or found == "l"
     )
     return found + "_" if taken or keyword.issoftkeyword(found) else found

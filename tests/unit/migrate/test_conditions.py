@@ -203,7 +203,9 @@ def test_a_method_that_a_class_below_has_too_is_left_to_write() -> None:
     found = condition(java)
 
     assert found.stub
-    assert [note.what for note in found.notes] == ["not translated: twice() is another one in Below"]
+    assert [note.what for note in found.notes] == [
+        "not translated: twice() is another one in Below"
+    ]
 
 
 def test_captured_variables_are_constants() -> None:

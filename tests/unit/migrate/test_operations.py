@@ -8,12 +8,12 @@ import builtins
 
 import pytest
 
-from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.meaning import library, operations, python
 from pyflinkcep.migrate.meaning.operations import Operation
+from pyflinkcep.migrate.meaning.reading import RUNTIME
 
 OF_STATEMENTS = {operations.EQUALS, operations.SAME, operations.OUTPUT}
-NAMES = {*dir(builtins), *runtime.__all__, *python._MODULES, *"abcd", "all", "ctx", "held", "regex"}
+NAMES = {*dir(builtins), *RUNTIME, *python._MODULES, *"abcd", "all", "ctx", "held", "regex"}
 
 
 def all_operations() -> list[Operation]:
