@@ -46,7 +46,6 @@ from pyflinkcep.expressions.sql_types import (
     VOID,
     SqlType,
     array_of,
-    operation_type,
     wider,
 )
 from pyflinkcep.expressions.sql_values import (
@@ -62,7 +61,6 @@ from pyflinkcep.expressions.sql_values import (
     magnitude,
     time_of,
 )
-from pyflinkcep.expressions.tree import Literal, Operation
 
 
 def joined(separator: Any, values: tuple[Any, ...]) -> Any:
@@ -554,15 +552,6 @@ def _of_bits(types: Types) -> SqlType | None:
     return None if first is None else BIGINT if first == BIGINT else INT
 
 
-def _like(operator: str) -> Callable[[Types], SqlType | None]:
-    """Return the type of an operator."""
-
-    def found(types: Types) -> SqlType | None:
-        return operation_type(Operation(operator, tuple(Literal(None) for _ in types)), types)
-
-    return found
-
-
 def _is_array(types: Types) -> bool:
     return types[0] is None or types[0].name == ARRAY
 
@@ -582,11 +571,9 @@ def _of(
 
 
 _ROWS: dict[str, SqlFunction] = {
-    "abs": _of(magnitude, _first),
-    "mod": _of(lambda a, b: arithmetic("%", a, b), _like("%"), 2),
-    "pmod": _of(lambda a, b: arithmetic("pmod", a, b), _like("pmod"), 2),
-    "floor": _of(lambda x: _whole(x, ROUND_FLOOR), _like("floor")),
-    "ceil ceiling": _of(lambda x: _whole(x, ROUND_CEILING), _like("ceil")),
+    "abs": _of(magnitude),
+    "floor": _of(lambda x: _whole(x, ROUND_FLOOR)),
+    "ceil": _of(lambda x: _whole(x, ROUND_CEILING)),
     "round": _of(lambda x, digits=0: to_digits(x, digits, ROUND_HALF_UP), _first, 1, 2),
     "bround": _of(lambda x, digits=0: to_digits(x, digits, ROUND_HALF_EVEN), _first, 1, 2),
     **{

@@ -8,12 +8,14 @@ import struct
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from functools import cache
 from math import isfinite
 from operator import neg
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from pyflinkcep.errors import InputError
+from pyflinkcep.expressions.codegen import Scalar, scalar
 from pyflinkcep.expressions.numbers import (
     BIGINT,
     EXACT,
@@ -24,11 +26,6 @@ from pyflinkcep.expressions.numbers import (
     computed,
     digits_of_value,
     fitted,
-    float_mod,
-    float_pmod,
-    int_div,
-    int_mod,
-    int_pmod,
     of_operation,
     overflow_of,
     wrapped,
@@ -41,8 +38,8 @@ from pyflinkcep.expressions.program import (
     Cast,
     Kind,
     Op,
+    Type,
     cast_rule,
-    floats_compared,
 )
 from pyflinkcep.expressions.sql_types import SqlType
 
@@ -257,9 +254,7 @@ def _compared_numbers(a: Any, b: Any) -> int:
     return int(a > b) - int(a < b)
 
 
-_float_less: Callable[[float, float], bool] = eval(
-    f"lambda a, b: {floats_compared(Op.LT, 'a', 'b')}"
-)
+_float_less = scalar(Op.LT, Type.FLOAT, ansi=True)
 
 
 def _as_numbers(a: Any, b: Any) -> tuple[Any, Any]:
@@ -348,34 +343,20 @@ def arithmetic(
         return _with_times(operator, a, b)
     if RULES[OPERATORS[operator]].divides and b == 0:
         raise ArithmeticError(BY_ZERO)
-    if isinstance(a, float) or isinstance(b, float):
-        return _with_floats(operator, float(a), float(b))
-    if isinstance(a, Decimal) or isinstance(b, Decimal):
+    is_float = isinstance(a, float) or isinstance(b, float)
+    if not is_float and (isinstance(a, Decimal) or isinstance(b, Decimal)):
         return _with_decimals(operator, a, b, digits)
-    if operator == "/":
-        return float(a) / float(b)
-    if operator in ("%", "pmod"):
-        return int_mod(a, b) if operator == "%" else int_pmod(a, b)
-    if operator == "div":
-        return in_bigint(int_div(a, b))
-    return in_bigint(_FORMULAS[operator](a, b))
-
-
-_FORMULAS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-}
-
-
-def _with_floats(operator: str, a: float, b: float) -> Any:
-    if operator == "/":
-        return a / b
-    if operator in ("%", "pmod"):
-        return float_mod(a, b) if operator == "%" else float_pmod(a, b)
+    if not is_float and operator != "/":
+        return _calculation(operator, Type.INT)(a, b)
     if operator == "div":
         raise InputError("expected whole numbers around DIV, got double", "write /")
-    return _FORMULAS[operator](a, b)
+    return _calculation(operator, Type.FLOAT)(float(a), float(b))
+
+
+@cache
+def _calculation(operator: str, type_: Type) -> Scalar:
+    """Return an operation of numbers as programs have it."""
+    return scalar(OPERATORS[operator], type_, ansi=True)
 
 
 def _with_decimals(operator: str, a: Any, b: Any, digits: Sequence[Digits | None]) -> Any:
@@ -525,13 +506,15 @@ def _whole(value: Any, type_: SqlType) -> int:
 
 def _float(value: Any, type_: SqlType) -> float:
     number = float(value)
-    if type_.bits == 64:
-        return number
+    return number if type_.bits == 64 else short_float(number)
+
+
+def short_float(number: float) -> float:
+    """Return the nearest float of 32 bits."""
     try:
-        (short,) = struct.unpack("f", struct.pack("f", number))
+        return float(struct.unpack("f", struct.pack("f", number))[0])
     except OverflowError:
         return number * float("inf")
-    return float(short)
 
 
 def rounded_decimal(value: Any, type_: SqlType) -> Decimal:

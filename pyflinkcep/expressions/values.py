@@ -7,7 +7,6 @@ DEFINE that no program can say.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import ROUND_DOWN, Decimal
@@ -79,6 +78,7 @@ from pyflinkcep.expressions.sql_values import (
     moved,
     negated,
     passed,
+    short_float,
     truth,
     truth_and,
 )
@@ -820,21 +820,13 @@ def _fitted(compute: Callable[..., Any], type_: SqlType | None) -> Callable[...,
     """Return a calculation whose results are in the range of their type."""
     if type_ is None or not ((type_.is_whole and type_.bits < 64) or type_.name == "float"):
         return compute
-    fit = _fitted_float if type_.name == "float" else type_.fitted
+    fit = short_float if type_.name == "float" else type_.fitted
 
     def fitted(*values: Any) -> Any:
         found = compute(*values)
         return found if found is None else fit(found)
 
     return fitted
-
-
-def _fitted_float(value: Any) -> Any:
-    """Return the nearest float of 32 bits."""
-    try:
-        return struct.unpack("f", struct.pack("f", value))[0]
-    except OverflowError:
-        return value * float("inf")
 
 
 class TimeText(str):
