@@ -178,11 +178,6 @@ def columns_of(text: str) -> list[str]:
     return [str(leaf.attribute) for leaf in found if isinstance(leaf, Column)]
 
 
-def part_function(text: str, part: Syntax, values: Mapping[Syntax, int] | None = None) -> Function:
-    """Return a function that computes a part of an expression; see :func:`part_value`."""
-    return part_value(text, part, values).function
-
-
 def part_value(
     text: str,
     part: Syntax,

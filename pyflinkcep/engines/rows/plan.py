@@ -5,25 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import attrs
 
-from pyflinkcep.engines.rows.program import Op, Program, compile_pattern
+from pyflinkcep.engines.rows.program import Op as Step
+from pyflinkcep.engines.rows.program import Program, compile_pattern
 from pyflinkcep.engines.rows.values import Condition, SearchTables, fold_function, search_tables
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
-from pyflinkcep.expressions.evaluator import columns_of, part_function
-from pyflinkcep.expressions.program import Kind, Type
+from pyflinkcep.expressions.codegen import generated
+from pyflinkcep.expressions.compiler import LeafFields, Typed, condition_code, value_code
+from pyflinkcep.expressions.evaluator import columns_of, part_value
+from pyflinkcep.expressions.program import Code, CompiledExpressions, Field, Kind, Op, Type
 from pyflinkcep.expressions.sql_values import truth
-from pyflinkcep.expressions.tree import attribute_of
-from pyflinkcep.match_recognize.expressions import (
-    ConditionProgram,
-    Expression,
-    condition_leaves,
-    condition_program,
-    read_expression,
-    value_kind,
-)
+from pyflinkcep.expressions.tree import Aggregate, Column, attribute_of, leaves, shown
+from pyflinkcep.match_recognize.expressions import Expression, condition_leaves, read_expression
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, labelled, parts_of
 from pyflinkcep.match_recognize.names import Names
 from pyflinkcep.match_recognize.tree import Clause, Rows, Skip, SkipTo
@@ -34,23 +30,39 @@ def evaluated_condition(variable: str, expression: Expression) -> Condition:
     for leaf in expression.leaves:
         if leaf.fold is not None:
             fold_function(leaf.fold)
-    value = part_function(expression.read, expression.syntax, dict(expression.placed))
-    return Condition(
-        variable, expression.text, expression.leaves, (), _Holds(value), is_evaluated=True
-    )
+    value = part_value(expression.read, expression.syntax, dict(expression.placed)).function
 
-
-@attrs.frozen(eq=False)
-class _Holds:
-    """Whether a condition holds, given the values of its leaves."""
-
-    value: Callable[[Any], Any]
-
-    def __call__(self, values: Sequence[Any]) -> bool:
+    def holds(values: Sequence[Any]) -> bool:
         try:
-            return truth(self.value(values)) is True
+            return truth(value(values)) is True
         except InputError as cause:
             raise ArithmeticError(cause.message) from cause
+
+    return Condition(variable, expression.text, expression.leaves, (), holds, is_evaluated=True)
+
+
+class _Leaves(LeafFields):
+    """The leaves of a condition as fields."""
+
+    unit = "row"
+    ends = "FIRST or LAST"
+
+    def __init__(self, kinds: Mapping[Leaf, Kind]) -> None:
+        self._of = dict(kinds)
+        arguments = {leaf.argument: kind for leaf, kind in kinds.items() if leaf.argument}
+        super().__init__({str(argument): kind for argument, kind in arguments.items()})
+        self.fields: dict[Leaf, Kind] = {}
+
+    def knows(self, sql: str) -> bool:
+        """Whether the values of a leaf have a type; without one they are always NULL."""
+        return super().knows(sql) or sql == LABEL
+
+    def aggregate(self, part: Aggregate) -> Typed:
+        """Return the instruction that pushes a leaf."""
+        assert isinstance(part, Leaf)
+        kind = self._of[part] if part in self._of else self.kind(part.argument or "")
+        self.fields.setdefault(part, kind)
+        return Typed([(Op.FIELD, list(self.fields).index(part))], kind)
 
 
 _NUMBERS = (Kind.BIGINT, Kind.DOUBLE)
@@ -117,6 +129,13 @@ class Compiled:
     tables: SearchTables | None
 
 
+class _Read(NamedTuple):
+    """A condition as a program whose fields are leaves, with their types."""
+
+    leaves: list[tuple[Leaf, Kind]]
+    code: Code
+
+
 @attrs.frozen(eq=False)
 class StandardPlan:
     """The settings for matching a partition; travels to the workers."""
@@ -151,29 +170,48 @@ class StandardPlan:
         expression = self.conditions[variable]
         if variable in self.evaluated:
             return evaluated_condition(variable, expression)
-        program = self._program(variable)
+        read = self._read(variable)
+        values = tuple(Field(repr(leaf), kind) for leaf, kind in read.leaves)
+        compiled = CompiledExpressions(values, (), {expression.text: read.code}, self.ansi)
+        (function,) = generated(compiled).conditions.values()
         return Condition(
-            variable, expression.text, program.leaves, program.code, program.function,
-            bool(program.leaves) and self._is_row(expression),
+            variable, expression.text, tuple(leaf for leaf, _ in read.leaves), read.code,
+            lambda values: function(values, ()), bool(read.leaves) and self._is_row(expression),
         )  # fmt: skip
 
     def with_casts(self) -> StandardPlan:
         """Return the plan with the types of the arguments in the form that conditions read."""
         kinds = dict(self.kinds)
-        for program in map(self._program, self._programmed()):
-            for leaf, kind in zip(program.leaves, program.kinds, strict=True):
+        for variable in (name for name in self.conditions if name not in self.evaluated):
+            for leaf, kind in self._read(variable).leaves:
                 if not leaf.is_row or leaf.argument == LABEL:
                     continue
-                for variable in self.program.variables:
-                    kinds.setdefault(labelled(leaf.argument or "", variable), kind)
+                for name in self.program.variables:
+                    kinds.setdefault(labelled(leaf.argument or "", name), kind)
         return attrs.evolve(self, kinds=kinds)
 
-    def _programmed(self) -> Iterator[str]:
-        return (variable for variable in self.conditions if variable not in self.evaluated)
-
-    def _program(self, variable: str) -> ConditionProgram:
+    def _read(self, variable: str) -> _Read:
+        """Compile the condition of a variable for the leaves that it needs."""
         expression = self.conditions[variable]
-        return condition_program(expression, self._leaf_kinds(expression), self.ansi)
+        tree = expression.tree
+        if isinstance(tree, CepError):
+            raise tree
+        assert tree is not None
+        for part in leaves(tree):
+            if isinstance(part, Column):  # a constant that only Spark could compute, never does
+                what = f"{shown(part)!r} next to values of the match"
+                raise InputError(what, "compute it in a subquery first")
+        fields = _Leaves(self._leaf_kinds(expression))
+        code = condition_code(tree, fields, f"DEFINE: the condition {expression.text!r}")
+        used = sorted({int(operand or 0) for op, operand in code if op is Op.FIELD})
+        known = list(fields.fields.items())
+        return _Read(
+            [known[number] for number in used],
+            tuple(
+                (op, used.index(int(operand or 0)) if op is Op.FIELD else operand)
+                for op, operand in code
+            ),
+        )
 
     def _leaf_kinds(self, expression: Expression) -> dict[Leaf, Kind]:
         """Return the types of what an expression takes from the match; others are always NULL."""
@@ -184,7 +222,12 @@ class StandardPlan:
         """Return the type of an expression; None if it is always NULL, or not known."""
         if any(leaf.function in ("fold", "array_agg") for leaf in condition_leaves(expression)):
             return None
-        return value_kind(expression, self._leaf_kinds(expression))
+        if expression.tree is None or isinstance(expression.tree, CepError):
+            return None
+        try:
+            return value_code(expression.tree, _Leaves(self._leaf_kinds(expression)), "").kind
+        except CepError:
+            return None
 
     def _is_row(self, expression: Expression) -> bool:
         """Whether Spark answers all of a condition, for each row."""
@@ -219,13 +262,13 @@ class StandardPlan:
     @property
     def looks_ahead(self) -> bool:
         """Whether rows after the last of a match may be read."""
-        anchors = any(op is Op.END for op, _, _ in self.program.code)
+        anchors = any(op is Step.END for op, _, _ in self.program.code)
         return anchors or any(leaf.shift > 0 for leaf in self._all_leaves())
 
     @property
     def counts_rows(self) -> bool:
         """Whether the numbers of earlier rows or matches of a partition matter."""
-        anchors = any(op is Op.START for op, _, _ in self.program.code)
+        anchors = any(op is Step.START for op, _, _ in self.program.code)
         return anchors or any(leaf.has_number for leaf in self._all_leaves())
 
     def _all_leaves(self) -> Iterator[Leaf]:
