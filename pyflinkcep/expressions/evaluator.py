@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from functools import lru_cache
@@ -199,7 +200,7 @@ def local_expressions(
     named = list(expressions)
     samples = list(events)
     texts = [sql for _, expression in named for sql in expression.event_parts()]
-    types = _decimals(texts, samples)
+    types = decimal_types(texts, lambda name: list(map(column(name), samples)))
     found = {sql: kind_of_values(sql, _values(sql, samples, types)) for sql in dict.fromkeys(texts)}
     kinds = {sql: kind for sql, kind in found.items() if kind is not None}
     compiled_ = compiled(named, kinds, ansi)
@@ -211,16 +212,16 @@ def local_expressions(
     return compiled_, of_event
 
 
-def _decimals(texts: Iterable[str], samples: Sequence[Any]) -> RowTypes:
+def decimal_types(
+    texts: Iterable[str], values: Callable[[str], list[Any]], declared: RowTypes = UNTYPED
+) -> RowTypes:
     """Return the types of the columns that hold decimals, as the digits of a result need them."""
-    types: dict[str, SqlType | None] = {}
+    types = dict(declared.types)
     for name in dict.fromkeys(chain.from_iterable(map(columns_of, texts))):
-        try:
-            values = [column(name)(sample) for sample in samples]
-            if any(isinstance(value, Decimal) for value in values):
-                types[name] = of_kind(kind_of_values(name, values))
-        except CepError:
-            continue  # raised where it is computed
+        with suppress(CepError):  # raised where it is computed
+            own = values(name) if name not in types else []
+            if any(isinstance(value, Decimal) for value in own):
+                types[name] = of_kind(kind_of_values(name, own))
     return RowTypes(types)
 
 

@@ -46,7 +46,7 @@ from pyflinkcep.tables.column_match import ColumnMatch
 from pyflinkcep.tables.found_rows import match_times
 from pyflinkcep.tables.order import PER_MS, Keys
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
-from pyflinkcep.tables.typed_columns import NumberColumn, as_column, clock_zone, sql_type
+from pyflinkcep.tables.typed_columns import NumberColumn, as_array, as_column, clock_zone, sql_type
 from pyflinkcep.tables.values import warn_of_unit
 
 _MATCH_NUMBER = Leaf.of("match_number")
@@ -450,9 +450,7 @@ class _Columns:
         field = self._sql.field(sql, kind)
         if not isinstance(field, NumberColumn):
             return field.cast(pa.string())
-        values = field.values(0, self._size)
-        mask = None if values.nulls is False else np.array(values.nulls)
-        return pa.chunked_array([pa.array(np.array(values.data), mask=mask)])
+        return pa.chunked_array([as_array(field.values(0, self._size))])
 
     def of_evaluated(self, arguments: list[str]) -> dict[str, str]:
         """Return the columns of the arguments of conditions without a program."""

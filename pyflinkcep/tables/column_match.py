@@ -29,11 +29,12 @@ from pyflinkcep.matching.results import Found
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
-from pyflinkcep.tables.order import Field, Keys, Rows, Times, ordered
+from pyflinkcep.tables.order import Keys, Rows, Times, ordered
 from pyflinkcep.tables.records import ROW, FieldSource, RecordReader
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.sql import evaluated_by, over_stages
-from pyflinkcep.tables.typed_columns import NumberColumn, SqlColumns
+from pyflinkcep.tables.typed_columns import NumberColumn, SqlColumns, as_array
+from pyflinkcep.tables.values import Field
 
 _KEY = f"{PREFIX}key"
 _TIME = f"{PREFIX}time"
@@ -227,10 +228,7 @@ def _values(field: FieldSource, rows: Ints) -> pa.Array | pa.ChunkedArray:
     """Return the values of a field in some rows, in the types that Spark would give."""
     if not isinstance(field, NumberColumn):
         return field.take(integers(rows))
-    values = field.taken(rows)
-    if values.nulls is False:
-        return integers(values.data)
-    return pa.array(values.data, mask=values.nulls)
+    return as_array(field.taken(rows))
 
 
 # --- conditions

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime
 from decimal import Decimal
-from itertools import chain
 from typing import Any
 
 import attrs
@@ -20,14 +18,14 @@ from pyflinkcep.expressions.compiler import TIMES
 from pyflinkcep.expressions.evaluator import (
     UNTYPED,
     RowTypes,
-    columns_of,
+    decimal_types,
     event_value,
     kind_of_values,
     machine_value,
 )
 from pyflinkcep.expressions.numbers import LEAST, MOST
 from pyflinkcep.expressions.program import Kind
-from pyflinkcep.expressions.sql_types import of_kind
+from pyflinkcep.expressions.sql_values import kind_of
 from pyflinkcep.sase.attributes import (
     added_attributes,
     computed_for,
@@ -42,15 +40,6 @@ from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.values import exact_times_of, field_getter
 from pyflinkcep.time import plain
-
-_KINDS: tuple[tuple[type, Kind], ...] = (
-    (bool, Kind.BOOLEAN),
-    (int, Kind.BIGINT),
-    (float, Kind.DOUBLE),
-    (str, Kind.STRING),
-    (datetime, Kind.TIMESTAMP),
-    (date, Kind.DATE),
-)
 
 
 @attrs.frozen(eq=False)
@@ -86,7 +75,11 @@ class EventObjects:
             _check_known(rows, name)
         needed, returned = computed_for(query), output_types(query)
         queried = queried_attributes(query)
-        decimals = _decimals(rows, (*queried, *returned), declared)
+        decimals = decimal_types(
+            filter(is_computed, (*queried, *returned)),
+            lambda name: [plain(attribute_of(event, name)) for event in rows],
+            declared,
+        )
         columns = {name: _values(rows, name, types, decimals, needed.get(name)) for name in queried}
         kinds = _known(
             {name: _declared(name, decimals) or _kind(name, own) for name, own in columns.items()}
@@ -162,16 +155,6 @@ def _values(
         computed(event) if needed is None or own in needed else None
         for event, own in zip(rows, types, strict=True)
     ]
-
-
-def _decimals(rows: Sequence[Any], attributes: Iterable[str], declared: RowTypes) -> RowTypes:
-    """Return the types of the columns that hold decimals: their digits decide those of results."""
-    types, computed = dict(declared.types), filter(is_computed, attributes)
-    for name in dict.fromkeys(chain.from_iterable(map(columns_of, computed))):
-        values = [plain(attribute_of(event, name)) for event in rows]
-        if name not in types and any(isinstance(value, Decimal) for value in values):
-            types[name] = of_kind(_output_kind(values))
-    return RowTypes(types)
 
 
 def _declared(name: str, decimals: RowTypes) -> Kind | None:
@@ -254,13 +237,13 @@ def _too_large(name: str, type_: str) -> InputError:
 
 
 def _kind_of(name: str, value: Any) -> Kind:
-    for type_, kind in _KINDS:
-        if isinstance(value, type_):
-            return kind
-    raise InputError(
-        f"the attribute {name!r} holds {type(value).__name__}",
-        "use numbers, texts, booleans, dates or times",
-    )
+    kind = kind_of(value)
+    if kind is None or kind is Kind.INTERVAL:
+        raise InputError(
+            f"the attribute {name!r} holds {type(value).__name__}",
+            "use numbers, texts, booleans, dates or times",
+        )
+    return kind
 
 
 def _asked(field: str | Callable[[Any], Any], event: Any) -> Any:

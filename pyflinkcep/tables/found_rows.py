@@ -21,7 +21,7 @@ from pyflinkcep.tables.records import records
 
 @attrs.frozen(eq=False)
 class FoundRows:
-    """See :class:`~pyflinkcep.tables.matches.Lookup`."""
+    """Matches that are not dicts yet."""
 
     table: pa.Table  # The events
     # The matches and timeouts; handles are rows.

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
 
 from pyflinkcep.errors import NotSupportedError
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from pyflinkcep.tables.found_rows import FoundRows
 
 
 EventT = TypeVar("EventT")
@@ -29,22 +31,6 @@ class Timeout(NamedTuple, Generic[EventT]):
 
     match: dict[str, list[EventT]]
     timestamp: int
-
-
-class Lookup(Protocol):
-    """Matches that are not dicts yet."""
-
-    def __len__(self) -> int:
-        """Return the number of matches."""
-
-    def made(self, begin: int, end: int) -> list[dict[str, list[Any]]]:
-        """Return some of them as dicts."""
-
-    def timeouts(self) -> list[Timeout[Any]]:
-        """Return the partial matches that timed out."""
-
-    def arrow(self) -> pa.Table:
-        """Return the matches in columns."""
 
 
 _AT_ONCE = 1024
@@ -141,7 +127,7 @@ class Matches(_Lazy[dict[str, list[EventT]]]):
 
     def __init__(self, matches: Iterable[dict[str, list[EventT]]] = ()) -> None:
         super().__init__()
-        self._lookup: Lookup | None = None
+        self._lookup: FoundRows | None = None
         self._listed = list(matches)
         self._timeouts: list[Timeout[EventT]] | None = []
         self._has_timeouts = True
@@ -149,7 +135,7 @@ class Matches(_Lazy[dict[str, list[EventT]]]):
         self.numPartialMatchesDropped = 0
 
     @classmethod
-    def of(cls, lookup: Lookup, dropped: int = 0) -> Matches[Any]:
+    def of(cls, lookup: FoundRows, dropped: int = 0) -> Matches[Any]:
         """Return matches that are made when they are looked at."""
         found = cls()
         found._lookup = lookup
@@ -158,7 +144,7 @@ class Matches(_Lazy[dict[str, list[EventT]]]):
         return found
 
     @classmethod
-    def listed(cls, lookup: Lookup, dropped: int = 0) -> Matches[Any]:
+    def listed(cls, lookup: FoundRows, dropped: int = 0) -> Matches[Any]:
         """Return matches that are made now."""
         found = cls(lookup.made(0, len(lookup)))
         found._timeouts = lookup.timeouts()

@@ -17,6 +17,7 @@ from pyflinkcep.matching.columns import Ints, integers, plain_numbers, values_of
 from pyflinkcep.matching.order import order_by
 from pyflinkcep.tables.records import Cells, RecordBlock, records
 from pyflinkcep.tables.values import (
+    Field,
     exact_time,
     exact_times_of,
     grouping_key,
@@ -27,8 +28,6 @@ from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 
 PER_MS = {"ms": 1, "us": 1_000, "ns": 1_000_000}
 """How many of a unit of time a millisecond has."""
-
-Field = str | Callable[[Any], Any]
 
 Rows = np.ndarray[Any, np.dtype[np.int32]]
 """Rows of a table, which has fewer than 2**31."""

@@ -29,14 +29,10 @@ from pyflinkcep.sase.types import check_types
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
-from pyflinkcep.tables.order import Field, Keys, Times, ordered
+from pyflinkcep.tables.order import Keys, Times, ordered
 from pyflinkcep.tables.records import records
 from pyflinkcep.tables.typed_columns import is_exact, kind_of, numbers
-
-_KINDS = {
-    kind: kind
-    for kind in (Kind.BOOLEAN, Kind.BIGINT, Kind.DOUBLE, Kind.STRING, Kind.TIMESTAMP, Kind.DATE)
-} | {Kind.TIMESTAMP_NTZ: Kind.TIMESTAMP}  # of a clock in UTC
+from pyflinkcep.tables.values import Field
 
 
 @attrs.frozen(eq=False)
@@ -171,7 +167,9 @@ def _kind(column: pa.ChunkedArray) -> Kind | None:
         return kind
     if kind is None or not is_exact(column) or _do_not_fit(column, kind):
         return None
-    return _KINDS.get(kind)
+    if kind is Kind.TIMESTAMP_NTZ:
+        return Kind.TIMESTAMP  # of a clock in UTC
+    return None if kind is Kind.INTERVAL else kind
 
 
 def _do_not_fit(column: pa.ChunkedArray, kind: Kind) -> bool:

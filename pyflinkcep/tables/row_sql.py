@@ -21,6 +21,7 @@ from pyflinkcep.tables.typed_columns import (
     NumberColumn,
     SqlColumns,
     arrow_type,
+    as_array,
     as_column,
     clock_zone,
     row_types,
@@ -76,10 +77,9 @@ class RowSql:
             return column
         program = self._of(sql).program(sql, is_condition=False)
         if program is not None and program.kind is kind and kind is not Kind.STRING:
-            values = self._of(sql).values(program)
-            mask = None if values.nulls is False else np.array(values.nulls)
-            data = np.array(values.data, np.int8 if kind is Kind.BOOLEAN else None)
-            numbers = pa.array(data, mask=mask)
+            numbers = as_array(self._of(sql).values(program))
+            if kind is Kind.BOOLEAN:
+                numbers = numbers.cast(pa.int8())
             return NumberColumn(pa.chunked_array([numbers]), numbers.type == pa.float64())
         listed = [machine_value(value, kind) for value in self._values(sql)]
         if kind is Kind.STRING:
@@ -138,22 +138,17 @@ class RowSql:
         if column is not None:
             return column
         program = own.program(sql, is_condition=False)
-        if program is None or program.kind in (None, Kind.STRING):
+        if program is None or program.kind is None or program.kind is Kind.STRING:
             return None
         of = self._function(sql).type
         type_ = arrow_type(of, self._zone)
         if of is None or type_ is None or of.kind is not program.kind:
             return None
-        return pa.chunked_array([_computed(own.values(program), type_)])
+        found = own.values(program)
+        wanted = _DATA.get(program.kind) or (np.int64 if program.kind.type is Type.INT else None)
+        data = np.asarray(found.data, wanted)
+        return pa.chunked_array([as_array(Values(data, found.nulls)).cast(type_)])
 
 
-def _computed(values: Values, type_: pa.DataType) -> pa.Array:
-    mask = None if values.nulls is False else np.array(values.nulls)
-    data = np.array(values.data)
-    if pa.types.is_boolean(type_):
-        data = data.astype(bool)
-    elif pa.types.is_date(type_):
-        data = data.astype(np.int32)
-    elif not pa.types.is_floating(type_):
-        data = data.astype(np.int64)
-    return pa.array(data, mask=mask).cast(type_)
+_DATA = {Kind.BOOLEAN: bool, Kind.DATE: np.int32}
+"""What represents values that Arrow casts to their type."""

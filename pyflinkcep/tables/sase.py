@@ -59,32 +59,6 @@ Window = tuple[int, tuple[Any, ...]]
 """The start of a window, and what its events have in common, as Spark groups by it."""
 
 
-def window_totals(
-    query: Query, objects: EventObjects, windows: TimeWindows, measures: Sequence[Measured]
-) -> Iterator[tuple[dict[str, Any], int, Sequence[Total]]]:
-    """Yield for each window with matches its columns, their number and the requested totals."""
-    refuse_outside(query)
-    columns = [objects.values(name) for name in query.key]
-    every = _events_by_window(objects.table.times, columns, windows)
-    positions = list(chain.from_iterable(every.values()))
-    numbers = [number for number, own in enumerate(every.values()) for _ in own]
-    plain = query if query.totals is None else listing(query)
-    found = compressed_matches(plain, _copied(objects.table, positions, numbers))
-    values = [
-        (str(m.variable), _taken(objects.measured(m), positions), m.function) for m in measures
-    ]
-    starts = [start for start, _ in every]
-    firsts = [own[0] for own in every.values()]
-    ended = {
-        numbers[at]: (count, totals)
-        for at, count, totals in totals_by_window(found.totals_by_event, values, numbers)
-    }
-    for number in sorted(ended):
-        group = {name: own[firsts[number]] for name, own in zip(query.key, columns, strict=True)}
-        times = {WINDOW_START: starts[number], WINDOW_END: starts[number] + windows.length}
-        yield {**group, **times}, *ended[number]
-
-
 def _events_by_window(
     times: Sequence[int], columns: Sequence[Sequence[Any]], windows: TimeWindows
 ) -> dict[Window, list[int]]:
@@ -347,4 +321,21 @@ class _Pieces:
     def window_totals(
         self, windows: TimeWindows, measures: Sequence[Measured]
     ) -> Iterator[tuple[dict[str, Any], int, Sequence[Total]]]:
-        return window_totals(self.query, self.objects, windows, measures)
+        query, objects = self.query, self.objects
+        refuse_outside(query)
+        columns = [objects.values(name) for name in query.key]
+        every = _events_by_window(objects.table.times, columns, windows)
+        positions = list(chain.from_iterable(every.values()))
+        numbers = [number for number, own in enumerate(every.values()) for _ in own]
+        plain = query if query.totals is None else listing(query)
+        found = compressed_matches(plain, _copied(objects.table, positions, numbers))
+        values = [
+            (str(m.variable), _taken(objects.measured(m), positions), m.function) for m in measures
+        ]
+        ended = totals_by_window(found.totals_by_event, values, numbers)
+        groups = [(start, own[0]) for (start, _), own in every.items()]
+        for at, count, totals in sorted(ended, key=lambda one: numbers[one[0]]):
+            start, first = groups[numbers[at]]
+            group = {name: own[first] for name, own in zip(query.key, columns, strict=True)}
+            times = {WINDOW_START: start, WINDOW_END: start + windows.length}
+            yield {**group, **times}, count, totals

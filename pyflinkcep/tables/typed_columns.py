@@ -29,6 +29,7 @@ from pyflinkcep.expressions.numbers import MOST_DIGITS, Digits
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.sql_types import (
     ARRAY,
+    BIGINT,
     BINARY,
     BOOLEAN,
     DATE,
@@ -157,23 +158,10 @@ def _with_pairs(value: Any, type_: SqlType | None) -> Any:
 
 def kind_of(type_: pa.DataType) -> Kind | None:
     """Return the type that a column has in SQL; None for one that programs lack."""
-    if pa.types.is_boolean(type_):
-        return Kind.BOOLEAN
-    if pa.types.is_integer(type_):
-        return Kind.BIGINT
-    if pa.types.is_floating(type_):
-        return Kind.DOUBLE
-    if _is_text(type_):
-        return Kind.STRING
-    if pa.types.is_timestamp(type_) and type_.unit in _US:
-        return Kind.TIMESTAMP if type_.tz else Kind.TIMESTAMP_NTZ
-    if pa.types.is_date32(type_):
-        return Kind.DATE
-    if pa.types.is_duration(type_) and type_.unit in _US:
-        return Kind.INTERVAL
     if pa.types.is_decimal(type_):
         return Kind.decimal(Digits(max(type_.precision, type_.scale), max(type_.scale, 0)))
-    return None
+    own = BIGINT if pa.types.is_uint64(type_) else sql_type(type_)
+    return None if own is None else own.kind
 
 
 def is_exact(column: pa.ChunkedArray) -> bool:
@@ -211,8 +199,8 @@ class NumberColumn:
 
     def taken(self, rows: Ints) -> Values:
         """Return the values of some rows in any order."""
-        part = self.column.take(integers(rows))
-        return NumberColumn(part, self.is_float, self.factor, self.divisor).values(0, len(rows))
+        part = attrs.evolve(self, column=self.column.take(integers(rows)))
+        return part.values(0, len(rows))
 
     def _scaled(self, data: Array) -> Array:
         if self.divisor != 1:
@@ -229,6 +217,14 @@ class NumberColumn:
             return (0, 0)
         low, high = (found[end] * self.factor // self.divisor for end in ("min", "max"))
         return (low, high)
+
+
+def as_array(values: Values) -> pa.Array:
+    """Return values of programs as Arrow has them."""
+    if values.nulls is False and values.data.dtype != bool:
+        return integers(values.data)
+    mask = None if values.nulls is False else np.ascontiguousarray(values.nulls)
+    return pa.array(np.ascontiguousarray(values.data), mask=mask)
 
 
 def numbers(column: pa.ChunkedArray, kind: Kind) -> NumberColumn | None:
@@ -265,7 +261,7 @@ def ranked(
         if codes.null_count:
             nulls = codes.is_null().to_numpy(zero_copy_only=False)
             data = places[codes.fill_null(0).to_numpy(zero_copy_only=False)]
-            array = pa.array(data, mask=nulls)
+            array = as_array(Values(data, nulls))
         else:
             array = integers(places[plain_numbers(codes)])
         found.append(NumberColumn(pa.chunked_array([array]), is_float=False))
