@@ -71,6 +71,11 @@ class Beginning:
     compared: str = ""  # The values that it compared
 
     @property
+    def place(self) -> tuple[str, End]:
+        """The last stage that took an event, and how it ended there."""
+        return self.partial.steps[-1][1], self.partial.ending.kind
+
+    @property
     def closeness(self) -> tuple[int, int, int]:
         """How far it got, greater if further."""
         misses = self.partial.misses
@@ -109,8 +114,7 @@ class Facts:
         found: dict[tuple[str, End], list[Beginning]] = {}
         for one in sorted(self.beginnings, key=lambda one: one.closeness, reverse=True):
             if not one.matched:
-                at = (one.partial.steps[-1][1], one.partial.ending.kind)
-                found.setdefault(at, []).append(one)
+                found.setdefault(one.place, []).append(one)
         return dict(sorted(found.items(), key=lambda item: -len(item[1])))
 
     @property
@@ -399,14 +403,15 @@ class Answered:
 
     def longer_windows(
         self, trace: Record, beginnings: Iterable[Beginning], stages: Sequence[Stage]
-    ) -> dict[tuple[End, str], int]:
+    ) -> dict[tuple[str, End, str], int]:
         """
         Return how much later an event fits, for stages that a window kept from being reached.
 
-        By the kind of the window and the stage: after the first event, or after the one before.
+        By the stage that was reached, the kind of the window and the stage that was not: after the
+        first event, or after the one before.
         """
         fitting = _Fitting.of(self, trace, stages)
-        found: dict[tuple[End, str], int] = {}
+        found: dict[tuple[str, End, str], int] = {}
         for one in beginnings:
             partial, ending = one.partial, one.partial.ending
             if one.matched or ending.kind not in (End.WINDOW, End.GAP) or ending.time is None:
@@ -416,27 +421,27 @@ class Answered:
             for name in ending.stages:
                 time = fitting.first(partial.key, name, ending.time)
                 if time is not None:
-                    at = (ending.kind, name)
+                    at = (*one.place, name)
                     found[at] = min(found.get(at, time - since), time - since)
         return found
 
     def too_early(
         self, trace: Record, beginnings: Iterable[Beginning], stages: Sequence[Stage]
-    ) -> dict[tuple[End, str], int]:
+    ) -> dict[tuple[str, End, str], int]:
         """
         Return how often what a beginning waited for had come before it, if nothing matches.
 
-        By how the beginning ended, and the stage that it waited for.
+        By the stage that was reached, how the beginning ended, and the stage that it waited for.
         """
         fitting = _Fitting.of(self, trace, stages)
-        found: Counter[tuple[End, str]] = Counter()
+        found: Counter[tuple[str, End, str]] = Counter()
         for one in () if trace.found else beginnings:
             partial, ending = one.partial, one.partial.ending
             if ending.kind not in (End.INPUT, End.WINDOW, End.GAP):
                 continue
             for name in {*ending.stages} - partial.events.keys():
                 first = fitting.first(partial.key, name, MIN_WATERMARK)
-                found[ending.kind, name] += first is not None and first < partial.began
+                found[*one.place, name] += first is not None and first < partial.began
         return dict(found)
 
     def may_fit(self, condition: IterativeCondition | None, number: int) -> bool:
@@ -488,8 +493,8 @@ def _holds(atom: Atom, event: Any) -> bool | None:
 
 def advised(
     facts: Facts,
-    longer_ms: Mapping[tuple[End, str], int],
-    too_early: Mapping[tuple[End, str], int],
+    longer_ms: Mapping[tuple[str, End, str], int],
+    too_early: Mapping[tuple[str, End, str], int],
     missing: str = "",
 ) -> Iterator[str]:
     """Yield advice, what matters most first."""
@@ -507,9 +512,10 @@ def advised(
         yield from _about(facts, stage, kind, ended, longer_ms)
         names = dict.fromkeys(name for one in ended for name in one.partial.ending.stages)
         for name in names:
-            if too_early.get((kind, name)):
+            if too_early.get((stage, kind, name)):
+                early = too_early[stage, kind, name]
                 yield (
-                    f"An event that may fit {name!r} came before {too_early[kind, name]} of these "
+                    f"An event that may fit {name!r} came before {early} of these "
                     f"{len(ended)}: are the stages in the order of the events?"
                 )
     for condition in facts.conditions:
@@ -534,7 +540,7 @@ def _about(
     stage: str,
     kind: End,
     ended: list[Beginning],
-    longer_ms: Mapping[tuple[End, str], int],
+    longer_ms: Mapping[tuple[str, End, str], int],
 ) -> Iterator[str]:
     """Yield what to do about beginnings that ended at a stage for a reason."""
     count, wanted = counted(len(ended), "beginning"), quoted(ended[0].partial.ending.stages)
@@ -553,7 +559,8 @@ def _about(
         window, since = ("longest gap", "one before") if is_gap else ("window", "first")
         text = f"{count} ended after {stage!r} because the {window} was over. {few}"
         stages = [name for one in ended for name in one.partial.ending.stages]
-        reached = [longer_ms[kind, name] for name in stages if (kind, name) in longer_ms]
+        places = [(stage, kind, name) for name in stages]
+        reached = [longer_ms[place] for place in places if place in longer_ms]
         if reached:
             came = f"An event that may fit came {duration_text(min(reached))} after the {since}"
             yield f"{text}{came}, outside the window."

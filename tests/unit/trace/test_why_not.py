@@ -285,6 +285,18 @@ def test_stages_in_the_wrong_order() -> None:
     assert "the order" not in whyNot(pattern, other, "t", "k").text()
 
 
+def test_advice_about_a_stage_looks_at_those_that_ended_there() -> None:
+    """An event that would fit the beginnings of another stage does not help those of this one."""
+    pattern = Pattern.begin("a").where("n = 1").followedBy("b").where("n = 2").times(2)
+    pattern = pattern.within(timedelta(milliseconds=5))
+    given = rows(("x", 0, 1), ("x", 1, 2), ("x", 9, 2), ("y", 0, 1))
+    after_b, after_a = whyNot(pattern, given, "t", "k").advice[:2]
+    assert "after 'b'" in after_b
+    assert "came 9 ms after the first" in after_b
+    assert "after 'a'" in after_a
+    assert "a longer window does not help" in after_a
+
+
 def test_few_partial_matches_of_many_keys_are_not_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where looking stops, the pattern is blamed only if a key has many partial matches."""
     monkeypatch.setattr("pyflinkcep.trace.why._PARTIALS", 50)
