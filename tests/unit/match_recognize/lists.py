@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cmp_to_key
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, cmp_to_key
 from typing import Any
 
 import attrs
@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyflinkcep.engines.rows.matching import Matching, Partitions, Place
 from pyflinkcep.engines.rows.plan import StandardClause, read_clause
 from pyflinkcep.engines.rows.values import FieldArray
+from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.grammar import Form, parsed
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.match_recognize.checks import check_clause
@@ -24,7 +25,17 @@ from pyflinkcep.match_recognize.statement import Statement
 from pyflinkcep.match_recognize.tree import Rows
 from pyflinkcep.matching.leaf_columns import LeafColumns
 from pyflinkcep.matching.standard_rows import RowMatches, leaf_column
-from tests.unit.match_recognize.interpreter import computed
+
+
+@cache
+def _function(sql: str) -> Callable[[Any], Any]:
+    return event_function(sql)
+
+
+def computed(sql: str, row: Mapping[str, Any]) -> Any:
+    """Return the value of an expression over a row."""
+    return _function(sql)(row)
+
 
 _KINDS = {"INT": Kind.BIGINT, "STRING": Kind.STRING, "DOUBLE": Kind.DOUBLE}
 

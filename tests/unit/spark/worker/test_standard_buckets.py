@@ -34,8 +34,7 @@ from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.standard import ClauseMatching, ClausePages
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.engines.rows.test_search import patterns
-from tests.unit.match_recognize.interpreter import computed
-from tests.unit.match_recognize.lists import condition_arguments, kind_of, reading
+from tests.unit.match_recognize.lists import computed, condition_arguments, kind_of, reading
 from tests.unit.spark.worker.buckets import SpyStorage
 
 Row = dict[str, Any]
