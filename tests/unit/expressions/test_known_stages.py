@@ -31,7 +31,7 @@ from pyflinkcep.match_recognize.flink_condition import flink_condition
 from pyflinkcep.match_recognize.names import Names as MatchNames
 from pyflinkcep.match_recognize.parser import parse_clause
 from pyflinkcep.match_recognize.tokens import Source, tokenize
-from tests.unit.expressions.interpreter import accumulated, run
+from tests.unit.expressions.slots import accumulated
 from tests.unit.expressions.test_match_expressions import EVENTS, KINDS
 
 
@@ -94,13 +94,13 @@ def test_the_event_at_hand_counts(
     def fields(of: CompiledExpressions, row: dict[str, Any]) -> list[Any]:
         return [row.get(field.sql) for field in of.fields]
 
-    (expected,) = plain.programs.values()
+    (expected,) = generated(plain).conditions.values()
     (holds,) = generated(expressions).conditions.values()
     slots = accumulated(expressions, [(stage, fields(expressions, row)) for stage, row in taken])
     after = [(stage, fields(plain, row)) for stage, row in [*taken, ("a", event)]]
 
-    wanted = run(expected, [], accumulated(plain, after), False)
-    assert (holds(fields(expressions, event), tuple(slots)), wanted) == (wanted, wanted)
+    wanted = expected([], accumulated(plain, after))
+    assert (holds(fields(expressions, event), slots), wanted) == (wanted, wanted)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel's machine for match expressions does what their programs say."""
+"""The kernel's machine for match expressions does what generated functions do."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pyflinkcep.expressions.parser import sql_condition
 from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
 from pyflinkcep.expressions.tree import MatchExpression
 from tests.kernel_harness import MANY, needs_kernel
-from tests.unit.expressions.interpreter import accumulated, run
+from tests.unit.expressions.slots import accumulated
 from tests.unit.expressions.test_match_expressions import (
     EVENTS,
     _kind_of,
@@ -94,18 +94,18 @@ def kernel_answer(expressions: CompiledExpressions, taken: Taken, rows: list[lis
     EVENTS,
 )
 def test_random_expressions(given_: Any, drawn: Taken, event: dict[str, Any]) -> None:
-    """Slots, arithmetic, comparisons, logic and errors are those of the definition."""
+    """Slots, arithmetic, comparisons, logic and errors are those of plain Python."""
     expressions, parts = given_
     more = {part: 1 if _kind_of(part) is Kind.BOOLEAN else 2.5 for part in parts}
     taken = sorted(drawn, key=lambda step: step[0])
     rows = [
         [{**row, **more}[f.sql] for f in expressions.fields] for _, row in [*taken, ("", event)]
     ]
-    (code,) = expressions.programs.values()
+    (holds,) = generated(expressions).conditions.values()
     events = [(stage, row) for (stage, _), row in zip(taken, rows, strict=False)]
 
     def anew() -> bool:
-        return run(code, rows[-1], accumulated(expressions, events), expressions.ansi)
+        return holds(rows[-1], accumulated(expressions, events))
 
     def kernel() -> bool:
         try:
@@ -123,13 +123,13 @@ def test_random_expressions(given_: Any, drawn: Taken, event: dict[str, Any]) ->
     ROWS,
 )
 def test_random_programs(expressions: CompiledExpressions, drawn: Any, last: list[Any]) -> None:
-    """Every instruction and slot, with texts too, does what the definition says."""
+    """Every instruction and slot, with texts too, does what it does in plain Python."""
     taken = sorted(drawn, key=lambda step: step[0])
     rows = [*(row for _, row in taken), last]
-    (code,) = expressions.programs.values()
+    functions = generated(expressions)
 
     def anew() -> bool:
-        return run(code, last, accumulated(expressions, taken), expressions.ansi)
+        return functions.conditions[NAME](last, accumulated(expressions, taken))
 
     def kernel() -> bool:
         try:
@@ -138,7 +138,6 @@ def test_random_programs(expressions: CompiledExpressions, drawn: Any, last: lis
             raise ArithmeticError from error
 
     def plain() -> bool:
-        functions = generated(expressions)
         slots = functions.initial
         for stage, row in taken:
             update = functions.updates.get(stage, functions.other)
