@@ -13,7 +13,7 @@ import pytest
 
 from pyflinkcep import Pattern
 from pyflinkcep.conditions import ContextFunctionCondition
-from pyflinkcep.migrate.conditions import translate_condition
+from pyflinkcep.migrate.functions.translator import translate_condition
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Source, parse_java
 from pyflinkcep.migrate.meaning.translated import Translated

@@ -1,6 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Translates select, process and timeout functions, and comparators."""
-
-from pyflinkcep.migrate.functions.function import translate_comparator, translate_function
-
-__all__ = ["translate_comparator", "translate_function"]
+"""Translates conditions and selectors of events, and functions of matches."""

@@ -20,9 +20,13 @@ from pyflinkcep.migrate.chains.values import (
     names_in,
     names_reached,
 )
-from pyflinkcep.migrate.conditions import joined_columns, translate_condition, translate_value
-from pyflinkcep.migrate.conditions.function import Given, GivenFunction, array_of
-from pyflinkcep.migrate.functions import translate_comparator, translate_function
+from pyflinkcep.migrate.functions.finding import Given, GivenFunction, array_of
+from pyflinkcep.migrate.functions.rows import joined_columns
+from pyflinkcep.migrate.functions.translator import (
+    translate_condition,
+    translate_function,
+    translate_value,
+)
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, written_type
 from pyflinkcep.migrate.java.project import (
     Project,
@@ -136,9 +140,8 @@ class Translation:
     def comparator(self, code: Code, event_type: str | None) -> Translated:
         """Translate a comparator of events."""
         event = event_type and simple_name(event_type)
-        return translate_comparator(
-            code.node, code.source, self.project, event, known(code, self.project)
-        )
+        given = (code.node, code.source, self.project, "compare", event)
+        return translate_function(*given, known(code, self.project), "compare_events")
 
     def subclasses(self, name: str, code: Code) -> list[str]:
         """Return the classes that extend a class."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyflinkcep.migrate.conditions import translate_condition
-from pyflinkcep.migrate.functions import translate_function
+from pyflinkcep.migrate.functions.translator import translate_condition, translate_function
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java
 from pyflinkcep.migrate.meaning.translated import Translated, TranslatedFunction

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import NotSupportedError, Pattern
-from pyflinkcep.migrate.conditions import translate_condition, translate_value
+from pyflinkcep.migrate.functions.translator import translate_condition, translate_value
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java
 from pyflinkcep.tables.events import as_event

@@ -1,0 +1,601 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Translates functions of events and matches: conditions, selectors, select, process and others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import attrs
+
+from pyflinkcep.errors import CepError
+from pyflinkcep.migrate.functions.finding import Function, function_of, javadoc, reader_of
+from pyflinkcep.migrate.functions.rows import (
+    JSON_OBJECTS,
+    columns_read,
+    ddl_of,
+    json_columns,
+    row_of,
+)
+from pyflinkcep.migrate.java.declarations import JavaType, written_type
+from pyflinkcep.migrate.java.project import BOOLEAN, INT, LONG, UNKNOWN, Project, is_plain, unboxed
+from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
+from pyflinkcep.migrate.meaning import operations as ops
+from pyflinkcep.migrate.meaning.bodies import (
+    checked_changes,
+    folded_body,
+    has_aggregates,
+    helper_lines,
+)
+from pyflinkcep.migrate.meaning.python import Python, checked_names, tag_constant
+from pyflinkcep.migrate.meaning.python_statements import Statements
+from pyflinkcep.migrate.meaning.reader import Reader
+from pyflinkcep.migrate.meaning.reading import Findings, snake_case
+from pyflinkcep.migrate.meaning.sql import Sql
+from pyflinkcep.migrate.meaning.statements import read_block
+from pyflinkcep.migrate.meaning.translated import Note, Translated, TranslatedFunction
+from pyflinkcep.migrate.meaning.tree import (
+    Call,
+    Const,
+    Do,
+    Expression,
+    Get,
+    Return,
+    Set,
+    Statement,
+    Untranslatable,
+    Var,
+    all_statements,
+    expressions_of,
+    parts,
+)
+from pyflinkcep.pattern.coercion import as_condition
+
+
+@attrs.frozen
+class Kind:
+    """A kind of function: as Java has it, and as Python does."""
+
+    methods: tuple[str, ...]  # The methods of Java
+    parameters: tuple[str, ...]  # What Python is given
+    doc: str
+    returns: str = "Any"
+
+    @property
+    def of_match(self) -> bool:
+        """Whether it is given a match."""
+        return self.parameters[0] == "match"
+
+
+_KINDS = {
+    "condition": Kind(
+        ("filter",), ("event", "ctx"), "Whether the event satisfies the condition.", "bool"
+    ),
+    "value": Kind(
+        ("getKey", "extractTimestamp", "extractAscendingTimestamp", "map", "apply", "filter"),
+        ("event",), "Return a value of the event.",
+    ),
+    "compare": Kind(
+        ("compare",), ("first", "second"),
+        "Return a negative number if `first` comes before `second`, a positive one if after.",
+        "int",
+    ),
+    "select": Kind(("select",), ("match",), "Return the row of a match."),
+    "flatSelect": Kind(
+        ("flatSelect",), ("match", "out"), "Put the rows of a match into `out`.", "None"
+    ),
+    "timeout": Kind(
+        ("timeout",), ("match", "timestamp"), "Return the row of a partial match that timed out."
+    ),
+    "flatTimeout": Kind(
+        ("timeout",), ("match", "timestamp", "out"),
+        "Put the rows of a partial match that timed out into `out`.", "None",
+    ),
+    "process": Kind(("processMatch",), ("match", "ctx", "out"), "Handle a match.", "None"),
+    "timedOut": Kind(
+        ("processTimedOutMatch",), ("match", "ctx"),
+        "Handle a partial match that timed out.", "None",
+    ),
+    "map": Kind(("map", "apply"), ("event",), "Return the row that an event becomes."),
+    "flatMap": Kind(("flatMap",), ("event", "out"), "Put rows of an event into `out`.", "None"),
+    "element": Kind(
+        ("processElement",), ("event", "out"), "Put rows of an event into `out`.", "None"
+    ),
+}  # fmt: skip
+_TYPES = {"out": JavaType("Collector"), "timestamp": LONG, "ctx": JavaType("Context")}
+_OPEN = ("?", "T", "IN", "Object")
+"""Types that say nothing of events."""
+_NOTHING: Mapping[str, Any] = {}
+_CONTEXT = re.compile(r"(?<!\.)\bctx\b")
+_NAMED = re.compile(r'getEventsForPattern\("([^"]*)"\)')
+
+
+def translate_condition(
+    node: Node,
+    source: Source,
+    project: Project,
+    event_type: str | None = None,
+    stages: Sequence[str] = (),
+    known: Mapping[str, Any] = _NOTHING,
+    name: str = "condition",
+    *,
+    sql: bool = True,
+) -> Translated:
+    """
+    Translate the argument of ``where``, ``or`` or ``until``.
+
+    Examples
+    --------
+    >>> from pyflinkcep.migrate.java.source import parse_java
+    >>> java = "class E { int n; } class J { Object c = (E e) -> e.n > 3 && e.n < 9; }"
+    >>> source = parse_java(java)
+    >>> field = Project([source]).find("J").fields["c"]
+    >>> translate_condition(field.value, source, Project([source])).sql
+    'n > 3 AND n < 9'
+    """
+    findings = Findings(aggregates=True)
+    translator = _Translator(node, source, project, findings, known, event_type)
+    try:
+        found = translator.condition(name, sql=sql)
+    except Exception as error:
+        return translator.stub("condition", name, error)
+    named = _NAMED.findall(found.sql or found.python or "") if stages else []
+    missing = [name for name in dict.fromkeys(named) if name not in stages]
+    notes = [Note(source.file, line_of(node), f"no stage is named {name!r}") for name in missing]
+    return attrs.evolve(found, notes=(*found.notes, *notes))
+
+
+def translate_value(
+    node: Node,
+    source: Source,
+    project: Project,
+    event_type: str | None = None,
+    known: Mapping[str, Any] = _NOTHING,
+    name: str = "value",
+) -> Translated:
+    """Translate a selector of one event, a key or a time, to SQL; it is a stub if it has none."""
+    translator = _Translator(node, source, project, Findings(), known, event_type)
+    try:
+        return translator.value()
+    except Exception as error:
+        return translator.stub("value", name, error)
+
+
+def translate_function(
+    node: Node,
+    source: Source,
+    project: Project,
+    kind: str,
+    event_type: str | None = None,
+    known: Mapping[str, Any] = _NOTHING,
+    name: str | None = None,
+) -> TranslatedFunction:
+    """Translate a function of matches or events, or of two events to compare."""
+    translator = _Translator(node, source, project, Findings(), known, event_type)
+    try:
+        if kind == "process":
+            return translator.process(name)
+        return translator.function(kind, name or snake_case(kind))
+    except Exception as error:
+        made = translator.stub(kind, name or kind, error)
+        ddl = translator.declared(kind)
+        return TranslatedFunction(**attrs.asdict(made, recurse=False), output_type=ddl)
+
+
+def raising(source: Source, why: str, node: Node, more: Node | None = None) -> list[str]:
+    """Return the lines of a function that raises: why, and the Java that it stands for."""
+    why = " ".join(why.split())
+    where = f"{source.file.rsplit('/', 1)[-1]}:{line_of(node)}"
+    java = [*java_comment(node), *(java_comment(more) if more is not None else ())]
+    raised = f"raise not_translated({where!r}, {why!r})"
+    return [*(f"# {line}".rstrip() for line in (why, *java)), raised]
+
+
+def reason_of(error: Exception, node: Node) -> Untranslatable:
+    """Return why something was not translated; Java that is broken may break its reader."""
+    if isinstance(error, Untranslatable):
+        return error
+    if isinstance(error, RecursionError):
+        return Untranslatable("nested too deeply", line_of(node))
+    broken = "a syntax error" if node.has_error else f"it is not understood ({error!r})"
+    return Untranslatable(broken, line_of(node))
+
+
+def declared_by(node: Node, source: Source, project: Project) -> Node | None:
+    """Return the class or method of the project that an expression names; None for others."""
+    if node.type == "object_creation_expression":
+        name = text_of(node.child_by_field_name("type")).split("<", 1)[0].rsplit(".", 1)[-1]
+        declared = project.find(name, source)
+        has_body = any(part.type == "class_body" for part in node.children)
+        return None if declared is None or has_body else declared.node
+    if node.type == "method_reference":
+        owner = project.find(text_of(node.children[0]), source)
+        methods = [] if owner is None else owner.methods.get(text_of(node.children[-1]), [])
+        return methods[0].node if methods else None
+    return None
+
+
+def java_comment(node: Node) -> list[str]:
+    """Return the lines of a node, without control characters."""
+    lines = text_of(node).replace("\t", "    ").splitlines()
+    indent = min((len(one) - len(one.lstrip()) for one in lines[1:] if one.strip()), default=0)
+    dedented = [lines[0] if lines else "", *(line[indent:] for line in lines[1:])]
+    return ["".join(c if c.isprintable() else "?" for c in line) for line in dedented]
+
+
+@attrs.define(eq=False)
+class _Body:
+    """A translated body."""
+
+    lines: list[str]
+    result: JavaType
+    stub: bool = False
+    ddl: str | None = None
+
+
+@attrs.frozen(eq=False)
+class _Translator:
+    node: Node
+    source: Source
+    project: Project
+    findings: Findings
+    known: Mapping[str, Any]
+    event_type: str | None
+    columns: dict[str, str] = attrs.field(factory=dict)
+    rows: list[tuple[str, str]] = attrs.field(factory=list)
+
+    def stub(self, kind: str, name: str, error: Exception) -> Translated:
+        """Return a function that raises, with the Java, also that of a class or method it names."""
+        why = reason_of(error, self.node)
+        line = why.line or line_of(self.node)
+        note = Note(self.source.file, line, f"not translated: {why.what}")
+        declared = declared_by(self.node, self.source, self.project)
+        lines = raising(self.source, why.what, self.node, declared)
+        doc = "Write this in Python; the Java is below."
+        python = _written(kind, name, doc, lines, _KINDS[kind].parameters)
+        imports = (_ANY, "from pyflinkcep.migrate.runtime import not_translated")
+        notes = (*self.findings.notes, note)
+        return Translated(None, snake_case(name), python, frozenset(imports), notes, stub=True)
+
+    def _find(self, kind: str) -> Function:
+        given = (self.node, self.source, self.project)
+        found = function_of(*given, _KINDS[kind].methods, self.findings, self.known)
+        open_ = [name for name in found.variables if name not in found.types]
+        events = found.type_arguments[0].name if found.type_arguments else ""
+        if events in open_ and self.event_type:  # new Function<>()
+            return found.of_types({events: written_type(self.event_type)})
+        return found
+
+    def _event(self, function: Function, kind: str) -> JavaType:
+        """Return the class of events."""
+        type_ = function.parameters[0][1] if function.parameters else UNKNOWN
+        if _KINDS[kind].of_match:  # Map<String, List<E>>
+            type_ = type_.args[1] if len(type_.args) == 2 else UNKNOWN
+            type_ = type_.args[0] if type_.args else type_
+        if type_.name in _OPEN and not type_.dims:
+            type_ = function.event_type
+        if not self.event_type:
+            return type_
+        given = written_type(self.event_type)
+        above = self.project.find(type_.name, function.source)
+        of = self.project.find(given.name, function.source)
+        if above is not None and above.kind == "interface" and of is not None:
+            return given if self.project.is_a(of, above.name) else type_
+        return given if type_.name in _OPEN and not type_.dims else type_
+
+    def _reader(self, function: Function, kind: str) -> Reader:
+        """Return a reader in which the parameters of Java are those of Python."""
+        reader = reader_of(function, self.findings, self.known)
+        event = reader.event_type = self._event(function, kind)
+        given, names = function.parameters, _KINDS[kind].parameters
+        if kind == "element":
+            names = ("event", "ctx", "out")
+            if len(given) > 1 and uses(function.body, given[1][0]):
+                raise Untranslatable("the context of a process function", line_of(function.body))
+        if kind in ("condition", "value") and given:
+            names, given = names[: len(given)], given[: len(names)]
+        if len(given) != len(names):
+            raise Untranslatable(f"a function of {len(given)} parameters", line_of(self.node))
+        events = event if _has_one_each(function) else JavaType("List", (event,))
+        match = JavaType("Map", (JavaType("String"), events))
+        for (java, _), python in zip(given, names, strict=True):
+            if python == "event":
+                reader.scope.values[java] = event_value(event, python)
+            elif kind == "compare":
+                reader.scope.values[java] = Var(python, event)
+            else:
+                reader.scope.values[java] = Var(python, _TYPES.get(python, match))
+        return reader
+
+    def _result(self, function: Function, kind: str) -> JavaType:
+        fixed = {"bool": BOOLEAN, "int": INT}.get(_KINDS[kind].returns)
+        if fixed is not None:
+            return fixed
+        if _KINDS[kind].returns == "Any":
+            result = function.result_type
+        else:
+            last = function.parameters[-1][1] if function.parameters else UNKNOWN
+            result = last.args[0] if last.name == "Collector" and last.args else UNKNOWN
+        if result.name in ("?", "R", "OUT", "T", "Object", "void") and not result.dims:
+            args = function.type_arguments
+            return args[1] if len(args) == 2 else UNKNOWN
+        return result
+
+    def declared(self, kind: str) -> str | None:
+        """Return the schema of the declared type of the result; None if unknown."""
+        try:
+            return ddl_of(self._result(self._find(kind), kind), self.project, self.source)
+        except Exception:
+            return None
+
+    # --- conditions and values of events
+
+    def condition(self, name: str, *, sql: bool) -> Translated:
+        """Translate a condition to SQL if that means the same, and otherwise to a function."""
+        function = self._find("condition")
+        reader = self._reader(function, "condition")
+        reader.result_type = BOOLEAN
+        try:
+            written: Expression | None = _expression(reader, function)
+        except Untranslatable:
+            if not function.is_block:
+                raise
+            written = None
+        if written is not None:
+            self._read((written,), reader)
+            found = self._sql(written, line_of(function.body)) if sql else None
+            if found is not None:
+                return found
+        self.findings.aggregates = False
+        short = written is not None and sum(1 for _ in parts(written)) <= 40
+        if written is None or not short or has_aggregates(written):
+            return self.function("condition", name)
+        body = self._written_body(function, reader, "condition", (Return(written),), BOOLEAN)
+        return self._made(name, _written("condition", name, function.doc, body.lines), body)
+
+    def _sql(self, written: Expression, line: int) -> Translated | None:
+        """Return SQL of the same meaning, and notes; None if there is none."""
+        findings = Findings(list(self.findings.notes))
+        try:
+            writer = Sql(lambda what: findings.note(self.source.file, line, what))
+            text = str(writer.condition(written))
+            as_condition(text, "", "")
+        except (Untranslatable, CepError):
+            return None
+        return Translated(text, notes=tuple(findings.notes), columns=tuple(self.columns.items()))
+
+    def value(self) -> Translated:
+        """Translate a selector of an event to SQL."""
+        function = self._find("value")
+        reader = self._reader(function, "value")
+        written = _expression(reader, function)
+        file, line = self.source.file, line_of(self.node)
+        writer = Sql(lambda what: self.findings.note(file, line, what))
+        is_test = unboxed(written.type) == BOOLEAN
+        text = str(writer.condition(written, True) if is_test else writer.value(written))
+        self._read((written,), reader)
+        notes, columns = tuple(self.findings.notes), tuple(self.columns.items())
+        return Translated(text, notes=notes, columns=columns)
+
+    # --- functions
+
+    def function(self, kind: str, name: str) -> TranslatedFunction:
+        """Translate a function that is one function in Python too."""
+        function = self._find(kind)
+        body = self.body(function, kind)
+        return self._made(name, _written(kind, name, function.doc, body.lines), body)
+
+    def _read(self, values: Iterable[Expression], reader: Reader) -> None:
+        """Remember the columns that code reads of events whose class is not in the sources."""
+        if reader.class_of(reader.event_type) is None:
+            self.columns.update(columns_read(values, self.project, reader.event_type))
+
+    def _made(
+        self, name: str, text: str, body: _Body, *, timeouts: bool = False, stub: bool = False
+    ) -> TranslatedFunction:
+        return TranslatedFunction(
+            name=name,
+            python=text,
+            imports=frozenset(self.findings.imports),
+            notes=tuple(self.findings.notes),
+            stub=stub,
+            output_type=body.ddl or ddl_of(body.result, self.project, self.source),
+            result=str(body.result),
+            handles_timeouts=timeouts,
+            output_tags=tuple(self.findings.tags.items()),
+            captured=tuple(self.findings.captured),
+            columns=tuple(self.columns.items()),
+            rows=tuple(dict.fromkeys(self.rows)),
+        )
+
+    def body(self, function: Function, kind: str) -> _Body:
+        """Return the translated body of a function."""
+        reader = self._reader(function, kind)
+        result = self._result(function, kind)
+        returns = _KINDS[kind].returns != "None"
+        reader.result_type = result if returns else UNKNOWN
+        if function.is_block:
+            statements = read_block(reader, function.body)
+        elif returns:
+            value = reader.argument(function.body, (result,))
+            statements = (Return(reader.assigned(value, result)),)
+        else:
+            statements = (Do(reader.read(function.body)),)
+        self._read(expressions_of(statements), reader)
+        if result == UNKNOWN or result.name == "Row":
+            result = _inferred(statements, returns)
+        return self._written_body(function, reader, kind, statements, result)
+
+    def _written_body(
+        self,
+        function: Function,
+        reader: Reader,
+        kind: str,
+        statements: tuple[Statement, ...],
+        result: JavaType,
+    ) -> _Body:
+        checked_changes(statements, ("match",))
+        python = Python(self.findings)
+        before: list[str] = []
+        of_match = _KINDS[kind].of_match
+        if kind in ("map", "flatMap", "element") and any(
+            map(_changes_event, all_statements(statements))
+        ):
+            before = [f"event = {python.use('fields_of')}(event)"]
+            python.made.add("event")
+        elif of_match and is_plain(reader.event_type):
+            before = [f"match = {python.use('values_of')}(match)"]
+        if of_match and _has_one_each(function):
+            before.append("match = {name: events[-1] for name, events in match.items()}")
+            what = "a match has one event of each stage, as before Flink 1.3: here the last one"
+            self.findings.note(self.source.file, line_of(function.body), what)
+        write, ddl = self._row_writer(python, result), None
+        if result.name in JSON_OBJECTS:
+            ddl = json_columns(statements, self.project, self.source)
+            write = python.write if ddl is not None else _as_json(python)
+            ddl = ddl or "value string"
+        given = {"bool": "bool", "int": "int"}.get(_KINDS[kind].returns, "row")
+        lines = Statements(python, given, write, self._output_writer(python)).block(statements)
+        lines = [*helper_lines(reader), *before, *lines]
+        checked_names(lines, ("self", *_KINDS[kind].parameters), self.findings)
+        self.findings.imports.add(_ANY)
+        return _Body(lines, result, ddl=ddl)
+
+    def _row_writer(self, python: Python, result: JavaType) -> Callable[[Expression], str]:
+        def write(value: Expression) -> str:
+            row, kind = row_of(python, value, result, self.project, self.source)
+            self.rows.append(("", kind))
+            return row
+
+        return write
+
+    def _output_writer(self, python: Python) -> Callable[[Call], str]:
+        def write(call: Call) -> str:
+            tag, value = call.operands
+            if not isinstance(tag, Const) or tag.type.name != "OutputTag":
+                raise Untranslatable("the output tag is not known here")
+            type_ = tag.type.args[0] if tag.type.args else value.type
+            self.findings.tags[str(tag.value)] = ddl_of(type_, self.project, self.source)
+            row, kind = row_of(python, value, type_, self.project, self.source)
+            self.rows.append((str(tag.value), kind))
+            return f"ctx.output({python.write(tag)}, {row})"
+
+        return write
+
+    # --- process functions
+
+    def process(self, name: str | None) -> TranslatedFunction:
+        """Translate a process function to a class."""
+        function = self._find("process")
+        name = name or function.class_name or "Results"
+        body = self._method(function, "process")
+        methods, bases, stubs = [_method("process", body)], ["PatternProcessFunction"], body.stub
+        timed_out: Function | None = None
+        with suppress(Untranslatable):
+            timed_out = self._find("timedOut")
+        if timed_out is not None:
+            handler = self._method(timed_out, "timedOut")
+            methods.append(_method("timedOut", handler))
+            bases.append("TimedOutPartialMatchHandler")
+            stubs = stubs or handler.stub
+        tags = [tag_constant(tag) for tag in self.findings.tags]
+        listed = [f"    outputTags = ({', '.join(tags)},)", ""] if tags else []
+        doc = function.doc if function.class_name else javadoc(self.node)
+        head = [f"class {name}({', '.join(bases)}):", f'    """{doc or "Handles matches."}"""', ""]
+        text = "\n".join([*head, *listed, "\n\n".join(methods)]) + "\n"
+        self.findings.imports |= {_ANY, *(f"from pyflinkcep import {base}" for base in bases)}
+        has_timeouts = timed_out is not None
+        return self._made(name, text, body, timeouts=has_timeouts, stub=stubs)
+
+    def _method(self, function: Function, kind: str) -> _Body:
+        try:
+            return self.body(function, kind)
+        except Exception as error:
+            cause = reason_of(error, function.body)
+            why, line = cause.what, cause.line or line_of(function.body)
+            self.findings.notes.append(Note(self.source.file, line, f"not translated: {why}"))
+            Python(self.findings).use("not_translated")
+            lines = raising(self.source, why, function.body)
+            return _Body(lines, self._result(function, kind), stub=True)
+
+
+_ANY = "from typing import Any"
+
+
+def _written(
+    kind: str, name: str, doc: str, lines: list[str], parameters: tuple[str, ...] = ()
+) -> str:
+    """Return a function of Python; a condition has no second parameter that it does not read."""
+    given = _KINDS[kind].parameters
+    if kind == "condition" and not any(_CONTEXT.search(line) for line in lines):
+        given = given[:1]
+    arguments = ", ".join(f"{one}: Any" for one in parameters or given)
+    head = f"def {snake_case(name)}({arguments}) -> {_KINDS[kind].returns}:"
+    return "\n".join([head, *_indented(f'"""{doc or _KINDS[kind].doc}"""', *lines)]) + "\n"
+
+
+def _method(kind: str, body: _Body) -> str:
+    arguments = ", ".join(["self", *(f"{one}: Any" for one in _KINDS[kind].parameters)])
+    head = f"def {_KINDS[kind].methods[0]}({arguments}) -> None:"
+    lines = [head, *_indented(f'"""{_KINDS[kind].doc}"""', *body.lines)]
+    return "\n".join(_indented(*lines))
+
+
+def _indented(*lines: str) -> list[str]:
+    return [f"    {line}".rstrip() for line in lines]
+
+
+def _expression(reader: Reader, function: Function) -> Expression:
+    """Return the body of a function as one expression."""
+    if function.is_block:
+        return folded_body(reader, function.body)
+    return reader.read(function.body)
+
+
+def event_value(event: JavaType, name: str) -> Expression:
+    """Return what a parameter for an event means: a plain value is its column ``value``."""
+    variable = Var(name, event)
+    return Get(variable, "value", event) if is_plain(event) else variable
+
+
+def _as_json(python: Python) -> Callable[[Expression], str]:
+    """Return what writes an object as a row with its JSON."""
+    return lambda value: f"({python.use('json_text')}({python.write(value)}),)"
+
+
+def _changes_event(of: Statement) -> bool:
+    """Whether a statement changes a field of the event, which is a copy here."""
+    match of:
+        case Set(target=Get(owner=Var(name="event"))):
+            return True
+    return False
+
+
+def _has_one_each(function: Function) -> bool:
+    """Whether a function is given one event of each stage, as before Flink 1.3."""
+    args = function.parameters[0][1].args if function.parameters else ()
+    return len(args) == 2 and not args[1].args and args[1].name not in ("?", "List", "Object")
+
+
+def uses(body: Node, name: str) -> bool:
+    """Whether a body names a variable."""
+    waiting = [body]
+    while waiting:
+        one = waiting.pop()
+        if one.type == "identifier" and text_of(one) == name:
+            return True
+        waiting.extend(one.named_children)
+    return False
+
+
+def _inferred(statements: Iterable[Statement], returns: bool) -> JavaType:
+    """Return the type of the rows that a function returns or collects."""
+    if returns:
+        found = [one.value for one in all_statements(statements) if isinstance(one, Return)]
+    else:
+        calls = [value for value in expressions_of(statements) if isinstance(value, Call)]
+        found = [call.operands[1] for call in calls if call.operation is ops.COLLECT]
+    known = [one.type for one in found if one is not None and one.type.name not in ("?", "null")]
+    return known[0] if known else UNKNOWN
