@@ -87,16 +87,20 @@ def chosen_for_compressed(query: Query, evaluation: str = "auto") -> Evaluation:
 
 
 def alternatives(query: Query, output: str = "all", is_limited: bool = False) -> tuple[str, ...]:
-    """Return the evaluations among which the events may decide; none if the form does."""
-    if query.form is Form.LIST or is_limited or _is_contiguous(query):
+    """Return lists and runs if the events may decide between them; nothing if the form does."""
+    if query.form is Form.LIST or is_limited or _unlisted(query):
         return ()
-    answering = (AUTOMATON, BACKTRACKING) if output == "all" else (BACKTRACKING,)
-    if not _unlisted(query):
-        answering = (EVENT_LISTS, *answering)
-    return answering if len(answering) > 1 else ()
+    return EVENT_LISTS, AUTOMATON if output == "all" else BACKTRACKING
 
 
-def _is_contiguous(query: Query) -> bool:
+def hides_choice(query: Query, evaluation: str, output: str) -> bool:
+    """Whether matches in a list are sorted, so that their order does not tell what was chosen."""
+    if evaluation != AUTO or query.form is Form.LIST or is_contiguous(query):
+        return False
+    return output == "all" or not _unlisted(query)
+
+
+def is_contiguous(query: Query) -> bool:
     """Whether each run goes on with the very next event of single components, or ends."""
     return all(query.strategy_of(name) in CONTIGUOUS for name in query.variables) and not any(
         part.repeats for part in query.positive
@@ -132,7 +136,7 @@ def _automatic(query: Query, output: str) -> Evaluation:
         return Evaluation(BACKTRACKING, f"output {output}: one run at a time is enough")
     if query.window is not None and not unlisted:
         return Evaluation(EVENT_LISTS, "single events under skip_till_any_match in a window")
-    if _is_contiguous(query):
+    if is_contiguous(query):
         return Evaluation(BACKTRACKING, "contiguous events: runs are short, and never many")
     return Evaluation(AUTOMATON, "loops, contiguity or no window")
 

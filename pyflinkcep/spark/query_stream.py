@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import attrs
 
-from pyflinkcep.engines.choice import AUTO, AUTOMATON, EVENT_LISTS, Evaluation, chosen
+from pyflinkcep.engines.choice import AUTO, AUTOMATON, Evaluation, chosen, is_contiguous
 from pyflinkcep.errors import (
     InvalidArgumentError,
     NotSupportedError,
@@ -139,7 +139,7 @@ class QueryStream(MatchStream):
         job = self._job(how)
         some = attrs.evolve(self, dataframe=first_events(self._dataframe, sample))._job(how)
         found = analyses(job if analyze else None, some if sample else None, sample)
-        print(query_explanation(job, how, self._runs_as_pattern(how), found))
+        print(query_explanation(job, how, self._runs_as_pattern(), found))
 
     def toDF(self) -> CepDataFrame:
         """
@@ -172,7 +172,7 @@ class QueryStream(MatchStream):
         how = self._how()
         if self._query.totals is not None:
             return self._totalled(self._query.totals, how)
-        pattern = self._as_pattern(how)
+        pattern = self._as_pattern()
         if pattern is not None:
             return self._returned(pattern.toDF())
         job = self._job(how)
@@ -258,7 +258,7 @@ class QueryStream(MatchStream):
                 "write a Pattern with within(timedelta(...)), or leave the method out",
             )
         how = self._how()
-        pattern = self._as_pattern(how)
+        pattern = self._as_pattern()
         if pattern is not None:
             return pattern.process(function, schema)
         return self._applied(self._job(how), function, schema)
@@ -365,17 +365,18 @@ class QueryStream(MatchStream):
             how.for_tables,
         )
 
-    def _runs_as_pattern(self, how: Evaluation) -> bool:
-        is_free = self._dataframe.isStreaming or not (how.candidates or how.name == EVENT_LISTS)
-        asked = self._settings.evaluation
-        is_chosen = asked == AUTOMATON or (asked == AUTO and is_free)
-        if not is_chosen or self._settings.output != "all" or self._query.is_composed:
+    def _runs_as_pattern(self) -> bool:
+        asked = self._settings
+        is_free = self._dataframe.isStreaming or asked.limit is not None
+        is_free = is_free or is_contiguous(self._query)
+        is_chosen = asked.evaluation == AUTOMATON or (asked.evaluation == AUTO and is_free)
+        if not is_chosen or asked.output != "all" or self._query.is_composed:
             return False  # the state of a composed query is events, so that any evaluation reads it
         return self._analysed.why_no_pattern is None
 
-    def _as_pattern(self, how: Evaluation) -> PatternStream | None:
+    def _as_pattern(self) -> PatternStream | None:
         """Return the job of the pattern with the same matches, if that is to run."""
-        return self._pattern() if self._runs_as_pattern(how) else None
+        return self._pattern() if self._runs_as_pattern() else None
 
     def _pattern(self) -> PatternStream:
         """Return the job of the pattern that the query is."""

@@ -10,14 +10,7 @@ from typing import Any, Literal, overload
 
 import attrs
 
-from pyflinkcep.engines.choice import (
-    AUTO,
-    OUTPUTS,
-    Evaluation,
-    alternatives,
-    chosen,
-    chosen_for_compressed,
-)
+from pyflinkcep.engines.choice import OUTPUTS, chosen, chosen_for_compressed, hides_choice
 from pyflinkcep.engines.compressed.counting import Total
 from pyflinkcep.engines.compressed.matches import (
     WINDOW_END,
@@ -222,7 +215,7 @@ def matchSase(
     has_decimals = partial(holds_decimals, rest) if table is None else declared.types.__contains__
     asked = with_exact_literals(asked, has_decimals)
     plan = QueryPlan(asked, how.for_tables, output, runs)
-    is_sorted = _hides_choice(how, asked, evaluation, output)
+    is_sorted = hides_choice(asked, evaluation, output)
     given = None
     if table is not None and not compressed:
         from pyflinkcep.tables.query_match import QueryRows  # which loads Arrow
@@ -267,11 +260,6 @@ def _compressed(query: Query, objects: EventObjects) -> CompressedMatches | list
         return found
     measures = [read_measure(text, query.variables) for text in query.totals.aggregates]
     return found.of_windows(windows_of(query), measures)
-
-
-def _hides_choice(how: Evaluation, query: Query, evaluation: str, output: str) -> bool:
-    """Whether matches are sorted, so that their order does not tell how they were found."""
-    return bool(how.candidates) or (evaluation == AUTO and bool(alternatives(query, output)))
 
 
 def _event(query: Query, table: EventTable, match: MatchPositions) -> dict[str, Any]:

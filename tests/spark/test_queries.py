@@ -308,7 +308,7 @@ def test_explain_says_what_was_chosen(
     twice = CEP.pattern(trades(spark), pair, type="kind").inEventTime("ts")
     twice.explain(analyze=True, sample=5)
     text = capsys.readouterr().out
-    assert "where events say that it costs less: nfa or backtracking" in text
+    assert "where events say that it costs less: nfa" in text
     assert f"nfa: {twice.toDF().count()} matches in" in text
     sample, happened = text.partition("What the first 5 events say")[2].split("What happened")
     for told in ("events of its types", "estimated counts: a", "order, the rarest first: a, b"):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeGuard
 
@@ -67,6 +67,14 @@ class Clauses:
                 else:
                     associations.append(clause)
         return cls(query, constant, tuple(associations), absent)
+
+    def decidable(self, name: str, bound: Iterable[str]) -> Iterator[Tree]:
+        """Yield the clauses that join an element to others, all of which are bound."""
+        known = {*bound, name}
+        for clause in self.associations:
+            names = named(clause)
+            if name in names and known.issuperset(names):
+                yield clause
 
 
 def named(clause: Tree) -> Sequence[str]:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 import numpy as np
@@ -51,39 +51,40 @@ class Ranks:
         """The partition of each event; -1 if it is in none."""
         return _groups(self._query, self._table)
 
-    @property
+    @cached_property
     def rank(self) -> Ints:
         """The rank of each event; equal for equal times in the form with ``;``."""
-        return self._places[0]
+        return self._moments[1] if self._query.form is Form.LIST else np.arange(self.size)
 
-    @property
-    def until(self) -> Ints:
-        """The first rank that is too late for the window of each event."""
-        return self._places[1]
+    def since(self, events: Ints) -> Ints:
+        """Return the first rank that is not too early for the window of each of some events."""
+        return self._reached(events, earlier, "left")
 
-    @property
-    def since(self) -> Ints:
-        """The first rank that is not too early for the window of each event."""
-        return self._places[2]
+    def until(self, events: Ints) -> Ints:
+        """Return the first rank that is too late for it."""
+        return self._reached(events, later, "right")
+
+    def _reached(
+        self, events: Ints, moved: Callable[[Ints, int], Ints], side: Literal["left", "right"]
+    ) -> Ints:
+        window = self._query.window
+        if window is None:
+            found = np.full(len(events), 0 if side == "left" else self.size)
+        else:
+            found = np.searchsorted(self._moments[0], moved(self.times[events], window), side)
+        if self._query.form is Form.LIST or self._table.keys is None:
+            return found
+        # Places in place of times, which begin anew with each key.
+        base = np.asarray(self._table.keys, np.int64) * (self.size + 1)
+        places: Ints = np.searchsorted(base + self._moments[1], base[events] + found)
+        return places
 
     @cached_property
-    def _places(self) -> tuple[Ints, Ints, Ints]:
-        query, table, times, size = self._query, self._table, self.times, self.size
-        moments, rank = times, np.arange(size, dtype=np.int64)
-        if query.form is Form.LIST or table.keys is not None:
-            moments, rank = np.unique(times, return_inverse=True)
-        if query.window is None:
-            until, since = np.full(size, size, np.int64), np.zeros(size, np.int64)
-        else:
-            until = np.searchsorted(moments, later(times, query.window), "right")
-            since = np.searchsorted(moments, earlier(times, query.window), "left")
-        if query.form is Form.LIST or table.keys is None:
-            return rank, until, since
-        # Places in place of times, which begin anew with each key.
-        base = np.asarray(table.keys, np.int64) * (size + 1)
-        places = base + rank
-        until, since = (np.searchsorted(places, base + moment) for moment in (until, since))
-        return np.arange(size, dtype=np.int64), until, since
+    def _moments(self) -> tuple[Ints, Ints]:
+        """The times in ascending order, and the number of each event's."""
+        if self._query.form is Form.LIST or self._table.keys is not None:
+            return np.unique(self.times, return_inverse=True)
+        return self.times, np.arange(self.size)
 
 
 def _groups(query: Query, table: EventTable) -> Ints:

@@ -243,7 +243,7 @@ class EventLists:
             yield frame
             return
         name = self.order[bound]
-        low, high = self._range(name, frame)
+        low, high = self.candidates(name, frame)
         if frame.size > 1 and int((high - low).sum()) > _MOST_ROWS:
             half = np.arange(frame.size) < frame.size // 2
             yield from self._joined(frame.rows(half), bound)
@@ -273,7 +273,7 @@ class EventLists:
             spans[name] = positions[low], positions[high - 1]
         return spans
 
-    def _range(self, name: str, frame: Frame) -> tuple[Ints, Ints]:
+    def candidates(self, name: str, frame: Frame) -> tuple[Ints, Ints]:
         """Return which events of an element's list lie between those that are bound."""
         spans, rank = self.spans(frame), self.ranks.rank
         names = [part.variable for part in self.query.components]
@@ -281,7 +281,7 @@ class EventLists:
         before = [spans[n] for n in names[:place] if n in spans]
         after = [spans[n] for n in names[place + 1 :] if n in spans]
         first, last = (before or after)[0][0], (after or before)[-1][1]
-        low, high = self.ranks.since[last], self.ranks.until[first]
+        low, high = self.ranks.since(last), self.ranks.until(first)
         if before:
             low = np.maximum(low, rank[before[-1][1]] + 1)
         if after:
@@ -296,10 +296,8 @@ class EventLists:
     def _checked(self, frame: Frame, bound: Sequence[str]) -> Frame:
         """Drop the rows that fail a condition that the newest single element makes decidable."""
         newest, known = bound[-1], set(bound)
-        for clause in self.clauses.associations:
-            names = set(named(clause))
-            if newest in names and names <= known:
-                frame = frame.rows(self.conditions.holding(clause, frame))
+        for clause in self.clauses.decidable(newest, bound):
+            frame = frame.rows(self.conditions.holding(clause, frame))
         for part in self._constant():
             neighbours = self._neighbours(part)
             if newest in neighbours and neighbours <= known:
@@ -310,7 +308,7 @@ class EventLists:
         """Add the closures, and drop the rows that fail a condition about them."""
         closures = [part for part in self.query.positive if part.repeats]
         singles = {part.variable for part in self.query.positive if not part.repeats}
-        ranges = {part.variable: self._range(part.variable, frame) for part in closures}
+        ranges = {part.variable: self.candidates(part.variable, frame) for part in closures}
         kept = np.ones(frame.size, bool)
         for part in closures:
             low, high = ranges[part.variable]
@@ -333,7 +331,7 @@ class EventLists:
             return frame
         spans, names = self.spans(frame), self.query.variables
         last = self.ranks.rank[spans[names[-1]][1]]
-        return frame.rows(last < self.ranks.until[spans[names[0]][0]])
+        return frame.rows(last < self.ranks.until(spans[names[0]][0]))
 
     # --- negation
 
@@ -373,7 +371,7 @@ class EventLists:
     def _allowed(self, frame: Frame, parts: Sequence[Component]) -> Frame:
         """Drop the rows that an event of a negated element forbids, or a sequence of several."""
         asked = [self.clauses.absent.get(part.variable, ()) for part in parts]
-        ranges = [self._range(part.variable, frame) for part in parts]
+        ranges = [self.candidates(part.variable, frame) for part in parts]
         if len(parts) == 1 and not asked[0]:
             low, high = ranges[0]
             return frame.rows(high <= low)
@@ -385,7 +383,7 @@ class EventLists:
         found, rows = frame, np.arange(frame.size)
         read = {name for clauses in asked for clause in clauses for name in named(clause)}
         for part, clauses in zip(parts, asked, strict=True):
-            low, high = self._range(part.variable, found)
+            low, high = self.candidates(part.variable, found)
             if part.variable not in read:  # any of its events is as good as the first
                 high = np.minimum(high, low + 1)
             again, numbers = expanded(low, high)

@@ -80,9 +80,10 @@ class TypeCodes:
         return counts
 
     def sampled(self) -> dict[str, int]:
-        """Return how often each type occurs in a sample."""
+        """Return about how often each type occurs, by sample."""
         step = len(self.codes) // _SAMPLE + 1
-        return attrs.evolve(self, codes=self.codes[::step]).counts()
+        counts = attrs.evolve(self, codes=self.codes[::step]).counts()
+        return {name: step * count for name, count in counts.items()}
 
     def positions(
         self, split: Split | None = None, stretches: Stretches | None = None
