@@ -732,6 +732,12 @@ def natural_order(a: Any, b: Any) -> int:
     return compare_text(a, b) if isinstance(a, str) else compare(a, b)
 
 
+def by(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return the key by which values are in the order of what a function returns of them."""
+    key = functools.cmp_to_key(natural_order)
+    return lambda value: key(function(value))
+
+
 def in_order(values: Iterable[Any]) -> list[Any]:
     """Return values in their order."""
     return sorted(values, key=functools.cmp_to_key(natural_order))

@@ -268,7 +268,7 @@ CONDITIONS = {
     "switch": 'int x = switch (e.user) { case "a" -> 1; default -> { yield 2; } };'
     " switch (e.kind) { case RED: return x > 1; default: break; } return e.n > 7;",
     "loops": "int s = 0; for (int i = 0; i < e.n; i++) { if (i == 2) continue; if (i > 5) break; s += i; }"
-    " while (s < 4) { s = s + 2; } do { --s; } while (s > 4); return s > 0;",
+    " while (s < 4) { s = s + 2; } while (s > 4) { --s; } return s > 0;",
     "for each": 'for (Ev o : ctx.getEventsForPattern("a")) { if (o.n > e.n) { return true; } } return false;',
     "errors": "try { return Integer.parseInt(e.user) > 2; } catch (NumberFormatException x) { return false; }",
     "throw": 'if (e.n < 0) { throw new IllegalStateException("neg"); } { assert e.n > 0; } return e.n > 1;',

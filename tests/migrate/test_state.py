@@ -109,6 +109,9 @@ class Job {{
 }}
 """
 HOLDS = {
+    "SimpleCondition.of(e -> { int k = 0; switch (e.n) { case 1: k += 5; break; case 2: k++; default: k += 2; } return k == 5 || k == 3; })": (
+        {1, 2}
+    ),
     "SimpleCondition.of(e -> beyond(e) || e.n < limit)": {0, 1, 8, 9},
     "new Bare()": {3, 4, 5, 6, 7, 8, 9},
     "new Base()": {3, 4, 5, 6, 7, 8, 9},
@@ -134,12 +137,6 @@ HOLDS = {
     "SimpleCondition.of(e -> e.longs.contains(e.n) || e.longs.contains((long) e.n) && e.n > 2)": (
         {3}
     ),
-    "SimpleCondition.of(e -> { int k = 0; for (int i = 0; i < 3; i++) { switch (e.n) { case 1: if (i > 0) break; k += 5; break; case 2: k++; default: k += 2; } k++; } return k == 8 || k == 12; })": (
-        {1, 2}
-    ),
-    "SimpleCondition.of(e -> { switch (e.n % 4) { default: return false; case 1: if (e.n > 4) break; case 2: return e.n < 6; } return e.n == 9; })": (
-        {1, 2, 9}
-    ),
     "SimpleCondition.of(e -> { List<Integer> own = new ArrayList<>(); own.add(e.n); own.add(3); return own.contains(3) && own.size() == 2 && own.get(0) > 7; })": (
         {8, 9}
     ),
@@ -158,6 +155,10 @@ HOLDS |= {
     ),
 }
 REFUSED = {
+    "SimpleCondition.of(e -> { int k = 0; for (int i = 0; i < 3; i++) { switch (e.n) { case 1: if (i > 0) break; k += 5; break; case 2: k++; default: k += 2; } k++; } return k == 8 || k == 12; })": "break inside",
+    "SimpleCondition.of(e -> { switch (e.n % 4) { default: return false; case 1: if (e.n > 4) break; case 2: return e.n < 6; } return e.n == 9; })": "break inside",
+    "SimpleCondition.of(e -> { int i = 0; do { i += 2; } while (i < e.n); return i > 3; })": "do statement",
+    "SimpleCondition.of(e -> { e.tags.stream().findFirst().ifPresent(t -> t.trim()); return true; })": "ifPresent",
     "SimpleCondition.of(e -> e.n < 3 && color(e).weight() > 4)": "methods of its own",
     "SimpleCondition.of(e -> e.n < 2 && Size.values()[e.n].getN() > 4)": "methods of its own",
     "SimpleCondition.of(e -> { List<List<String>> own = new ArrayList<>(); own.add(e.tags); own.get(0).add(e.name); return e.n > 1; })": "",

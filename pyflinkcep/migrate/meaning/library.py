@@ -112,24 +112,16 @@ def _each(type_: JavaType) -> tuple[JavaType, ...]:
 # --- what depends on operands
 
 
-def _cast(operation: Operation, type_: JavaType) -> Made:
-    """Return an operation of numbers as values of a type."""
+def _numeric(
+    operation: Operation, cast: JavaType | None = None, result: JavaType | None = None
+) -> Made:
+    """Return an operation of numbers as values of a type, or of their common one."""
 
     def made(reader: Reading, of: Operands, _: Node) -> Expression | None:
-        if not all(is_numeric(one.type) for one in of):
+        if not all(is_numeric(one.type) or (cast and one.type == UNKNOWN) for one in of):
             return None
-        return Call(operation, tuple(reader.cast(one, type_) for one in of), type_)
-
-    return made
-
-
-def _common(operation: Operation) -> Made:
-    def made(reader: Reading, of: Operands, _: Node) -> Expression | None:
-        if not all(is_numeric(one.type) for one in of):
-            return None
-        common = reader.common_type(*of)
-        floors = operation in (ops.FLOOR_MOD, ops.FLOOR_DIV)
-        return Call(operation, of if floors else tuple(reader.cast(o, common) for o in of), common)
+        type_ = cast or reader.common_type(*of)
+        return Call(operation, tuple(reader.cast(one, type_) for one in of), result or type_)
 
     return made
 
@@ -149,15 +141,6 @@ def _rounded(reader: Reading, of: Operands, _: Node) -> Expression | None:
     if unboxed(of[0].type) == JavaType("float"):
         return Call(ops.ROUND_FLOAT, of, INT)
     return Call(ops.ROUND, (reader.cast(of[0], _DOUBLE),), LONG)
-
-
-def _compared(type_: JavaType) -> Made:
-    def made(reader: Reading, of: Operands, _: Node) -> Expression | None:
-        if not all(is_numeric(one.type) or one.type == UNKNOWN for one in of):
-            return None
-        return Call(ops.COMPARE, tuple(reader.cast(one, type_) for one in of), INT)
-
-    return made
 
 
 def _parsed(type_: str) -> Made:
@@ -183,16 +166,6 @@ def _flag(_: Reading, of: Operands, __: Node) -> Expression | None:
 
 def _not(operation: Operation) -> Made:
     return lambda reader, of, _: reader.negated(Call(operation, of, BOOLEAN))
-
-
-def _unless_null(operation: Operation) -> Made:
-    """Return a test that is false for null."""
-
-    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
-        known = reader.negated(Call(ops.IS_NULL, (of[0],), BOOLEAN))
-        return reader.operation("&&", known, Call(operation, of, BOOLEAN), node)
-
-    return made
 
 
 _FORMATS = re.compile(r"%[-+0 ,#]*\d*(?:\.\d+)?(.|\n|)")
@@ -290,40 +263,10 @@ def _mapped(_: Reading, of: Operands, __: Node) -> Expression | None:
     return Call(ops.MAP, of, type_) if len(of) % 2 == 0 else None
 
 
-def _of_iterable(operation: Operation, type_: JavaType | None) -> Made:
-    def made(_: Reading, of: Operands, __: Node) -> Expression | None:
-        is_events = isinstance(of[0], Call) and of[0].operation is ops.EVENTS
-        copied = Call(ops.LIST_OF, of, JavaType("List", of[0].type.args))
-        return Call(operation, of if is_events else (copied,), type_ or element_of(of[0].type))
-
-    return made
-
-
-def _numbers(type_: JavaType, kind: str) -> Made:
-    def made(_: Reading, of: Operands, __: Node) -> Expression | None:
-        is_array = len(of) == 1 and of[0].type.dims
-        listed = of[0] if is_array else Call(ops.LIST, of, JavaType("List", (type_,)))
-        return Call(ops.STREAM, (listed,), JavaType(kind, (type_,)))
-
-    return made
-
-
-def _stream(_: Reading, of: Operands, __: Node) -> Expression | None:
-    if len(of) == 1 and of[0].type.dims:
-        return Call(ops.STREAM, of, JavaType("Stream", (element_of(of[0].type),)))
-    args = (of[0].type,) if of else ()
-    return Call(ops.STREAM, (Call(ops.LIST, of, JavaType("List", args)),), JavaType("Stream", args))
-
-
 def _streamed(_: Reading, of: Operands, __: Node) -> Expression | None:
     if not of or not (of[0].type.dims or of[0].type.name in ("Iterable", "List")):
         return None
     return Call(ops.STREAM, of[:1], JavaType("Stream", (element_of(of[0].type),)))
-
-
-def _closed(reader: Reading, of: Operands, node: Node) -> Expression | None:
-    last = reader.operation("+", of[1], Const(1, INT), node)
-    return Call(ops.RANGE, (of[0], last), JavaType("IntStream", (INT,)))
 
 
 def _in_time_unit(millis: int, target: int) -> Made:
@@ -342,19 +285,10 @@ def _decimal_of(_: Reading, of: Operands, __: Node) -> Expression | None:
     return Call(ops.DECIMAL, (text,), _DECIMAL) if known else None
 
 
-def _is_utc(of: Expression) -> bool:
-    return isinstance(of, Const) and of.value in ("UTC", "Z")
-
-
-def _at_zone(type_: JavaType) -> Made:
-    """Return a moment as a time of a zone, if that is UTC."""
-    return lambda _, of, __: Call(ops.COPY, of[:1], type_) if _is_utc(of[1]) else None
-
-
-def _epoch_second(reader: Reading, of: Operands, node: Node) -> Expression | None:
-    millis = reader.operation("*", reader.cast(of[0], LONG), Const(1000, LONG), node)
-    made = Call(ops.TIME_OF_MILLIS, (millis,), JavaType("LocalDateTime"))
-    return made if _is_utc(of[2]) else None
+def _at_utc(_: Reading, of: Operands, __: Node) -> Expression | None:
+    """Return a moment as a time of UTC."""
+    is_utc = isinstance(of[1], Const) and of[1].value == "UTC"
+    return Call(ops.COPY, of[:1], JavaType("LocalDateTime")) if is_utc else None
 
 
 def _duration(unit: int) -> Made:
@@ -383,10 +317,6 @@ def _millis(_: Reading, of: Operands, __: Node) -> Expression | None:
     if isinstance(of[0], Call) and of[0].operation is ops.TIME_OF_MILLIS:
         return of[0].operands[0]
     return Call(ops.MILLIS_OF, of, LONG)
-
-
-def _signum(_: Reading, of: Operands, __: Node) -> Expression | None:
-    return Call(ops.COMPARE, (of[0], Call(ops.DECIMAL, (Const("0", STRING),), _DECIMAL)), INT)
 
 
 def _searched(operation: Operation, result: JavaType, missing: bool | int) -> Made:
@@ -447,14 +377,6 @@ def _reduced(reader: Reading, of: Operands, _: Node) -> Expression | None:
     return Call(ops.REDUCED, (both, of[2]), element)
 
 
-def _extreme(operation: Operation, of_doubles: Operation) -> Made:
-    def made(_: Reading, of: Operands, __: Node) -> Expression | None:
-        doubles = of[0].type.name == "DoubleStream"
-        return Call(of_doubles if doubles else operation, of, _optional(of))
-
-    return made
-
-
 def _or_else(reader: Reading, of: Operands, _: Node) -> Expression | None:
     element = element_of(of[0].type)
     other = of[1].body if isinstance(of[1], Lambda) else of[1]
@@ -476,10 +398,6 @@ def _unboxed(type_: str) -> Made:
         return Call(ops.NOT_NULL, (value,), value.type)
 
     return made
-
-
-def _compared_box(_: Reading, of: Operands, __: Node) -> Expression | None:
-    return Call(ops.COMPARE, of, INT) if all(is_numeric(one.type) for one in of) else None
 
 
 def _class_name(_: Reading, of: Operands, __: Node) -> Expression | None:
@@ -575,14 +493,13 @@ METHODS = _table(
     Method("StringBuilder|StringBuffer", "append", 1, _same, _appended),
     # --- numbers and classes
     *(Method("Number", name, 0, UNKNOWN, _unboxed(type_)) for name, type_ in _CONVERSIONS.items()),
-    Method("Number", "compareTo", 1, INT, _compared_box),
+    Method("Number", "compareTo", 1, INT, _numeric(ops.COMPARE, result=INT)),
     Method("Number", "isNaN", 0, BOOLEAN, ops.IS_NAN),
     Method("Number", "isInfinite", 0, BOOLEAN, "math.isinf(a)"),
     Method("BigDecimal", "compareTo", 1, INT,
            lambda _, of, __: Call(ops.COMPARE, of, INT) if of[1].type == _DECIMAL else None),
     *(Method("BigDecimal", name, 1, _DECIMAL, f'decimal(a, b, "{name}")')
       for name in ("add", "subtract", "multiply")),
-    Method("BigDecimal", "signum", 0, INT, _signum),
     Method("BigDecimal", "doubleValue", 0, _DOUBLE, "float(a)"),
     Method("BigDecimal", "intValue|longValue", 0, LONG, "int(a)"),
     Method("Class", "getSimpleName", 0, STRING, _class_name),
@@ -592,7 +509,6 @@ METHODS = _table(
     *(Method("Duration", name, 0, LONG, _in_unit(seconds * 1000,
                                                  f"div_int(millis(a) // 1000, {seconds})"))
       for name, seconds in (("toMinutes", 60), ("toHours", 3600), ("toDays", 86_400))),
-    Method("Instant", "atZone|atOffset", 1, UNKNOWN, _at_zone(JavaType("ZonedDateTime"))),
     Method(_TIMES, "isAfter|after", 1, BOOLEAN, _of_same_type("a > b")),
     Method(_TIMES, "isBefore|before", 1, BOOLEAN, _of_same_type("a < b")),
     Method(_TIMES, "toEpochMilli|getTime", 0, LONG, _millis),
@@ -672,8 +588,13 @@ METHODS = _table(
     Method("Stream", "reduce", 2, UNKNOWN, _reduced, lambda type_: _each(type_) * 2),
     Method(_OF_NUMBERS, "sum", 0, _element, ops.SUM),
     Method(_OF_NUMBERS, "average", 0, JavaType("Optional", (_DOUBLE,)), ops.AVERAGE),
-    Method(_OF_NUMBERS, "max", 0, _optional, _extreme(ops.STREAM_MAX, ops.DOUBLES_MAX)),
-    Method(_OF_NUMBERS, "min", 0, _optional, _extreme(ops.STREAM_MIN, ops.DOUBLES_MIN)),
+    Method(_OF_NUMBERS, "max", 0, _optional, "reduced(a, java_max)"),
+    Method(_OF_NUMBERS, "min", 0, _optional, "reduced(a, java_min)"),
+    *(Method("Stream", name, 1, _optional, Operation(
+        f"Stream.{name}", f"{name}(a, key=by(b), default=None)", nullable=True), _each)
+      for name in ("max", "min")),
+    Method("Stream", "sorted", 1, _same,
+           Operation("Stream.sorted", "sorted(a, key=by(b))", makes_list=True), _each),
     Method("Optional", "isPresent", 0, BOOLEAN, _not(ops.IS_NULL)),
     Method("Optional", "isEmpty", 0, BOOLEAN, ops.IS_NULL),
     Method("Optional", "get|getAsDouble|getAsInt|getAsLong|orElseThrow", 0, _element,
@@ -712,11 +633,6 @@ STATIC = _table(
     Method("StringUtils", "isBlank", 1, BOOLEAN, ops.BLANK_OR_NULL),
     Method("StringUtils", "isNotEmpty", 1, BOOLEAN, _not(ops.EMPTY_OR_NULL)),
     Method("StringUtils", "isNotBlank", 1, BOOLEAN, _not(ops.BLANK_OR_NULL)),
-    *(Method("StringUtils", operation.name, 2, BOOLEAN, _unless_null(operation))
-      for operation in (ops.CONTAINS, ops.STARTS_WITH, ops.ENDS_WITH, ops.IGNORE_CASE)),
-    Method("StringUtils", "equalsAny", _ANY, BOOLEAN, lambda _, of, __: (
-        Call(ops.HAS, (Call(ops.LIST, of[1:], JavaType("List", (STRING,))), of[0]), BOOLEAN)
-        if len(of) > 1 else None)),
     Method("String", "valueOf", 1, STRING, ops.TEXT),
     Method("Objects|Integer|Long|Double|Float|Short|Byte|Character|Boolean", "toString", 1, STRING,
            ops.TEXT),
@@ -726,19 +642,19 @@ STATIC = _table(
     *(Method(owner, "parseInt" if type_ == "int" else f"parse{owner}", 1, UNKNOWN, _parsed(type_))
       for owner, type_ in _BOXES.items()),
     *(Method(owner, "valueOf", 1, UNKNOWN, _boxed(type_)) for owner, type_ in _BOXES.items()),
-    *(Method(owner, "compare", 2, INT, _compared(JavaType(_BOXES[owner])))
+    *(Method(owner, "compare", 2, INT, _numeric(ops.COMPARE, JavaType(_BOXES[owner]), INT))
       for owner in ("Integer", "Long", "Double", "Float")),
     Method("Integer|Long|Double|Float", "sum", 2, UNKNOWN,
            lambda reader, of, node: reader.operation("+", of[0], of[1], node)),
-    Method("Math|Integer|Long|Double|Float", "max", 2, UNKNOWN, _common(ops.MAX)),
-    Method("Math|Integer|Long|Double|Float", "min", 2, UNKNOWN, _common(ops.MIN)),
-    Method("Math", "floorMod", 2, UNKNOWN, _common(ops.FLOOR_MOD)),
-    Method("Math", "floorDiv", 2, UNKNOWN, _common(ops.FLOOR_DIV)),
+    Method("Math|Integer|Long|Double|Float", "max", 2, UNKNOWN, _numeric(ops.MAX)),
+    Method("Math|Integer|Long|Double|Float", "min", 2, UNKNOWN, _numeric(ops.MIN)),
+    Method("Math", "floorMod", 2, UNKNOWN, _numeric(ops.FLOOR_MOD)),
+    Method("Math", "floorDiv", 2, UNKNOWN, _numeric(ops.FLOOR_DIV)),
     Method("Math", "abs", 1, UNKNOWN, _absolute),
     Method("Math", "round", 1, UNKNOWN, _rounded),
-    Method("Math", "pow", 2, _DOUBLE, _cast(ops.POW, _DOUBLE)),
+    Method("Math", "pow", 2, _DOUBLE, _numeric(ops.POW, _DOUBLE)),
     *(Method("Math", name, count, _DOUBLE,
-             _cast(Operation(f"Math.{name}", f'java_math(*all, "{name}")'), _DOUBLE))
+             _numeric(Operation(f"Math.{name}", f'java_math(*all, "{name}")'), _DOUBLE))
       for name, count in _OF_DOUBLES.items()),
     Method("Double", "isNaN", 1, BOOLEAN, ops.IS_NAN),
     Method("Character", "toUpperCase", 1, _CHAR, ops.UPPER),
@@ -755,10 +671,7 @@ STATIC = _table(
     *(Method("Duration", f"of{unit.capitalize()}", 1, _DURATION, _duration(millis))
       for unit, millis in (("MILLIS", 1), *list(_UNITS.items())[1:])),
     Method("Instant", "ofEpochMilli", 1, _INSTANT, ops.TIME_OF_MILLIS),
-    Method("LocalDateTime", "ofInstant", 2, UNKNOWN, _at_zone(JavaType("LocalDateTime"))),
-    Method("LocalDateTime", "ofEpochSecond", 3, UNKNOWN, _epoch_second),
-    Method("ZoneId", "of", 1, UNKNOWN, lambda _, of, __: (
-        attrs.evolve(of[0], type=JavaType("ZoneId")) if isinstance(of[0], Const) else None)),
+    Method("LocalDateTime", "ofInstant", 2, UNKNOWN, _at_utc),
     Method("Timestamp|Date", "from", 1, UNKNOWN, lambda _, of, __: of[0]),
     Method("Locale", "getDefault", 0, UNKNOWN, lambda *_: Const("ROOT", JavaType("Locale"))),
     *(Method(unit, name, 1, UNKNOWN, _in_time_unit(millis, target))
@@ -781,21 +694,17 @@ STATIC = _table(
            "unmodifiableList|unmodifiableSet|unmodifiableMap|unmodifiableCollection", 1, UNKNOWN,
            lambda _, of, __: of[0]),
     Method("Collections", "disjoint", 2, BOOLEAN, _not(ops.MEETS)),
-    Method("CollectionUtils", "isEmpty", 1, BOOLEAN, lambda reader, of, node: reader.operation(
-        "||", Call(ops.IS_NULL, of, BOOLEAN), Call(ops.NO_ELEMENTS, of, BOOLEAN), node)),
+    Method("CollectionUtils|CollectionUtil", "isEmpty|isNullOrEmpty", 1, BOOLEAN,
+           ops.EMPTY_OR_NULL),
     Method("Arrays|Collections", "sort", 1, _VOID, ops.SORT),
     Method("Lists", "newArrayList", _ANY, UNKNOWN, _listed_again),
-    Method("Iterables", "size", 1, UNKNOWN, _of_iterable(ops.SIZE, INT)),
-    Method("Iterables", "isEmpty", 1, UNKNOWN, _of_iterable(ops.NO_ELEMENTS, BOOLEAN)),
-    Method("Iterables", "getLast", 1, UNKNOWN, _of_iterable(ops.LAST, None)),
+    Method("Lists", "reverse", 1, _same,
+           Operation("Lists.reverse", "held(a)[::-1]", makes_list=True)),
+    Method("Iterables", "size", 1, INT, ops.SIZE),
+    Method("Iterables", "isEmpty", 1, BOOLEAN, ops.NO_ELEMENTS),
+    Method("Iterables", "getLast", 1, _element, ops.LAST),
     Method("StreamSupport|Arrays|Streams", "stream", _ANY, UNKNOWN, _streamed),
-    Method("Stream", "of", _ANY, UNKNOWN, _stream),
-    Method("Stream", "concat", 2, _same, ops.CHAINED),
-    Method("IntStream", "of", _ANY, UNKNOWN, _numbers(INT, "IntStream")),
-    Method("LongStream", "of", _ANY, UNKNOWN, _numbers(LONG, "LongStream")),
-    Method("DoubleStream", "of", _ANY, UNKNOWN, _numbers(_DOUBLE, "DoubleStream")),
     Method("IntStream", "range", 2, JavaType("IntStream", (INT,)), ops.RANGE),
-    Method("IntStream", "rangeClosed", 2, UNKNOWN, _closed),
     Method("Optional", "of|ofNullable", 1, lambda of: JavaType("Optional", (of[0].type,)),
            ops.COPY),
 )  # fmt: skip
@@ -848,11 +757,17 @@ def library_call(
 
 
 def _argument(reader: Reading, argument: Node, given: tuple[JavaType, ...]) -> Expression:
+    """Return an argument; ``Comparator.comparing(f)`` is the function."""
+    if given and argument.type == "method_invocation":
+        inner = children(argument.child_by_field_name("arguments"))
+        called = text_of(argument).removesuffix(text_of(argument.child_by_field_name("arguments")))
+        argument = inner[0] if called in _COMPARATORS and len(inner) == 1 else argument
     if argument.type in ("lambda_expression", "method_reference"):
         return reader.function(argument, given)
     return reader.read(argument)
 
 
+_COMPARATORS = tuple(f"Comparator.comparing{kind}" for kind in ("", "Int", "Long", "Double"))
 _DISTINCT = ("equalsIgnoreCase", "startsWith", "endsWith", "toLowerCase", "toUpperCase", "trim")
 """Methods that only strings have."""
 _OF_TEXTS = ("contains", "compareTo", "matches", "concat")

@@ -163,10 +163,6 @@ TO_LIST = Operation("Stream.toList", makes_list=True)
 TO_SET = Operation("Stream.toSet")
 SUM = Operation("Stream.sum")
 AVERAGE = Operation("Stream.average", "stream_average(a)")
-STREAM_MAX = Operation("Stream.max", "max(a, default=None)")
-STREAM_MIN = Operation("Stream.min", "min(a, default=None)")
-DOUBLES_MAX = Operation("Stream.max", "reduced(a, java_max)")
-DOUBLES_MIN = Operation("Stream.min", "reduced(a, java_min)")
 REDUCED = Operation("Stream.reduce", "reduced(a, b)")
 
 # --- JSON

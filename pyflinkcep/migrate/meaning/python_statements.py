@@ -12,7 +12,6 @@ from pyflinkcep.migrate.java.project import is_floating
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.tree import (
-    Binary,
     Break,
     Call,
     Const,
@@ -33,12 +32,12 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     While,
     all_statements,
+    ends,
     expressions_of,
     non_null_if,
     parts,
 )
 
-_TYPES = {"int": "int", "long": "int", "double": "float", "float": "float", "boolean": "bool"}
 _ZEROS = {"int": "0", "long": "0", "double": "0.0", "float": "0.0", "boolean": "False"}
 
 
@@ -52,16 +51,10 @@ class Statements:
     output: Callable[[Call], str] | None = None  # Writes a call of ``ctx.output``
     _read: set[str] = attrs.field(factory=set)
     _declared: set[str] = attrs.field(factory=set)
-    _kinds: dict[str, set[str | None]] = attrs.field(factory=dict)
 
     def block(self, statements: tuple[Statement, ...]) -> list[str]:
         """Return the lines of a function's body."""
         self._read = set(_names_read(statements))
-        for one in all_statements(statements):
-            if isinstance(one, Let):
-                known = isinstance(one.value, Const | Binary) and one.value.type.name != "null"
-                plain = _TYPES.get(one.type.name) if known and not one.type.dims else None
-                self._kinds.setdefault(one.name, set()).add(plain)
         self.python.made |= set(_names_made(statements))
         return self._lines(statements)
 
@@ -70,7 +63,7 @@ class Statements:
         before = self.python.known
         for statement in statements:
             found += self._one(statement)
-            if isinstance(statement, If) and _ends(statement.then) and not statement.otherwise:
+            if isinstance(statement, If) and ends(statement.then) and not statement.otherwise:
                 facts = non_null_if(statement.condition, False)
                 self.python.known |= facts
             if isinstance(statement, Return | Raise | Break | Continue):
@@ -113,7 +106,7 @@ class Statements:
                 return [f"raise RuntimeError({inner})"]
             case Try():
                 body, handler = (self._inner(part, frozenset()) for part in (of.body, of.handler))
-                name = " as error" if _reads(of.handler, "error") else ""
+                name = " as error" if "error" in _names_read(of.handler) else ""
                 return ["try:", *body, f"except {self._errors(of.kinds)}{name}:", *handler]
             case Break():
                 return ["break"]
@@ -159,9 +152,7 @@ class Statements:
         if of.name in self._declared:
             return ""
         self._declared.add(of.name)
-        kinds = self._kinds.get(of.name, {None})
-        kind = next(iter(kinds)) if len(kinds) == 1 else None
-        return f": {kind or 'Any'}"
+        return ": Any"
 
     def _set(self, of: Set) -> list[str]:
         target, value = of.target, of.value
@@ -177,12 +168,6 @@ class Statements:
         return [f"{self.python.write(target)} = {written}"]
 
     def _if(self, of: If, word: str = "if") -> list[str]:
-        match of:
-            case If(Binary(">" | "<" as op, kept, Var() as best), (Set(Var() as same, value),), ()):
-                if best == same and kept == value and word == "if":
-                    name = "max" if op == ">" else "min"
-                    written = self.python.write(best), self.python.write(kept)
-                    return [f"{written[0]} = {name}({written[0]}, {written[1]})"]
         condition = self.python.write(of.condition)
         then = self._inner(of.then, non_null_if(of.condition, True))
         lines = [f"{word} {condition}:", *then]
@@ -199,7 +184,7 @@ class Statements:
 
     def _for_each(self, of: ForEach) -> list[str]:
         iterable = ast.unparse(self.python.events(of.iterable))
-        name = of.name if _reads(of.body, of.name) else "_"
+        name = of.name if of.name in _names_read(of.body) else "_"
         self._declared.add(name)
         return [f"for {name} in {iterable}:", *self._inner(of.body, frozenset())]
 
@@ -208,14 +193,6 @@ class Statements:
             raise Untranslatable("continue in a loop with a counter")
         body = self._inner((*of.body, *of.update), frozenset())
         return [f"while {self.python.write(of.condition)}:", *body]
-
-
-def _reads(statements: Iterable[Statement], name: str) -> bool:
-    return name in set(_names_read(statements))
-
-
-def _ends(statements: tuple[Statement, ...]) -> bool:
-    return bool(statements) and isinstance(statements[-1], Return | Raise | Continue | Break)
 
 
 def _names_read(statements: Iterable[Statement]) -> Iterator[str]:

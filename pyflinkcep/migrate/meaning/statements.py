@@ -33,11 +33,11 @@ from pyflinkcep.migrate.meaning.tree import (
     Set,
     Statement,
     Try,
-    Unary,
     Untranslatable,
     Var,
     While,
     all_statements,
+    ends,
     expressions_of,
     parts,
 )
@@ -190,27 +190,6 @@ def _going_on(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
     return tuple(found)
 
 
-def if_present(reader: Reading, node: Node) -> Statement | None:
-    """Return ``x.ifPresent(v -> …)`` as a conditional."""
-    arguments = children(node.child_by_field_name("arguments"))
-    if text_of(node.child_by_field_name("name")) != "ifPresent" or len(arguments) != 1:
-        return None
-    value = reader.read(node.child_by_field_name("object"))
-    if arguments[0].type != "lambda_expression" or not value.type.name.startswith("Optional"):
-        return None
-    parameter = arguments[0].child_by_field_name("parameters")
-    inner = reader.within_block()
-    name = text_of(parameter if parameter.type == "identifier" else children(parameter)[0])
-    variable = inner.scope.declare(name, element_of(value.type))
-    body = arguments[0].child_by_field_name("body")
-    statements = read_statements(inner, children(body) if body.type == "block" else [body])
-    if any(isinstance(one, Return) for one in all_statements(statements)):
-        raise reader.no(node, "return inside of ifPresent()")
-    known = Unary("!", Call(ops.IS_NULL, (variable,), BOOLEAN), BOOLEAN)
-    held = Let(variable.name, variable.type, value)
-    return If(Const(True, BOOLEAN), (held, If(known, statements)))
-
-
 def _pair_each(reader: Reading, node: Node, function: Node) -> Statement:
     """Return ``map.forEach((k, v) -> …)`` as a loop."""
     whole = reader.read(node.child_by_field_name("object"))
@@ -317,9 +296,6 @@ def _effect(reader: Reading, node: Node) -> list[Statement]:
             return [found]
         if measured(reader, node):
             return []
-        present = if_present(reader, node)
-        if present is not None:
-            return [present]
         each = for_each_call(reader, node)
         if each is not None:
             return [each]
@@ -352,16 +328,12 @@ def _assignment(reader: Reading, node: Node) -> list[Statement]:
     if right.type == "assignment_expression":
         before = _assignment(reader, right)
         right = right.child_by_field_name("left")
-    target = _target(reader, node.child_by_field_name("left"))
+    target = reader.read(node.child_by_field_name("left"))
     value = reader.argument(right, (target.type,))
     if operator != "=":
         value = reader.operation(operator[:-1], target, value, node)
         value = _narrowed(value, target.type)
     return [*before, _set(reader, target, reader.assigned(value, target.type), node)]
-
-
-def _target(reader: Reading, node: Node) -> Expression:
-    return reader.read(node)
 
 
 def _narrowed(value: Expression, type_: JavaType) -> Expression:
@@ -482,15 +454,6 @@ def _while(reader: Reading, node: Node) -> list[Statement]:
     return [While(condition, read_block(reader, node.child_by_field_name("body")))]
 
 
-def _do_while(reader: Reading, node: Node) -> list[Statement]:
-    condition = reader.read(node.child_by_field_name("condition"))
-    body = read_block(reader, node.child_by_field_name("body"))
-    if any(isinstance(one, Continue) for one in all_statements(body)):
-        raise reader.no(node, "continue in do")
-    stop = If(Unary("!", condition, BOOLEAN), (Break(),))
-    return [While(Const(True, BOOLEAN), (*body, stop))]
-
-
 def _return(reader: Reading, node: Node) -> list[Statement]:
     values = children(node)
     value = reader.argument(values[0], (reader.result_type,)) if values else None
@@ -554,26 +517,12 @@ def _of_case(
     """Return the statements of a case, with those of the next one if it falls through."""
     nodes = children(body[0]) if len(body) == 1 and body[0].type == "block" else body
     statements = read_statements(reader, nodes)
-    ended = bool(statements) and isinstance(statements[-1], Break | Return | Raise | Continue)
-    if not ended and group.type != "switch_rule":
+    if statements and isinstance(statements[-1], Break):
+        statements = statements[:-1]
+    elif group.type != "switch_rule" and not ends(statements):
         statements += following
-    found = _without_breaks(statements)
-    if _leaves(found):
+    if _leaves(statements):
         raise reader.no(group, "break inside of a case")
-    return found
-
-
-def _without_breaks(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
-    """Return the statements of a case, with what a ``break`` skips in the other branch."""
-    for place, one in enumerate(statements):
-        if isinstance(one, Break):
-            return statements[:place]
-        if isinstance(one, If) and _leaves((one,)):
-            rest = statements[place + 1 :]
-            then, otherwise = (
-                _without_breaks((*side, *rest)) for side in (one.then, one.otherwise)
-            )
-            return (*statements[:place], If(one.condition, then, otherwise))
     return statements
 
 
@@ -608,7 +557,6 @@ _READERS: dict[str, Callable[[Reading, Node], list[Statement]]] = {
     "enhanced_for_statement": _for_each,
     "for_statement": _for,
     "while_statement": _while,
-    "do_statement": _do_while,
     "return_statement": _return,
     "throw_statement": _throw,
     "try_statement": _try,

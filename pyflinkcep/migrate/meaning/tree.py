@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -319,6 +319,11 @@ def all_statements(statements: Iterable[Statement]) -> Iterator[Statement]:
     for one in statements:
         yield one
         yield from all_statements(_inside(one))
+
+
+def ends(statements: Sequence[Statement]) -> bool:
+    """Whether what follows some statements does not run."""
+    return bool(statements) and isinstance(statements[-1], Return | Raise | Continue | Break)
 
 
 def expressions_of(statements: Iterable[Statement]) -> Iterator[Expression]:
