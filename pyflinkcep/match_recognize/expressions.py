@@ -9,7 +9,7 @@ import attrs
 
 from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.grammar import Form, Guard, Syntax, divides, guards_of, may_fail, parsed
-from pyflinkcep.expressions.tokens import SqlSyntaxError, TokenKind, string_value, tokenized
+from pyflinkcep.expressions.tokens import SqlSyntaxError, Token, TokenKind, string_value, tokenized
 from pyflinkcep.expressions.tree import Tree, leaves
 from pyflinkcep.match_recognize.leaves import AGGREGATES, FOLDS, Leaf, leaf_tree
 from pyflinkcep.match_recognize.names import Names
@@ -121,7 +121,7 @@ class _Reader:
             tree = parsed(self._text)
         except SqlSyntaxError as cause:
             start, _ = cause.span or (0, 0)
-            raise self._error(cause.problem, cause.hint or "", None, start) from cause
+            raise self._error(start, cause.problem, cause.hint or "") from cause
         for node in tree.walk():
             if node.form is Form.OPAQUE:
                 self._leaf.check_opaque(node)
@@ -150,24 +150,25 @@ class _Reader:
             following, after = tokens[at + 1], tokens[at + 2]
             if token.word == "MATCH_RECOGNIZE" and following.word == "(":
                 raise self._error(
+                    token,
                     "MATCH_RECOGNIZE inside a clause",
                     "name its output by a WITH query or a view, and join that",
                     NotSupportedError,
-                    token.start,
                 )
             if token.word not in ("RUNNING", "FINAL") or following.kind is not TokenKind.NAME:
                 continue
             word = token.text.upper()
             if word == "FINAL" and self._variable is not None:
-                raise self._error("FINAL in DEFINE", "a condition sees only the rows so far")
+                raise self._error(0, "FINAL in DEFINE", "a condition sees only the rows so far")
             if not self._names.standard and word == "RUNNING":
                 raise self._error(
-                    'RUNNING needs dialect="standard"', "leave it out", NotSupportedError
+                    0, 'RUNNING needs dialect="standard"', "leave it out", NotSupportedError
                 )
             name = following.text.lower()
             may_run = name in ("first", "last", *AGGREGATES) or name in FOLDS
             if self._names.standard and not (after.word == "(" and may_run):
                 raise self._error(
+                    0,
                     f"{word} {following.text}: expected FIRST, LAST or an aggregate",
                     f"leave {word} out, or write {word} LAST(…)",
                 )
@@ -183,11 +184,10 @@ class _Reader:
         name = string_value(node.value)
         if self._names.is_column(name):
             raise self._error(
+                node,
                 f"{node.value} is a text in Spark SQL, and a column has that name",
                 f"write `{name}` for the column, '{name}' for the text, or set "
                 "spark.sql.ansi.doubleQuotedIdentifiers to true",
-                None,
-                node.start,
             )
 
     # --- the tree
@@ -204,7 +204,7 @@ class _Reader:
             yield node, leaf
             return
         if node.form is Form.STAR:
-            raise self._error("* stands alone", "* is for COUNT", None, node.start)
+            raise self._error(node, "* stands alone", "* is for COUNT")
         if node.form is Form.LAMBDA:
             bound |= frozenset(node.value)
         for operand in node.operands:
@@ -252,14 +252,18 @@ class _Reader:
         return all(self._is_about_row(operand, bound) for operand in inner)
 
     def _error(
-        self, what: str, hint: str, kind: type[CepError] | None = None, start: int = 0
+        self,
+        at: Syntax | Token | int,
+        what: str,
+        hint: str,
+        kind: type[CepError] = InvalidArgumentError,
     ) -> CepError:
+        """Make an error about a part, or what begins at a position."""
+        start = at if isinstance(at, int) else at.start
         begin, end = self._written.span
-        for at, inserted in self._inserted:
-            start -= min(len(inserted), max(start - at, 0))
-        return self._names.source.error(
-            f"{self._where}: {what}", hint, begin + start, end, kind or InvalidArgumentError
-        )
+        for place, inserted in self._inserted:
+            start -= min(len(inserted), max(start - place, 0))
+        return self._names.error((begin + start, end), f"{self._where}: {what}", hint, kind)
 
 
 def condition_leaves(expression: Expression) -> list[Leaf]:

@@ -45,10 +45,10 @@ class FlinkClause:
         """Return an error about a stage's condition as one about its DEFINE."""
         for definition in self.clause.definitions:
             if definition.variable == refused.stage:
-                return self.names.source.error(
+                return self.names.error(
+                    definition.condition,
                     f"DEFINE {refused.stage} is not a condition: {refused.problem}",
                     f'{refused.hint or "write a condition"}; or use dialect="standard"',
-                    *definition.condition.span,
                     InputError,
                 )
         return refused
@@ -76,26 +76,22 @@ def read_flink_clause(clause: Clause, names: Names, within_ms: int) -> FlinkClau
 
 def _check_rows(clause: Clause, names: Names) -> None:
     if clause.rows is not Rows.ONE:
-        raise names.source.error(
-            "All rows per match mode is not supported yet.",
-            _STANDARD,
-            *clause.rows_span,
-            NotSupportedError,
-        )
+        what = "All rows per match mode is not supported yet."
+        raise names.error(clause.rows_span, what, _STANDARD, NotSupportedError)
     if not clause.definitions:
-        raise names.source.error(
-            "no DEFINE", f"write DEFINE A AS condition; {_STANDARD}", *clause.pattern_span
+        raise names.error(
+            clause.pattern_span, "no DEFINE", f"write DEFINE A AS condition; {_STANDARD}"
         )
 
 
 def _steps(part: Part, names: Names) -> Iterator[tuple[Variable, Quantified | None]]:
     """Yield the variables of a linear pattern, each with its quantifier."""
-    error = names.source.error
+    error = names.error
     if isinstance(part, Variable):
         yield part, None
     elif isinstance(part, Concatenation):
         if not part.parts:
-            raise error("an empty pattern", f"name a variable; {_STANDARD}", *part.span)
+            raise error(part, "an empty pattern", f"name a variable; {_STANDARD}")
         for inner in part.parts:
             yield from _steps(inner, names)
     elif isinstance(part, Quantified):
@@ -111,16 +107,14 @@ def _steps(part: Part, names: Names) -> Iterator[tuple[Variable, Quantified | No
     elif isinstance(part, Exclusion):
         raise _unsupported(names, part, "Currently, CEP doesn't support '{-' '-}' patterns.")
     else:
-        raise error(
-            f"{part} is ignored by Flink", 'dialect="standard" knows it', *part.span,
-            NotSupportedError,
-        )  # fmt: skip
+        hint = 'dialect="standard" knows it'
+        raise error(part, f"{part} is ignored by Flink", hint, NotSupportedError)
 
 
 def _unsupported(names: Names, part: Part, words: str) -> CepError:
     shown = names.source.shown(*part.span)
-    return names.source.error(
-        f"Expression not supported: {shown} {words}", _STANDARD, *part.span, NotSupportedError
+    return names.error(
+        part, f"Expression not supported: {shown} {words}", _STANDARD, NotSupportedError
     )
 
 
@@ -130,21 +124,13 @@ def _check_names(
     seen = set()
     for variable, _ in steps:
         if variable.name in seen:
-            raise names.source.error(
-                "Pattern variables must be unique. That might change in the future.",
-                _STANDARD,
-                *variable.span,
-                NotSupportedError,
-            )
+            what = "Pattern variables must be unique. That might change in the future."
+            raise names.error(variable, what, _STANDARD, NotSupportedError)
         seen.add(variable.name)
     _check_skip(clause.skip, clause, names)
     for subset in clause.subsets:
-        raise names.source.error(
-            f"SUBSET {subset.name} is ignored by Flink",
-            'dialect="standard" knows it',
-            *subset.span,
-            NotSupportedError,
-        )
+        what = f"SUBSET {subset.name} is ignored by Flink"
+        raise names.error(subset, what, 'dialect="standard" knows it', NotSupportedError)
 
 
 def _check_skip(skip: Skip | None, clause: Clause, names: Names) -> None:
@@ -152,11 +138,11 @@ def _check_skip(skip: Skip | None, clause: Clause, names: Names) -> None:
         return
     known = {*names.subsets, *(definition.variable for definition in clause.definitions)}
     if skip.variable in known:
-        raise names.source.error(
+        raise names.error(
+            skip,
             "The pattern name specified in AfterMatchSkipStrategy can not be found in the given "
             "Pattern",
             f"skip to one of {', '.join(names.variables)}",
-            *skip.span,
             MalformedPatternException,
         )
     raise names.unknown(
@@ -174,12 +160,9 @@ def _condition(definition: Definition, names: Names) -> IterativeCondition:
         return flink_condition(expression, variable)
     except CepError as refused:
         what = refused.problem
-        raise names.source.error(
-            f"DEFINE {variable}: {what}",
-            f"{refused.hint}; {_STANDARD}" if refused.hint else _STANDARD,
-            *definition.condition.span,
-            type(refused),
-        ) from refused
+        what = f"DEFINE {variable}: {what}"
+        hint = f"{refused.hint}; {_STANDARD}" if refused.hint else _STANDARD
+        raise names.error(definition.condition, what, hint, type(refused)) from refused
 
 
 def _pattern(
@@ -188,7 +171,7 @@ def _pattern(
     steps: list[tuple[Variable, Quantified | None]],
     conditions: dict[str, IterativeCondition],
 ) -> Pattern:
-    source, last = names.source, steps[-1][1]
+    last = steps[-1][1]
     pattern: Pattern | None = None
     for variable, quantifier in steps:
         if pattern is None:
@@ -208,23 +191,23 @@ def _pattern(
             hint = refused.hint or _STANDARD
             if isinstance(refused, MalformedPatternException):
                 hint = f"make the variable before it reluctant, as in A+?; {_STANDARD}"
-            raise source.error(refused.message, hint, *span, type(refused)) from refused
+            raise names.error(span, refused.message, hint, type(refused)) from refused
     assert pattern is not None
     if all(quantifier is not None and quantifier.low == 0 for _, quantifier in steps):
-        raise source.error(
+        raise names.error(
+            clause.pattern_span,
             "Patterns that can produce empty matches are not supported. There must be at least "
             "one non-optional state.",
             f"make one variable mandatory; {_STANDARD}",
-            *clause.pattern_span,
             NotSupportedError,
         )
     if last is not None and last.greedy and last.high not in (1, last.low):
-        raise source.error(
+        raise names.error(
+            last,
             "Greedy quantifiers are not allowed as the last element of a Pattern yet. Finish "
             "your pattern with either a simple variable or reluctant quantifier.",
             f'write {last.part}{last.written}?, or dialect="standard", where {last} takes the '
             "longest",
-            *last.span,
             NotSupportedError,
         )
     return pattern
@@ -233,25 +216,16 @@ def _pattern(
 def _quantified(pattern: Pattern, quantifier: Quantified, names: Names) -> Pattern:
     low, high = quantifier.low, quantifier.high
     if quantifier.written.replace(" ", "").startswith("{,"):
-        raise names.source.error(
-            "The from should be a positive number greater than 0.",
-            f"write {{0,{'' if high is None else high}}}; {_STANDARD}",
-            *quantifier.span,
-        )
+        what = "The from should be a positive number greater than 0."
+        hint = f"write {{0,{'' if high is None else high}}}; {_STANDARD}"
+        raise names.error(quantifier, what, hint)
     if high == 0:
-        raise names.source.error(
-            "The to should be a number greater than or equal to from: 1.",
-            f"leave the variable out; {_STANDARD}",
-            *quantifier.span,
-        )
+        what = "The to should be a number greater than or equal to from: 1."
+        raise names.error(quantifier, what, f"leave the variable out; {_STANDARD}")
     if (low, high) == (0, 1):
         if not quantifier.greedy:
-            raise names.source.error(
-                "Reluctant optional variables are not supported yet.",
-                _STANDARD,
-                *quantifier.span,
-                NotSupportedError,
-            )
+            what = "Reluctant optional variables are not supported yet."
+            raise names.error(quantifier, what, _STANDARD, NotSupportedError)
         return pattern.optional()
     if high is None:
         looping = pattern.oneOrMore() if low < 2 else pattern.timesOrMore(low)

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import attrs
 
-from pyflinkcep.errors import CepError, did_you_mean
+from pyflinkcep.errors import CepError, InvalidArgumentError, did_you_mean
 from pyflinkcep.match_recognize.tokens import Source
 from pyflinkcep.match_recognize.tree import Clause, Span, Text, variables
 
@@ -49,6 +50,14 @@ def _spellings(clause: Clause) -> dict[str, str]:
     names = [variable.name for variable in variables(clause.pattern)]
     names += [subset.name for subset in clause.subsets]
     return {name.lower(): name for name in reversed(names)}
+
+
+class Spanned(Protocol):
+    """A part of a statement that knows its position."""
+
+    @property
+    def span(self) -> Span:
+        """Its position."""
 
 
 @attrs.frozen(eq=False)
@@ -111,6 +120,17 @@ class Names:
         same = (column for column in self.columns if column.lower() == name.lower())
         return name if name in self.columns else next(same)
 
+    def error(
+        self,
+        part: Spanned | Span,
+        message: str,
+        hint: str,
+        kind: type[CepError] = InvalidArgumentError,
+    ) -> CepError:
+        """Make the error for a part of the statement."""
+        start, end = part if isinstance(part, tuple) else part.span
+        return self.source.error(message, hint, start, end, kind)
+
     def check(self, name: str, what: str, span: Span) -> None:
         """Refuse a name that is not a variable."""
         if self.variable(name) is None:
@@ -118,4 +138,4 @@ class Names:
 
     def unknown(self, name: str, message: str, span: Span) -> CepError:
         """Make the error for a name that is not a variable."""
-        return self.source.error(message, nearest(name, (*self.variables, *self.subsets)), *span)
+        return self.error(span, message, self.nearest(name))

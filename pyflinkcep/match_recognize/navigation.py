@@ -8,7 +8,7 @@ from typing import Protocol
 
 import attrs
 
-from pyflinkcep.errors import CepError, NotSupportedError, counted
+from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError, counted
 from pyflinkcep.expressions.grammar import Form, Syntax, may_fail
 from pyflinkcep.expressions.tree import joined
 from pyflinkcep.match_recognize.leaves import AGGREGATES, FOLDS, LABEL, NUMBER, Fold, Late, Leaf
@@ -23,30 +23,34 @@ _OF_A_MATCH = (*_NAVIGATION, "match_number", "match_sequence_number", "match_row
 NO_NAMES: frozenset[str] = frozenset()
 
 
+_FLINKS = ("count", "sum", "avg", "min", "max")
+_CONSTANT = (Form.LITERAL, Form.TYPED, Form.INTERVAL, Form.WORD, Form.PAREN)
+_OF_NULL = frozenset({
+    "coalesce", "ifnull", "nvl", "nvl2", "isnull", "isnotnull", "equal_null", "concat_ws", "array",
+    "struct", "named_struct", "map", "if", "iff", "least", "greatest", "hash", "xxhash64",
+    "to_json", "to_csv", "format_string", "printf", "typeof", "rand", "uuid", "nullif",
+    "zeroifnull", "isnan", "nanvl", "decode", "elt", "size", "cardinality", "array_compact",
+})  # fmt: skip
+"""Functions that may return something for NULL."""
+_MOST_OFFSET = 10_000
+
+
 class _Error(Protocol):
     def __call__(
-        self, what: str, hint: str, kind: type[CepError] | None = None, start: int = 0
+        self, at: Syntax, what: str, hint: str, kind: type[CepError] = ..., /
     ) -> CepError: ...
 
 
-class RowReader:
-    """Reads the parts of one expression that are about one row."""
+@attrs.frozen(eq=False)
+class LeafReader:
+    """Reads the leaves of one expression, and the parts that are about one row."""
 
-    def __init__(
-        self,
-        text: str,
-        final: Collection[int],
-        names: Names,
-        variable: str | None,
-        error: _Error,
-        over: str | None = None,
-    ) -> None:
-        self._over = over
-        self._text = text
-        self._final = final
-        self._names = names
-        self._variable = variable
-        self._error = error
+    _text: str
+    _final: Collection[int]
+    _names: Names
+    _variable: str | None
+    _error: _Error
+    _over: str | None = None
 
     def function(self, node: Syntax) -> str | None:
         """
@@ -68,9 +72,8 @@ class RowReader:
         """Refuse a window function, and what Flink would not take."""
         if node.value == "over" or not self._names.standard:
             what = "a subquery" if node.value is None else "a window function"
-            raise self._error(
-                what, "join first, or compute it in a subquery", NotSupportedError, node.start
-            )
+            hint = "join first, or compute it in a subquery"
+            raise self._error(node, what, hint, NotSupportedError)
 
     def _check_one_row(self, name: str, tree: Syntax, *, may_number: bool = False) -> None:
         for node in tree.walk():
@@ -78,7 +81,7 @@ class RowReader:
                 self.check_opaque(node)
                 continue
             if node.form is Form.STAR:
-                raise self._error(f"* inside {name}", "* is for COUNT", None, node.start)
+                raise self._error(node, f"* inside {name}", "* is for COUNT")
             inner = self.function(node)
             is_aggregate = inner in AGGREGATES or inner in FOLDS
             if inner == "match_number" and may_number:
@@ -88,31 +91,21 @@ class RowReader:
                 hint = "move it outside: SUM(A.x) - FIRST(A.x) * COUNT(A.x)"
                 if inner == "match_number":
                     hint = "move it outside: it is the same number in all rows of the match"
-                raise self._error(
-                    f"{what} inside {name}",
-                    hint,
-                    None,
-                    node.start,
-                )
+                raise self._error(node, f"{what} inside {name}", hint)
 
     def _check_number(self, node: Syntax) -> None:
         self._only_standard("MATCH_NUMBER()", node)
         if node.operands:
-            raise self._error(
-                f"{self._shown(node)} has an argument", "write MATCH_NUMBER()", None, node.start
-            )
+            raise self._error(node, f"{self._shown(node)} has an argument", "write MATCH_NUMBER()")
 
     def _offset(self, node: Syntax, default: int) -> int:
         if len(node.operands) < 2:
             return default
         written = self._shown(node.operands[1])
         if not written.isdecimal() or len(written) > 9:
-            raise self._error(
-                f"{self._shown(node)}: expected an integer offset up to 999999999, got {written}",
-                "write a literal such as 1",
-                None,
-                node.operands[1].start,
-            )
+            what = f": expected an integer offset up to 999999999, got {written}"
+            what, hint = f"{self._shown(node)}{what}", "write a literal such as 1"
+            raise self._error(node.operands[1], what, hint)
         return int(written)
 
     # --- names
@@ -122,12 +115,8 @@ class RowReader:
         owners = list(dict.fromkeys(map(self._owner, owned)))
         if len(owners) > 1:
             shown = ", ".join("no variable" if name is None else name for name in owners)
-            raise self._error(
-                f"{self._shown(around)} is over two variables ({shown})",
-                f"write one {self._called(around)} for each variable",
-                None,
-                around.start,
-            )
+            hint = f"write one {self._called(around)} for each variable"
+            raise self._refused(around, f" is over two variables ({shown})", hint)
         return owners[0] if owners else None
 
     def _owner(self, node: Syntax) -> str | None:
@@ -146,16 +135,13 @@ class RowReader:
         if name == self._names.alias:
             flink = "; Flink would take it for a variable without rows"
             raise self._error(
+                node,
                 f"{shown!r}: {name} is the table, not a variable of PATTERN"
                 f"{'' if self._names.standard else flink}",
                 f"write {shown.partition('.')[2]} for the current row",
-                None,
-                node.start,
             )
-        raise self._error(
-            f"{shown!r}: {name} is not a variable of PATTERN", self._names.nearest(name), None,
-            node.start,
-        )  # fmt: skip
+        what = f"{shown!r}: {name} is not a variable of PATTERN"
+        raise self._error(node, what, self._names.nearest(name))
 
     def _classified(self, node: Syntax) -> str | None:
         self._only_standard("CLASSIFIER()", node)
@@ -166,19 +152,11 @@ class RowReader:
         name = argument.value[0] if is_name else self._shown(argument)
         variable = self._names.variable(name)
         if len(node.operands) > 1:
-            raise self._error(
-                f"{self._shown(node)} has {counted(len(node.operands), 'argument')}",
-                "name one variable, or a union of them by SUBSET",
-                None,
-                node.start,
-            )
+            hint = "name one variable, or a union of them by SUBSET"
+            raise self._refused(node, f" has {counted(len(node.operands), 'argument')}", hint)
         if variable is None:
-            raise self._error(
-                f"{self._shown(node)}: {name} is not a variable of PATTERN",
-                self._names.nearest(name),
-                None,
-                node.start,
-            )
+            what = f": {name} is not a variable of PATTERN"
+            raise self._refused(node, what, self._names.nearest(name))
         return variable
 
     def row_sql(self, tree: Syntax, bound: frozenset[str], *, is_there: bool = False) -> str:
@@ -211,9 +189,14 @@ class RowReader:
 
     def _only_standard(self, what: str, node: Syntax) -> None:
         if not self._names.standard:
-            raise self._error(
-                f"{what} {_STANDARD}", 'use dialect="standard"', NotSupportedError, node.start
-            )
+            hint = 'use dialect="standard"'
+            raise self._error(node, f"{what} {_STANDARD}", hint, NotSupportedError)
+
+    def _refused(
+        self, node: Syntax, what: str, hint: str, kind: type[CepError] = InvalidArgumentError
+    ) -> CepError:
+        """Make an error that begins with the text of a part."""
+        return self._error(node, f"{self._shown(node)}{what}", hint, kind)
 
     def _shown(self, node: Syntax) -> str:
         return self._text[node.start : node.end]
@@ -237,21 +220,7 @@ class RowReader:
             for operand in tree.operands:
                 yield from self._owned(operand, bound)
 
-
-_FLINKS = ("count", "sum", "avg", "min", "max")
-_CONSTANT = (Form.LITERAL, Form.TYPED, Form.INTERVAL, Form.WORD, Form.PAREN)
-_OF_NULL = frozenset({
-    "coalesce", "ifnull", "nvl", "nvl2", "isnull", "isnotnull", "equal_null", "concat_ws", "array",
-    "struct", "named_struct", "map", "if", "iff", "least", "greatest", "hash", "xxhash64",
-    "to_json", "to_csv", "format_string", "printf", "typeof", "rand", "uuid", "nullif",
-    "zeroifnull", "isnan", "nanvl", "decode", "elt", "size", "cardinality", "array_compact",
-})  # fmt: skip
-"""Functions that may return something for NULL."""
-_MOST_OFFSET = 10_000
-
-
-class LeafReader(RowReader):
-    """Reads the leaves of one expression; see :class:`RowReader`."""
+    # --- leaves
 
     def read(self, node: Syntax, bound: frozenset[str] = NO_NAMES) -> Leaf | None:
         """Return a part as a leaf, None if it is not one; `bound` are a lambda's variables."""
@@ -313,119 +282,86 @@ class LeafReader(RowReader):
 
     def _time(self, node: Syntax) -> Leaf:
         if node.value == "match_proctime":
-            raise self._error(
-                "MATCH_PROCTIME(): processing time is not supported in SQL",
-                "use MATCH_ROWTIME(), the event time",
-                NotSupportedError,
-                node.start,
-            )
+            what = "MATCH_PROCTIME(): processing time is not supported in SQL"
+            hint = "use MATCH_ROWTIME(), the event time"
+            raise self._error(node, what, hint, NotSupportedError)
         if self._names.standard or self._variable is not None or len(node.operands) > 1:
-            raise self._error(
-                "MATCH_ROWTIME() is only for measures of Flink's dialect",
-                "use LAST of the time column",
-                None,
-                node.start,
-            )
+            what = "MATCH_ROWTIME() is only for measures of Flink's dialect"
+            raise self._error(node, what, "use LAST of the time column")
         return Leaf.of("rowtime")
 
     # --- values at a row
 
     def _navigation(self, node: Syntax) -> Leaf:
         self._check_arguments(node, 2)
-        inner = node.operands[0]  # by whose text, without parentheses, Flink's stages know it
-        argument = self._row_argument(node, inner if self._names.standard else inner.bare())
-        owner = self._common_owner(node, argument)
-        final, offset = node.start in self._final, self._offset(node, 0)
+        offset, inner = self._offset(node, 0), node.operands[0]
         if self._variable is not None and offset > _MOST_OFFSET:
-            raise self._error(
-                f"{self._shown(node)}: an offset of more than {_MOST_OFFSET} in DEFINE",
-                "compare COUNT instead: every partial match would keep that many values",
-                NotSupportedError,
-                node.operands[1].start,
-            )
-        self._check_reads(node, argument)
-        sql = self.row_sql(argument, NO_NAMES)
-        leaf = Leaf.of(node.value, owner, sql, offset=offset, final=final)
+            what = f"{self._shown(node)}: an offset of more than {_MOST_OFFSET} in DEFINE"
+            hint = "compare COUNT instead: every partial match would keep that many values"
+            raise self._error(node.operands[1], what, hint, NotSupportedError)
+        inner = inner if self._names.standard else inner.bare()  # by its text stages know it
+        return self._leaf(node, node.value, inner, offset=offset)
+
+    def _leaf(self, node: Syntax, function: str, argument: Syntax, *, offset: int = 0) -> Leaf:
+        """Return a value of what is computed from one row."""
+        self._check_row_argument(node, argument)
+        owner = self._common_owner(node, argument)
+        if function in ("first", "last"):
+            self._check_reads(node, argument)
+        sql, final = self.row_sql(argument, NO_NAMES), node.start in self._final
+        leaf = Leaf.of(function, owner, sql, offset=offset, final=final)
         return attrs.evolve(leaf, late=self._late(argument))
 
     def _check_reads(self, node: Syntax, argument: Syntax) -> None:
         """Refuse the value of a constant at a row, which is often a name in the wrong quotes."""
         if self._names.standard and not any(True for _ in self._owned(argument, NO_NAMES)):
-            raise self._error(
-                f"{self._shown(node)} has no column inside",
-                "write a column; a name in quotes is written in backquotes: `name`",
-                None,
-                node.start,
-            )
+            hint = "write a column; a name in quotes is written in backquotes: `name`"
+            raise self._refused(node, " has no column inside", hint)
 
     def _physical(self, node: Syntax) -> Leaf:
         name = self.function(node)
         if name != node.value and len(node.operands) == 3:
-            raise self._error(
-                f"{self._shown(node)}: {str(name).upper()} has no default",
-                f"write coalesce({str(name).upper()}(…), {self._shown(node.operands[2])})",
-                None,
-                node.start,
-            )
+            called = str(name).upper()
+            hint = f"write coalesce({called}(…), {self._shown(node.operands[2])})"
+            raise self._refused(node, f": {called} has no default", hint)
         self._check_arguments(node, 2)
         offset = self._offset(node, 1)
         if offset and not self._names.standard:
-            raise self._error(
-                "Flink does not support physical offsets within partition.",
-                'write LAST(A.x, 1) for the last row of A but one; dialect="standard" has PREV',
-                NotSupportedError,
-                node.start,
-            )
+            what = "Flink does not support physical offsets within partition."
+            hint = 'write LAST(A.x, 1) for the last row of A but one; dialect="standard" has PREV'
+            raise self._error(node, what, hint, NotSupportedError)
         inner = node.operands[0].bare()
         if inner.form is Form.CALL and inner.value in ("first", "last"):
             leaf = self._navigation(inner)
         else:
-            argument = self._row_argument(node, inner)
-            owner = self._common_owner(node, argument)
-            self._check_reads(node, argument)
-            leaf = Leaf.of("last", owner, self.row_sql(argument, NO_NAMES))
-            leaf = attrs.evolve(leaf, late=self._late(argument))
+            leaf = self._leaf(node, "last", inner)
         is_inside = name != node.value and self._variable is None and offset > 0
         shift = -offset if name == "prev" else offset
         return attrs.evolve(leaf, shift=shift, is_inside=is_inside)
 
     def _check_arguments(self, node: Syntax, most: int) -> None:
         if not 1 <= len(node.operands) <= most:
-            raise self._error(
-                f"{self._shown(node)} has {counted(len(node.operands), 'argument')}",
-                f"write {self._called(node)}(A.x)" + (", or with an offset" if most > 1 else ""),
-                None,
-                node.start,
-            )
+            hint = f"write {self._called(node)}(A.x)" + ", or with an offset" * (most > 1)
+            raise self._refused(node, f" has {counted(len(node.operands), 'argument')}", hint)
 
-    def _row_argument(self, around: Syntax, tree: Syntax) -> Syntax:
+    def _check_row_argument(self, around: Syntax, tree: Syntax) -> None:
         """Refuse what cannot be computed from one row."""
         name = self._called(around)
         if around.form is Form.OPAQUE:
-            raise self._error(
-                f"{name} with FILTER, IGNORE NULLS or the like",
-                "take it from ARRAY_AGG: element_at(ARRAY_AGG(A.x) FILTER (WHERE …), 1)",
-                None,
-                around.start,
-            )
+            hint = "take it from ARRAY_AGG: element_at(ARRAY_AGG(A.x) FILTER (WHERE …), 1)"
+            raise self._error(around, f"{name} with FILTER, IGNORE NULLS or the like", hint)
         if around.detail:
-            raise self._error(
-                f"DISTINCT in {name}", "count distinct values in a subquery", None, around.start
-            )
+            raise self._error(around, f"DISTINCT in {name}", "count distinct values in a subquery")
         self._check_one_row(name, tree)
-        return tree
 
     # --- aggregates
 
     def _aggregate(self, node: Syntax) -> Leaf:
         name, final = self.function(node), node.start in self._final
         if not self._names.standard and name not in _FLINKS:
-            raise self._error(
-                f"{self._called(node)}: Flink's dialect has {', '.join(_FLINKS).upper()}",
-                'use dialect="standard", which has all aggregates',
-                NotSupportedError,
-                node.start,
-            )
+            what = f"{self._called(node)}: Flink's dialect has {', '.join(_FLINKS).upper()}"
+            hint = 'use dialect="standard", which has all aggregates'
+            raise self._error(node, what, hint, NotSupportedError)
         if name == "count" and not node.operands and self._names.standard:
             return Leaf.of("count", final=final)
         if self._names.standard and (name not in AGGREGATES or self._is_fold(node)):
@@ -434,18 +370,11 @@ class LeafReader(RowReader):
         argument = node.operands[0].bare()
         if name == "count" and argument.form is Form.STAR:
             if argument.value and not self._names.standard:
-                raise self._error(
-                    f"{self._shown(node)}: Unknown field '*'",
-                    'count a column that is never null, or use dialect="standard"',
-                    NotSupportedError,
-                    node.start,
-                )
+                hint = 'count a column that is never null, or use dialect="standard"'
+                raise self._refused(node, ": Unknown field '*'", hint, NotSupportedError)
             owner = self._owner(argument) if argument.value else None
             return Leaf.of("count", owner, final=final)
-        argument = self._row_argument(node, argument)
-        owner = self._common_owner(node, argument)
-        leaf = Leaf.of(str(name), owner, self.row_sql(argument, NO_NAMES), final=final)
-        return attrs.evolve(leaf, late=self._late(argument))
+        return self._leaf(node, str(name), argument)
 
     def _late(self, argument: Syntax) -> Late | None:
         """Return how to compute an argument of a measure for the rows of matches alone."""

@@ -114,7 +114,7 @@ def measure_error(
 
     def error(raised: Exception) -> CepError:
         message, hint, kind = _reason(raised, "compute it after matching")
-        return names.source.error(f"measure {name}: {message}", hint, *expression.span, kind)
+        return names.error(expression, f"measure {name}: {message}", hint, kind)
 
     return error
 
@@ -227,7 +227,7 @@ def flink_output(
         message, hint, kind = _reason(raised, "test for it in the condition, with CASE or nullif")
         if isinstance(cause_of(raised), NotSupportedError | OnlyByRow):
             hint, kind = "start from a DataFrame of Spark, which computes it", NotSupportedError
-        raise names.source.error(message, hint, *clause.pattern_span, kind) from raised
+        raise names.error(clause.pattern_span, message, hint, kind) from raised
     except CepError as refused:
         raise read.placed(refused) from refused
     found, _, dropped = matched.run(limit)

@@ -280,10 +280,10 @@ class StandardPlan:
 def read_clause(clause: Clause, names: Names) -> StandardClause:
     """Read and check the expressions of a clause."""
     if len(names.variables) > _MOST_VARIABLES:
-        raise names.source.error(
+        raise names.error(
+            clause.pattern_span,
             f"PATTERN has {len(names.variables)} variables, more than {_MOST_VARIABLES}",
             "use a variable more than once, or join conditions with OR",
-            *clause.pattern_span,
             NotSupportedError,
         )
     program = compile_pattern(clause.pattern, names.variables, names.source, clause.pattern_span)
@@ -454,6 +454,6 @@ def error_of(names: Names, variable: str, expression: Expression) -> Callable[..
     """Return what makes errors about the condition of a variable."""
 
     def error(message: str, hint: str, kind: type[CepError] = InputError) -> CepError:
-        return names.source.error(f"DEFINE {variable}: {message}", hint, *expression.span, kind)
+        return names.error(expression, f"DEFINE {variable}: {message}", hint, kind)
 
     return error
