@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -16,7 +16,7 @@ from pyflinkcep.engines.rows.values import UNKNOWN, RowColumns, RowConditions, S
 from pyflinkcep.errors import OutOfMemoryError, SkipError
 from pyflinkcep.expressions.program import BY_ZERO, OVERFLOW, Type
 from pyflinkcep.kernel.module import compiled_module, instruction
-from pyflinkcep.match_recognize.tree import Rows, Skip, SkipTo
+from pyflinkcep.match_recognize.tree import Rows, SkipTo
 
 if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
@@ -53,80 +53,6 @@ class Place:
         self.start -= rows
         self.settled -= rows
         self.before += rows
-
-
-class SuccessiveMatches:
-    """
-    Finds the matches of concatenated partitions.
-
-    Notes
-    -----
-    Alternatives are tried in order of preference. So a match found before an alternative needs a
-    future row is the preferred match in any case; once a future row is needed, nothing is decided.
-
-    Cost: if conditions depend on positions only, an instruction that failed at a row is never tried
-    there again: rows times program length. Otherwise it is not tried again in one search with the
-    same knowledge of the match.
-    """
-
-    def __init__(
-        self,
-        search: CompiledSearch | PlainSearch,
-        variables: Sequence[str],
-        skip: Skip,
-        subsets: Mapping[str, tuple[str, ...]],
-    ) -> None:
-        self._search = search
-        self._labels, self._hidden = search.labels, search.hidden
-        self._skip = skip
-        self._target: frozenset[int] | None = None
-        if skip.variable is not None:
-            names = subsets.get(skip.variable, (skip.variable,))
-            self._target = frozenset(variables.index(name) for name in names)
-
-    def matches(self, part: range, place: Place) -> Iterator[Match]:
-        """Find the matches of a partition, up to where future rows decide."""
-        try:
-            self._search.turn_to(part.start, part.stop, place.before == 0)
-            while True:
-                found = self._search.find(part.start + place.start, place.number + 1)
-                if found is None:
-                    place.start = len(part)
-                    return
-                start, end = found
-                place.start = start - part.start
-                if end == OPEN:
-                    return
-                place.number += 1
-                size = end - start
-                match = Match(
-                    start, bytes(self._labels[:size]), bytes(self._hidden[:size]), place.number
-                )
-                yield match
-                place.start = self._next_start(match) - part.start
-        except MemoryError as cause:
-            raise out_of_memory() from cause
-
-    def _next_start(self, match: Match) -> int:
-        if not match.labels or self._skip.to is SkipTo.NEXT_ROW:
-            return match.start + 1
-        if self._target is None:
-            return match.end
-        rows = [match.start + at for at, label in enumerate(match.labels) if label in self._target]
-        if not rows:
-            raise SkipError(
-                "AFTER MATCH SKIP failed: pattern variable is not present in match",
-                "skip to a variable that every match has, or TO NEXT ROW",
-                stage=self._skip.variable,
-            )
-        row = rows[0] if self._skip.to is SkipTo.FIRST else rows[-1]
-        if row == match.start:
-            raise SkipError(
-                "AFTER MATCH SKIP failed: cannot skip to first row of match",
-                "skip TO NEXT ROW: this would find the same match again",
-                stage=self._skip.variable,
-            )
-        return row
 
 
 def out_of_memory() -> OutOfMemoryError:
@@ -168,56 +94,6 @@ class OutputRows:
         self.matches.extend([-1 if match < 0 else match + count for match in other.matches])
 
 
-class Output:
-    """Collects the output rows of concatenated partitions."""
-
-    def __init__(self, rows: Rows) -> None:
-        self._rows = rows
-        self._has_unmatched = rows is Rows.WITH_UNMATCHED
-        self._out = OutputRows()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether there is enough to hand it on."""
-        return len(self._out.rows) >= _MOST_ROWS
-
-    def take(self) -> OutputRows:
-        """Return what was collected, and clear it."""
-        out, self._out = self._out, OutputRows()
-        return out
-
-    def add(self, match: Match, part: range, place: Place) -> None:
-        """Add the rows of a match, and the unmatched ones before it."""
-        settled = part.start + place.settled
-        if self._has_unmatched and settled < match.start:
-            self._add_unmatched(settled, match.start)
-        settled = max(settled, match.end if match.labels else match.start + 1)
-        place.settled = settled - part.start
-        shown = _shown(match, self._rows)
-        if shown:
-            out = self._out
-            out.rows.extend([match.start + max(at, 0) for at in shown])
-            out.matches.extend([len(out.starts)] * len(shown))
-            out.seen.extend([at + 1 for at in shown])
-            out.starts.append(match.start)
-            out.sizes.append(len(match.labels))
-            out.numbers.append(match.number)
-            out.begins.append(part.start)
-            out.stops.append(part.stop)
-            out.labels.extend(match.labels)
-
-    def settle(self, part: range, place: Place) -> None:
-        """Add the rows that no match took, as far as the search has come."""
-        if self._has_unmatched and place.settled < place.start:
-            self._add_unmatched(part.start + place.settled, part.start + place.start)
-        place.settled = max(place.settled, place.start)
-
-    def _add_unmatched(self, start: int, end: int) -> None:
-        self._out.rows.extend(range(start, end))
-        self._out.matches.extend([-1] * (end - start))
-        self._out.seen.extend([0] * (end - start))
-
-
 def _shown(match: Match, rows: Rows) -> list[int]:
     """Return the rows of a match to show, counted from its first row; -1 for an empty match."""
     if not match.labels:
@@ -250,49 +126,131 @@ class Partitions:
 
 
 class Matching:
-    """The matching of some partitions by a clause."""
+    """
+    The matching of concatenated partitions by a clause.
+
+    Alternatives are tried in order of preference. So a match found before an alternative needs a
+    future row is the preferred match in any case; once a future row is needed, nothing is decided.
+
+    Cost: if conditions depend on positions only, an instruction that failed at a row is never tried
+    there again: rows times program length. Otherwise it is not tried again in one search with the
+    same knowledge of the match.
+    """
 
     def __init__(self, plan: StandardPlan, compiled: Compiled, partitions: Partitions) -> None:
         self._ends = [0, *partitions.ends.tolist()]
-        self._output = Output(plan.rows)
+        self._skip, self._rows = plan.skip, plan.rows
+        self._target: frozenset[int] | None = None
+        if plan.skip.variable is not None:
+            names = plan.subsets.get(plan.skip.variable, (plan.skip.variable,))
+            self._target = frozenset(map(plan.program.variables.index, names))
+        self._out = OutputRows()
+        self._search: CompiledSearch | PlainSearch | None = None
         try:
-            search: CompiledSearch | PlainSearch | None = None
             if compiled.tables is not None:
-                search = _compiled_search(plan, compiled, compiled.tables, partitions)
-            if search is None:
-                search = _plain_search(plan, compiled, partitions)
+                self._search = _compiled_search(plan, compiled, compiled.tables, partitions)
+            self._search = self._search or _plain_search(plan, compiled, partitions)
         except MemoryError as cause:
             raise out_of_memory() from cause
-        self._matcher = SuccessiveMatches(search, plan.program.variables, plan.skip, plan.subsets)
 
     def partition(self, number: int, place: Place) -> Iterator[OutputRows]:
-        """Match a partition."""
+        """Match a partition, up to where future rows decide."""
         part = range(self._ends[number], self._ends[number + 1])
-        for match in self._matcher.matches(part, place):
-            self._output.add(match, part, place)
-            if self._output.is_full:
-                yield self._output.take()
-        self._output.settle(part, place)
+        for match in self._matches(part, place):
+            self._add(match, part, place)
+            if len(self._out.rows) >= _MOST_ROWS:
+                yield self.rest()
+        if self._rows is Rows.WITH_UNMATCHED and place.settled < place.start:
+            self._add_unmatched(part.start + place.settled, part.start + place.start)
+        place.settled = max(place.settled, place.start)
 
     def rest(self) -> OutputRows:
-        """Return the rest of the output."""
-        return self._output.take()
+        """Return the output that was collected."""
+        out, self._out = self._out, OutputRows()
+        return out
+
+    def _matches(self, part: range, place: Place) -> Iterator[Match]:
+        search = self._search
+        assert search is not None
+        try:
+            search.turn_to(part.start, part.stop, place.before == 0)
+            while True:
+                found = search.find(part.start + place.start, place.number + 1)
+                if found is None:
+                    place.start = len(part)
+                    return
+                start, end = found
+                place.start = start - part.start
+                if end == OPEN:
+                    return
+                place.number += 1
+                taken = slice(end - start)
+                labels, hidden = bytes(search.labels[taken]), bytes(search.hidden[taken])
+                match = Match(start, labels, hidden, place.number)
+                yield match
+                place.start = self._next_start(match) - part.start
+        except MemoryError as cause:
+            raise out_of_memory() from cause
+
+    def _next_start(self, match: Match) -> int:
+        if not match.labels or self._skip.to is SkipTo.NEXT_ROW:
+            return match.start + 1
+        if self._target is None:
+            return match.end
+        rows = [match.start + at for at, label in enumerate(match.labels) if label in self._target]
+        if not rows:
+            raise SkipError(
+                "AFTER MATCH SKIP failed: pattern variable is not present in match",
+                "skip to a variable that every match has, or TO NEXT ROW",
+                stage=self._skip.variable,
+            )
+        row = rows[0] if self._skip.to is SkipTo.FIRST else rows[-1]
+        if row == match.start:
+            raise SkipError(
+                "AFTER MATCH SKIP failed: cannot skip to first row of match",
+                "skip TO NEXT ROW: this would find the same match again",
+                stage=self._skip.variable,
+            )
+        return row
+
+    def _add(self, match: Match, part: range, place: Place) -> None:
+        """Add the rows of a match, and the unmatched ones before it."""
+        settled = part.start + place.settled
+        if self._rows is Rows.WITH_UNMATCHED and settled < match.start:
+            self._add_unmatched(settled, match.start)
+        settled = max(settled, match.end if match.labels else match.start + 1)
+        place.settled = settled - part.start
+        shown = _shown(match, self._rows)
+        if shown:
+            out = self._out
+            out.rows.extend([match.start + max(at, 0) for at in shown])
+            out.matches.extend([len(out.starts)] * len(shown))
+            out.seen.extend([at + 1 for at in shown])
+            out.starts.append(match.start)
+            out.sizes.append(len(match.labels))
+            out.numbers.append(match.number)
+            out.begins.append(part.start)
+            out.stops.append(part.stop)
+            out.labels.extend(match.labels)
+
+    def _add_unmatched(self, start: int, end: int) -> None:
+        self._out.rows.extend(range(start, end))
+        self._out.matches.extend([-1] * (end - start))
+        self._out.seen.extend([0] * (end - start))
 
 
+@attrs.frozen(eq=False)
 class CompiledSearch:
     """The compiled search with the buffers that it writes; see ``search.c``."""
 
-    def __init__(
-        self,
-        search: _kernel.RowSearch,
-        labels: bytearray,
-        hidden: bytearray,
-        failed: Callable[[int, str], Exception],
-    ) -> None:
-        self.labels, self.hidden = labels, hidden
-        self.turn_to = search.turn_to
-        self._search = search
-        self._failed = failed
+    _search: _kernel.RowSearch
+    labels: bytearray
+    hidden: bytearray
+    _failed: Callable[[int, str], Exception]
+
+    def turn_to(self, begin: int, end: int, has_first: bool) -> None:
+        """Select the rows of a partition, whose first row may be missing."""
+        self._search.turn_to(begin, end, has_first)
 
     def find(self, start: int, number: int) -> tuple[int, int] | None:
         """Find the first match of the partition that begins at a row or later."""
