@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_UP, Decimal
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import attrs
 
@@ -366,54 +366,56 @@ class ProgramLayout(Leaves):
     def _field(self, field: Field) -> int:
         return self.fields.setdefault(field, len(self.fields))
 
-    def _slot(self, slot: Slot) -> int:
-        return self.slots.setdefault(slot, len(self.slots))
-
     def aggregate(self, part: Aggregate) -> Typed:
         """Return the instructions that push an aggregate."""
         if part.argument is None:
-            return Typed(self._count(part, ALL), Kind.BIGINT)
+            return Typed(self._read(part, Function.COUNT, ALL), Kind.BIGINT)
         field, kind = self.field(part.argument)
         match part.function:
             case "count":
-                return Typed(self._count(part, field), Kind.BIGINT)
+                return Typed(self._read(part, Function.COUNT, field), Kind.BIGINT)
             case "sum" | "avg" if kind.is_decimal:
                 return self._of_decimals(part, kind)
-            case "sum":
-                return Typed(self._sum(part, field, kind.type), kind)
             case "avg":
-                total = self._sum(part, field, Type.FLOAT)
-                code = [*total, *self._count(part, field), (Op.INT_TO_FLOAT, None)]
+                code = self._read(part, Function.SUM, field, Type.FLOAT)
+                code += [*self._read(part, Function.COUNT, field), (Op.INT_TO_FLOAT, None)]
                 return Typed([*code, (Op.DIV, Type.FLOAT)], Kind.DOUBLE)
-            case "min" | "max":
-                return Typed(self._extreme(part, field, kind.type), kind)
+            case "sum" | "min" | "max":
+                function = Function[part.function.upper()]
+                return Typed(self._read(part, function, field, kind.type), kind)
             case "first":
-                return Typed(self._first(part, field, kind.type), kind)
+                count = self._slot(part, Function.COUNT, ALL)
+                code = self._read(part, Function.FIRST, field, kind.type, count, part.offset)
+                return Typed(code, kind)
             case "last":
                 return Typed(self._last(part, field, kind.type), kind)
         if kind.is_decimal:
-            kind = Kind.DOUBLE
-            field = self._field(Field(part.argument, kind))
-        is_slot = part.function == "stddev"
-        code = (self._deviation if is_slot else self._of_list)(part, field)
-        return Typed(code, Kind.DOUBLE)
+            field = self._field(Field(part.argument, Kind.DOUBLE))
+        if part.function == "stddev":
+            return Typed(self._deviation(part, field), Kind.DOUBLE)
+        values = self._read(part, Function.LIST, field, Type.FLOAT)
+        return Typed([*values, (Op.AGGREGATE, part.function)], Kind.DOUBLE)
 
-    def _read(self, part: Aggregate, slot: Slot) -> list[Instruction]:
+    def _slot(
+        self,
+        part: Aggregate,
+        function: Function,
+        field: int,
+        type_: Type = Type.INT,
+        source: int = -1,
+        offset: int = 0,
+    ) -> int:
+        slot = Slot(function, part.stage, field, type_, source, offset)
+        return self.slots.setdefault(slot, len(self.slots))
+
+    def _read(
+        self, part: Aggregate, function: Function, field: int, *slot: Any
+    ) -> list[Instruction]:
         """Return the instructions that push a slot, for some after the current event."""
-        number = self._slot(slot)
+        number = self._slot(part, function, field, *slot)
         if not part.with_event:
             return [(Op.SLOT, number)]
         return list(update_code(list(self.slots), list(self.fields), number))
-
-    def _of_list(self, part: Aggregate, field: int) -> list[Instruction]:
-        slot = Slot(Function.LIST, part.stage, field, Type.FLOAT)
-        return [*self._read(part, slot), (Op.AGGREGATE, part.function)]
-
-    def _count(self, part: Aggregate, field: int) -> list[Instruction]:
-        return self._read(part, _counter(part, field))
-
-    def _sum(self, part: Aggregate, field: int, type_: Type) -> list[Instruction]:
-        return self._read(part, Slot(Function.SUM, part.stage, field, type_))
 
     def _of_decimals(self, part: Aggregate, kind: Kind) -> Typed:
         """Return the exact sum of decimals, or their average, each with Spark's digits."""
@@ -421,18 +423,18 @@ class ProgramLayout(Leaves):
         assert digits is not None
         exact = kind if kind.type is Type.DECIMAL else Kind.decimal(digits, exact=True)
         field = self._field(Field(part.argument or "", exact))
-        code = [*self._sum(part, field, Type.DECIMAL), fit(summed(digits))]
+        code = [*self._read(part, Function.SUM, field, Type.DECIMAL), fit(summed(digits))]
         if part.function == "sum":
             return Typed(code, Kind.decimal(summed(digits)), Type.DECIMAL)
-        code += [*self._count(part, field), (Op.INT_TO_DECIMAL, 0)]
+        code += [*self._read(part, Function.COUNT, field), (Op.INT_TO_DECIMAL, 0)]
         code += [(Op.DIV, Type.DECIMAL), fit(averaged(digits))]
         return Typed(code, Kind.decimal(averaged(digits)), Type.DECIMAL)
 
     def _deviation(self, part: Aggregate, field: int) -> list[Instruction]:
-        counter = self._slot(_counter(part, field))
-        mean = self._slot(Slot(Function.MEAN, part.stage, field, Type.FLOAT, counter))
-        squares = self._read(part, Slot(Function.MOMENT, part.stage, field, Type.FLOAT, mean))
-        count = self._count(part, field)
+        counter = self._slot(part, Function.COUNT, field)
+        mean = self._slot(part, Function.MEAN, field, Type.FLOAT, counter)
+        squares = self._read(part, Function.MOMENT, field, Type.FLOAT, mean)
+        count = self._read(part, Function.COUNT, field)
         deviation: list[Instruction] = [
             *squares, *count, (Op.INT, 1), (Op.SUB, Type.INT), (Op.INT_TO_FLOAT, None),
             (Op.DIV, Type.FLOAT), (Op["SQRT"], None),
@@ -443,26 +445,13 @@ class ProgramLayout(Leaves):
             (Op.NULL, None),
         ]  # fmt: skip
 
-    def _extreme(self, part: Aggregate, field: int, type_: Type) -> list[Instruction]:
-        function = Function.MIN if part.function == "min" else Function.MAX
-        return self._read(part, Slot(function, part.stage, field, type_))
-
-    def _first(self, part: Aggregate, field: int, type_: Type) -> list[Instruction]:
-        count = self._slot(_counter(part, ALL))
-        slot = Slot(Function.FIRST, part.stage, field, type_, count, part.offset)
-        return self._read(part, slot)
-
     def _last(self, part: Aggregate, field: int, type_: Type) -> list[Instruction]:
         if part.with_event and part.offset == 0:
             return [(Op.FIELD, field)]
         slot = -1
         for offset in range(part.offset + (0 if part.with_event else 1)):
-            slot = self._slot(Slot(Function.LAST, part.stage, field, type_, slot, offset))
+            slot = self._slot(part, Function.LAST, field, type_, slot, offset)
         return [(Op.SLOT, slot)]
-
-
-def _counter(part: Aggregate, field: int) -> Slot:
-    return Slot(Function.COUNT, part.stage, field, Type.INT)
 
 
 def _operands(programs: Mapping[str, Code], wanted: Op) -> set[int]:
@@ -517,12 +506,12 @@ def value_code(tree: Tree, leaves: Leaves, where: str) -> Typed:
     return _Compiler(leaves, where).part(tree)
 
 
+@attrs.frozen(eq=False)
 class _Compiler:
     """Compiles one expression."""
 
-    def __init__(self, leaves: Leaves, where: str) -> None:
-        self._leaves = leaves
-        self._where = where
+    _leaves: Leaves
+    _where: str
 
     def part(self, part: Tree) -> Typed:
         """Return the instructions that push the value of a part."""

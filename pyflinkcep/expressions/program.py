@@ -438,57 +438,31 @@ class Rule:
     has_range: bool = False
 
 
-_COMPARISON = Rule(2, is_truth=True)
-_NUMBER = Rule(2, has_range=True)
-_EXTREME = Rule(2, Nulls.YIELDS)
-_DECISION = Rule(2, Nulls.DECIDES, is_truth=True)
-
 RULES: dict[Op, Rule] = {
-    Op.INT_TO_FLOAT: Rule(1),
-    Op.TRUTH_TO_INT: Rule(1),
-    Op.NEG: Rule(1, has_range=True),
-    Op.ABS: Rule(1, has_range=True),
-    Op.ADD: _NUMBER,
-    Op.SUB: _NUMBER,
-    Op.MUL: _NUMBER,
+    **dict.fromkeys((Op.INT_TO_FLOAT, Op.TRUTH_TO_INT), Rule(1)),
+    **dict.fromkeys((Op.NEG, Op.ABS), Rule(1, has_range=True)),
+    **dict.fromkeys((Op.ADD, Op.SUB, Op.MUL), Rule(2, has_range=True)),
     Op.ADD_PASSING: Rule(2, Nulls.YIELDS, has_range=True),
     Op.DIV: Rule(2, divides=True),
     Op.INT_DIV: Rule(2, divides=True, has_range=True),
-    Op.MOD: Rule(2, divides=True),
-    Op.PMOD: Rule(2, divides=True),
-    Op.FLOOR: Rule(1),
-    Op.CEIL: Rule(1),
-    Op.ROUND: Rule(1),
-    Op.TRUNCATE: Rule(1),
+    **dict.fromkeys((Op.MOD, Op.PMOD), Rule(2, divides=True)),
+    **dict.fromkeys((Op.FLOOR, Op.CEIL, Op.ROUND, Op.TRUNCATE), Rule(1)),
     **{
         Op[name.upper()]: Rule(of.arity, of_positive=of.of_positive)
         for name, of in NUMBER_FUNCTIONS.items()
     },
-    Op.LT: _COMPARISON,
-    Op.LE: _COMPARISON,
-    Op.GT: _COMPARISON,
-    Op.GE: _COMPARISON,
-    Op.EQ: _COMPARISON,
-    Op.NE: _COMPARISON,
+    **dict.fromkeys((Op.LT, Op.LE, Op.GT, Op.GE, Op.EQ, Op.NE), Rule(2, is_truth=True)),
     Op.EQ_NULLSAFE: Rule(2, Nulls.EQUALS, is_truth=True),
-    Op.LEAST: _EXTREME,
-    Op.GREATEST: _EXTREME,
-    Op.OR_ELSE: _EXTREME,
+    **dict.fromkeys((Op.LEAST, Op.GREATEST, Op.OR_ELSE), Rule(2, Nulls.YIELDS)),
     Op.NOT: Rule(1, is_truth=True),
-    Op.AND: _DECISION,
-    Op.OR: _DECISION,
+    **dict.fromkeys((Op.AND, Op.OR), Rule(2, Nulls.DECIDES, is_truth=True)),
     Op.IS_NULL: Rule(1, Nulls.ASKED, is_truth=True),
     Op.CONCAT: Rule(2),
     Op.LIKE: Rule(1, is_truth=True),
     Op.STARTS_WITH: Rule(2, is_truth=True),
     Op.PREFIX_END: Rule(1),
-    Op.UNITS: Rule(1),
-    Op.INT_TO_DECIMAL: Rule(1),
-    Op.DECIMAL_TO_FLOAT: Rule(1),
-    Op.DECIMAL_TO_INT: Rule(1),
-    Op.FIT: Rule(1),
-    Op.LISTED: Rule(1),
-    Op.AGGREGATE: Rule(1),
+    **dict.fromkeys((Op.UNITS, Op.INT_TO_DECIMAL, Op.DECIMAL_TO_FLOAT, Op.DECIMAL_TO_INT), Rule(1)),
+    **dict.fromkeys((Op.FIT, Op.LISTED, Op.AGGREGATE), Rule(1)),
 }
 """The rules of every operation that computes a value from values."""
 

@@ -14,6 +14,8 @@ from functools import partial, reduce
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, NamedTuple
 
+import attrs
+
 from pyflinkcep.errors import InputError, NotSupportedError, counted, did_you_mean
 from pyflinkcep.expressions.aggregates import AGGREGATES
 from pyflinkcep.expressions.numbers import (
@@ -360,22 +362,15 @@ def typed_function(
     return _Maker(leaf, zero_is_null, where, types, zone).typed(tree)
 
 
+@attrs.frozen(eq=False)
 class _Maker:
     """Makes the functions of the parts of a tree."""
 
-    def __init__(
-        self,
-        leaf: Callable[[Leaf], Function],
-        zero_is_null: bool,
-        where: str,
-        types: LeafTypes,
-        zone: tzinfo | None,
-    ) -> None:
-        self._leaf = leaf
-        self._zero_is_null = zero_is_null
-        self._where = where
-        self._types = types
-        self._zone = zone
+    _leaf: Callable[[Leaf], Function]
+    _zero_is_null: bool
+    _where: str
+    _types: LeafTypes
+    _zone: tzinfo | None
 
     def typed(self, tree: Tree) -> Typed:
         """Return the function of a part, and its type."""
