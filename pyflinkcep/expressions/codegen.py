@@ -222,18 +222,7 @@ class _Part(NamedTuple):
 
 
 def unbranched(code: Code, *, is_condition: bool = False) -> Code:
-    """
-    Return a program without jumps, in which truth values and numbers are kept apart.
-
-    Examples
-    --------
-    ``coalesce(x, 0) > 1``:
-
-    >>> jump = (Op.JUMP_IF_NOT_NULL, 1)
-    >>> code = (Op.FIELD, 0), jump, (Op.INT, 0), (Op.INT, 1), (Op.GT, Type.INT)
-    >>> [op.name for op, _ in unbranched(code)]
-    ['FIELD', 'INT', 'OR_ELSE', 'INT', 'GT']
-    """
+    """Return a program without jumps, in which truth values and numbers are kept apart."""
     stack: list[_Part] = []
     chosen: list[tuple[int, Op]] = []
     for at, (op, operand) in enumerate(code):

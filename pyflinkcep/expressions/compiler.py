@@ -224,10 +224,7 @@ def fit(digits: Digits, rounding: str = "", count: int = 0) -> Instruction:
 
 
 def alike(values: Sequence[Typed], digits: Digits | None = None) -> tuple[list[Typed], Typed]:
-    """
-    Return numbers of one kind and form, decimals exactly; also a value of it without
-    instructions.
-    """
+    """Return numbers of one kind and form; also a value of it without instructions."""
     known = [value for value in values if value.kind is not None]
     if any(value.kind is Kind.DOUBLE for value in known):
         like = Typed([], Kind.DOUBLE)

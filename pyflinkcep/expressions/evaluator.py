@@ -125,15 +125,7 @@ def _plain(time: Any) -> Any:
 
 
 def event_condition(text: str, types: RowTypes = UNTYPED) -> Callable[[Any], bool]:
-    """
-    Return a function that tells whether an event satisfies a SQL condition; NULL counts as false.
-
-    Examples
-    --------
-    >>> holds = event_condition("kind = 'a' AND price BETWEEN 1 AND 2.5")
-    >>> holds({"kind": "a", "price": 2}), holds({"kind": "a", "price": None})
-    (True, False)
-    """
+    """Return whether an event satisfies a SQL condition, as a function; NULL counts as false."""
     function = event_function(text, types)
 
     def holds(event: Any) -> bool:
@@ -146,22 +138,7 @@ def event_condition(text: str, types: RowTypes = UNTYPED) -> Callable[[Any], boo
 
 
 def event_function(text: str, types: RowTypes = UNTYPED) -> Function:
-    """
-    Return a function that computes a SQL expression for an event.
-
-    The rules are those of Spark's default (ANSI) mode. Events are mappings, or objects with
-    attributes; times are datetime, date and timedelta; integers of unknown types are bigint.
-
-    Notes
-    -----
-    The function raises InputError for a column that an event does not have and for incompatible
-    types, and ArithmeticError for overflow and division by zero.
-
-    Examples
-    --------
-    >>> event_function("coalesce(a, b) * 2")({"a": None, "b": 4})
-    8
-    """
+    """Return a function that computes a SQL expression for an event, by ANSI's rules."""
     return event_value(text, types).function
 
 
@@ -310,15 +287,7 @@ class Compared:
 
 
 def compared_in_sql(text: str, event: Any) -> tuple[Compared, ...]:
-    """
-    Return what a SQL condition about one event compared; nothing if only Spark can say.
-
-    Examples
-    --------
-    >>> kind, price = compared_in_sql("kind = 'a' and price * 2 > 9", {"kind": "b", "price": 5})
-    >>> kind.holds, kind.values, price.holds, price.values
-    (False, (('kind', 'b'),), True, (('price * 2', 10),))
-    """
+    """Return what a SQL condition about one event compared; nothing if only Spark can say."""
     try:
         return _answered(_parts_of_sql(text), event)
     except (CepError, ArithmeticError):

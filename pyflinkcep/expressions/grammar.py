@@ -137,19 +137,7 @@ def divides(part: Syntax) -> bool:
 
 
 def guards_of(tree: Syntax) -> dict[Syntax, tuple[Guard, ...]]:
-    """
-    Return the parts that SQL computes only in some cases, each with its guards, outermost first.
-
-    Examples
-    --------
-    >>> from pyflinkcep.expressions.grammar import parsed
-    >>> text = "v = 0 OR n > 1 / v"
-    >>> tree = parsed(text)
-    >>> (quotient,) = (part for part in tree.walk() if part.value == "/")
-    >>> (guard,) = guards_of(tree)[quotient]
-    >>> guard.around(lambda part: text[part.start : part.end], "1 / v")
-    'CASE WHEN (v = 0) THEN NULL ELSE 1 / v END'
-    """
+    """Return the parts that SQL computes only in some cases, with their guards, outermost first."""
     found: dict[Syntax, tuple[Guard, ...]] = {}
     waiting: list[tuple[Syntax, tuple[Guard, ...]]] = [(tree, ())]
     while waiting:
@@ -194,14 +182,7 @@ def _guards(condition: tuple[Syntax, ...], form: tuple[str, str, str]) -> tuple[
 
 
 def parsed(text: str) -> Syntax:
-    """
-    Read an expression.
-
-    Examples
-    --------
-    >>> parsed("a + b * 2 > 1").operands[0].value
-    '+'
-    """
+    """Read an expression."""
     parser = _Parser(text)
     try:
         part = parser.expression()

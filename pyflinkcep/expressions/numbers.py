@@ -232,14 +232,7 @@ BIGINT = Digits(20, 0)
 
 
 def digits_of_value(value: Decimal | int) -> Digits:
-    """
-    Return the digits of a literal, or of a number whose type is not known.
-
-    Examples
-    --------
-    >>> digits_of_value(Decimal("-0.050")), digits_of_value(Decimal("1e3")), digits_of_value(0)
-    (Digits(precision=3, scale=3), Digits(precision=4, scale=0), Digits(precision=1, scale=0))
-    """
+    """Return the digits of a literal, or of a number whose type is not known."""
     if isinstance(value, int):
         return Digits(len(str(abs(value))), 0)
     _, digits, exponent = value.as_tuple()
@@ -260,14 +253,7 @@ def _adjusted(precision: int, scale: int) -> Digits:
 
 
 def of_operation(operator: str, a: Digits, b: Digits) -> Digits:
-    """
-    Return the digits of a sum, difference, product, quotient or remainder.
-
-    Examples
-    --------
-    >>> of_operation("/", Digits(12, 2), Digits(1, 0)).sql
-    'decimal(16,6)'
-    """
+    """Return the digits of a sum, difference, product, quotient or remainder."""
     return _adjusted(*needed(operator, a, b))
 
 
@@ -354,14 +340,7 @@ FORMULAS: dict[str, Callable[[Decimal, Decimal], Decimal]] = {
 
 
 def decimal_aggregate(function: str, total: Decimal, count: int, digits: Digits) -> Decimal | None:
-    """
-    Return the SUM or AVG of decimals of some digits, given their sum; None if it does not fit.
-
-    Examples
-    --------
-    >>> decimal_aggregate("avg", Decimal("1.00"), 3, Digits(10, 2))
-    Decimal('0.333333')
-    """
+    """Return the SUM or AVG of decimals, given their sum; None if it does not fit."""
     found = fitted(total, summed(digits))
     if found is None or function == "sum":
         return found
@@ -369,14 +348,7 @@ def decimal_aggregate(function: str, total: Decimal, count: int, digits: Digits)
 
 
 def mean(total: Decimal, count: int) -> Decimal:
-    """
-    Return an average, with four digits more after the point than the sum, of any length.
-
-    Examples
-    --------
-    >>> mean(Decimal("1.00"), 3)
-    Decimal('0.333333')
-    """
+    """Return an average, with four digits more after the point than the sum, of any length."""
     scale = min(digits_of_value(total).scale + 4, MOST_DIGITS)
     quotient = Fraction(total) * 10**scale / count
     units = int(abs(quotient) + Fraction(1, 2))
@@ -394,14 +366,5 @@ def overflow_of(digits: Digits) -> str:
 
 
 def computed(operator: str, a: Decimal, b: Decimal, digits: Digits) -> Decimal | None:
-    """
-    Return the result of an operation in its type; None if it does not fit.
-
-    A divisor is not zero.
-
-    Examples
-    --------
-    >>> computed("/", Decimal(1), Decimal(3), Digits(16, 6))
-    Decimal('0.333333')
-    """
+    """Return the result of an operation in its type; None if it does not fit."""
     return fitted(FORMULAS[operator](a, b), digits)

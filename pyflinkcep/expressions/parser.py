@@ -439,11 +439,7 @@ _TIMES = ("date", "timestamp", "timestamp_ntz")
 
 
 class EventReader(Operators):
-    """
-    Converts SQL about one event to a tree, whose columns are names.
-
-    What conditions over several events refuse is a :class:`Call` here.
-    """
+    """Converts SQL about one event to a tree: what conditions over several refuse is a Call."""
 
     def __init__(self, text: str, given: Mapping[Syntax, int] | None = None) -> None:
         super().__init__(Names(text))
@@ -514,14 +510,7 @@ _MAY_AGGREGATE = re.compile(rf"\b(?:{'|'.join(AGGREGATES)})\s*\(", re.IGNORECASE
 
 
 def sql_condition(text: str, stage: str = "") -> IterativeCondition:
-    """
-    Make a condition from a SQL string.
-
-    Examples
-    --------
-    >>> sql_condition("type = 1 AND price > avg(up.price)")
-    (type = 1 and price > avg(up.price))
-    """
+    """Make a condition from a SQL string."""
     if not _MAY_AGGREGATE.search(text):
         return ExpressionCondition(text)
     try:

@@ -188,15 +188,7 @@ class Kind(Enum):
 
     @classmethod
     def decimal(cls, digits: Digits, *, exact: bool = False) -> Kind:
-        """
-        Return the kind of decimals of some digits.
-
-        Examples
-        --------
-        >>> kind = Kind.decimal(Digits(12, 2))
-        >>> kind.value, kind.digits.scale, kind.type.name
-        ('decimal(12,2)', 2, 'FLOAT')
-        """
+        """Return the kind of decimals of some digits."""
         return cls(digits.sql + " exact" * exact)
 
     @property
@@ -349,12 +341,9 @@ class CompiledExpressions:
     ansi: bool  # Whether overflow and division by zero are errors
 
     def slots_of(self, key: str) -> frozenset[int]:
-        """
-        Return the slots that an expression depends on, now or once more events are taken.
-
-        What it reads, and what those slots are computed from: of two partial matches that agree in
-        all of them, no event makes different ones. (A FIRST at offset 0 never changes again.)
-        """
+        """Return the slots that an expression depends on, now or once more events are taken."""
+        # Of two partial matches that agree in all of them, no event makes different ones. A FIRST
+        # at offset 0 never changes again.
         found: set[int] = set()
         waiting = [int(slot or 0) for op, slot in self.programs[key] if op is Op.SLOT]
         while waiting:
@@ -498,14 +487,7 @@ BITS = ("&", "|", "~")
 
 
 def floats_compared(op: Op, a: str, b: str, logic: tuple[str, str, str] = WORDS) -> str:
-    """
-    Return a comparison of two floats, by default in Python.
-
-    Examples
-    --------
-    >>> floats_compared(Op.GE, "x", "y")
-    '((y <= x) or (x != x))'
-    """
+    """Return a comparison of two floats, by default in Python."""
     and_, or_, not_ = logic
     if op is Op.NE:
         return f"({not_}{floats_compared(Op.EQ, a, b, logic)})"

@@ -131,14 +131,7 @@ def array_of(element: SqlType | None) -> SqlType:
 
 
 def cast_type(written: str) -> SqlType | None:
-    """
-    Return a type as users write it; None for one of which Spark alone has values.
-
-    Examples
-    --------
-    >>> cast_type("DECIMAL(5, 2)").scale, cast_type("long").name
-    (2, 'bigint')
-    """
+    """Return a type as users write it; None for one of which Spark alone has values."""
     found = _NAME.fullmatch(written.lower().replace(" ", ""))
     name = "" if found is None else _ALIASES.get(found[1], found[1])
     if (
@@ -207,14 +200,7 @@ def literal_type(literal: Literal) -> SqlType | None:
 
 
 def common_type(a: SqlType | None, b: SqlType | None) -> SqlType | None:
-    """
-    Return the type that two values have beside each other; None if there is none, or not known.
-
-    Examples
-    --------
-    >>> common_type(INT, STRING).name, common_type(DATE, TIMESTAMP).name, common_type(INT, DATE)
-    ('bigint', 'timestamp', None)
-    """
+    """Return the type that two values have beside each other; None if none is known."""
     if a is None or b is None or a == b:
         return a if a == b else None
     if VOID in (a, b):

@@ -183,10 +183,7 @@ def truth_and(a: bool | None, b: Callable[[], bool | None], decisive: bool) -> b
 
 
 def compared(a: Any, b: Any) -> int:
-    """
-    Return a negative number if `a` comes before `b`, zero if they are equal, else a
-    positive one.
-    """
+    """Return the order of two values: negative if `a` comes first, zero if they are equal."""
     if _is_number(a) and _is_number(b):
         return _compared_numbers(a, b)
     a, b = _as_times(*_as_numbers(a, b))
@@ -418,11 +415,7 @@ def _by_clock(time: date) -> date:
 
 
 def moved(time: Any, by: timedelta) -> Any:
-    """
-    Return a time shifted by an interval; a date shifted by parts of a day is a timestamp.
-
-    Days are those of the clock, the rest is time that passes.
-    """
+    """Return a time shifted by days of the clock and time that passes; of a date, at midnight."""
     if not isinstance(time, date):
         return time + by
     try:

@@ -99,14 +99,7 @@ def place(text: str, at: int) -> str:
 
 
 def slip(text: str) -> str | None:
-    """
-    Return what to write instead if a text that is not SQL has a well-known slip; None if not.
-
-    Examples
-    --------
-    >>> slip("n in [1, 5]"), slip("s = 'a;'")
-    ('write a list in parentheses: IN (1, 5)', None)
-    """
+    """Return what to write instead if a text that is not SQL has a well-known slip; None if not."""
     code = re.sub(r"--[^\n]*", "", re.sub(_STRING, "''", text))
     known = next((hint for found, hint in _SLIPS if found.search(code)), None)
     if known is None and re.search("['\"]", code.replace("''", "")):
@@ -130,17 +123,7 @@ def tokenized(
     language: re.Pattern[str] = _SQL,
     unreadable: Callable[[str, int], CepError] = _unreadable,
 ) -> list[Token]:
-    """
-    Return the tokens of a text without spaces and comments; the last is of kind END.
-
-    The groups of a language's pattern are the kinds of tokens; `unreadable` makes the error for
-    what is none of them, at a position.
-
-    Examples
-    --------
-    >>> [token.text for token in tokenized("`a b`.x >= 1.5D -- so")]
-    ['a b', '.', 'x', '>=', '1.5D', '']
-    """
+    """Return the tokens of a text without spaces and comments; the last is of kind END."""
     tokens: list[Token] = []
     at = 0
     while at < len(text):
@@ -163,14 +146,7 @@ _CONTROLS = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 
 def string_value(written: str) -> str:
-    r"""
-    Return the value of a string literal, with escapes resolved as in Spark.
-
-    Examples
-    --------
-    >>> string_value(r"'it''s \u0041\%'")
-    "it's A\\%"
-    """
+    r"""Return the value of a string literal, with escapes resolved as in Spark."""
     if written[0] in "rR":
         return written[2:-1]
     quote = written[0]
@@ -271,11 +247,7 @@ def is_at(tokens: Sequence[Token], at: int, *words: str) -> bool:
 
 
 class ExpressionReader(Cursor, Generic[Node]):
-    """
-    Reads expressions by precedence climbing.
-
-    What stands around operators, and what is made of what is read, is each language's own.
-    """
+    """Reads expressions by precedence climbing; what is made of them is each language's own."""
 
     powers: ClassVar[Mapping[str, int]]
     """How tightly operators between values bind, from 1 on."""
@@ -357,17 +329,7 @@ _PIECE = re.compile(
 
 
 def literal_value(written: str) -> int | float | str | bool | Decimal | None:
-    """
-    Return the value of a literal.
-
-    Integers without a suffix that do not fit bigint are decimals, as in Spark; so are numbers with
-    a point, but with an exponent or a suffix D or F they are floats.
-
-    Examples
-    --------
-    >>> [literal_value(text) for text in ("7", "-7L", "0.80", "1e3", ".5D", "true", "null")]
-    [7, -7, Decimal('0.80'), 1000.0, 0.5, True, None]
-    """
+    """Return the value of a literal: of a whole number that does not fit bigint a decimal."""
     constants = {"null": None, "true": True, "false": False}
     if written in constants:
         return constants[written]
@@ -387,15 +349,7 @@ def literal_value(written: str) -> int | float | str | bool | Decimal | None:
 
 
 def interval_us(written: str) -> int | None:
-    """
-    Return the microseconds of an interval; None if it has months or years, does not fit 64 bits,
-    or is not one.
-
-    Examples
-    --------
-    >>> interval_us("'5' MINUTE"), interval_us("'1 02:00:00' DAY TO SECOND"), interval_us("2 YEARS")
-    (300000000, 93600000000, None)
-    """
+    """Return the microseconds of an interval; None of months and years, and beyond 64 bits."""
     field = re.fullmatch(
         r"(?P<sign>[-+]?)\s*['\"](?P<inner>[-+]?)(?P<text>[^'\"]*)['\"]\s*(\w+)\s+TO\s+(\w+)",
         written.strip(),
@@ -440,14 +394,7 @@ def _signed(amount: int, *signs: str) -> int:
 
 
 def like_pattern(pattern: str, escape: str) -> str | None:
-    r"""
-    Return a LIKE pattern with ``\`` as its escape character; None if its escapes are wrong.
-
-    Examples
-    --------
-    >>> like_pattern("50!%_", "!")
-    '50\\%_'
-    """
+    r"""Return a LIKE pattern with ``\`` as its escape character; None if its escapes are wrong."""
     if len(escape) != 1:
         return None
     result, at = "", 0

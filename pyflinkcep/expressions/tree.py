@@ -165,11 +165,7 @@ class Operation:
 
 @attrs.frozen
 class Call:
-    """
-    What programs do not have: a function of one event by its name, or another form of SQL.
-
-    Spark computes it, or Python (:mod:`~pyflinkcep.expressions.values`).
-    """
+    """What programs lack: a function of one event by its name, or another form of SQL."""
 
     # The name in lower case; ``cast``; ``.`` for a field of a struct, ``[]`` for an element of an
     # array or map; empty for what only Spark reads, which is its text, or has `between`.
@@ -283,11 +279,7 @@ def _counts_the_event(tree: Tree) -> bool:
 
 
 class SqlTemplate(str):
-    """
-    SQL with places for a value that is known later.
-
-    As text, it is what to show to people.
-    """
+    """SQL with places for a value that is known later; as text, it is what to show to people."""
 
     __slots__ = ("pieces", "shown")
 
@@ -310,15 +302,7 @@ class SqlTemplate(str):
 
 
 def joined(parts: Iterable[str]) -> str:
-    """
-    Return SQL made of parts: a template if one of them is.
-
-    Examples
-    --------
-    >>> sql = joined(("lower(", SqlTemplate(("", ""), "CLASSIFIER()"), ")"))
-    >>> sql, sql.filled("'A'")
-    ('lower(CLASSIFIER())', "lower('A')")
-    """
+    """Return SQL made of parts: a template if one of them is."""
     pieces, shown = [""], ""
     for part in parts:
         inner: tuple[str, ...] = (part,)

@@ -175,11 +175,8 @@ def always_null(_: Any) -> None:
 
 
 def spread(functions: tuple[Function, ...], compute: Callable[..., Any]) -> Function:
-    """
-    Return a function that is NULL if an operand is; those after it are not computed.
-
-    With an operand that is always NULL none is computed, as Spark's optimizer has it.
-    """
+    """Return a function that is NULL if an operand is; those after it are not computed."""
+    # With an operand that is always NULL none is computed, as Spark's optimizer has it.
     if always_null in functions:
         return always_null
     if len(functions) == 1:
@@ -346,19 +343,7 @@ def typed_function(
     types: LeafTypes = lambda _: None,
     zone: tzinfo | None = None,
 ) -> Typed:
-    """
-    Return a function that computes the value of a tree, None for NULL, and the value's type.
-
-    Notes
-    -----
-    The function raises ArithmeticError on overflow, and on division by zero unless that is NULL,
-    and InputError if types are incompatible.
-
-    Examples
-    --------
-    >>> function_of(Operation("+", (Literal(1), Literal(2))), lambda leaf: lambda _: None)(None)
-    3
-    """
+    """Return a function that computes the value of a tree, and the value's type."""
     return _Maker(leaf, zero_is_null, where, types, zone).typed(tree)
 
 

@@ -71,11 +71,7 @@ def read_expression(
     at_rows: bool = False,
     guarded: bool = False,
 ) -> Expression:
-    """
-    Split an expression.
-
-    If `guarded`, what may fail is a value of the row only if whether it is asked for is known then.
-    """
+    """Split an expression; if `guarded`, nothing that may fail without its guard is of the row."""
     return _Reader(text, names, variable, over, at_rows, guarded).read()
 
 

@@ -271,12 +271,8 @@ class LeafNames(Names):
         return attrs.evolve(leaf, text=self.written(part), span=(part.start, part.end))
 
     def inner(self, aggregate: Aggregate) -> str | None:
-        """
-        Return the argument of a leaf for a function of it.
-
-        In parentheses, unless it is such a function already: the columns of stored rows are known
-        by this text.
-        """
+        """Return the argument of a leaf for a function of it."""
+        # In parentheses, unless it is such a function already: stored rows know columns by it.
         argument = aggregate.argument if self._inside else None
         if argument is None or aggregate not in self._leaves:
             return argument

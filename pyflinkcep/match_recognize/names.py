@@ -85,11 +85,7 @@ class Names:
         case_sensitive: bool = False,
         queries: str = "",
     ) -> Names:
-        """
-        Collect the names of a clause.
-
-        Names are always case-sensitive in Flink's dialect, in the standard's if `case_sensitive`.
-        """
+        """Collect the names of a clause; `case_sensitive` is for the standard's dialect."""
         names = tuple(dict.fromkeys(variable.name for variable in variables(clause.pattern)))
         subsets = {subset.name: subset.variables for subset in clause.subsets}
         spellings = _spellings(clause) if standard and not case_sensitive else {}

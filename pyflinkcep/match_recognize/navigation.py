@@ -160,11 +160,7 @@ class LeafReader:
         return variable
 
     def row_sql(self, tree: Syntax, bound: frozenset[str], *, is_there: bool = False) -> str:
-        """
-        Return a part about one row as SQL over its columns, without variables.
-
-        If `is_there`, the row is the one that PREV and NEXT lead to.
-        """
+        """Return a part about one row, or the one that PREV leads to, as SQL without variables."""
         pieces, at = list[str](), tree.start
         for node in self._owned(tree, bound):
             function = self.function(node)
@@ -247,11 +243,7 @@ class LeafReader:
         return None
 
     def at_one_row(self, node: Syntax, bound: frozenset[str]) -> Leaf | None:
-        """
-        Return a function of values of one row as its value at that row; None for other parts.
-
-        Only for functions that are NULL without the row, for then it is NULL.
-        """
+        """Return a function of values of one row, NULL without it, as its value at that row."""
         if node.form is not Form.CALL or node.value in _OF_NULL:
             return None
         leaves = list(self.below(node, bound))

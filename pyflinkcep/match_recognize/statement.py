@@ -78,14 +78,7 @@ def _is_named(tokens: Sequence[Token], start: int, end: int) -> bool:
 
 
 def with_parameters(text: str, args: Mapping[str, Any] | Sequence[Any] | None) -> str:
-    r"""
-    Return a statement with its parameters replaced.
-
-    Examples
-    --------
-    >>> with_parameters("DEFINE A AS v > :low AND k = :k", {"low": 3, "k": "it's"})
-    "DEFINE A AS v > 3 AND k = 'it\\'s'"
-    """
+    r"""Return a statement with its parameters replaced."""
     if args is None:
         return text
     if isinstance(args, str) or not isinstance(args, Mapping | Sequence):

@@ -128,11 +128,7 @@ def parts(part: Part) -> Iterator[Part]:
 
 @attrs.frozen
 class Text:
-    """
-    An expression as text, or a name, with the table's name that may stand before it.
-
-    In PARTITION BY and ORDER BY an expression is the name of a column that is computed first.
-    """
+    """An expression as text, or the name of a column, which may be computed first."""
 
     text: str
     span: Span = attrs.field(default=_NOWHERE, eq=False, repr=False)

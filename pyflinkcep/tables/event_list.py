@@ -213,11 +213,7 @@ def _kind(name: str, values: Collection[Any]) -> Kind | None:
 
 
 def _machine_numbers(name: str, values: list[Any], kind: Kind, is_added: bool) -> list[Any]:
-    """
-    Return a column's numbers as Spark has them: whole ones beside floats are floats.
-
-    Larger ones than those of Spark can be compared, but not added.
-    """
+    """Return numbers as Spark has them; larger ones can be compared, but not added."""
     if kind is Kind.DOUBLE:
         try:
             return [None if value is None else float(value) for value in values]

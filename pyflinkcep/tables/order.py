@@ -203,11 +203,7 @@ def _numbered(values: list[Any]) -> Ints:
 
 
 def ordered(times: Times, codes: Ints | None) -> tuple[Rows | None, Ints | None]:
-    """
-    Return the order of events: by key, time and place, the key of the earliest event first.
-
-    Events of one key are in order to the microsecond, as in a job of Spark.
-    """
+    """Return the order of events: by key, time and place, the key of the earliest event first."""
     is_sorted = times.are_sorted
     if codes is None:
         by_time = None if is_sorted else order_by([times.exact()])

@@ -136,12 +136,8 @@ class QueryRows:
 def _partitioned(
     rows: pa.Table, times: Times, query: Query
 ) -> tuple[Any, Ints | None, Ints | None]:
-    """
-    Return the order of events, those of a partition side by side, their places in time, and the
-    number of each one's partition.
-
-    Partitions are in the order of their first events in time, as those of a list are.
-    """
+    """Return the order of events by partition, their places in time, and the partition of each."""
+    # Partitions are in the order of their first events in time, as those of a list are.
     order: Any = ordered(times, None)[0]
     if query.is_global or not query.equal:
         return order, None, None

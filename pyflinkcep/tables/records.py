@@ -104,12 +104,7 @@ class RecordBlock:
 
 
 class _LazyRecord(Record):
-    """
-    A record that knows where its fields are, for conditions, which read few of them.
-
-    It has no block once it is filled, which anything but reading a field does; it is an ordinary
-    record then.
-    """
+    """A record that knows where its fields are until more than a field is read of it."""
 
     __slots__ = ("__cep_block__", "__cep_row__")
     __cep_block__: RecordBlock | None

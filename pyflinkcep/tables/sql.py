@@ -25,10 +25,7 @@ from pyflinkcep.pattern import Pattern
 
 
 def evaluated_here(pattern: Pattern, examples: Sequence[Any] = ()) -> Pattern:
-    """
-    Return the pattern with its SQL conditions and Columns about one event as Python
-    functions.
-    """
+    """Return the pattern with SQL and Columns about one event as Python functions."""
     if not isinstance(pattern, Pattern):
         raise InvalidArgumentError(
             f"expected a Pattern, got {pattern!r}", "pass what Pattern.begin(...) returns"

@@ -387,11 +387,7 @@ class Defines:
 
 
 def _guarded(read: StandardClause, names: Names, types: RowTypes) -> dict[str, Expression]:
-    """
-    Return the conditions of which a part may fail that something about the match guards.
-
-    For all rows, such as ``cast(s AS int)`` of texts after ``COUNT(*) > 9 AND``, it would fail.
-    """
+    """Return the conditions of which a part may fail that something about the match guards."""
     found = {}
     for definition in read.clause.definitions:
         variable, own = definition.variable, read.conditions.get(definition.variable)

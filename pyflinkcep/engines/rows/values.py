@@ -93,11 +93,8 @@ class TypedFold(NamedTuple):
 
 
 def fold_function(fold: Fold, types: RowTypes = UNTYPED) -> TypedFold:
-    """
-    Return the function of a fold, for fields of some types, and the type of its values.
-
-    The number of the match is the last value of a row, if the fold reads it.
-    """
+    """Return the function of a fold, for fields of some types, and the type of its values."""
+    # The number of the match is the last value of a row, if the fold reads it.
     arguments = fold.arguments
     of = _FOLDS.get(fold.name)
     if of is None or fold.is_ordered or not of.least <= len(arguments) <= of.most:
@@ -355,12 +352,7 @@ class RowConditions:
         self.updates = [self._update(number, ansi) for number in range(len(variables))]
 
     def answers(self, variable: int) -> bytearray | None:
-        """
-        Return whether the condition of a variable holds for each row; :data:`UNKNOWN` if not
-        evaluated.
-
-        None if it depends on more than the row's position in its partition.
-        """
+        """Return whether a condition holds for each row; None if its position does not decide."""
         condition = self._asked[variable]
         if condition is None:
             return bytearray([1]) * self._size
