@@ -5,13 +5,21 @@ from __future__ import annotations
 
 import pickle
 import sys
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pyflinkcep import OutputTag
-from pyflinkcep.errors import CepRuntimeError, InvalidArgumentError, NotSupportedError
+from pyflinkcep import OutputTag, Time
+from pyflinkcep.errors import (
+    CepError,
+    CepRuntimeError,
+    ConditionError,
+    InvalidArgumentError,
+    MalformedPatternException,
+    NotSupportedError,
+)
 from pyflinkcep.functions import (
     PatternFlatSelectFunction,
     PatternFlatTimeoutFunction,
@@ -25,6 +33,7 @@ from pyflinkcep.functions import (
     TimedOutPartialMatchHandler,
     function_name,
 )
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, to_milliseconds, wrong_unit
 
 
 def test_the_context_knows_the_task() -> None:
@@ -171,3 +180,139 @@ def test_functions_of_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
         SimpleNamespace(get_ipython=lambda: shell),  # type: ignore[arg-type]
     )
     assert function_name(names["found"]) == "lambda at cell [5]:2"
+
+
+# --- what errors say, and what they learn on their way to the user
+
+
+def test_the_hint_comes_after_a_blank_line() -> None:
+    """The text of an error is its message and what to do instead."""
+    error = MalformedPatternException("times(3) after times(2)", "quantify a stage once")
+
+    assert str(error) == "times(3) after times(2)\n\nHint: quantify a stage once"
+
+
+def test_facts_are_in_the_text() -> None:
+    """A failure at run time tells stage, key and time in its text, for the class may get lost."""
+    error = ConditionError("boom", "fix it", stage="a", key="'k'", timestamp_ms=5)
+
+    assert str(error) == "boom (stage 'a', key 'k', event time 5 ms)\n\nHint: fix it"
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ConditionError("boom"), "boom"),
+        (ConditionError("boom", stage="a"), "boom (stage 'a')"),
+        (ConditionError("boom", timestamp_ms=0), "boom (event time 0 ms)"),
+    ],
+)
+def test_unknown_facts_are_left_out(error: CepRuntimeError, text: str) -> None:
+    """What is not known is not mentioned; a time of 0 is known."""
+    assert str(error) == text
+
+
+def test_the_key_is_filled_in_on_the_way() -> None:
+    """``at_key`` gives the same error with the key, and keeps type, facts and cause."""
+    error = ConditionError("boom", "fix it", stage="a", timestamp_ms=5)
+    error.__cause__ = KeyError("x")
+    found = error.at_key(("u", 1))
+
+    assert (type(found), found.key, found.stage, found.timestamp_ms, found.__cause__) == (
+        ConditionError,
+        "('u', 1)",
+        "a",
+        5,
+        error.__cause__,
+    )
+
+
+def test_the_time_is_filled_in_on_the_way() -> None:
+    """``at_time`` gives the same error with the event's time."""
+    assert ConditionError("boom").at_time(9).timestamp_ms == 9
+
+
+def test_facts_that_are_known_stay() -> None:
+    """The place nearest to the failure knows best."""
+    error = ConditionError("boom", key="'first'", timestamp_ms=1)
+
+    assert (error.at_key("second"), error.at_time(2)) == (error, error)
+
+
+def test_one_parent_of_all() -> None:
+    """Everything that this project raises on purpose is a CepError."""
+    assert issubclass(MalformedPatternException, CepError)
+    assert issubclass(ConditionError, CepError)
+
+
+def test_the_pattern_is_filled_in_on_the_way() -> None:
+    """``in_pattern`` puts the pattern first among the facts."""
+    error = ConditionError("boom", stage="a").in_pattern("a → b").in_pattern("other")
+
+    assert str(error) == "boom (pattern a → b, stage 'a')"
+
+
+# --- durations and the ends of time
+
+
+@pytest.mark.parametrize(
+    ("duration", "milliseconds"),
+    [
+        (Time.milliseconds(7), 7),
+        (Time.seconds(2), 2_000),
+        (Time.minutes(2), 120_000),
+        (Time.hours(1), 3_600_000),
+        (Time.days(1), 86_400_000),
+        (timedelta(microseconds=1999), 1),
+        (timedelta(microseconds=-1), -1),
+        (timedelta(days=36500), 3_153_600_000_000),
+    ],
+)
+def test_milliseconds(duration: timedelta, milliseconds: int) -> None:
+    """A duration counts in whole milliseconds, rounded down."""
+    assert to_milliseconds(duration, "x") == milliseconds
+
+
+@pytest.mark.parametrize("duration", [10, 1.5, "10 s", None])
+def test_other_types_are_refused(duration: Any) -> None:
+    """A number has no unit, so only a timedelta will do."""
+    with pytest.raises(InvalidArgumentError, match="within: expected a timedelta") as caught:
+        to_milliseconds(duration, "within")
+
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("microseconds", [1, 999])
+def test_less_than_a_millisecond_is_refused(microseconds: int) -> None:
+    """A window too short to measure is refused: rounded down it would mean no window at all."""
+    with pytest.raises(InvalidArgumentError, match="within: expected at least a millisecond"):
+        to_milliseconds(timedelta(microseconds=microseconds), "within")
+
+
+def test_the_ends_of_time_are_those_of_java() -> None:
+    """The first and last watermarks are the ends of a 64-bit integer."""
+    assert (MIN_WATERMARK, MAX_WATERMARK) == (-(2**63), 2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    ("earliest", "latest", "unit"),
+    [
+        (1_700_000_000, 1_700_000_050, "epoch seconds"),
+        (10**8, 2_678_399_999, "epoch seconds"),
+        (1_700_000_000_000_000, 1_700_000_000_000_001, "epoch microseconds"),
+        (1_700_000_000_000_000_000, 1_700_000_000_000_000_001, "epoch nanoseconds"),
+        (0, 1_700_000_000, None),
+        (1, 99_999, None),
+        (1_700_000_000, 2_678_400_000, None),
+        (1_700_000_000, 1_700_000_000_000, None),
+        (1_700_000_000_000, 1_800_000_000_000, None),
+        (MIN_WATERMARK + 1, MAX_WATERMARK, None),
+        (MAX_WATERMARK, MAX_WATERMARK, None),
+    ],
+)
+def test_units_that_look_wrong(earliest: int, latest: int, unit: str | None) -> None:
+    """Times of which all are in January 1970, or all after the year 5000, are of another unit."""
+    text = wrong_unit(earliest, latest, "ts")
+
+    assert (text is None) == (unit is None)
+    assert unit is None or f"look like {unit}" in str(text)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import os
 import runpy
 import shutil
@@ -85,3 +87,36 @@ def test_any_change_of_the_sources_is_seen(tmp_path: Path) -> None:
     (tmp_path / "setup.py").write_text("FLAGS = []")
     told.append(seen())
     assert len(set(told)) == 5
+
+
+# --- the stub of the compiled module says what is in it
+
+
+STUB = Path(module.__file__).parent / "_kernel.pyi"
+
+
+def members(owner: object) -> set[str]:
+    """Return the public names of a module or type."""
+    return {name for name in vars(owner) if not name.startswith("_")}
+
+
+@needs_kernel
+def test_the_stub_has_every_type_and_method() -> None:
+    """Types, methods, attributes and functions of both are the same."""
+    compiled = module.compiled_module()
+    tree = ast.parse(STUB.read_text(encoding="utf-8"))
+    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+    def described(node: ast.ClassDef) -> set[str]:
+        own = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+        own |= {part.target.id for part in node.body if isinstance(part, ast.AnnAssign)}
+        inherited = [described(classes[base.id]) for base in node.bases]
+        return {name for name in own if not name.startswith("_")}.union(*inherited)
+
+    types = {name: value for name, value in vars(compiled).items() if inspect.isclass(value)}
+    assert {name for name in classes if not name.startswith("_")} == set(types) - {"Context"}
+    for name, value in types.items():
+        if name != "Context":  # what users' conditions get
+            assert described(classes[name]) == members(value), name
+    assert functions == members(compiled) - set(types) - {"operations", "sources"}

@@ -1,16 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stable orders of numbers, by digits or as integers with positions."""
+"""Events in order of time: keys, columns to order by, sorting, what waits."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyflinkcep.matching.order import order_by, order_with_ties
+from pyflinkcep import Pattern, WithinType
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.matching.columns import (
+    WHOLE,
+    field_rows,
+    integers,
+    plain_numbers,
+    quoted,
+    structs,
+    values_of,
+)
+from pyflinkcep.matching.event_store import SortedEvents
+from pyflinkcep.matching.held_back import HeldBack
+from pyflinkcep.matching.keys import codes, differ, paired, ranks
+from pyflinkcep.matching.layout import as_integers
+from pyflinkcep.matching.order import OrderColumns, order_by, order_with_ties
+from pyflinkcep.sase import parse
+from tests.shorthand import ms
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 3), (0, 65_536), (0, 65_537), (-2, 5), (7, 8)])
@@ -79,3 +98,211 @@ def test_columns_of_any_ranges_are_only_read(keys: list[Any]) -> None:
     for key, old in zip(keys, before, strict=True):
         assert key.tolist() == old.tolist()
         assert order_by([key]).tolist() == np.argsort(key, kind="stable").tolist()
+
+
+# --- the order of events of equal key and time by columns
+
+
+@pytest.mark.parametrize(
+    ("columns", "values", "order"),
+    [
+        ([("x", False, None)], [3, 1, 2], [1, 2, 0]),
+        ([("x", True, None)], [3, 1, 2], [0, 2, 1]),
+        ([("x", False, None)], [3, None, 2], [1, 2, 0]),
+        ([("x", True, None)], [3, None, 2], [0, 2, 1]),
+        ([("x", False, False)], [3, None, 2], [2, 0, 1]),
+        ([("x", True, True)], [3, None, 2], [1, 0, 2]),
+        ([("x", False, None)], [1.0, math.nan, 2.0], [0, 2, 1]),
+        ([("x", True, None)], [1.0, math.nan, None, 2.0], [1, 3, 0, 2]),
+        ([("x", False, None)], ["b", "a", "B"], [2, 1, 0]),
+        ([("x", False, None)], [1, 1, 1], [0, 1, 2]),
+    ],
+)
+def test_columns_order_as_spark_does(columns: Any, values: list[Any], order: list[int]) -> None:
+    """Nulls go first ascending and last descending, NaN is the greatest number, ties stay."""
+    table = pa.table({"x": values})
+
+    ranked = OrderColumns.of(columns).ranked(np.zeros(len(values), np.int64), table)
+
+    assert ranked.tolist() == order
+
+
+def test_groups_stay_apart_and_later_columns_decide_ties() -> None:
+    """Events of different groups keep the groups' order; the second column orders the first's ties."""
+    table = pa.table({"x": [2, 1, 1, 9, 8], "y": ["a", "a", "b", "z", "z"]})
+
+    ranked = OrderColumns.of([("x", False, None), ("y", True, None)]).ranked(
+        np.asarray([1, 1, 1, 2, 2]), table
+    )
+
+    assert ranked.tolist() == [2, 1, 0, 4, 3]
+
+
+# --- sorted events whose late columns stay as they came are the same as sorted ones
+
+
+NAMES = ["b", "time", "a"]
+
+
+@given(st.permutations(range(7)), st.lists(st.integers(0, 6)), st.integers(0, 8), st.integers(0, 8))
+def test_late_columns_are_read_in_order(
+    order: list[int], rows: list[int], start: int, size: int
+) -> None:
+    """Take and slice give what a table with all columns in order gives."""
+    late = pa.table({"a": list("pqrstuv"), "b": [None, 1, 2, None, 4, 5, 6]})
+    times = pa.table({"time": list(range(7))})
+    whole = pa.table(
+        {**dict(zip(["a", "b"], late.take(order).columns, strict=True)), "time": times["time"]}
+    )
+    events = SortedEvents(times, late, np.asarray(order))
+
+    assert events.take(np.asarray(rows, np.int64), NAMES) == whole.select(NAMES).take(
+        pa.array(rows, pa.int64())
+    )
+    assert (
+        events.slice(start, size, NAMES).to_pylist()
+        == whole.select(NAMES).slice(start, size).to_pylist()
+    )
+    assert events.schema(NAMES) == whole.select(NAMES).schema
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+@given(st.lists(st.booleans(), max_size=7), st.data())
+def test_nested_columns_are_read_as_the_others(
+    is_late: bool, are_there: list[bool], data: st.DataObject
+) -> None:
+    """Columns in lists of one struct are read one by one, as NULL where there is none."""
+    size = len(are_there)
+    rows = data.draw(st.lists(st.integers(0, size - 1)) if size else st.just([]))
+    order = np.asarray(data.draw(st.permutations(range(size))), np.int64)
+    type_ = pa.list_(pa.struct([("0", pa.int32()), ("1", pa.string())]))
+    values = [(at, None if at % 3 else f"text {at}") for at in range(size)]
+    given_ = [
+        [{"0": number, "1": text}] if there else None
+        for there, (number, text) in zip(are_there, values, strict=True)
+    ]
+    halves = [pa.array(given_[: size // 2], type_), pa.array(given_[size // 2 :], type_)]
+    lists = pa.table({WHOLE: pa.chunked_array(halves), "c": pa.array(range(size), pa.int64())})
+    times = pa.table({"time": pa.array(range(size), pa.int64())})
+    nested = ("a", "b")
+    if is_late:
+        events = SortedEvents(times, lists, order, nested)
+    else:
+        columns = [*lists.take(pa.array(order)).columns, times["time"]]
+        events = SortedEvents(pa.table(columns, names=[WHOLE, "c", "time"]), nested=nested)
+    expected = [
+        {
+            "b": values[at][1] if are_there[at] else None,
+            "time": row,
+            "a": values[at][0] if are_there[at] else None,
+            "c": at,
+        }
+        for row, at in enumerate(order.tolist())
+    ]
+
+    names = ["b", "time", "a", "c"]
+    taken = events.take(np.asarray(rows, np.int64), names)
+    assert taken.to_pylist() == [expected[row] for row in rows]
+    assert taken.schema.types == events.schema(names).types
+    assert events.slice(1, 3, ["a"]).to_pylist() == [{"a": row["a"]} for row in expected[1:4]]
+
+
+# --- how far behind the watermark the events of a match can be
+
+
+GAP = WithinType.PREVIOUS_AND_CURRENT
+a = Pattern.begin("a")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        (a, 0),
+        (a.followedBy("b").within(ms(9)), 9),
+        (a.oneOrMore().notFollowedBy("b").within(ms(9)), 9),
+        (a.followedBy("b"), None),
+        (a.next("b"), None),
+        (a.oneOrMore(), None),
+        (a.followedBy("b").within(ms(9), GAP), 9),
+        (a.followedBy("b").within(ms(9), GAP).followedBy("c").within(ms(4), GAP), 13),
+        (a.followedBy("b").optional().within(ms(9), GAP).next("c").within(ms(4), GAP), 13),
+        (a.followedBy("b").within(ms(9), GAP).followedBy("c"), None),
+        (a.followedBy("b").oneOrMore().within(ms(9), GAP), None),
+    ],
+)
+def test_of_a_pattern(pattern: Pattern, expected: int | None) -> None:
+    """It is the window, or the sum of the gaps; a loop, or a stage without a gap, has no bound."""
+    assert HeldBack.by_pattern(NFACompiler.compile(pattern)) == HeldBack(expected, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "compressed", "expected"),
+    [
+        ("PATTERN SEQ(A a, B b) WITHIN 9", "all", False, HeldBack(9, 0)),
+        ("PATTERN SEQ(A a, B b) WITHIN 9", "onePerStart", False, HeldBack(9, 9)),
+        ("PATTERN SEQ(A a, ~(B b)) WITHIN 9", "all", False, HeldBack(9, 9)),
+        ("PATTERN SEQ(A a, ~(B b)) WITHIN 9", "all", True, HeldBack(18, 9)),
+        ("PATTERN SEQ(A a, B b)", "all", False, HeldBack(None, 0)),
+        ("PATTERN SEQ(A a, B b)", "nonOverlapping", False, HeldBack(None, None)),
+    ],
+)
+def test_of_a_query(text: str, output: str, compressed: bool, expected: HeldBack) -> None:
+    """Matches that later events may undo wait for their window; compressed ones for one more."""
+    assert HeldBack.by_query(parse(text), output, compressed=compressed) == expected
+
+
+def test_of_a_query_that_runs_as_a_pattern() -> None:
+    """The time of its matches is that of their last event, also of those that wait."""
+    waiting = a.notFollowedBy("b").within(ms(9))
+
+    for pattern, lag in ((waiting, 9), (a.followedBy("b").within(ms(9)), 0)):
+        nfa = NFACompiler.compile(pattern)
+        assert HeldBack.by_pattern(nfa, of_query=True) == HeldBack(9, lag)
+
+
+# --- which values are one key, and columns as numbers, rows and SQL
+
+
+def test_numbers_of_values() -> None:
+    """Null and NaN are values, zeros are one; pairs of numbers are told apart, however large."""
+    nan = float("nan")
+    assert codes(pa.chunked_array([[-0.0, None, nan], [0.0, None, nan]])).tolist() == [0, 1, 2] * 2
+    assert ranks(pa.chunked_array([["b", "a", "b"]]), lambda value: value.as_py()).tolist() == [
+        1, 0, 1,
+    ]  # fmt: skip
+    left, right = np.array([0, 1 << 61, 0, 1 << 61]), np.array([5, 5, 7, 5])
+    pairs = paired(left, right).tolist()
+    assert (len(set(pairs)), pairs[1] == pairs[3]) == (3, True)
+
+
+def test_rows_of_other_keys() -> None:
+    """Two nulls are one key, a null and a value are not, with nulls in a column or without."""
+    plain, nulls = pa.chunked_array([[1, 2, 3]]), pa.chunked_array([[1, None, None]])
+    assert differ([plain], [pa.chunked_array([[1, 3, 3]])]).tolist() == [False, True, False]
+    assert differ([nulls], [pa.chunked_array([[1, None, 2]])]).tolist() == [False, False, True]
+    assert differ([plain, nulls], [plain, plain]).tolist() == [False, True, True]
+
+
+def test_columns_as_python_has_them() -> None:
+    """Of several pieces, and of parts of them; maps are dicts."""
+    assert plain_numbers(pa.chunked_array([[1, 2], [], [3]]).slice(1)).tolist() == [2, 3]
+    assert integers(np.array([1, 2], np.int32)).type == pa.int32()
+    assert integers(np.array([0.5, 2])).to_pylist() == [0.5, 2.0]
+    rows = [{"x": 1, "y": "a"}, {"x": 2, "y": None}]
+    assert structs(pa.Table.from_pylist(rows)).to_pylist() == rows
+    maps = pa.array([[[("a", 1)]], None], pa.list_(pa.map_(pa.string(), pa.int64())))
+    assert values_of(maps) == [[{"a": 1}], None]
+    assert as_integers(np.array([5, 6])) == [5, 6]
+    assert as_integers(np.array([[5, 1]])) == [5 + (1 << 63)]
+    assert quoted("a.b`c") == "`a.b``c`"
+
+
+# --- what match expressions read of events, as Python values
+
+
+def test_an_event_of_which_nothing_is_read_is_still_an_event() -> None:
+    """``count(a.*)`` reads no field: each event has an empty tuple of them."""
+    events = pa.table({"x": [1, 2], "y": [3.5, None]})
+
+    assert field_rows(events) == [(1, 3.5), (2, None)]
+    assert field_rows(events.select([])) == [(), ()]

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+import warnings
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -11,7 +13,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyflinkcep import AfterMatchSkipStrategy, GroupPattern, Pattern, Time, WithinType
+from pyflinkcep import (
+    AfterMatchSkipStrategy,
+    GroupPattern,
+    Pattern,
+    Time,
+    UnusedResultWarning,
+    WithinType,
+)
 from pyflinkcep.conditions import (
     BooleanConditions,
     RichAndCondition,
@@ -20,7 +29,8 @@ from pyflinkcep.conditions import (
 )
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern.stage import ConsumingStrategy, Quantifier, Times
-from tests.shorthand import Named, parse
+from pyflinkcep.testing import match
+from tests.shorthand import Named, ms, parse
 
 A, B, C = (Named((name,)) for name in "abc")
 
@@ -366,3 +376,153 @@ def test_long_patterns() -> None:
         pattern = pattern.next(f"s{number}")
 
     assert (len(pattern.stages()), pattern.describe().count("⇒")) == (3001, 3000)
+
+
+# --- a pattern as a table
+
+
+def cells(pattern: Pattern) -> list[list[str]]:
+    """Return the texts of a table's rows."""
+    rows = re.findall(r"<tr>(.*?)</tr>", pattern._repr_html_())
+    return [re.findall(r"<t[dh]>(.*?)</t[dh]>", row) for row in rows]
+
+
+def test_a_row_for_each_stage() -> None:
+    """Each stage has its name, how it follows, how often it matches, and its condition."""
+    assert cells(parse("a >> b+:greedy until[u] ->> c[*]{2,3}:cons !-> d")) == [
+        ["stage", "follows", "how often", "condition"],
+        ["a", "", "1", "a"],
+        ["b", "directly after", "+, greedy", "b until u"],
+        ["c", "any time after", "{2,3}, consecutive", "any event"],
+        ["d", "not before the next", "1", "d"],
+    ]
+
+
+def test_groups_are_indented() -> None:
+    """The stages of a group come below it, indented."""
+    assert cells(parse("z -> (a !>> b){2}:any"))[2:] == [
+        ["group", "some time after", "{2}, all combinations", ""],
+        ["\u2003a", "", "1", "a"],
+        ["\u2003b", "not directly after", "1", "b"],
+    ]
+
+
+def test_windows_and_skip_strategy_are_below() -> None:
+    """What is about the whole pattern follows the table, groups' windows named as such."""
+    skip = AfterMatchSkipStrategy.skipToFirst("a")
+    html = parse("a within[5] -> (b gap[7])", skip)._repr_html_()
+
+    assert html.split("</table>")[1].removesuffix("</details>") == (
+        "<p>each match within 5 ms (set on &#x27;a&#x27;)<br>"
+        "each gap between events of the group within 7 ms (set on &#x27;b&#x27;)<br>"
+        "after a match: SkipToFirstStrategy(patternName=&#x27;a&#x27;, "
+        "shouldThrowException=False)</p>"
+    )
+
+
+def test_what_users_wrote_is_escaped() -> None:
+    """Names and conditions are text, not HTML."""
+    pattern = Pattern.begin("<a>").where("x < 3 & y").where(Named(("q",))).within(ms(1))
+
+    assert cells(pattern)[1] == ["&lt;a&gt;", "", "1", "(x &lt; 3 &amp; y and q)"]
+
+
+# --- ``start.where(...)`` on a line of its own is warned of, and nothing else is
+
+
+DROPPED: list[Callable[[Pattern], Any]] = [
+    lambda p: p.where(lambda e: e > 2),
+    lambda p: p.or_("x > 2"),
+    lambda p: p.oneOrMore(),
+    lambda p: p.where(lambda e: e > 2).oneOrMore(),
+]
+USES: list[Callable[[Pattern], Any]] = [
+    lambda p: p.next("b"),
+    lambda p: p.where("x = 1"),
+    lambda p: Pattern.begin(p),
+    lambda p: p.stages(),
+    lambda p: match(p, [1]),
+]
+
+
+@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("drop", DROPPED)
+def test_a_dropped_result_is_warned_of(drop: Any, use: Any) -> None:
+    """A pattern that is used after the result of a call on it was dropped warns, once."""
+    start = Pattern.begin("a")
+    drop(start)
+    with pytest.warns(UnusedResultWarning, match=r"\(\.\.\.\) at test_pattern.py:\d+ was dropped"):
+        kept = use(start)
+
+    assert use(start) is not kept
+
+
+def test_the_warning_points_to_the_user() -> None:
+    """The warning is on the user's line, and says what to write."""
+    start = Pattern.begin("a")
+    start.where(lambda e: e > 2)
+    with pytest.warns(UnusedResultWarning, match=r"Write pattern = pattern.where\(") as caught:
+        start.next("b")
+
+    assert caught[0].filename == __file__
+
+
+def test_a_dropped_call_on_an_earlier_stage() -> None:
+    """In Flink a call on an earlier stage changes the longer pattern too; here it is warned of."""
+    start = Pattern.begin("a")
+    pattern = start.next("b")
+    start.where(lambda e: e > 2)
+
+    with pytest.warns(UnusedResultWarning):
+        match(pattern, [1, 2])
+
+
+def test_what_a_notebook_shows_it_keeps() -> None:
+    """A result that was only shown, which a notebook keeps, counts as dropped."""
+    start = Pattern.begin("a")
+    out = start.where("x > 2")
+    assert out._repr_html_()
+
+    with pytest.warns(UnusedResultWarning):
+        start.next("b")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda p: p.next("b"),
+        lambda p: p.oneOrMore(),
+        lambda p: p.getCondition(),
+        lambda p: p.describe(),
+        lambda p: match(p, [1]),
+        lambda p: None,
+    ],
+)
+def test_what_is_kept_or_used_is_fine(use: Any) -> None:
+    """Results that have a name, or were used, are not warned of."""
+    start = Pattern.begin("a")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        strict = start.where(lambda e: e > 2)
+        use(strict)
+        start.next("b")
+        start = start.oneOrMore()
+        match(start, [1])
+
+
+def test_a_refused_call_is_not_a_dropped_one() -> None:
+    """A call that raised has no result that could be dropped."""
+    start = Pattern.begin("a")
+    with pytest.raises(ValueError, match="expected a condition"):
+        start.where(3)  # type: ignore[arg-type]
+
+    assert start.next("b").describe() == "a ⇒ b"
+
+
+def test_a_travelling_pattern_forgets() -> None:
+    """What was dropped on the driver is not warned of again in the workers."""
+    start = Pattern.begin("a")
+    start.where("x > 2")
+    copy = pickle.loads(pickle.dumps(start))
+
+    assert copy.next("b").describe() == "a ⇒ b"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +18,7 @@ from pyflinkcep.errors import (
     NotSupportedError,
     StateLimitError,
 )
-from pyflinkcep.testing import match, matchSase
+from pyflinkcep.testing import NFATestHarness, OperatorTestHarness, assertMatches, match, matchSase
 from tests.shorthand import braces, ms, parse
 
 LOW_HIGH = Pattern.begin("low").where(lambda e: e["n"] < 3).next("high").where(lambda e: e["n"] > 7)
@@ -197,3 +198,142 @@ def test_an_error_of_an_event_that_no_partial_match_reaches(condition: str, n: i
     assert len(match(pattern, events, evaluation="nfa")) == 1
     with pytest.raises((ArithmeticError, ConditionError)):
         match(pattern, events, evaluation="eventLists")
+
+
+# --- the harnesses themselves
+
+
+def test_the_start_state_is_a_partial_match() -> None:
+    """A fresh automaton has one partial match, its start state, and an empty buffer."""
+    harness = NFATestHarness(parse("a -> b"))
+
+    assert (harness.partialMatches, harness.bufferNodes, harness.bufferedEvents) == (1, 0, 0)
+
+
+def test_stages_are_in_pattern_order_and_empty_ones_absent() -> None:
+    """A match lists its stages in the order of the pattern and leaves out what stayed empty."""
+    harness = NFATestHarness(parse("z -> a? -> b+ -> c"))
+    found = [list(m) for t, e in enumerate("zbc") for m in harness.process(e, t)]
+
+    assert found == [["z", "b", "c"]]
+
+
+def test_timeouts_have_the_end_of_their_window() -> None:
+    """``advanceTime`` gives partial matches with the time at which their window ended."""
+    harness = NFATestHarness(parse("a -> b within[10]"), timeoutHandling=True)
+    harness.process("a", 3)
+
+    assert [harness.advanceTime(12), harness.advanceTime(99)] == [
+        ([], []),
+        ([], [({"a": ["a"]}, 13)]),
+    ]
+
+
+def test_a_copy_is_independent() -> None:
+    """What happens to a restored harness does not happen to the one it was made of."""
+    first = OperatorTestHarness(parse("a -> b"), lateDataOutput=True)
+    first.processElement("a", 1)
+    first.processWatermark(1)
+    first.processElement("late", 1)
+    copy = first.snapshotAndRestore()
+    copy.processElement("b", 2)
+    copy.processElement("later", 1)
+    copy.close()
+
+    assert (first.matches, first.lateData, copy.matches, copy.lateData) == (
+        [],
+        [(None, "late")],
+        [(None, 2, {"a": ["a"], "b": ["b"]})],
+        [(None, "late"), (None, "later")],
+    )
+
+
+def test_a_copy_continues_timeouts_and_counts() -> None:
+    """Results, the watermark and the count of dropped events are carried over."""
+    first = OperatorTestHarness(parse("a -> b within[5]"), timeoutHandling=True)
+    first.processWatermark(3)
+    first.processElement("late", 1)
+    first.processElement("a", 4)
+    copy = first.snapshotAndRestore().snapshotAndRestore()
+    copy.processElement("late", 2)
+    copy.close()
+
+    assert (copy.numLateRecordsDropped, copy.timeouts) == (2, [(None, 9, {"a": ["a"]})])
+
+
+# --- what ``assertMatches`` takes for the same, and how it shows a difference
+
+
+FOUND = [{"a": [{"id": 1}], "b": [{"id": 2}, {"id": 3}]}, {"a": [{"id": 4}], "b": [{"id": 5}]}]
+
+
+@pytest.mark.parametrize(
+    ("expected", "settings"),
+    [
+        (FOUND, {}),
+        ([{"a": [1], "b": [2, 3]}, {"a": [4], "b": [5]}], {"by": "id"}),
+        ([{"a": [1.0], "b": (2, 3)}, {"a": [4], "b": [5]}], {"by": lambda e: e["id"]}),
+        (FOUND[::-1], {"ignoreOrder": True}),
+    ],
+)
+def test_equal(expected: Any, settings: Any) -> None:
+    """Matches are compared by equality, whole or by a value of each event."""
+    assertMatches(FOUND, expected, **settings)
+
+
+@pytest.mark.parametrize(
+    ("expected", "settings", "message"),
+    [
+        (
+            [{"a": [1], "b": [2]}, {"a": [4], "b": [5]}],
+            {},
+            "1 of 2 expected matches missing, 1 unexpected:\n"
+            "- a: 1 | b: 2\n+ a: 1 | b: 2, 3\n  a: 4 | b: 5",
+        ),
+        (
+            [],
+            {},
+            "0 of 0 expected matches missing, 2 unexpected:\n+ a: 1 | b: 2, 3\n+ a: 4 | b: 5",
+        ),
+        (
+            [{"a": [4], "b": [5]}, {"a": [1], "b": [2, 3]}, {"a": [4], "b": [5]}],
+            {"ignoreOrder": True},
+            "1 of 3 expected matches missing, 0 unexpected:\n"
+            "  a: 1 | b: 2, 3\n- a: 4 | b: 5\n  a: 4 | b: 5",
+        ),
+    ],
+)
+def test_different(expected: Any, settings: Any, message: str) -> None:
+    """The message has a line for each match: missing, surplus or in both."""
+    with pytest.raises(AssertionError) as caught:
+        assertMatches(FOUND, expected, by="id", **settings)
+
+    assert sorted(str(caught.value).split("\n")) == sorted(message.split("\n"))
+
+
+def test_order_counts() -> None:
+    """Matches have an order, which is compared unless told otherwise."""
+    with pytest.raises(AssertionError, match="expected matches"):
+        assertMatches(FOUND, FOUND[::-1])
+
+
+MISUSED: dict[str, tuple[Any, Any, Any, str]] = {
+    "None": (FOUND, None, None, "expected: expected a list of matches, got None"),
+    "one match": (FOUND, {"a": [1]}, None, "expected: expected a list of matches, got {"),
+    "a text": ("ab", [], None, "actual: expected a list of matches, got 'ab'"),
+    "of a harness": ([(None, 1, {})], [], None, "actual: expected a dict of stage to events, got"),
+    "one event": (FOUND, [{"a": 1}], None, "expected: expected a list of events of 'a', got 1"),
+    "a text of events": (FOUND, [{"a": "x"}], None, "expected a list of events of 'a', got 'x'"),
+    "a position": (FOUND, [], 5, "by: expected the name of a field or a function"),
+    "no such field": (FOUND, [], "idd", "by='idd': the event"),
+}
+
+
+@pytest.mark.parametrize("case", MISUSED)
+def test_misuse(case: str) -> None:
+    """What is not a list of matches, or names no field, is refused with a hint."""
+    actual, expected, by, message = MISUSED[case]
+    with pytest.raises((InvalidArgumentError, InputError), match=re.escape(message)) as caught:
+        assertMatches(actual, expected, by)
+
+    assert caught.value.hint

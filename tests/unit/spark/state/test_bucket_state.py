@@ -7,12 +7,25 @@ import random
 import struct
 from typing import Any
 
+import attrs
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from pyflinkcep import Pattern
-from pyflinkcep.errors import CepRuntimeError, StateFormatError
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.errors import CepRuntimeError, PatternChangedError, StateFormatError
+from pyflinkcep.expressions.compiler import compiled
+from pyflinkcep.expressions.numbers import Digits
+from pyflinkcep.expressions.program import CompiledExpressions, Field, Kind
+from pyflinkcep.expressions.tree import MatchExpression
+from pyflinkcep.sase import parse
+from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.spark.state import bucket_state
 from pyflinkcep.spark.state.checksums import seal, unseal
+from pyflinkcep.spark.state.fingerprint import changes, requeued
+from pyflinkcep.spark.state.pages import Page
+from pyflinkcep.spark.state.storage import SparkStorage
 from pyflinkcep.spark.worker.bucket import NEVER
 from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.cases import by_key, make_event, match_ids
@@ -294,3 +307,149 @@ def test_in_processing_time_events_of_a_batch_share_the_clock() -> None:
     assert bucket.matches == [("k", 1000, [["a", 1], ["b", 2]])]
     assert (timer, waits, bucket.timeouts) == (1021, [], [("k", 1020, [["a", 3]])])
     assert bucket.storage.is_empty
+
+
+# --- pages whose keys all have the same number of numbers
+
+
+_SCHEMA = pa.schema([("key", pa.string())])
+
+
+def _page(lengths: list[int], numbers: list[int]) -> Page:
+    empty = Page.empty(_SCHEMA, _SCHEMA)
+    return attrs.evolve(empty, lengths=np.asarray(lengths), numbers=np.asarray(numbers, np.int64))
+
+
+def test_fields_are_what_comes_after_the_version() -> None:
+    """Each key's numbers are a row without the version; a page without keys has no rows."""
+    assert _page([3, 3], [1, 4, 5, 1, 6, 7]).fields("a query", 1, 2).tolist() == [[4, 5], [6, 7]]
+    assert _page([], []).fields("a query", 1, 2).tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("lengths", "numbers", "what"),
+    [
+        ([2, 2], [1, 4, 2, 4], "state of a query in format 2, this release reads format 1"),
+        ([1, 2], [1, 1, 4], "a key of a query does not have 2 numbers"),
+    ],
+)
+def test_other_versions_and_damage_are_refused(
+    lengths: list[int], numbers: list[int], what: str
+) -> None:
+    """A key of another version, or with too few numbers, is refused with what it belongs to."""
+    with pytest.raises(StateFormatError, match=what):
+        _page(lengths, numbers).fields("a query", 1, 1)
+
+
+# --- state as bytes in Spark's state variables
+
+
+@attrs.define
+class Value:
+    """A state variable of Spark that counts what it is asked."""
+
+    data: tuple[bytes] | None = None
+    asked: list[str] = attrs.field(factory=list)
+
+    def exists(self) -> bool:
+        """Whether there is a value."""
+        self.asked.append("exists")
+        return self.data is not None
+
+    def get(self) -> tuple[bytes] | None:
+        """Return the value; Spark logs a warning if there is none."""
+        assert self.data is not None, "Value state index doesn't contain a value."
+        self.asked.append("get")
+        return self.data
+
+    def update(self, data: tuple[bytes]) -> None:
+        """Replace the value."""
+        self.data = data
+
+
+class Handle:
+    """The part of Spark's handle that declares state variables."""
+
+    def __init__(self) -> None:
+        self.index = Value()
+
+    def getValueState(self, name: str, schema: Any) -> Value:
+        """Declare a value."""
+        return self.index
+
+    def getMapState(self, name: str, key: Any, value: Any) -> None:
+        """Declare a map."""
+
+
+def test_a_missing_index_is_not_read() -> None:
+    """Spark is asked whether there is an index, unless the group is known to have state."""
+    handle = Handle()
+    storage = SparkStorage(handle)  # type: ignore[arg-type]
+
+    assert storage.read_index() is None
+    storage.write_index(b"index")
+    assert storage.read_index() == b"index"
+    storage.has_state = True
+    assert storage.read_index() == b"index"
+    assert handle.index.asked == ["exists", "exists", "get", "get"]
+
+
+# --- queued events bring along what Spark computed for match expressions, by its SQL
+
+
+QUEUED = pa.table({"id": [1, 2], "__cep_value0": [0.5, None], "__cep_value1": [7, 8]})
+FINGERPRINT = {"value 0": "price", "value 1": "volume", "window": "5 ms"}
+NFA = NFACompiler.compile(Pattern.begin("a"))
+
+
+def expressions(*texts: str) -> CompiledExpressions:
+    """Return match expressions that need these fields."""
+    return CompiledExpressions(tuple(Field(text, Kind.BIGINT) for text in texts), (), {}, True)
+
+
+def test_fields_are_found_by_their_sql() -> None:
+    """The number of a field may change with the pattern; what is not needed is dropped."""
+    schema = pa.schema([("id", pa.int64()), ("__cep_value0", pa.int64())])
+    table = requeued(QUEUED, schema, FINGERPRINT, NFA, expressions("volume"))
+
+    assert table.to_pydict() == {"id": [1, 2], "__cep_value0": [7, 8]}
+    without = pa.schema([("id", pa.int64())])
+    assert requeued(QUEUED, without, FINGERPRINT, NFA).column_names == ["id"]
+
+
+def test_fields_that_were_not_computed_are_refused() -> None:
+    """Nothing can be made up for events that Spark was not asked about."""
+    schema = pa.schema([("id", pa.int64()), ("__cep_value0", pa.int64())])
+
+    with pytest.raises(
+        PatternChangedError, match=r"2 buffered events were never evaluated against 'qty', which a"
+    ):
+        requeued(QUEUED, schema, FINGERPRINT, NFA, expressions("qty"))
+
+
+@pytest.mark.parametrize(
+    ("condition", "digits", "said"),
+    [
+        ("b.p > a.p", (20, 0), ["value 0: '`p`' is now '`p` as decimal(20,0)'"]),
+        ("b.p > a.p", (10, 2), []),
+        ("b.n > a.n", (20, 0), []),
+        ("b.q > sum(a[].p)", (10, 2), ["value 1: '`p`' is now '`p` as decimal(10,2) exact'"]),
+    ],
+)
+def test_a_query_whose_decimals_were_stored_as_doubles_is_refused_by_name(
+    condition: str, digits: tuple[int, int], said: list[str]
+) -> None:
+    """Its checkpoint by an earlier build is another one; those of other queries are the same."""
+    loop = "A+ a[]" if "[]" in condition else "A a"
+    text = f"PATTERN SEQ({loop}, B b) WHERE skip_till_next_match AND {condition} WITHIN 1 s"
+    atoms = NFACompiler.compile(AnalysedQuery(parse(text)).pattern).atoms
+    named = [(a.stage, a.condition) for a in atoms if isinstance(a.condition, MatchExpression)]
+
+    def facts(kind: Kind) -> dict[str, str]:
+        kinds = {"`p`": kind, "`n`": Kind.BIGINT, "`q`": Kind.DOUBLE}
+        fields = compiled(named, kinds, ansi=True).fields
+        return {f"value {number}": field.stored for number, field in enumerate(fields)}
+
+    before, now = facts(Kind.DOUBLE), facts(Kind.decimal(Digits(*digits)))
+    assert before
+    assert changes(before, now) == said

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from random import Random
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
 from pyflinkcep import (
     FunctionError,
@@ -22,16 +23,19 @@ from pyflinkcep import (
     TimedOutPartialMatchHandler,
 )
 from pyflinkcep.engines.flink.operator import CepOperator
+from pyflinkcep.errors import InputError
 from pyflinkcep.functions import select_adapter
-from pyflinkcep.matching.columns import POSITION
+from pyflinkcep.matching.columns import BITS, HASH, POSITION, WHOLE
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.sorting import BUDGET_BYTES
 from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.worker import seen_keys
 from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.consumers import MAIN, FunctionConsumer
+from pyflinkcep.spark.worker.seen_keys import KEYS, TARGET, CheckTask, SeenKeysTask
 from pyflinkcep.testing import OperatorTestHarness
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 
@@ -364,3 +368,108 @@ def test_rows_that_process_functions_return() -> None:
         list(two.run(batches([(7, 5, "a", 1, 0), (7, 50, "b", 1, 0)], 1)))
 
     assert found.column("x").to_pylist() == [0, 4]
+
+
+# --- tasks on partitions tell which keys they have seen, and one that sees all of it compares
+
+
+ROWS = StructType(
+    [StructField("n", LongType(), False), StructField("a", ArrayType(StringType(), False))]
+)
+
+
+def doubled(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return a row for each event, whatever its key."""
+    for batch in batches:
+        rows = [{"n": 2 * hash_, "a": ["x"]} for hash_ in batch.column(HASH).to_pylist()]
+        yield pa.RecordBatch.from_pylist(rows, seen_keys.arrow_schema(ROWS))
+
+
+def told(*partitions: Sequence[Sequence[int]]) -> pa.Table:
+    """Return what tasks on partitions tell, each given the keys of its batches."""
+    task = SeenKeysTask(doubled, HASH, ROWS)
+    batches = []
+    for partition in partitions:
+        given = (pa.RecordBatch.from_pydict({HASH: pa.array(b, pa.int64())}) for b in partition)
+        batches += task.run(given)
+    return pa.Table.from_batches(batches)
+
+
+def checked(table: pa.Table, target: int, size: int = 3) -> list[int]:
+    """Return the rows that a checking task passes on: its own, keys first."""
+    own = table.filter(pa.compute.equal(table.column(TARGET), target))
+    is_key = own.column(KEYS).is_valid()
+    arriving = pa.concat_tables([own.filter(is_key), own.filter(pa.compute.invert(is_key))])
+    found = CheckTask("a ⇒ b", ROWS).run(iter(arriving.to_batches(size)))
+    return [n for batch in found for n in batch.column("n").to_pylist()]
+
+
+@pytest.mark.parametrize("most_fresh", [0, 1 << 16])
+def test_each_key_in_one_partition(monkeypatch: pytest.MonkeyPatch, most_fresh: int) -> None:
+    """All rows come, with their types, whichever task checks them; empty partitions are fine."""
+    monkeypatch.setattr(seen_keys, "_MOST_FRESH", most_fresh)
+    table = told([[1, 1, 5], [5, 1]], [], [[-7], [], [8, 8, 8, 9]])
+    rows = [n for target in range(8) for n in checked(table, target)]
+
+    assert sorted(rows) == [-14, 2, 2, 2, 10, 10, 16, 16, 16, 18]
+    assert table.filter(table.column(KEYS).is_valid()).num_rows == 3 * 8
+
+
+@pytest.mark.parametrize("target", range(8))
+@pytest.mark.parametrize("size", [1, 100])
+def test_a_key_in_two_partitions_fails_every_task(target: int, size: int) -> None:
+    """No task passes a row on, whether or not its rows are of that key."""
+    table = told([[1, 5]], [[2], [3, 5]])
+
+    with pytest.raises(InputError, match="a key has events in two partitions"):
+        checked(table, target, size)
+
+
+# --- most columns of an event in a list of one struct, which is missing if no stage takes it
+
+
+PATTERN = Pattern.begin("x").where("name = 'a'").next("y").where("name = 'b'")
+NESTED = ("name", "number", "price")
+NESTED_ROWS = [
+    (at % 3, at // 2, "aabcb"[at * 7 % 5], at, None if at % 4 else at) for at in range(400)
+]
+
+
+def answered(given: Iterator[pa.RecordBatch], nests: bool) -> Iterator[pa.RecordBatch]:
+    """Add the answers to the conditions; nest the columns of events that a stage can take."""
+    for batch in given:
+        names = batch.column("name").to_pylist()
+        bits = [{"a": 1, "b": 2}.get(name, 0) for name in names]
+        columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+        if nests:
+            fields = [columns.pop(name) for name in NESTED]
+            structs = pa.StructArray.from_arrays(fields, names=["0", "1", "2"]).to_pylist()
+            lists = [[one] if bit else None for one, bit in zip(structs, bits, strict=True)]
+            type_ = pa.struct([("0", pa.string()), ("1", pa.int32()), ("2", pa.int32())])
+            columns[WHOLE] = pa.array(lists, pa.list_(type_))
+        yield pa.RecordBatch.from_pydict({**columns, BITS: pa.array(bits, pa.int64())})
+
+
+def found(where: Layout, nests: bool, sort_bytes: int) -> list[Any]:
+    """Return a row for each match."""
+
+    def select(match: Any) -> tuple[Any, ...]:
+        x, y = match["x"][0], match["y"][0]
+        return x.key, x.name, x.number, x.price, y.name, y.number, y.price
+
+    fields = "key bigint, a string, b int, c int, d string, e int, f int"
+    consumer = FunctionConsumer(select_adapter(select), {MAIN: schema_of(fields)})
+    task = BatchTask(PATTERN, where, None, consumer, sort_bytes=sort_bytes)
+    given = answered(batches(NESTED_ROWS, 30), nests)
+    return pa.Table.from_batches(list(task.run(given))).to_pylist()
+
+
+@pytest.mark.parametrize("sort_bytes", [1, 2000, BUDGET_BYTES])
+def test_nested_columns_reach_functions_as_the_others(sort_bytes: int) -> None:
+    """Sorted in memory or on disk, matches have the values that they have in columns."""
+    plain = attrs.evolve(layout(), bit_columns=(BITS,))
+    nested = attrs.evolve(plain, nested=NESTED)
+    expected = found(plain, nests=False, sort_bytes=BUDGET_BYTES)
+
+    assert len(expected) > 30
+    assert found(nested, nests=True, sort_bytes=sort_bytes) == expected

@@ -7,7 +7,11 @@ import copy
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from pyflinkcep.testing import OperatorTestHarness
+from pyflinkcep.time import MIN_WATERMARK
 from tests.conformance.cases import (
     Case,
     build_pattern,
@@ -19,6 +23,7 @@ from tests.conformance.cases import (
 )
 from tests.conformance.covering import enough
 from tests.conformance.drivers import disagreements
+from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 from tests.unit.spark.worker.buckets import Bucket, pushed_down
 
 pytestmark = pytest.mark.usefixtures("each_path")
@@ -98,3 +103,95 @@ def test_a_wrong_expectation_is_noticed(kind: str) -> None:
     rows.remove(next(row for row in rows if row["kind"] == kind))
 
     assert list(disagreements([case], check_bucket)) == [case["id"]]
+
+
+# --- a stream's bucket gives what the operator harness gives, whatever the pattern and the batches
+
+
+Batch = tuple[list[tuple[str, Event, int]], int]
+
+
+@st.composite
+def micro_batches(draw: st.DrawFn) -> list[Batch]:
+    """Return micro-batches of some keys' events in any order, each with its watermark."""
+    arrivals = [
+        (f"k{key}", event, ts)
+        for key in range(draw(st.integers(1, 3)))
+        for event, ts in draw(timed_events())
+    ]
+    arrivals = draw(st.permutations(sorted(arrivals, key=lambda row: row[2])[:20]))
+    found, watermark = [], 0
+    while arrivals:
+        size = draw(st.integers(1, len(arrivals)))
+        found.append((arrivals[:size], watermark))
+        arrivals = arrivals[size:]
+        watermark += draw(st.integers(0, 5))
+    return found
+
+
+@given(patterns(), micro_batches())
+def test_a_bucket_gives_what_the_operator_gives(spec: PatternSpec, batches: list[Batch]) -> None:
+    """Matches, timeouts and late events are the same, and in the same order for each key."""
+    bucket = Bucket(spec.build(), key_groups=2)
+    harness = OperatorTestHarness(spec.build(), timeoutHandling=True, lateDataOutput=True)
+    for rows, watermark in batches:
+        harness.processWatermark(watermark)
+        for key, event, ts in rows:
+            harness.processElement(event, ts, key)
+        bucket.batch(_rows(rows), watermark)
+    _check(bucket, harness)
+
+
+@given(patterns(), micro_batches(), st.integers(0, 6), st.sampled_from(["same", "ahead", "behind"]))
+def test_the_watermark_moves_within_the_micro_batch(
+    spec: PatternSpec, batches: list[Batch], delay_ms: int, spark_is: str
+) -> None:
+    """
+    The answers are those of an operator whose source sends its watermark after each batch.
+
+    Spark's own watermark may be ahead, because of events that a filter drops before the pattern,
+    or behind, because of another watermark in the query.
+    """
+    bucket = Bucket(spec.build(), key_groups=2, delay_ms=delay_ms)
+    harness = OperatorTestHarness(spec.build(), timeoutHandling=True, lateDataOutput=True)
+    latest = MIN_WATERMARK
+    for rows, other in batches:
+        if spark_is == "same" and latest != MIN_WATERMARK:
+            other = latest - delay_ms
+        spark = MIN_WATERMARK if spark_is == "behind" else other
+        harness.processWatermark(max(spark, bucket.watermark))
+        for key, event, ts in rows:
+            harness.processElement(event, ts, key)
+        latest = max(latest, *(ts for _, _, ts in rows))
+        harness.processWatermark(latest - delay_ms)
+        bucket.batch(_rows(rows), spark)
+    _check(bucket, harness)
+
+
+def _rows(rows: list[tuple[str, Event, int]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "key": key,
+            "ts": ts,
+            "id": event.number,
+            "name": event.name,
+            "price": float(event.price),
+        }
+        for key, event, ts in rows
+    ]
+
+
+def _check(bucket: Bucket, harness: OperatorTestHarness) -> None:
+    """Compare all results, after the final watermark."""
+    harness.close()
+    bucket.close()
+    assert by_key(bucket.matches) == _answer(harness.matches)
+    assert by_key(bucket.timeouts) == _answer(harness.timeouts)
+    assert by_key(bucket.late) == by_key((key, event.number) for key, event in harness.lateData)
+
+
+def _answer(found: list[Any]) -> dict[Any, list[Any]]:
+    return by_key(
+        (key, ts, [[stage, *(event.number for event in events)] for stage, events in match.items()])
+        for key, ts, match in found
+    )
