@@ -131,7 +131,7 @@ HOLDS = {
     'SimpleCondition.of(e -> Shape.valueOf(e.n > 4 ? "BOX" : "TRI").getCorners() > 3)': (
         {5, 6, 7, 8, 9}
     ),
-    'SimpleCondition.of(e -> kind(e.n).equals("int") && kind(e.w).equals("long") && kind(e.name).equals("object") && e.n > 7)': (
+    'SimpleCondition.of(e -> kind(e.n).equals("int") && kind(e.w).equals("long") && e.n > 7)': (
         {8, 9}
     ),
     "SimpleCondition.of(e -> e.longs.contains(e.n) || e.longs.contains((long) e.n) && e.n > 2)": (

@@ -39,7 +39,7 @@ class Watch:
     def __init__(self, scope: Scope, walker: Any) -> None:
         self.scope = scope
         self.walker = walker
-        self._holders: list[dict[Any, Value]] = [s.values for s in _chain(scope)]
+        self._holders: list[dict[Any, Value]] = list(scope.values.maps)
         self._holders.append(walker.set_fields)
         self._values = {id(held): dict(held) for held in self._holders}
         links: list[Link] = walker.links
@@ -151,7 +151,7 @@ def either(test: Symbol, first: Value, second: Value) -> Value | None:
         a, b = tree_of(first), tree_of(second)
         if a is None or b is None or type(first.value) is not type(second.value):
             return None
-        return Symbol(Choice(test.tree, a, b, a.type), test.names)
+        return Symbol(Choice(test.tree, a, b, a.type))
     if not (isinstance(first, Link) and isinstance(second, Link)):
         return None
     seen = {id(link): link for link in first.ancestors()}
@@ -190,7 +190,7 @@ def forget(walker: Any, node: Node, scope: Scope) -> None:
     streams = False
     for body, is_own in _reached(node, scope.owner):
         for name in written_in(body) - declared_in(body):
-            if is_own and scope.holder(name) is not None:
+            if is_own and name in scope.values:
                 scope.set(name, unknown)
             else:
                 walker.set_field(name, unknown, scope)
@@ -245,11 +245,3 @@ def _root(call: Node) -> Node | None:
         field = "object" if on.type == "method_invocation" else "array"
         on = on.child_by_field_name(field)
     return on
-
-
-def _chain(scope: Scope | None) -> list[Scope]:
-    found = []
-    while scope is not None:
-        found.append(scope)
-        scope = scope.outer
-    return found

@@ -207,7 +207,7 @@ class Expressions:
         return Code(node, scope.source, seen)
 
     def _this(self, _node: Node, scope: Scope) -> Value | None:
-        return scope.object()
+        return scope.this
 
     def _parenthesized_expression(self, node: Node, scope: Scope) -> Value | None:
         parts = children(node)
@@ -221,7 +221,7 @@ class Expressions:
 
     def _identifier(self, node: Node, scope: Scope) -> Value | None:
         name = text_of(node)
-        return scope.find(name) or self.field(name, scope)
+        return scope.values.get(name) or self.field(name, scope)
 
     def _field_access(self, node: Node, scope: Scope) -> Value | None:
         owner, name = node.child_by_field_name("object"), text_of(node.child_by_field_name("field"))
@@ -238,7 +238,7 @@ class Expressions:
                 return Const(len(held.value))
         if owner.type in ("identifier", "field_access", "scoped_identifier"):
             declared = self.project.find(simple_name(text_of(owner)), scope.source)
-            if declared is not None and scope.find(text_of(owner)) is None:
+            if declared is not None and text_of(owner) not in scope.values:
                 if name in declared.fields:
                     return self.field_of(declared, name)
                 if name in declared.constants:
@@ -260,7 +260,7 @@ class Expressions:
 
     def field(self, name: str, scope: Scope) -> Value | None:
         """Return what a field of the class around, or a constant imported, holds."""
-        this = scope.object()
+        this = scope.this
         held = None if this is None else self.member(this, name)
         if held is not None:
             return held
@@ -285,7 +285,7 @@ class Expressions:
 
     def set_field(self, name: str, value: Value, scope: Scope) -> None:
         """Give a field of the object, or of a class around, a value."""
-        this, owner = scope.object(), self._declaring(name, scope)
+        this, owner = scope.this, self._declaring(name, scope)
         is_static = owner is not None and "static" in owner.fields[name].modifiers
         if this is not None and not is_static:
             this.state[name] = self._if_sure(value, scope)
@@ -301,7 +301,7 @@ class Expressions:
     def assign(self, target: Node, value: Value, scope: Scope) -> None:
         """Give a variable, a field or an element a value."""
         name = text_of(target).removeprefix("this.")
-        if target.type == "identifier" and scope.holder(name) is not None:
+        if target.type == "identifier" and name in scope.values:
             scope.set(name, value)
         elif target.type == "identifier" or (target.type == "field_access" and "." not in name):
             self.set_field(name, value, scope)
@@ -325,23 +325,20 @@ class Expressions:
         """Return what a variable or field holds; None for other expressions."""
         name = text_of(node).removeprefix("this.")
         if node.type == "this":
-            return scope.object()
+            return scope.this
         plain = node.type == "identifier" or (node.type == "field_access" and "." not in name)
         if not plain:
             return self._field_access(node, scope) if node.type == "field_access" else None
-        found = scope.find(name) if node.type == "identifier" else None
+        found = scope.values.get(name) if node.type == "identifier" else None
         return found or self.field(name, scope)
 
     def replaced(self, old: Value, new: Value, scope: Scope) -> None:
         """Let all that holds a list hold what became of it."""
-        this = scope.object()
+        this = scope.this
         near: list[dict[Any, Value]] = [self.set_fields]
         far: list[dict[Any, Value]] = [self._fields, *([this.state] if this is not None else [])]
         for number, one in enumerate([scope, *self.callers]):
-            around: Scope | None = one
-            while around is not None:
-                (far if number else near).append(around.values)
-                around = around.outer
+            (far if number else near).extend(one.values.maps)
         for holders, value in ((near, new), (far, self._if_sure(new, scope))):
             for holder in holders:
                 for name, held in holder.items():
@@ -405,7 +402,7 @@ class Expressions:
             return least(text_of(operand))
         if isinstance(value, Symbol):
             type_ = BOOLEAN if sign == "!" else unboxed(value.tree.type)
-            return Symbol(Unary(sign, value.tree, type_), value.names) if sign != "+" else value
+            return Symbol(Unary(sign, value.tree, type_)) if sign != "+" else value
         if not isinstance(value, Const):
             return None
         return unary(sign, value)
@@ -452,7 +449,7 @@ class Expressions:
             value = (binary(sign[:-1], before, value) if before else None) or Unknown(
                 Code(node, scope.source, scope)
             )
-        kind = scope.type_of(name) or ""
+        kind = scope.types.get(name) or ""
         if kind and "." not in name:
             value = self.declared(converted(value, kind), name, kind, node.parent)
         self.assign(target, value, scope)
@@ -511,7 +508,7 @@ class Expressions:
     def identity(self, node: Node, scope: Scope) -> object:
         """Return what tells the value of an expression from others: its text and variables."""
         names = sorted({text_of(name) for name in inside(node, "identifier")})
-        held = [(name, scope.find(name)) for name in names]
+        held = [(name, scope.values.get(name)) for name in names]
         return (text_of(node), tuple((name, value) for name, value in held if value is not None))
 
     def as_test(self, condition: Value, node: Node, scope: Scope) -> Symbol:
@@ -524,7 +521,7 @@ class Expressions:
             node = children(node)[0]
         if node.type == "unary_expression" and text_of(node).startswith("!"):
             made = self.tested(node.child_by_field_name("operand"), scope)
-            return Symbol(Unary("!", made.tree, BOOLEAN), made.names)
+            return Symbol(Unary("!", made.tree, BOOLEAN))
         if any(inside(node, "assignment_expression", "update_expression")):
             what = "a test that also changes what it reads is a parameter here"
             self.doubt(node, scope, f"{what}: {PART}")
@@ -653,7 +650,7 @@ class Expressions:
 
     def _explicit_constructor_invocation(self, node: Node, scope: Scope) -> None:
         """Follow ``this(…)`` or ``super(…)``."""
-        this, owner = scope.object(), scope.owner
+        this, owner = scope.this, scope.owner
         above = None if owner is None else owner.superclass
         if text_of(node.child_by_field_name("constructor")) == "super":
             owner = None if above is None else self.project.find(above.name, scope.source)
@@ -690,7 +687,7 @@ class Expressions:
         code = Code(node, scope.source, scope)
         if owner.type in ("identifier", "field_access", "scoped_identifier"):
             kind = simple_name(written)
-            if scope.find(written) is None and kind[:1].isupper():
+            if written not in scope.values and kind[:1].isupper():
                 made = self._static(node, kind, name, scope, code)
                 if made is not None:
                     return made
@@ -756,7 +753,7 @@ class Expressions:
         operation = ops.TIMEDELTAS.get("milliseconds" if unit == "millis" else unit)
         if isinstance(amount, Symbol) and operation is not None:
             tree = TreeCall(operation, (amount.tree,), JavaType("Duration"))
-            return Symbol(tree, amount.names)
+            return Symbol(tree)
         return None
 
     def _own(
@@ -764,7 +761,7 @@ class Expressions:
     ) -> tuple[Value | None, bool]:
         """Follow a method of the program; return its value, and whether there is one."""
         arguments = self.arguments(node, scope)
-        this = scope.object()
+        this = scope.this
         own = None if this is None else self.project.find(simple_name(this.type), scope.source)
         if own is not None and owner is not None and self.project.is_a(own, owner.name):
             owner = own  # which may override the method

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Iterator
 from datetime import timedelta
 from functools import lru_cache
@@ -37,7 +38,6 @@ class Symbol:
     """A value that is known at run time alone: a parameter, or what is computed from it."""
 
     tree: Expression  # What is computed; the parameters are variables in it
-    names: tuple[tuple[str, str], ...] = ()  # The parameters in it, with their Java types
     # What the program takes if nothing is given; None if that is not known.
     default: object = attrs.field(default=None, eq=False)
 
@@ -45,6 +45,11 @@ class Symbol:
     def type(self) -> str:
         """Its Java type."""
         return str(self.tree.type)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """The parameters in it, with their Java types."""
+        return {part.name: str(part.type) for part in parts(self.tree) if isinstance(part, Var)}
 
     def python(self, imports: set[str]) -> str:
         """Return the expression; add the imports that it needs."""
@@ -214,59 +219,30 @@ Value = Const | Symbol | Code | Made | Unknown | Skip | Tag | Link | Stream
 
 @attrs.define(eq=False, repr=False)
 class Scope:
-    """The variables of a block, and the class that it is in."""
+    """The variables of a block and of those around it, and the class that it is in."""
 
     source: Any
     owner: Any = None
-    outer: Scope | None = None
-    values: dict[str, Value] = attrs.field(factory=dict)  # The variables that it declares
-    types: dict[str, str] = attrs.field(factory=dict)  # Their Java types
     this: Made | None = None  # The object whose method is followed
+    values: ChainMap[str, Value] = attrs.field(factory=ChainMap)
+    types: ChainMap[str, str] = attrs.field(factory=ChainMap)  # Their Java types
 
-    def object(self) -> Made | None:
-        """Return the object whose method is followed, if its constructor's arguments are known."""
-        scope: Scope | None = self
-        while scope is not None and scope.this is None:
-            scope = scope.outer
-        return None if scope is None else scope.this
-
-    def find(self, name: str) -> Value | None:
-        """Return the value of a variable; None if it is not known."""
-        scope = self.holder(name)
-        return None if scope is None else scope.values[name]
-
-    def holder(self, name: str) -> Scope | None:
-        """Return the scope that declares a variable."""
-        scope: Scope | None = self
-        while scope is not None and name not in scope.values:
-            scope = scope.outer
-        return scope
-
-    def type_of(self, name: str) -> str | None:
-        """Return the Java type of a variable."""
-        scope = self.holder(name)
-        return None if scope is None else scope.types.get(name)
+    def inside(self) -> Scope:
+        """Return a scope for a block inside."""
+        return attrs.evolve(self, values=self.values.new_child(), types=self.types.new_child())
 
     def set(self, name: str, value: Value, type_: str | None = None) -> None:
         """Give a variable a value: where it is declared, or here."""
-        scope = self if type_ is not None else self.holder(name) or self
-        scope.values[name] = value
+        own, *around = self.values.maps
+        held = next((one for one in around if name in one), own) if name not in own else own
+        (own if type_ is not None else held)[name] = value
         if type_ is not None:
-            scope.types[name] = type_
-
-    def all(self) -> dict[str, Value]:
-        """Return all variables that can be seen."""
-        outer = {} if self.outer is None else self.outer.all()
-        return {**outer, **self.values}
-
-    def all_types(self) -> dict[str, str]:
-        """Return the Java types of all variables that can be seen."""
-        outer = {} if self.outer is None else self.outer.all_types()
-        return {**outer, **self.types}
+            self.types[name] = type_
 
     def snapshot(self) -> Scope:
         """Return a copy that later changes do not touch."""
-        return Scope(self.source, self.owner, None, self.all(), self.all_types(), self.object())
+        values, types = ChainMap(dict(self.values)), ChainMap(dict(self.types))
+        return attrs.evolve(self, values=values, types=types)
 
 
 _UNITS = {
@@ -297,39 +273,26 @@ def converted(value: Value, type_: str) -> Value:
     return java.converted(value, kind) or value
 
 
-_TRUTHS = frozenset(["==", "!=", "<", "<=", ">", ">=", "&&", "||"])
-_OPERATORS = _TRUTHS | frozenset("+-*/%")
-
-
 def binary(sign: str, left: Value, right: Value) -> Value | None:
     """Return the value of an operation; None if it is not known."""
+    a, b = tree_of(left), tree_of(right)
     if isinstance(left, Const) and isinstance(right, Const):
         made = java.binary(sign, left, right)
         if made is None and sign in ("==", "!="):
             return Const((left.value == right.value) is (sign == "=="))
         return made
-    a, b = tree_of(left), tree_of(right)
-    if sign not in _OPERATORS or a is None or b is None:
-        return None
-    given = [value.names for value in (left, right) if isinstance(value, Symbol)]
-    names = tuple(dict(name for some in given for name in some).items())
-    operation = _operation(sign, a, b)
-    return None if operation is None else Symbol(operation, names)
+    made = None if a is None or b is None else _operation(sign, a, b)
+    return None if made is None else Symbol(made)
 
 
-def tree_of(value: Value | None) -> Expression | None:
-    """Return a value as an expression; None if it has none."""
-    if isinstance(value, Const) and (value.is_plain or value.value is None):
-        return value
-    return value.tree if isinstance(value, Symbol) else None
+_TRUTHS = frozenset(["==", "!=", "<", "<=", ">", ">="])
 
 
 def _operation(sign: str, a: Expression, b: Expression) -> Expression | None:
     """Return an operator over two values."""
-    numbers = is_numeric(a.type) and is_numeric(b.type)
     if sign == "+" and STRING in (a.type, b.type):
         return TreeCall(ops.CONCAT, (a, b), STRING)
-    if numbers:
+    if is_numeric(a.type) and is_numeric(b.type) and sign in (*_TRUTHS, *"+-*/%"):
         type_ = JavaType(java.promoted(unboxed(a.type).name, unboxed(b.type).name))
         a, b = as_type(a, type_), as_type(b, type_)
         return Binary(sign, a, b, BOOLEAN if sign in _TRUTHS else type_)
@@ -342,6 +305,13 @@ def _operation(sign: str, a: Expression, b: Expression) -> Expression | None:
     if null in (a.type, b.type):
         same = TreeCall(ops.IS_NULL, (b if a.type == null else a,), BOOLEAN)
     return same if sign == "==" else Unary("!", same, BOOLEAN)
+
+
+def tree_of(value: Value | None) -> Expression | None:
+    """Return a value as an expression; None if it has none."""
+    if isinstance(value, Const) and (value.is_plain or value.value is None):
+        return value
+    return value.tree if isinstance(value, Symbol) else None
 
 
 def duration(method: str, arguments: list[Any]) -> timedelta | None:
@@ -381,7 +351,7 @@ def in_unit(unit: str, method: str, amount: Value) -> Value | None:
         return None
     if isinstance(amount, Symbol) and sizes[0] >= sizes[1]:
         factor = Const(sizes[0] // sizes[1], LONG)
-        return Symbol(Binary("*", as_type(amount.tree, LONG), factor, LONG), amount.names)
+        return binary("*", Symbol(as_type(amount.tree, LONG)), factor)
     if not isinstance(amount, Const) or not isinstance(amount.value, int):
         return None
     size = abs(amount.value) * sizes[0] // sizes[1]
@@ -403,7 +373,7 @@ def list_name(written: str) -> str:
 
 def parameter(name: str, kind: str, default: object = None) -> Symbol:
     """Return a value of a Java type that a pattern is given when it is built."""
-    return Symbol(Var(name, written_type(kind)), ((name, kind),), default)
+    return Symbol(Var(name, written_type(kind)), default)
 
 
 def numbered(wanted: str, taken: str) -> str:

@@ -183,7 +183,7 @@ class Walker(Expressions):
         return _UNSURE if any(_leaves(end, node) for end in inside(node, *_JUMPS)) else None
 
     def _block(self, node: Node, scope: Scope) -> _Outcome | None:
-        return self._all(children(node), Scope(scope.source, scope.owner, scope))
+        return self._all(children(node), scope.inside())
 
     _constructor_body = _block
 
@@ -320,7 +320,7 @@ class Walker(Expressions):
         return _UNSURE
 
     def _for_statement(self, node: Node, scope: Scope) -> _Outcome | None:
-        inner = Scope(scope.source, scope.owner, scope)
+        inner = scope.inside()
         for part in node.children_by_field_name("init"):
             if part.type == "local_variable_declaration":
                 self._local_variable_declaration(part, inner)
@@ -376,7 +376,7 @@ class Walker(Expressions):
         """Return the header of a loop that counts from a number up to another one."""
         header = self._range(node, scope)
         if header is None and node.type == "for_statement":
-            for name, held in scope.values.items():  # no longer what it began with
+            for name, held in scope.values.maps[0].items():  # no longer what it began with
                 if isinstance(held, Const) and type(held.value) is int:
                     scope.set(name, self.symbol(name, "int", (node.id, self.frame)), "int")
         return header
@@ -394,7 +394,7 @@ class Walker(Expressions):
         left = text_of(condition.child_by_field_name("left"))
         if names != [left] or sign not in ("<", "<=") or "++" not in update:
             return None
-        first = scope.find(left)
+        first = scope.values.get(left)
         last = self.evaluate(condition.child_by_field_name("right"), scope)
         most = binary("+", last, Const(1)) if sign == "<=" and last is not None else last
         start, end = tree_of(first), tree_of(most)
@@ -402,10 +402,8 @@ class Walker(Expressions):
             return None
         counter = self.counter(left, "int")
         scope.set(left, counter, "int")
-        used = [value.names for value in (first, last) if isinstance(value, Symbol)]
         over = TreeCall(ops.RANGE, (start, end), JavaType("IntStream", (INT,)))
-        needed = tuple(name for some in used for name in some)
-        return Header(counter.names[0][0], Symbol(over, needed))
+        return Header(next(iter(counter.names)), Symbol(over))
 
     def _enhanced_for_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         values = self.evaluate(node.child_by_field_name("value"), scope)
@@ -413,13 +411,13 @@ class Walker(Expressions):
         kind = text_of(node.child_by_field_name("type"))
         if isinstance(values, Const) and isinstance(values.value, tuple):
             for value in values.value:
-                inner = Scope(scope.source, scope.owner, scope)
+                inner = scope.inside()
                 inner.set(name, value if isinstance(value, Value) else Const(value), kind)
                 ends, returned = self._round(node, inner)
                 if ends:
                     return returned
             return None
-        inner = Scope(scope.source, scope.owner, scope)
+        inner = scope.inside()
         header: Header | None = None
         if not isinstance(values, Symbol) and kind in _PRIMITIVES:
             over_node = node.child_by_field_name("value")
@@ -430,7 +428,7 @@ class Walker(Expressions):
         if isinstance(values, Symbol):
             counter = self.counter(name, kind)
             inner.set(name, counter, kind)
-            header = Header(counter.names[0][0], values)
+            header = Header(next(iter(counter.names)), values)
         else:
             inner.set(name, Unknown(Code(node, scope.source, scope)), kind)
         return self._repeated(node, inner, header)
@@ -443,7 +441,7 @@ class Walker(Expressions):
 
     def _try_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         """Follow what is tried, as if nothing were thrown; what is caught is not followed."""
-        inner = Scope(scope.source, scope.owner, scope)
+        inner = scope.inside()
         for resources in (p for p in children(node) if p.type == "resource_specification"):
             for resource in children(resources):
                 value = resource.child_by_field_name("value")
@@ -492,7 +490,7 @@ class Walker(Expressions):
             body = [p for p in children(group) if p.type != "switch_label"]
             if group.type == "switch_rule" and body[0].type == "expression_statement":
                 return _Jump("value", self.evaluate(children(body[0])[0], scope))
-            outcome = self._all(body, Scope(scope.source, scope.owner, scope))
+            outcome = self._all(body, scope.inside())
             if outcome is not None:
                 return outcome
         return None

@@ -485,102 +485,45 @@ def schema_of(name: str, source: Source | None, project: Project) -> str | None:
     return ", ".join(f"{quoted(column)} {type_}" for column, type_ in columns) or None
 
 
-_WIDER = {
-    "byte": ("short", "int", "long", "float", "double"),
-    "short": ("int", "long", "float", "double"),
-    "char": ("int", "long", "float", "double"),
-    "int": ("long", "float", "double"),
-    "long": ("float", "double"),
-    "float": ("double",),
-}
-_NUMBERS = ("Byte", "Short", "Integer", "Long", "Float", "Double", "BigDecimal", "BigInteger")
-_ABOVE = {
-    "String": ("CharSequence", "Comparable"),
-    **dict.fromkeys(_NUMBERS, ("Number", "Comparable")),
-    **dict.fromkeys(("ArrayList", "LinkedList"), ("List", "Collection", "Iterable")),
-    **dict.fromkeys(("HashSet", "LinkedHashSet", "TreeSet"), ("Set", "Collection", "Iterable")),
-    **dict.fromkeys(("List", "Set"), ("Collection", "Iterable")),
-    **dict.fromkeys(("HashMap", "LinkedHashMap", "TreeMap"), ("Map",)),
-    "Collection": ("Iterable",),
-}
-_PRIMITIVE = frozenset({*_WIDER, "double", "boolean"})
-
-
 def chosen(methods: Sequence[Method], given: Sequence[JavaType], project: Project) -> Method | None:
     """
-    Return the method that Java calls with arguments of some types; None if that is not known.
+    Return the method that Java calls with arguments of some types; None if that is not plain.
+
+    It is plain if just one takes these very types, or classes of the project above them.
 
     Examples
     --------
     >>> from pyflinkcep.migrate.java.source import parse_java
-    >>> project = Project([parse_java("class A { void f(int x) {} void f(Object x) {} }")])
+    >>> java = "class A { void f(int x) {} void f(A x) {} } class B extends A {}"
+    >>> project = Project([parse_java(java)])
     >>> methods = project.find("A").methods["f"]
-    >>> str(chosen(methods, [JavaType("short")], project).parameters[0][1])
-    'int'
-    >>> str(chosen(methods, [JavaType("String")], project).parameters[0][1])
-    'Object'
+    >>> [str(chosen(methods, [JavaType(name)], project).parameters[0][1]) for name in ("int", "B")]
+    ['int', 'A']
     """
     if len(methods) == 1:
         return methods[0]
     if any(len(m.parameters) != len(given) or m.spreads for m in methods):
         return None
-    asked = [
-        place for place in range(len(given)) if len({m.parameters[place][1] for m in methods}) > 1
-    ]
-    if any(given[place] == UNKNOWN for place in asked):
-        return None
-    for boxes in (False, True):
+    wanted = [[type_ for _, type_ in m.parameters] for m in methods]
+    asked = [at for at in range(len(given)) if len({types[at] for types in wanted}) > 1]
+    for takes in (_same, lambda a, b: _same(a, b) or _is_below(a, b, project)):
         able = [
-            m
-            for m in methods
-            if all(_fits(given[p], m.parameters[p][1], project, boxes=boxes) for p in asked)
+            method
+            for method, types in zip(methods, wanted, strict=True)
+            if all(takes(given[at], types[at]) for at in asked)
         ]
         if able:
-            return _narrowest(able, asked, project)
+            return able[0] if len(able) == 1 else None
     return None
 
 
-def _narrowest(methods: list[Method], places: list[int], project: Project) -> Method | None:
-    """Return the method whose parameters all others could take."""
-    for one in methods:
-        types = [one.parameters[place][1] for place in places]
-        others = [[m.parameters[place][1] for place in places] for m in methods]
-        if all(
-            _fits(a, b, project, boxes=False)
-            for other in others
-            for a, b in zip(types, other, strict=True)
-        ):
-            return one
-    return None
+def _same(given: JavaType, wanted: JavaType) -> bool:
+    return (given.name, given.dims) == (wanted.name, wanted.dims) and given != UNKNOWN
 
 
-def _fits(given: JavaType, wanted: JavaType, project: Project, *, boxes: bool) -> bool:
-    """Whether a value of a type can be given for a parameter, boxed or unboxed if need be."""
-    if given.dims != wanted.dims:
-        return wanted.name == "Object" and not wanted.dims
-    if given.name == wanted.name:
-        return True
-    if given.dims:
-        return False
-    if given.name in _PRIMITIVE and wanted.name in _PRIMITIVE:
-        return wanted.name in _WIDER.get(given.name, ())
-    if (given.name in _PRIMITIVE) != (wanted.name in _PRIMITIVE):
-        if not boxes or given.name == "null":
-            return False
-        if wanted.name in _PRIMITIVE:
-            inner = unboxed(given)
-            return inner != given and _fits(inner, wanted, project, boxes=False)
-        box = _BOXED[given.name]
-        return wanted.name in (box, "Object") or wanted.name in _ABOVE.get(box, ())
-    if given.name == "null" or wanted.name == "Object":
-        return True
-    if wanted.name in _ABOVE.get(given.name, ()):
-        return True
+def _is_below(given: JavaType, wanted: JavaType, project: Project) -> bool:
     of = project.find(given.name)
-    return of is not None and project.is_a(of, wanted.name)
-
-
-_BOXED = {primitive: box for box, primitive in _BOXES.items()}
+    return of is not None and not given.dims + wanted.dims and project.is_a(of, wanted.name)
 
 
 def columns_of(ddl: str) -> dict[str, str]:

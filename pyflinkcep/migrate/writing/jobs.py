@@ -511,7 +511,7 @@ class JobWriter:
         schema = self.translation.schema(kind, applied.call.code)
         column = self._inputs.columns.get(id(events), "")
         time, scale = split_time(column)
-        this = applied.call.code.scope.object() if source is applied.call.code.source else None
+        this = applied.call.code.scope.this if source is applied.call.code.source else None
         site = Site(node, source, None if this is None else plain_values(this.arguments))
         problem = "its key is computed" if len(plain) < len(keys) else ""
         if time is None and self._inputs.times.get(id(events)) is not None:
@@ -528,7 +528,7 @@ class JobWriter:
     # --- keys, times, order
 
     def _is_keyed(self, events: Stream) -> bool:
-        declared = events.call.code.scope.type_of(events.name or "")
+        declared = events.call.code.scope.types.get(events.name or "")
         return declared is not None and declared.startswith("KeyedStream")
 
     def _keys(self, stream: Stream) -> list[str]:

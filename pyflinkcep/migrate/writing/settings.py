@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -135,7 +136,7 @@ def _written(made: Node, code: Code, project: Project) -> timedelta | None:
 
 def _walker(node: Node, code: Code, project: Project) -> tuple[Walker, Scope]:
     owner = project.at(code.source, line_of(node)) or code.scope.owner
-    return Walker(project), Scope(code.source, owner, values=code.scope.all())
+    return Walker(project), Scope(code.source, owner, values=ChainMap(dict(code.scope.values)))
 
 
 def _generated(code: Code, project: Project) -> timedelta | None:
@@ -426,7 +427,7 @@ def properties(code: Code, given: Node = None) -> tuple[Options, list[str]]:
         if owner is None or text_of(owner) != name or method.startswith(_READING):
             continue
         arguments = children(call.child_by_field_name("arguments"))
-        held = [literal_of(one) or code.scope.find(text_of(one)) for one in arguments]
+        held = [literal_of(one) or code.scope.values.get(text_of(one)) for one in arguments]
         known = [one.value if isinstance(one, Const) else None for one in held]
         if method in ("setProperty", "put") and len(known) == 2 and isinstance(known[0], str):
             value = str(known[1]) if isinstance(known[1], str | int) else NOT_SHOWN

@@ -197,10 +197,10 @@ def known(code: Code, project: Project, *, captures: bool = True) -> dict[str, A
     if code.scope.owner is not None:
         used = names_reached(code.node, code.scope.owner)
     found = {}
-    for name, value in code.scope.all().items():
+    for name, value in code.scope.values.items():
         seen = name.removeprefix("this.") in used
         given = _known(name, value, project, captures) if seen else None
-        kind = code.scope.type_of(name) or ""
+        kind = code.scope.types.get(name) or ""
         if isinstance(given, tuple) and kind.endswith("[]"):
             given = array_of(given, written_type(kind), project)
         if given is not None:
@@ -240,7 +240,7 @@ def parameters(code: Code, made: Translated) -> tuple[dict[str, str], dict[str, 
     needed: dict[str, str] = {}
     read_: dict[str, str] = {}
     for name in made.captured:
-        symbol = code.scope.find(name)
+        symbol = code.scope.values.get(name)
         if isinstance(symbol, Symbol):
             needed.update(symbol.names)
             for part in parts(symbol.tree):
