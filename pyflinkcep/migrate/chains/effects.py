@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, MutableMapping
 from typing import Any
 
 from pyflinkcep.migrate.chains.values import (
@@ -39,7 +39,7 @@ class Watch:
     def __init__(self, scope: Scope, walker: Any) -> None:
         self.scope = scope
         self.walker = walker
-        self._holders: list[dict[Any, Value]] = list(scope.values.maps)
+        self._holders: list[MutableMapping[Any, Value]] = [*scope.values.maps]
         self._holders.append(walker.set_fields)
         self._values = {id(held): dict(held) for held in self._holders}
         links: list[Link] = walker.links
@@ -98,13 +98,13 @@ class Fork(Watch):
         for key, items in again[1].items():
             self.link(key).items.extend(items)
 
-    def join(self, test: Symbol) -> None:
-        """Let each variable hold what either branch gave it."""
+    def join(self, test: Symbol, *, variables: bool = True) -> None:
+        """Let each pattern have the calls of either branch, and each variable what that gave it."""
         first, second = self._first, self.taken()
-        for key in [*first[1], *(key for key in second[1] if key not in first[1])]:
+        for key in dict.fromkeys((*first[1], *second[1])):
             then, otherwise = first[1].get(key, ()), second[1].get(key, ())
             self.link(key).items.append(Branch(test, tuple(then), tuple(otherwise)))
-        for key in [*first[0], *(key for key in second[0] if key not in first[0])]:
+        for key in dict.fromkeys((*first[0], *second[0]) if variables else ()):
             old = self.old(key)
             values = first[0].get(key, old), second[0].get(key, old)
             joined = self.walker.joined(test, *values, self.node, self.scope)
@@ -122,18 +122,6 @@ class Fork(Watch):
         of = (name, self.node.id, self.walker.frame)
         made: Symbol = self.walker.symbol(name, str(known.type), of, known.value)
         return made
-
-    def returned(self, test: Symbol, first: Value | None, second: Value | None) -> Value | None:
-        """Return what a method returns if both branches do."""
-        then, otherwise = self._first, self.taken()
-        for added, is_first in ((then[1], True), (otherwise[1], False)):
-            for key, items in added.items():
-                parts = (tuple(items), ()) if is_first else ((), tuple(items))
-                self.link(key).items.append(Branch(test, *parts))
-        if first is None or second is None:
-            return None
-        made = self.walker.joined(test, first, second, self.node, self.scope)
-        return made or Unknown(Code(self.node, self.scope.source, self.scope))
 
     def _unknown(self, old: Value) -> Value:
         if isinstance(old, Unknown | Code):

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -16,10 +16,7 @@ from pyflinkcep.migrate.chains.values import (
     Call,
     Code,
     Const,
-    Gap,
-    Header,
     Link,
-    Loop,
     Made,
     Scope,
     Skip,
@@ -335,8 +332,9 @@ class Expressions:
     def replaced(self, old: Value, new: Value, scope: Scope) -> None:
         """Let all that holds a list hold what became of it."""
         this = scope.this
-        near: list[dict[Any, Value]] = [self.set_fields]
-        far: list[dict[Any, Value]] = [self._fields, *([this.state] if this is not None else [])]
+        own = [] if this is None else [this.state]
+        near: list[MutableMapping[Any, Value]] = [self.set_fields]
+        far: list[MutableMapping[Any, Value]] = [self._fields, *own]
         for number, one in enumerate([scope, *self.callers]):
             (far if number else near).extend(one.values.maps)
         for holders, value in ((near, new), (far, self._if_sure(new, scope))):
@@ -529,40 +527,6 @@ class Expressions:
         return self.symbol(
             name.removeprefix("get_") or "test", "boolean", self.identity(node, scope)
         )
-
-    def repeated(
-        self, node: Node, scope: Scope, header: Header | None, follow: Callable[[], object]
-    ) -> None:
-        """Follow the body of a loop once, and let patterns go through it at run time."""
-        watch, streams = Watch(scope, self), len(self.streams)
-        self.unsure += 1
-        outcome = follow()
-        self.unsure -= 1
-        if outcome is not None:  # it may end early
-            watch.taken()
-            forget(self, node, scope)
-            return
-        if any(stream.call.method == "pattern" for stream in self.streams[streams:]):
-            self.doubt(node, scope, "a pattern is applied in a loop: write the loop around it")
-        changed, added = watch.taken()
-        touches = any(isinstance(v, Link) for v in changed.values()) or bool(added)
-        if header is None and touches:
-            self.doubt(node, scope, "a loop of which the source does not say how often it runs")
-        code = Code(node, scope.source, scope)
-        for key, items in added.items():
-            item = Gap(code) if header is None else Loop(header, tuple(items))
-            watch.link(key).items.append(item)
-        for place, value in changed.items():
-            old = watch.old(place)
-            if isinstance(value, Link) and isinstance(old, Link) and old in value.ancestors():
-                again = value.flat(old)
-                item = Gap(code) if header is None else Loop(header, tuple(again))
-                looped = Link(old, [item], old.begun, old.event_type, old.name)
-                watch.set(place, looped)
-                looped.joined = (value,)
-                self.links.append(looped)
-            else:
-                watch.set(place, Unknown(code))
 
     def doubt(self, node: Node, scope: Scope, what: str) -> None:
         """Note that something could not be followed."""

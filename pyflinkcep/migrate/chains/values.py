@@ -275,12 +275,12 @@ def converted(value: Value, type_: str) -> Value:
 
 def binary(sign: str, left: Value, right: Value) -> Value | None:
     """Return the value of an operation; None if it is not known."""
-    a, b = tree_of(left), tree_of(right)
     if isinstance(left, Const) and isinstance(right, Const):
-        made = java.binary(sign, left, right)
-        if made is None and sign in ("==", "!="):
+        found = java.binary(sign, left, right)
+        if found is None and sign in ("==", "!="):
             return Const((left.value == right.value) is (sign == "=="))
-        return made
+        return found
+    a, b = tree_of(left), tree_of(right)
     made = None if a is None or b is None else _operation(sign, a, b)
     return None if made is None else Symbol(made)
 

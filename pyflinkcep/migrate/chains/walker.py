@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 
 from pyflinkcep.migrate.chains import flow
-from pyflinkcep.migrate.chains.effects import Fork, forget
+from pyflinkcep.migrate.chains.effects import Fork, Watch, forget
 from pyflinkcep.migrate.chains.expressions import Expressions
 from pyflinkcep.migrate.chains.values import (
     Code,
@@ -17,6 +17,7 @@ from pyflinkcep.migrate.chains.values import (
     Gap,
     Header,
     Link,
+    Loop,
     Made,
     Scope,
     Stream,
@@ -58,10 +59,13 @@ _Outcome = _Returned | _Jump
 _ENDED = _Jump("throw")
 _UNSURE = _Jump("unsure")
 """What may end a method or a loop, or may not."""
-_NO_CODE = frozenset(
-    ["class_declaration", "record_declaration", "enum_declaration", "interface_declaration", ";"]
-)
-"""The statements that do nothing."""
+_PLAIN: dict[str, _Outcome | None] = {
+    "throw_statement": _ENDED, "break_statement": _Jump("break"),
+    "continue_statement": _Jump("continue"),
+    **dict.fromkeys(["class_declaration", "record_declaration", "enum_declaration",
+                     "interface_declaration", "assert_statement", ";"]),
+}  # fmt: skip
+"""What statements that have no effect do; Java checks no assertion unless it is asked to."""
 _BODIES = ("method_declaration", "constructor_declaration", "lambda_expression")
 
 
@@ -171,11 +175,11 @@ class Walker(Expressions):
     def statement(self, node: Node, scope: Scope) -> _Outcome | None:
         """Follow a statement; return how it ends, if nothing after it is reached."""
         self.step()
-        follow = getattr(self, f"_{node.type}", None)
-        if follow is not None:
-            found: _Outcome | None = follow(node, scope)
-            return found
-        return None if node.type in _NO_CODE else self._lost(node, scope)
+        if node.type in _PLAIN:
+            return _PLAIN[node.type]
+        follow: Callable[[Node, Scope], _Outcome | None]
+        follow = getattr(self, f"_{node.type}", self._lost)
+        return follow(node, scope)
 
     def _lost(self, node: Node, scope: Scope) -> _Outcome | None:
         """Forget a statement that is not followed."""
@@ -243,20 +247,8 @@ class Walker(Expressions):
             return _ENDED  # the program goes no further
         return _Returned(self.evaluate(parts[0], scope) if parts else None)
 
-    def _throw_statement(self, _node: Node, _scope: Scope) -> _Outcome:
-        return _ENDED
-
-    def _break_statement(self, _node: Node, _scope: Scope) -> _Outcome:
-        return _Jump("break")
-
-    def _continue_statement(self, _node: Node, _scope: Scope) -> _Outcome:
-        return _Jump("continue")
-
     def _yield_statement(self, node: Node, scope: Scope) -> _Outcome:
         return _Jump("yield", self.evaluate(children(node)[0], scope))
-
-    def _assert_statement(self, _node: Node, _scope: Scope) -> None:
-        """Go on: Java does not check it unless it is asked to."""
 
     def _if_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         return self._if(node, scope, ())[0]
@@ -311,7 +303,12 @@ class Walker(Expressions):
             return second if first is _ENDED else first
         values = [side.value for side in (first, second) if isinstance(side, _Returned)]
         if len(values) == 2:
-            return _Returned(fork.returned(test, *values))
+            fork.join(test, variables=False)
+            first_value, second_value = values
+            if first_value is None or second_value is None:
+                return _Returned(None)
+            made = self.joined(test, first_value, second_value, node, fork.scope)
+            return _Returned(made or Unknown(Code(node, fork.scope.source, fork.scope)))
         last = node.parent.parent is not None and node.parent.parent.type in _BODIES
         if values == [None] and last and None in (first, second):  # either is the method's end
             fork.join(test)
@@ -346,20 +343,35 @@ class Walker(Expressions):
         return self._lost(node, scope)
 
     def _repeated(self, node: Node, scope: Scope, header: Header | None) -> _Outcome | None:
-        """Follow a loop that runs as often as is known at run time alone."""
-        unknown: list[_Outcome] = []
-
-        def follow() -> _Outcome | None:
-            ends, returned = self._round(node, scope)
-            unknown.extend([_UNSURE] if isinstance(returned, _Returned | _Jump) else [])
-            return _UNSURE if ends else None
-
-        if header is not None:
-            self._counters.append(header.counter)
-        self.repeated(node, scope, header, follow)
-        if header is not None:
-            self._counters.pop()
-        return unknown[0] if unknown else None
+        """Follow a loop's body once, and let patterns go through it as often as is known then."""
+        watch, streams = Watch(scope, self), len(self.streams)
+        self._counters += [] if header is None else [header.counter]
+        self.unsure += 1
+        ends, returned = self._round(node, scope)
+        self.unsure -= 1
+        del self._counters[len(self._counters) - (header is not None) :]
+        if ends:  # it may end early
+            watch.taken()
+            forget(self, node, scope)
+            return None if returned is None else _UNSURE
+        if any(stream.call.method == "pattern" for stream in self.streams[streams:]):
+            self.doubt(node, scope, "a pattern is applied in a loop: write the loop around it")
+        changed, added = watch.taken()
+        if header is None and (added or any(isinstance(v, Link) for v in changed.values())):
+            self.doubt(node, scope, "a loop of which the source does not say how often it runs")
+        code = Code(node, scope.source, scope)
+        for key, items in added.items():
+            item = Gap(code) if header is None else Loop(header, tuple(items))
+            watch.link(key).items.append(item)
+        for place, value in changed.items():
+            old = watch.old(place)
+            watch.set(place, Unknown(code))
+            if isinstance(value, Link) and isinstance(old, Link) and old in value.ancestors():
+                item = Gap(code) if header is None else Loop(header, tuple(value.flat(old)))
+                looped = Link(old, [item], old.begun, old.event_type, old.name, joined=(value,))
+                self.links.append(looped)
+                watch.set(place, looped)
+        return None
 
     def _round(self, node: Node, scope: Scope) -> tuple[bool, _Outcome | None]:
         """Follow the body of a loop; return whether the loop ends there, and how."""

@@ -120,11 +120,8 @@ def least(digits: str) -> Const:
 
 
 def _block(text: str) -> str:
-    lines = text[3:-3].split("\n", 1)
-    body = textwrap.dedent(lines[1]) if len(lines) > 1 else ""
-    last = text[3:-3].rsplit("\n", 1)[-1]
-    if len(lines) > 1 and not last.strip():
-        body = textwrap.dedent(lines[1][: len(lines[1]) - len(last)] + last + "\0")[:-1]
+    """Return the inside of a text block: the indentation of its last line counts too."""
+    body = textwrap.dedent(text[3:-3].partition("\n")[2] + "\0")[:-1]
     return "\n".join(line.rstrip(" \t") for line in body.split("\n"))
 
 
@@ -160,26 +157,21 @@ def _floating(text: str) -> Const | None:
 
 
 _ORDER = ("byte", "short", "char", "int", "long", "float", "double")
+_FLOATS = {
+    "Double": {"MAX_VALUE": 1.7976931348623157e308, "MIN_VALUE": 5e-324, "NaN": math.nan,
+               "POSITIVE_INFINITY": math.inf, "NEGATIVE_INFINITY": -math.inf},
+    "Float": {"MAX_VALUE": 3.4028234663852886e38, "MIN_VALUE": 1.401298464324817e-45,
+              "NaN": math.nan, "POSITIVE_INFINITY": math.inf, "NEGATIVE_INFINITY": -math.inf},
+}  # fmt: skip
+_WHOLES = {"Byte": "byte", "Short": "short", "Integer": "int", "Long": "long"}
 LIMITS = {
-    ("Integer", "MAX_VALUE"): Const((1 << 31) - 1, JavaType("int")),
-    ("Integer", "MIN_VALUE"): Const(-(1 << 31), JavaType("int")),
-    ("Long", "MAX_VALUE"): Const((1 << 63) - 1, JavaType("long")),
-    ("Long", "MIN_VALUE"): Const(-(1 << 63), JavaType("long")),
-    ("Double", "MAX_VALUE"): Const(1.7976931348623157e308, JavaType("double")),
-    ("Double", "MIN_VALUE"): Const(5e-324, JavaType("double")),
-    ("Double", "NaN"): Const(math.nan, JavaType("double")),
-    ("Double", "POSITIVE_INFINITY"): Const(math.inf, JavaType("double")),
-    ("Double", "NEGATIVE_INFINITY"): Const(-math.inf, JavaType("double")),
-    ("Float", "MAX_VALUE"): Const(3.4028234663852886e38, JavaType("float")),
-    ("Float", "MIN_VALUE"): Const(1.401298464324817e-45, JavaType("float")),
-    ("Float", "NaN"): Const(math.nan, JavaType("float")),
-    ("Float", "POSITIVE_INFINITY"): Const(math.inf, JavaType("float")),
-    ("Float", "NEGATIVE_INFINITY"): Const(-math.inf, JavaType("float")),
-    ("Short", "MAX_VALUE"): Const((1 << 15) - 1, JavaType("short")),
-    ("Short", "MIN_VALUE"): Const(-(1 << 15), JavaType("short")),
-    ("Byte", "MAX_VALUE"): Const(127, JavaType("byte")),
-    ("Byte", "MIN_VALUE"): Const(-128, JavaType("byte")),
-}
+    **{(box, name): Const(value, JavaType(box.lower()))
+       for box, values in _FLOATS.items() for name, value in values.items()},
+    **{(box, "MAX_VALUE"): Const((1 << _BITS[kind] - 1) - 1, JavaType(kind))
+       for box, kind in _WHOLES.items()},
+    **{(box, "MIN_VALUE"): Const(-(1 << _BITS[kind] - 1), JavaType(kind))
+       for box, kind in _WHOLES.items()},
+}  # fmt: skip
 """The limits of the types of numbers."""
 
 
