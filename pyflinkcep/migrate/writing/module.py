@@ -312,7 +312,7 @@ class Module:
         body = "\n\n\n".join(self._functions)
         main = "\n\n".join(self._main)
         written = "\n".join([*self._constants, body, main])
-        parts = [self.docstring, _imports(_used({*self._imports, *_OFFERED}, written))]
+        parts = [self.docstring, _imports({*self._imports, *_OFFERED}, written)]
         if self._constants:
             parts.append("\n\n".join(self._constants))
         head = "\n\n".join(part for part in parts if part)
@@ -331,38 +331,21 @@ def _renamed(python: str, old: str, new: str) -> str:
     return "".join(lines)
 
 
-def _used(statements: Iterable[str], python: str) -> list[str]:
-    """Return the import statements whose names are read, each of one name."""
-    single = [
-        f"{head} import {name.strip()}" if head else f"import {name.strip()}"
-        for head, names in (one.split("import ", 1) for one in statements)
-        for name in names.split(",")
-        for head in [head.strip()]
-    ]
-    try:
-        tree = ast.parse(python)
-    except SyntaxError:
-        return single
-    read = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return [one for one in single if one.split(" ")[-1].partition(".")[0] in read]
-
-
-def _imports(statements: Iterable[str]) -> str:
-    """Return import statements sorted as linters want them."""
+def _imports(statements: Iterable[str], python: str) -> str:
+    """Return the import statements whose names are read, sorted as linters want them."""
+    read = {node.id for node in ast.walk(ast.parse(python)) if isinstance(node, ast.Name)}
     named: dict[str, set[str]] = {}
-    plain: set[str] = set()
     for statement in statements:
-        if statement.startswith("from "):
-            module, names = statement[5:].split(" import ", 1)
-            named.setdefault(module, set()).update(n.strip() for n in names.split(","))
-        else:
-            plain.add(statement.removeprefix("import ").strip())
+        head, names = statement.split("import ", 1)
+        for name in (one.strip() for one in names.split(",")):
+            if name.split(" ")[-1].partition(".")[0] in read:
+                named.setdefault(head.removeprefix("from ").strip(), set()).add(name)
+    plain = named.pop("", set())
     blocks = []
     for group in range(3):
         lines = [f"import {m}" for m in sorted(plain) if _group(m) == group]
         lines += [_from(m, named[m]) for m in sorted(named) if _group(m) == group]
-        if lines:
-            blocks.append("\n".join(lines))
+        blocks += ["\n".join(lines)] if lines else []
     return "\n\n".join(blocks)
 
 

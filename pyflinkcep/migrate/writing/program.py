@@ -113,9 +113,7 @@ def _translated(
                 written.checked.append(Checked(name, site, kind, time=time, schema=schema))
     for method in lost:
         patterns.missed(method.node, source, _pattern_name(method.name))
-    _write_missed(project, source, patterns, idle)
-    _write_calls(project, source, patterns, [*patterns.marked, *idle])
-    written.notes += _missed_jobs(source, used, patterns.marked)
+    _write_missed(project, source, patterns, idle, used)
     written.notes += _missed_statements(source, module.text(), written.statements)
     written.notes += module.notes
     written.patterns = [name for name, _ in patterns.written.values()]
@@ -146,19 +144,6 @@ def _likely_time(schema: str) -> str | None:
     return next((name for name in times if name.lower() in names), None)
 
 
-def _missed_jobs(source: Source, used: set[int], marked: list[Code]) -> list[Note]:
-    """Return a note for each pattern that is applied where nothing leads to."""
-    what = f"a pattern is applied where it could not be followed: {PART}"
-    return [
-        Note(source.file, line_of(call), what)
-        for call in inside(source.root, "method_invocation")
-        if text_of(call.child_by_field_name("name")) == "pattern"
-        and _is_flink(call)
-        and call.start_byte not in used
-        and not _is_in(call, marked)
-    ]
-
-
 def _missed_statements(source: Source, written: str, count: int) -> list[Note]:
     """Return a note for each clause in a text of Java that no statement has which is written."""
     what = f"MATCH_RECOGNIZE in a text that could not be followed: {PART}"
@@ -178,41 +163,39 @@ def _missed_statements(source: Source, written: str, count: int) -> list[Note]:
 
 
 def _write_missed(
-    project: Project, source: Source, patterns: PatternWriter, idle: list[Code]
+    project: Project, source: Source, patterns: PatternWriter, idle: list[Code], used: set[int]
 ) -> None:
-    """Write the patterns that no method leads to, as far as their own text says what they are."""
-    for call in inside(source.root, "method_invocation"):
-        name = text_of(call.child_by_field_name("name"))
-        known = call.start_byte in patterns.seen_starts or _is_in(call, [*patterns.marked, *idle])
-        if name != "begin" or not _is_flink(call) or known:
+    """Write the patterns that no method leads to, and what raises for calls that none has."""
+    calls = [
+        (text_of(call.child_by_field_name("name")), call)
+        for call in inside(source.root, "method_invocation")
+    ]
+    for name, call in calls:
+        if name != "begin" or not _is_flink(call) or call.start_byte in patterns.seen_starts:
             continue
-        whole = _whole(call)
-        owner = project.at(source, call.start_point[0] + 1)
-        walker = Walker(project)
+        if _is_in(call, [*patterns.marked, *idle]):
+            continue
+        whole, owner = _whole(call), project.at(source, line_of(call))
         value = None
         if owner is not None:
-            value = walker.evaluate(whole, Scope(source, owner))
+            value = Walker(project).evaluate(whole, Scope(source, owner))
         if isinstance(value, Link):
             patterns.write(value)
             what = f"nothing that is followed leads to this pattern: {PART}"
             patterns.module.notes.append(Note(source.file, line_of(call), what))
         else:
             patterns.missed(whole, source)
-
-
-def _write_calls(
-    project: Project, source: Source, patterns: PatternWriter, known: list[Code]
-) -> None:
-    """Write what raises for the calls on patterns that no pattern which is written has."""
-    for call in inside(source.root, "method_invocation"):
-        name = text_of(call.child_by_field_name("name"))
+    for name, call in calls:
         if name not in STAGES | CHANGES or (source.file, call.end_byte) in patterns.calls:
             continue
-        if _is_in(call, known) or not _is_of_pattern(call) or _is_used(call, source, project):
-            continue
-        whole = _whole(call)
-        patterns.missed(whole, source, "missed_stage")
-        known.append(patterns.marked[-1])
+        known = _is_in(call, [*patterns.marked, *idle])
+        if not known and _is_of_pattern(call) and not _is_used(call, source, project):
+            patterns.missed(_whole(call), source, "missed_stage")
+    for name, call in calls:
+        is_job = name == "pattern" and _is_flink(call) and call.start_byte not in used
+        if is_job and not _is_in(call, patterns.marked):
+            what = f"a pattern is applied where it could not be followed: {PART}"
+            patterns.module.notes.append(Note(source.file, line_of(call), what))
 
 
 def _whole(call: Node) -> Node:
