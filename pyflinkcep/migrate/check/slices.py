@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import (
     Node,
     Source,
     children,
+    declared_in,
     enclosing,
     inside,
     parse_java,
@@ -129,30 +130,12 @@ def _generated(declared: JavaClass, annotations: set[str]) -> str:
             parameters = ", ".join(f"{field.type} {field.name}" for field in fields)
             body = " ".join(f"this.{field.name} = {field.name};" for field in fields)
             lines.append(f"public {declared.name}({parameters}) {{ {body} }}")
-    if "Builder" in annotations:
-        lines += _builder(declared.name, fields)
     if annotations & {"Slf4j", "Log4j2"}:
         lines.append(
             "private static final org.slf4j.Logger log = "
             f'org.slf4j.LoggerFactory.getLogger("{declared.name}");'
         )
     return "\n".join(lines) + "\n"
-
-
-def _builder(name: str, fields: list[Field]) -> list[str]:
-    """Return the builder that Lombok would write."""
-    kind = f"{name}Builder"
-    held = " ".join(f"private {field.type} {field.name};" for field in fields)
-    setters = " ".join(
-        f"public {kind} {field.name}({field.type} value) {{ {field.name} = value; return this; }}"
-        for field in fields
-    )
-    given = ", ".join(field.name for field in fields)
-    return [
-        f"public static {kind} builder() {{ return new {kind}(); }}",
-        f"public static class {kind} {{ {held} {setters} "
-        f"public {name} build() {{ return new {name}({given}); }} }}",
-    ]
 
 
 _STREAMS = frozenset([
@@ -379,11 +362,8 @@ def _needed(method: Node, site: Node) -> list[str]:
 
 def _free(node: Node) -> set[str]:
     """Return the variables and classes around that code names: no parameters, methods or fields."""
-    bound = {
-        text_of(name)
-        for part in inside(node, "lambda_expression", "class_body")
-        for name in _bound(part)
-    }
+    inner = inside(node, "lambda_expression", "class_body")
+    bound = {name for part in inner for name in declared_in(part)}
     names = set()
     for name in inside(node, "identifier"):
         member = {"method_invocation": "name", "field_access": "field"}.get(name.parent.type, "")
@@ -392,19 +372,6 @@ def _free(node: Node) -> set[str]:
         if named is None or named.id != name.id or owner is None:
             names.add(text_of(name))
     return names - bound
-
-
-def _bound(node: Node) -> Iterator[Node]:
-    """Yield the names that a lambda or a class declares."""
-    given = node.child_by_field_name("parameters")
-    if given is not None and given.type == "identifier":
-        yield given
-    for part in inside(node, "inferred_parameters"):
-        yield from children(part)
-    for part in inside(node, "formal_parameter", "variable_declarator", "enhanced_for_statement"):
-        name = part.child_by_field_name("name")
-        if name is not None:
-            yield name
 
 
 def _of_streams(statements: Sequence[Node]) -> set[str]:

@@ -311,7 +311,7 @@ class Module:
         """Return the module."""
         body = "\n\n\n".join(self._functions)
         main = "\n\n".join(self._main)
-        written = "\n".join([*self._constants, body, main])
+        written = _CONTROL.sub("?", "\n".join([*self._constants, body, main]))
         parts = [self.docstring, _imports({*self._imports, *_OFFERED}, written)]
         if self._constants:
             parts.append("\n\n".join(self._constants))
