@@ -7,8 +7,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -162,22 +161,6 @@ def failure(frame: Any, checkpoint: Path, finished: Finished | None = None) -> s
     return text[text.rindex("pyflinkcep.errors.") + len("pyflinkcep.errors.") :].split("SQLSTATE")[
         0
     ]
-
-
-@contextmanager
-def settings(spark: SparkSession, values: Mapping[str, Any]) -> Iterator[None]:
-    """Let a session have other settings for a while."""
-    before = {name: spark.conf.get(name, None) for name in values}
-    for name, value in values.items():
-        spark.conf.set(name, str(value))
-    try:
-        yield
-    finally:
-        for name, old in before.items():
-            if old is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, old)
 
 
 def _milliseconds(text: str) -> int:

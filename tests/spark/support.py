@@ -61,11 +61,11 @@ def on(
 
 
 @contextmanager
-def configured(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+def configured(spark: SparkSession, settings: Mapping[str, Any]) -> Iterator[None]:
     """Set Spark SQL's settings for a while."""
     before = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():
-        spark.conf.set(name, value)
+        spark.conf.set(name, str(value))
     try:
         yield
     finally:

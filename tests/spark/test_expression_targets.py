@@ -37,8 +37,7 @@ from tests.expression_rules import (
     OVERFLOWS,
     VALUES,
 )
-from tests.spark.streams import settings
-from tests.spark.support import QUICK_FOR_MANY_PLANS
+from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 from tests.unit.expressions.test_rules import cast_in_memory, same, tree_of
 
 NAN, BIG = math.nan, 2**62
@@ -143,7 +142,7 @@ def test_decimals_have_sparks_values_and_digits(spark: SparkSession) -> None:
     """The table of decimals, which each target follows: Spark's answers without ANSI, to the digit."""
     columns = {name: (kind.value, value) for name, (kind, value) in VALUES.items()} | DECIMALS
     schema = ", ".join(f"{name} {type_}" for name, (type_, _) in columns.items())
-    with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
+    with configured(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
         frame = spark.createDataFrame([tuple(value for _, value in columns.values())], schema)
         form = r"if(\1 < 0, ceil(\1, \2), floor(\1, \2))"
         texts = [re.sub(r"trunc\((\S+), (\S+)\)", form, text) for text in DECIMAL_CASES]
@@ -170,7 +169,7 @@ def test_numbers_are_truncated_as_sparks_floor_and_ceil_do(
     }  # fmt: skip
     given = ", ".join(f"{text} AS {name}" for name, (text, *_) in asked.items())
     query = f"PATTERN SEQ(A a, B b) WHERE [k] RETURN a.k AS k, {given}"
-    with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
+    with configured(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
         schema = "k bigint, type string, v double, n bigint, p decimal(14,3)"
         frame = spark.createDataFrame([tuple(event.values()) for event in events], schema)
         matches = frame.where("type = 'A'").groupBy("k")
@@ -247,7 +246,7 @@ def test_every_operator_has_sparks_value_in_every_target(
     ]
     kind = "struct<v: double, n: bigint, s: string>"
     rules = {text: of for text, of in {**CASES, **OVERFLOWS}.items() if "trunc" not in text}
-    with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
+    with configured(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
         values_to_cast = ", ".join(f"`{type_}` {type_}" for type_ in CAST_VALUES)
         padded = zip_longest(*CAST_VALUES.values(), [None] * len(rows))
         frame = spark.createDataFrame(
@@ -308,7 +307,7 @@ def test_every_aggregate_has_sparks_value_in_every_target(
     query = (
         f"PATTERN SEQ(A a, B+ b[], C c) WHERE partition_contiguity AND [k] RETURN c.k AS k, {given}"
     )
-    with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
+    with configured(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
         schema = "k bigint, type string, v double, n bigint"
         rows = [tuple(event.values()) for event in events]
         frame = spark.createDataFrame(rows, schema).coalesce(1)  # partial sums would be added

@@ -14,7 +14,8 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy
 from pyflinkcep.errors import NotSupportedError
-from tests.spark.streams import FileSource, run, settings
+from tests.spark.streams import FileSource, run
+from tests.spark.support import configured
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def source(tmp_path: Path) -> FileSource:
 @pytest.fixture(autouse=True)
 def one_task(spark: SparkSession) -> Any:
     """Let each micro-batch be one task after the shuffle."""
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         yield
 
 

@@ -15,7 +15,7 @@ from pyflinkcep import CEP, Pattern, PatternStream, keyBy
 from pyflinkcep.charts import durations_chart, funnel_chart, timeline_chart
 from pyflinkcep.errors import CepError
 from pyflinkcep.testing import funnel
-from tests.spark.streams import FileSource, run, settings
+from tests.spark.streams import FileSource, run
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 
 pytestmark = pytest.mark.spark
@@ -112,7 +112,7 @@ def test_a_stream_counts_stages_by_windows_of_time(spark: SparkSession, tmp_path
             F.unix_millis("w.start"), "stage", "reached", "since"
         )
 
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         streamed = run(counted(source.stream(spark, delay_ms=300)), tmp_path / "checkpoint").rows
         expected = counted(source.bounded(spark)).collect()
     assert sorted(map(tuple, streamed)) == sorted(map(tuple, expected))

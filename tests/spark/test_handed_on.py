@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 from pyflinkcep import CEP, OutputTag, Pattern, keyBy
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.sase import parse
-from tests.spark.streams import FileSource, run, settings
+from tests.spark.streams import FileSource, run
+from tests.spark.support import configured
 
 WINDOW_MS = 4000
 
@@ -33,7 +34,7 @@ def source(tmp_path: Path) -> FileSource:
 @pytest.fixture(autouse=True)
 def one_task(spark: SparkSession) -> Any:
     """Let each micro-batch be one task after the shuffle."""
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         yield
 
 

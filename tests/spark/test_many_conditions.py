@@ -12,8 +12,8 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, InputError, Pattern, keyBy
 from pyflinkcep.testing import OperatorTestHarness
-from tests.spark.streams import FileSource, run, settings
-from tests.spark.support import ids, on
+from tests.spark.streams import FileSource, run
+from tests.spark.support import configured, ids, on
 
 pytestmark = pytest.mark.usefixtures("compiled_plans")
 
@@ -96,7 +96,7 @@ def test_stream(spark: SparkSession, tmp_path: Path) -> None:
 
     pattern = CEP.pattern(stream, chain(CONDITIONS["columns"])).inEventTime("time")
     result = pattern.select(ids, "text string")
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         finished = run(result, tmp_path / "checkpoint")
         rest = result.flush(str(tmp_path / "checkpoint")).collect()
 

@@ -14,8 +14,7 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, matchRecognize
 from pyflinkcep.sase import parse
-from tests.spark.streams import settings
-from tests.spark.support import QUICK_FOR_MANY_PLANS, failure, ids, in_one_job, on
+from tests.spark.support import QUICK_FOR_MANY_PLANS, configured, failure, ids, in_one_job, on
 
 A, B = "kind = 'a'", "kind = 'b'"
 NAN, BIG = math.nan, 2**62
@@ -74,7 +73,7 @@ def after_all(condition: str) -> Pattern:
 
 def test_values_follow_sparks_rules(spark: SparkSession, taken: DataFrame) -> None:
     """Nulls, NaN, overflow and division by zero: as Spark SQL's own aggregates, without ANSI."""
-    with settings(spark, {"spark.sql.ansi.enabled": "false"}):
+    with configured(spark, {"spark.sql.ansi.enabled": "false"}):
         a = taken.where(A).select("key", "v", "n").alias("a")
         tested = taken.where(B).select("key", "w", "m").alias("tested")
         joined = tested.join(a, F.col("a.key") == F.col("tested.key"), "left")
@@ -161,7 +160,7 @@ def test_days_are_those_of_the_session(spark: SparkSession) -> None:
         "{a} + interval 23 hours = t", "timestampadd(DAY, 1, {a}) = t", "datediff(t, {a}) = 1",
         "coalesce({a}, t) + interval '82800' second = t",
     ]  # fmt: skip
-    with settings(spark, {"spark.sql.session.timeZone": "Europe/Berlin"}):
+    with configured(spark, {"spark.sql.session.timeZone": "Europe/Berlin"}):
         times = spark.sql("select timestamp'2026-03-28 12:00' a, timestamp'2026-03-29 12:00' t")
         (row,) = times.selectExpr(*(rule.format(a="a") for rule in rules)).collect()
         frame = times.selectExpr("stack(2, 1L, a, 2L, t) as (ts, t)")
@@ -210,7 +209,7 @@ def test_literal_times_in_three_languages(spark: SparkSession, ansi: str) -> Non
     first = "timestamp'2026-03-28 23:30:00Z' + make_dt_interval(0, 0, 12 * (k div 8))"
     later = f"{first} + make_dt_interval(0, 0, k * 7 % 13 * 8)"
     zone = {"spark.sql.session.timeZone": "Europe/Berlin", "spark.sql.ansi.enabled": ansi}
-    with settings(spark, {**QUICK_FOR_MANY_PLANS, **zone}):
+    with configured(spark, {**QUICK_FOR_MANY_PLANS, **zone}):
         numbers = spark.range(160).selectExpr("id AS k", "int(id) AS n", "id % 8 AS rule")
         both = f"{times.format(first)} AS a", f"{times.format(later)} AS b"
         pairs = numbers.selectExpr("k", *(side.replace("k ", "n ") for side in both))

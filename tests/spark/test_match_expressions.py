@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyflinkcep import CEP, AfterMatchSkipStrategy, OutputTag, Pattern, keyBy
 from pyflinkcep.testing import match
 from tests.shorthand import ms
-from tests.spark.streams import FileSource, run, settings
+from tests.spark.streams import FileSource, run
 from tests.spark.streams import failure as failed_query
 from tests.spark.support import configured, ids, in_one_job, on
 from tests.unit.tables.test_sql_of_columns import GUARDED, SOME_ZEROS
@@ -297,7 +297,7 @@ def test_streams_go_on_in_the_middle_of_a_match(spark: SparkSession, tmp_path: P
         stream = CEP.pattern(keyBy(table, "user"), pattern).inEventTime("time")
         return stream.sideOutputLateData(late).select(ids, "text string")
 
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         finished = run(result(source.stream(spark)), checkpoint)
         first = len(finished.rows)
         source.add(rows[75:120], rows[120:])

@@ -20,7 +20,8 @@ from pyflinkcep import CEP, Pattern
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase import parse
 from pyflinkcep.testing import matchSase
-from tests.spark.streams import FileSource, Finished, run, settings
+from tests.spark.streams import FileSource, Finished, run
+from tests.spark.support import configured
 
 SCHEMA = "id bigint, ts bigint, kind string, k string, x bigint, y double"
 QUERIES = [
@@ -140,7 +141,7 @@ def test_windows_of_streams_are_given_once_when_they_are_over(
     source, checkpoint = FileSource(tmp_path / "source", SCHEMA), tmp_path / "checkpoint"
     events, numbers, ways = rows(), (0, 1), (windows_in_text, windows_of)
     finished = Finished()
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         for at in (0, 80):
             source.add(events[at : at + 80])
             streams = [
@@ -178,7 +179,7 @@ def test_keys_that_are_equal_to_spark_share_a_window(spark: SparkSession, tmp_pa
         shown = (rows.toDF().selectExpr(f"'{n}' AS key", "int(n) AS n") for n, rows in found)
         return reduce(DataFrame.unionAll, shown)
 
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         stream = run(counted(source.stream(spark)), tmp_path / "checkpoint").rows
     for rows in (stream, counted(source.bounded(spark)).collect()):
         assert sorted(map(tuple, rows)) == sorted((name, 2) for name in keys)

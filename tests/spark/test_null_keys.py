@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep import CEP, OutputTag, keyBy, matchRecognize, parse
 from pyflinkcep.errors import NotSupportedError
-from tests.spark.streams import FileSource, run, settings
+from tests.spark.streams import FileSource, run
+from tests.spark.support import configured
 
 
 def test_null_keys_of_queries_and_clauses(spark: SparkSession, tmp_path: Path) -> None:
@@ -41,7 +42,7 @@ def test_null_keys_of_queries_and_clauses(spark: SparkSession, tmp_path: Path) -
         named = [rows.selectExpr(f"'{name}' AS how", "*") for name, rows in found.items()]
         return reduce(DataFrame.unionAll, named)
 
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         stream = run(result(source.stream(spark)), tmp_path / "checkpoint").rows
     bounded = result(source.bounded(spark)).collect()
 
@@ -68,7 +69,7 @@ def test_events_of_a_query_without_time_may_be_dropped(spark: SparkSession, tmp_
     def ids(query: Any) -> Any:
         return query.sideOutputNullData(tag).select(lambda m: (m["y"][0].id,), "id int")
 
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         stream = run(ids(result(source.stream(spark), "auto")).tagged(), tmp_path / "checkpoint")
         for evaluation in ("nfa", "backtracking"):
             bounded = ids(result(source.bounded(spark), evaluation))

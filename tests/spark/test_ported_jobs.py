@@ -24,7 +24,8 @@ from pyflinkcep import (
     TimedOutPartialMatchHandler,
     keyBy,
 )
-from tests.spark.streams import FileSource, run, settings
+from tests.spark.streams import FileSource, run
+from tests.spark.support import configured
 
 MINUTE = 60_000
 PAST_LAST = AfterMatchSkipStrategy.skipPastLastEvent()
@@ -42,7 +43,7 @@ def both_ways(
     source = FileSource(folder / "source", schema)
     source.add(*(events[at : at + 3] for at in range(0, len(events), 3)))
     bounded = rows(job(source.bounded(spark)).tagged())
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         result = job(source.stream(spark, delay_ms=1))
         streamed = run(result.tagged(), folder / "checkpoint").rows
         streamed += result.flush(str(folder / "checkpoint")).tagged().collect()

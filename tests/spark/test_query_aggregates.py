@@ -17,8 +17,7 @@ from pyflinkcep import CEP, keyBy
 from pyflinkcep.sase import parse
 from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.testing import matchSase
-from tests.spark.streams import settings
-from tests.spark.support import QUICK_FOR_MANY_PLANS
+from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 
 FUNCTIONS = ("count", "sum", "avg", "min", "max", "stddev", "median")
 _FLOATS = (None, 0.0, -0.0, 0.1, 0.2, 2.5, -1.5, 1e10, math.nan, math.inf, -math.inf)
@@ -67,7 +66,7 @@ def test_what_queries_return_is_what_spark_says(spark: SparkSession) -> None:
     given = ", ".join(f"{f}(b[].{name}) AS {alias}" for alias, (f, name) in asked.items())
     query = "PATTERN SEQ(A a, B+ b[], C c) WHERE partition_contiguity AND [k] RETURN c.k AS k, "
     table = events(5, 120, 6)
-    with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
+    with configured(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
         frame = spark.createDataFrame(table).coalesce(1)
         own = [F.expr(f"{f}({name})").alias(alias) for alias, (f, name) in asked.items()]
         expected = frame.where("type = 'B'").groupBy("k").agg(*own).orderBy("k")
@@ -120,7 +119,7 @@ def test_totals_of_matches_are_those_of_spark(spark: SparkSession) -> None:
             ).alias(alias)
             for alias, (f, name) in asked.items()
         ]
-        with settings(spark, QUICK_FOR_MANY_PLANS):
+        with configured(spark, QUICK_FOR_MANY_PLANS):
             (wanted,) = every.agg(*own).collect()
             job = CEP.pattern(keyBy(frame, "k"), parse(query)).inEventTime("ts").compressed()
             by_key = every.groupBy("k", "at").agg(*own).collect()

@@ -13,8 +13,7 @@ from pyflinkcep.sase import parse
 from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.testing import matchSase
 from tests.query_decimals import CALCULATIONS, COMPARISONS, TYPES, as_table, groups, pairs
-from tests.spark.streams import settings
-from tests.spark.support import QUICK_FOR_MANY_PLANS
+from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 
 EVALUATIONS = ("nfa", "backtracking", "eventLists")
 CONDITIONS = (*COMPARISONS, *CALCULATIONS)
@@ -32,7 +31,7 @@ def test_conditions_have_sparks_values(
     """Of random values of a type: in memory, in C and without, and as jobs."""
     table = as_table(pairs(*digits), *digits)
     conditions = [text for text in CONDITIONS if digits[0] < 34 or not text.startswith(ROUNDING)]
-    with settings(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
+    with configured(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
         events = spark.createDataFrame(table)
         every = F.struct("p", "q", "n")
         both = events.groupBy("k").agg(
@@ -73,7 +72,7 @@ def test_aggregates_have_sparks_values(spark: SparkSession, digits: tuple[int, i
     types = [pa.int64(), pa.string(), pa.decimal128(*digits)]
     schema = pa.schema(list(zip(("k", "type", "p"), types, strict=True)))
     table = pa.Table.from_pylist(events, schema)
-    with settings(spark, QUICK_FOR_MANY_PLANS):
+    with configured(spark, QUICK_FOR_MANY_PLANS):
         frame = spark.createDataFrame(table).coalesce(1)
         own = [F.expr(f"{function}(p)").alias(function) for function in functions]
         expected = frame.where("type = 'B'").groupBy("k").agg(*own).orderBy("k")

@@ -14,8 +14,7 @@ from pyflinkcep import CEP, keyBy
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
 from pyflinkcep.sase import parse
 from pyflinkcep.testing import matchSase
-from tests.spark.streams import settings
-from tests.spark.support import QUICK_FOR_MANY_PLANS
+from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 from tests.spark.test_queries import found
 
 
@@ -106,7 +105,7 @@ def test_composed_patterns(spark: SparkSession, capsys: pytest.CaptureFixture[st
 @pytest.mark.spark
 def test_literal_times_are_those_of_the_session(spark: SparkSession) -> None:
     """Timestamps without a zone, and differences of times, are by the session's clock, as in Spark."""
-    with settings(
+    with configured(
         spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.session.timeZone": "America/New_York"}
     ):
         frame = spark.range(40).selectExpr(

@@ -10,7 +10,8 @@ import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.spark.streams import run, settings
+from tests.spark.streams import run
+from tests.spark.support import configured
 from tests.state import FOLDERS, archive, jobs
 
 
@@ -25,7 +26,7 @@ def test_a_stored_checkpoint_goes_on(folder: Path, spark: SparkSession, tmp_path
     jobs.write_files(source, range(jobs.FILES))
 
     small = {"spark.sql.shuffle.partitions": 1, "spark.sql.codegen.wholeStage": False}
-    with settings(spark, small):
+    with configured(spark, small):
         streamed = jobs.streamed(spark, source)
         after = run(jobs.in_one(streamed), checkpoint)
         flushed = {

@@ -18,7 +18,8 @@ from pyflinkcep.spark import CepDataFrame, matchRecognize
 from pyflinkcep.spark.arrow.internals import analysed_plan
 from pyflinkcep.spark.plan.stream import counters_name
 from pyflinkcep.spark.plan.watermark import streaming_nodes
-from tests.spark.streams import FileSource, run, settings
+from tests.spark.streams import FileSource, run
+from tests.spark.support import configured
 
 WINDOW = timedelta(milliseconds=200)
 LAST = [("w", 50_000, "c", 0)]
@@ -36,7 +37,7 @@ def source(tmp_path: Path) -> FileSource:
 @pytest.fixture(autouse=True)
 def one_task(spark: SparkSession) -> Any:
     """Let each micro-batch be one task after a shuffle."""
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         yield
 
 
@@ -189,7 +190,7 @@ def test_a_hint_at_many_partitions(
     spark: SparkSession, source: FileSource, caplog: pytest.LogCaptureFixture
 ) -> None:
     """On a local master, many tasks for each core are warned of, once."""
-    with settings(spark, {"spark.sql.shuffle.partitions": 200}), caplog.at_level("WARNING"):
+    with configured(spark, {"spark.sql.shuffle.partitions": 200}), caplog.at_level("WARNING"):
         for _ in range(2):
             a_to_b(source.stream(spark))
     said = [record.getMessage() for record in caplog.records if record.name == "pyflinkcep"]

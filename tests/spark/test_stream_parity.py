@@ -18,7 +18,8 @@ from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.bounded_cases import runs_on_spark, sql_condition
 from tests.conformance.cases import Case, build_pattern, by_key, load, make_event, match_ids
 from tests.conformance.covering import covering, features
-from tests.spark.streams import FileSource, Finished, run, settings, start
+from tests.spark.streams import FileSource, Finished, run, start
+from tests.spark.support import configured
 from tests.spark.test_batch_conformance import (
     ROW,
     Everything,
@@ -138,7 +139,7 @@ def test_recorded_cases_in_two_queries(spark: SparkSession, tmp_path: Path) -> N
     keyed = {case["id"]: case["keyed"] for case in cases}
 
     small = {"spark.sql.shuffle.partitions": 1, "spark.sql.codegen.wholeStage": False}
-    with settings(spark, small):
+    with configured(spark, small):
         table = source.stream(spark, delay_ms=6)
         results = {
             case["id"]: everything(table, case["id"], build_pattern(case, sql_condition), case["keyed"])
@@ -210,7 +211,7 @@ def test_stream_and_flush_give_what_batch_gives(spark: SparkSession, tmp_path: P
 
     keyed = dict.fromkeys(rows, True)
     given, rests = {}, {}
-    with settings(spark, {"spark.sql.shuffle.partitions": 2}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 2}):
         for files in (1, 3):
             streamed = results(source.stream(spark, 12, files))
             given[files] = run(in_one(streamed), tmp_path / f"checkpoint{files}")
@@ -247,7 +248,7 @@ def test_the_watermark_decides_what_is_given_when(spark: SparkSession, tmp_path:
     ]
     source.add(rows[:20], rows[20:40], rows[40:])
 
-    with settings(spark, {"spark.sql.shuffle.partitions": 2}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 2}):
         result = everything(source.stream(spark, 0), "loop", patterns()["loop"])
         finished: Finished = run(in_one({"loop": result}), tmp_path / "checkpoint")
         stream = applied(source.stream(spark, 0), "loop", patterns()["loop"])

@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 from pyflinkcep import CEP, OutputTag, Pattern, keyBy
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.monitor import Monitor
-from tests.spark.streams import FileSource, Finished, failure, heard, run, settings
+from tests.spark.streams import FileSource, Finished, failure, heard, run
+from tests.spark.support import configured
 
 Rows = list[tuple[Any, ...]]
 PAIR = "user string, a int, b int"
@@ -33,7 +34,7 @@ def source(tmp_path: Path) -> FileSource:
 @pytest.fixture(autouse=True)
 def one_task(spark: SparkSession) -> Any:
     """Let each micro-batch be one task after the shuffle."""
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         yield
 
 
@@ -149,7 +150,10 @@ def test_another_state_store_is_refused(spark: SparkSession, source: FileSource)
     provider = "spark.sql.streaming.stateStore.providerClass"
     other = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
-    with settings(spark, {provider: other}), pytest.raises(InputError, match="state store RocksDB"):
+    with (
+        configured(spark, {provider: other}),
+        pytest.raises(InputError, match="state store RocksDB"),
+    ):
         pairs(on(source.stream(spark), a_to_b()))
 
 
@@ -382,7 +386,7 @@ def test_settings_change_no_answer(
         "spark.sql.session.timeZone": zone,
         "spark.sql.execution.arrow.maxRecordsPerBatch": rows_per_batch,
     }
-    with settings(spark, changed):
+    with configured(spark, changed):
         table = source.stream(spark).withColumnRenamed("name", "the.name")
         strict = Pattern.begin("a").where("`the.name` = 'a'").followedByAny("b")
         pattern = strict.where(lambda e: e["the.name"] == "b").within(timedelta(milliseconds=50))

@@ -19,7 +19,8 @@ from pyflinkcep import CEP, OutputTag, Pattern, keyBy
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.sase import parse
 from pyflinkcep.testing import matchSase
-from tests.spark.streams import FileSource, Finished, failure, run, settings
+from tests.spark.streams import FileSource, Finished, failure, run
+from tests.spark.support import configured
 
 SCHEMA = "id bigint, ts bigint, kind string, k string, x bigint"
 QUERIES = [
@@ -94,7 +95,7 @@ def test_stream_and_flush_give_what_the_bounded_job_gives(
 ) -> None:
     """Queries that no pattern has, stopped and started again; what is left comes with flush."""
     events, finished, checkpoint = rows(), Finished(), tmp_path / "checkpoint"
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         for files in ([events[:60], events[60:120]], [events[120:]]):
             source.add(*files)
             streams = [listed(source.stream(spark, 10), number) for number in range(len(QUERIES))]
@@ -117,7 +118,7 @@ def test_columns_late_events_and_another_query(
         [(6, 200, "D", "q", 0), (7, 190, "A", "p", 7)],
     )
     text = QUERIES[3][0] + " RETURN count(a[]) AS n, b.x"
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         stream = CEP.pattern(source.stream(spark, 5), parse(text), type="kind", keyGroups=8)
         result = stream.inEventTime("time").toDF()
         finished = run(result, tmp_path / "checkpoint")
@@ -143,7 +144,7 @@ def test_compressed_matches_are_counted_and_stored(
     events, checkpoint = rows(), tmp_path / "checkpoint"
     source.add(*(events[n : n + 120] for n in range(0, 240, 120)))
     both = {}
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         for kind, frame in (("stream", source.stream(spark, 10)), ("batch", source.bounded(spark))):
             numbers = (0, 1)
             made = [stream_of(frame, number).compressed() for number in numbers]
@@ -181,7 +182,7 @@ def test_patterns_are_counted_and_stored_on_streams(
         made = found.inEventTime("time").compressed()
         return [made.aggregate("count(*)", "sum(a.x) AS total"), made.toDF()]
 
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         streams = results(source.stream(spark, 10))
         shown = list(map(in_json, streams))
         got = counted(run(shown[0].unionAll(shown[1]), checkpoint).rows)
@@ -223,7 +224,7 @@ def test_a_null_attribute_equals_nothing_and_stops_no_stream(
         groups = [[e for e in given if e["k"] == k] for k in ("p", None)] if is_keyed else [given]
         matches = (match for group in groups for match in matchSase(text, group, "ts", "kind"))
         expected.update(shown(number)(match)[0] for match in matches)
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         together = reduce(DataFrame.unionAll, [stream.toDF() for stream in streams])
         found = counted(run(together, tmp_path / "checkpoint").rows)
         found += flushed(streams, tmp_path / "checkpoint")

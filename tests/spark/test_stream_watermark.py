@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy
 from pyflinkcep.spark.plan.watermark import StreamWatermark
-from tests.spark.streams import FileSource, failure, run, settings
+from tests.spark.streams import FileSource, failure, run
+from tests.spark.support import configured
 
 WINDOW = timedelta(milliseconds=40)
 
@@ -27,7 +28,7 @@ def source(tmp_path: Path) -> FileSource:
 @pytest.fixture(autouse=True)
 def one_task(spark: SparkSession) -> Any:
     """Let each micro-batch be one task after the shuffle."""
-    with settings(spark, {"spark.sql.shuffle.partitions": 1}):
+    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         yield
 
 
@@ -175,7 +176,7 @@ def test_times_without_a_zone(
         pattern = pattern.within(timedelta(minutes=1))
         return CEP.pattern(keyBy(table, "user"), pattern, keyGroups=16).inEventTime("local").toDF()
 
-    with settings(spark, {"spark.sql.session.timeZone": zone}):
+    with configured(spark, {"spark.sql.session.timeZone": zone}):
         local = F.col("time").cast("timestamp_ntz")
         shown = ["user", F.col("matchTimestamp").cast("string"), F.col("a")[0]["id"]]
         stream = pairs(source.stream(spark, delay_ms=5000).withColumn("local", local))

@@ -241,13 +241,10 @@ def ids_of(matches: Any) -> Counter[str]:
     )
 
 
-@pytest.mark.parametrize("path", ["0", "1"])
+@pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize("many", [0, 1 << 22], ids=["automaton", "lists"])
-def test_counts_and_totals_of_elements(
-    path: str, many: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_and_totals_of_elements(many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted by lists or by the automaton: the number of matches, and exact totals over them."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", path)
     monkeypatch.setattr(queries, "_MANY", many)
     random_ = random.Random(many)
     for _ in range(120):

@@ -80,7 +80,7 @@ def test_what_composed_patterns_mean(
     assert set(taken(matchSase(text, rows))) == matches(parse(text), rows)
 
 
-@pytest.mark.parametrize("switch", ["1", "0"])
+@pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize(
     ("condition", "letters", "expected"),
     [
@@ -92,10 +92,9 @@ def test_what_composed_patterns_mean(
     ],
 )
 def test_conditions_of_a_negated_sequence(
-    condition: str, letters: str, expected: list[str], switch: str, monkeypatch: pytest.MonkeyPatch
+    condition: str, letters: str, expected: list[str]
 ) -> None:
     """They join its events to each other and to the match; none of them alone forbids anything."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", switch)
     rows = [{**event, "text": event["name"][1:]} for event in events(letters)]
     near = f"{condition} AND d.id - a.id < 6"
     for gap in ("A a, ~(SEQ(B b, C c)), D d", "~(SEQ(B b, C c)), A a, D d"):

@@ -215,7 +215,7 @@ EVENTS: list[dict[str, Any]] = [
 EVALUATIONS = ("nfa", "backtracking", "eventLists")
 
 
-@pytest.mark.parametrize("switch", ["1", "0"])
+@pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize(
     ("query", "positions"),
     [
@@ -228,11 +228,8 @@ EVALUATIONS = ("nfa", "backtracking", "eventLists")
         ("PATTERN (SEQ('a b' a, 'von.b c' b)) WHERE upper(b.`k k`) = 'P' AND b.`k k` LIKE 'p'", [4, 5]),
     ],
 )  # fmt: skip
-def test_any_name_can_be_written(
-    query: str, positions: list[int], switch: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_any_name_can_be_written(query: str, positions: list[int]) -> None:
     """Every evaluation finds types, variables and attributes of any name, and repr writes them again."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", switch)
     asked = parse(query + ("" if "WITHIN" in query else " WITHIN 1 min"))
     assert parse(repr(asked)) == asked
     for evaluation in EVALUATIONS if "SEQ" in query else EVALUATIONS[2:]:

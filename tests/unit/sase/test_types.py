@@ -357,13 +357,10 @@ def _moments() -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize("switch", ["1", "0"])
+@pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize("has_zone", [True, False])
-def test_literal_times_and_intervals(
-    has_zone: bool, switch: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_literal_times_and_intervals(has_zone: bool) -> None:
     """TIMESTAMP, DATE and INTERVAL stand beside times in every evaluation, and in HAVING."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", switch)
     events = _moments()
     for text, rule in _RULES.items():
         expected = {

@@ -106,12 +106,9 @@ def pairs(rule: Callable[[Event, Event], bool]) -> set[tuple[int, int]]:
     }
 
 
-@pytest.mark.parametrize("switch", ["1", "0"])
-def test_conditions_mean_the_same_in_every_evaluation(
-    switch: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("each_path")
+def test_conditions_mean_the_same_in_every_evaluation() -> None:
     """Also compressed, as a negated component, as HAVING, and written again by repr."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", switch)
     for text, rule in RULES.items():
         expected, query = pairs(rule), parse(f"PATTERN SEQ(A a, B b) WHERE {text} WITHIN 99")
         assert 0 < len(expected) < 36, text

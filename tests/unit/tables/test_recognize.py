@@ -294,10 +294,9 @@ _QUANTIFIERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kernel", ["0", "1"])
-def test_groups_that_may_be_empty(kernel: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("each_path")
+def test_groups_that_may_be_empty() -> None:
     """A round without a row is the last: it ends a bounded loop, * and + pass it over."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", kernel)
     loops = [(q, bounds, greedy) for q, bounds in _QUANTIFIERS.items() for greedy in (True, False)]
     parts: list[tuple[str, Any]] = [("A", "A"), ("B", "B")]
     parts += [
@@ -353,13 +352,10 @@ _GUARDS = [
 ]
 
 
-@pytest.mark.parametrize("kernel", ["0", "1"])
+@pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize(("condition", "expected"), _GUARDS)
-def test_a_guarded_calculation_does_not_fail(
-    condition: str, expected: list[int], kernel: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_guarded_calculation_does_not_fail(condition: str, expected: list[int]) -> None:
     """CASE, IF, AND, OR and COALESCE keep from what they exclude, whatever is computed ahead."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", kernel)
     define = condition.format(m="COUNT(A.ts)")
     clause = f"""ORDER BY ts MEASURES B.ts AS ts AFTER MATCH SKIP TO NEXT ROW
         PATTERN (A B) DEFINE B AS {define}"""

@@ -306,10 +306,9 @@ def test_the_least_match_of_each_start(pattern: str, monkeypatch: pytest.MonkeyP
             assert sorted(ids(matchSase(text, events, "ts", output=output))) == sorted(wanted)
 
 
-@pytest.mark.parametrize("path", ["0", "1"])
-def test_other_matches_are_not_held(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("each_path")
+def test_other_matches_are_not_held() -> None:
     """Half a million matches of a thousand starts leave a thousand rows."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", path)
     events = [{"type": "A"}] * 700 + [{"type": "B"}] * 700
     tracemalloc.start()
     try:

@@ -148,7 +148,7 @@ def test_sums_of_decimals_are_exact() -> None:
     assert answer(None, case)[1] == [(Decimal("2469135780246913578024691357802469135"),)]
 
 
-@pytest.mark.parametrize("kernel", ["0", "1"])
+@pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize(
     ("condition", "rows"),
     [
@@ -159,11 +159,8 @@ def test_sums_of_decimals_are_exact() -> None:
         ("upper(NEXT(A.k)) = 'Y' OR upper(A.k) = 'Y'", [(3, 4)]),
     ],
 )  # fmt: skip
-def test_functions_of_a_row_elsewhere(
-    kernel: str, condition: str, rows: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_functions_of_a_row_elsewhere(condition: str, rows: list[Any]) -> None:
     """A function of one row's columns is computed at that row, NULL if there is none."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", kernel)
     clause = f"""ORDER BY id MEASURES A.id AS a, B.id AS b PATTERN (A B)
         DEFINE A AS name = 'a', B AS {condition}"""
 
@@ -194,12 +191,9 @@ def test_words_of_other_systems_are_understood(word: str, meaning: str) -> None:
     assert found.measure_leaves() == expected.measure_leaves()
 
 
-@pytest.mark.parametrize("kernel", ["0", "1"])
-def test_lag_and_lead_stop_at_the_ends_of_the_match(
-    kernel: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("each_path")
+def test_lag_and_lead_stop_at_the_ends_of_the_match() -> None:
     """As Snowflake's; PREV and NEXT do not, and in DEFINE LAG sees the row before the match."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", kernel)
     clause = """ORDER BY id MEASURES LAG(A.id) AS a, lead(A.id) AS b, PREV(A.id) AS c,
         LEAD(id) AS d, NEXT(id) AS e, LAG(CLASSIFIER()) AS f
         PATTERN (A B) DEFINE A AS LAG(id) IS NOT NULL"""
@@ -309,12 +303,9 @@ def test_only_numbers_are_summed(aggregate: str, argument: str) -> None:
 _NTZ = "cast(ts as timestamp_ntz)"
 
 
-@pytest.mark.parametrize("kernel", ["0", "1"])
-def test_differences_of_times_are_of_the_local_clock(
-    kernel: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("each_path")
+def test_differences_of_times_are_of_the_local_clock() -> None:
     """TIMESTAMPDIFF and - of timestamps take them as the session's clock shows them, in each row."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", kernel)
     sql = """SELECT * FROM e MATCH_RECOGNIZE (ORDER BY ts MEASURES COUNT(*) AS n PATTERN (A B)
         DEFINE B AS timestampdiff(HOUR, A.ts, B.ts) = 2 AND B.ts > A.ts
         AND B.ts - LAST(A.ts) < INTERVAL '3' HOUR)"""

@@ -239,12 +239,11 @@ def test_kernel_and_plain_path_count_the_same_runs(
         assert found[0] == found[1], (query, events)
 
 
-@pytest.mark.parametrize("path", ["0", "1"])
-def test_too_many_runs(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("each_path")
+def test_too_many_runs() -> None:
     """The error names the bound and the event's time, on streams too; a bound that is kept
     changes no match.
     """
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", path)
     query = parse("PATTERN SEQ(A+ a[], B b) WHERE a[i].x > avg(a[..i-1].x)")
     size = 30
     xs = [n * n for n in range(size)]
