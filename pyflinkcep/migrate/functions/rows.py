@@ -60,14 +60,7 @@ def _is_step(of: Expression) -> bool:
 
 
 def joined_columns(columns: Columns, more: Iterable[tuple[str, str]]) -> Columns:
-    """
-    Return columns with others: structs have the fields of both, and a known type wins.
-
-    Examples
-    --------
-    >>> joined_columns({"a": "struct<x:int>"}, [("a", "struct<y:string>"), ("b", "int")])
-    {'a': 'struct<x:int,y:string>', 'b': 'int'}
-    """
+    """Return columns with others: structs have the fields of both, and a known type wins."""
     found = dict(columns)
     for name, type_ in more:
         found[name] = _joined(found.get(name, type_), type_)
@@ -101,16 +94,7 @@ JSON_OBJECTS = ("JSONObject", "ObjectNode", "JsonObject")
 
 
 def ddl_of(type_: JavaType, project: Project, source: Source | None) -> str | None:
-    """
-    Return the columns of rows of a type as DDL; None if they are unknown.
-
-    Examples
-    --------
-    >>> ddl_of(JavaType("Tuple2", (JavaType("String"), JavaType("Long"))), Project(), None)
-    'f0 string, f1 bigint'
-    >>> ddl_of(JavaType("String"), Project(), None)
-    'value string'
-    """
+    """Return the columns of rows of a type as DDL; None if they are unknown."""
     if not type_.dims and project.find(type_.name, source) is not None:
         found = schema_of(type_.name, source, project)
         if found is not None:

@@ -123,18 +123,7 @@ def translate_condition(
     *,
     sql: bool = True,
 ) -> Translated:
-    """
-    Translate the argument of ``where``, ``or`` or ``until``.
-
-    Examples
-    --------
-    >>> from pyflinkcep.migrate.java.source import parse_java
-    >>> java = "class E { int n; } class J { Object c = (E e) -> e.n > 3 && e.n < 9; }"
-    >>> source = parse_java(java)
-    >>> field = Project([source]).find("J").fields["c"]
-    >>> translate_condition(field.value, source, Project([source])).sql
-    'n > 3 AND n < 9'
-    """
+    """Translate the argument of ``where``, ``or`` or ``until``."""
     findings = Findings(aggregates=True)
     translator = _Translator(node, source, project, findings, known, event_type)
     try:

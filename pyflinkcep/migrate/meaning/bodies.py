@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from pyflinkcep.migrate.java.declarations import JavaType, Method
 from pyflinkcep.migrate.java.project import UNKNOWN
@@ -12,7 +13,7 @@ from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.loops import folded
 from pyflinkcep.migrate.meaning.python import Python
 from pyflinkcep.migrate.meaning.python_statements import Statements
-from pyflinkcep.migrate.meaning.reading import Reading, snake_case
+from pyflinkcep.migrate.meaning.reading import snake_case
 from pyflinkcep.migrate.meaning.statements import read_block
 from pyflinkcep.migrate.meaning.tree import (
     Aggregate,
@@ -35,6 +36,9 @@ from pyflinkcep.migrate.meaning.tree import (
     parts,
     rewritten,
 )
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.reader import Reader
 
 _LISTS: list[Expression] = [Const(None, JavaType("Map"))]
 """What a variable with lists holds, which is no new object."""
@@ -122,7 +126,7 @@ def _is_own(value: Expression, own: set[str]) -> bool:
     )
 
 
-def folded_body(reader: Reading, body: Node) -> Expression:
+def folded_body(reader: Reader, body: Node) -> Expression:
     """Return a block that returns a value as an expression; raise Untranslatable otherwise."""
     found = folded(read_block(reader, body))
     if not reader.findings.aggregates and has_aggregates(found):
@@ -136,7 +140,7 @@ def has_aggregates(of: Expression) -> bool:
 
 
 def value_of_body(
-    inner: Reading, method: Method, values: list[Expression], reader: Reading
+    inner: Reader, method: Method, values: list[Expression], reader: Reader
 ) -> Expression:
     """Return the value of a method for some arguments."""
     owner = inner.scope.this
@@ -154,7 +158,7 @@ def value_of_body(
 
 
 def function_called(
-    reader: Reading, owner: Expression, values: list[Expression], node: Node
+    reader: Reader, owner: Expression, values: list[Expression], node: Node
 ) -> Expression:
     """Return what a function that is an object returns for some arguments."""
     if isinstance(owner, Lambda):
@@ -175,9 +179,7 @@ def function_called(
     return inner.read(function.body)
 
 
-def combined(
-    reader: Reading, owner: Lambda, name: str, arguments: list[Node], node: Node
-) -> Lambda:
+def combined(reader: Reader, owner: Lambda, name: str, arguments: list[Node], node: Node) -> Lambda:
     """Return what ``and``, ``or`` or ``negate`` of a predicate makes."""
     if name == "negate" and not arguments:
         return Lambda(owner.parameters, reader.negated(owner.body), owner.type)
@@ -198,7 +200,7 @@ _MOST = 12
 """How deep calls of functions are followed."""
 
 
-def _helper(inner: Reading, method: Method) -> str:
+def _helper(inner: Reader, method: Method) -> str:
     """Write a method as a function of Python; return its name."""
     findings = inner.findings
     name = "_" + snake_case(method.name)
@@ -226,7 +228,7 @@ def _helper(inner: Reading, method: Method) -> str:
     return name
 
 
-def helper_lines(reader: Reading) -> list[str]:
+def helper_lines(reader: Reader) -> list[str]:
     """Return the lines of the functions that a body calls, and forget them."""
     found: list[str] = []
     for text in reader.findings.helpers.values():

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
@@ -28,7 +30,6 @@ from pyflinkcep.migrate.meaning.construction import (
 )
 from pyflinkcep.migrate.meaning.json_nodes import is_json, parsed_json
 from pyflinkcep.migrate.meaning.library import CONSTANTS, by_name, library_call, static_call
-from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Const,
@@ -40,9 +41,12 @@ from pyflinkcep.migrate.meaning.tree import (
     field_of,
 )
 
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.reader import Reader
+
 
 def enum_static(
-    reader: Reading, of: JavaClass, method: str, arguments: list[Node]
+    reader: Reader, of: JavaClass, method: str, arguments: list[Node]
 ) -> Expression | None:
     """Return what ``valueOf`` or ``values`` of an enum returns; None for other methods."""
     constants = tuple(Const(name, JavaType(of.name)) for name in of.constants)
@@ -56,7 +60,7 @@ def enum_static(
     return Call(ops.ENUM_OF, (name, *constants), JavaType(of.name))
 
 
-def enum_value(reader: Reading, owner: Expression, of: JavaClass, method: str) -> Expression | None:
+def enum_value(reader: Reader, owner: Expression, of: JavaClass, method: str) -> Expression | None:
     """Return what a getter of an enum returns, as a choice of its constants; None if none."""
     declared = next((m for m in of.methods.get(method, []) if not m.parameters), None)
     if declared is None:
@@ -70,14 +74,14 @@ def enum_value(reader: Reading, owner: Expression, of: JavaClass, method: str) -
     return _chosen(reader, owner, of, values)
 
 
-def enum_field(reader: Reading, owner: Expression, of: JavaClass, name: str) -> Expression | None:
+def enum_field(reader: Reader, owner: Expression, of: JavaClass, name: str) -> Expression | None:
     """Return a field of an enum, as a choice of its constants; None if it is not known."""
     values = [(constant, _fields(reader, of, node).get(name)) for constant, node in _nodes(of)]
     return _chosen(reader, owner, of, values)
 
 
 def _chosen(
-    reader: Reading, owner: Expression, of: JavaClass, values: list[tuple[str, Expression | None]]
+    reader: Reader, owner: Expression, of: JavaClass, values: list[tuple[str, Expression | None]]
 ) -> Expression | None:
     if isinstance(owner, Const):
         return dict(values).get(str(owner.value))
@@ -99,7 +103,7 @@ def _nodes(of: JavaClass) -> list[tuple[str, Node]]:
     ]
 
 
-def _fields(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]:
+def _fields(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expression]:
     given = node.child_by_field_name("arguments")
     inner = reader.at(of.source, of)
     values = [inner.read(argument) for argument in children(given)] if given is not None else []
@@ -127,7 +131,7 @@ _MOST_CALLS = 12
 """How deep calls of the project's methods are followed."""
 
 
-def method_call(reader: Reading, node: Node) -> Expression:
+def method_call(reader: Reader, node: Node) -> Expression:
     """Return what a call means."""
     name = text_of(node.child_by_field_name("name"))
     owner = node.child_by_field_name("object")
@@ -152,7 +156,7 @@ def method_call(reader: Reading, node: Node) -> Expression:
     return on_value(reader, reader.read(owner), name, arguments, node)
 
 
-def is_value(reader: Reading, owner: Node) -> bool:
+def is_value(reader: Reader, owner: Node) -> bool:
     """Whether what stands before a dot is a value rather than a class."""
     first = owner
     while first.type == "field_access":
@@ -170,7 +174,7 @@ def is_value(reader: Reading, owner: Node) -> bool:
     return not text_of(owner)[:1].isupper()
 
 
-def _own(reader: Reading, name: str, arguments: list[Node], node: Node) -> Expression:
+def _own(reader: Reader, name: str, arguments: list[Node], node: Node) -> Expression:
     """Return a call without an owner: of the object itself, or of a class around."""
     scope = reader.scope
     if scope.this is not None:
@@ -208,7 +212,7 @@ def _own(reader: Reading, name: str, arguments: list[Node], node: Node) -> Expre
     raise reader.no(node, f"the method {name}() is not in the sources")
 
 
-def _above(reader: Reading, name: str, arguments: list[Node], node: Node) -> Expression:
+def _above(reader: Reader, name: str, arguments: list[Node], node: Node) -> Expression:
     """Return a call of ``super.name()``: of the first class above that has the method."""
     scope = reader.scope
     of = scope.dynamic if scope.anonymous else scope.within
@@ -222,9 +226,7 @@ def _above(reader: Reading, name: str, arguments: list[Node], node: Node) -> Exp
     raise reader.no(node, f"the method {name}() of a superclass is not in the sources")
 
 
-def _static(
-    reader: Reading, owner: str, name: str, arguments: list[Node], node: Node
-) -> Expression:
+def _static(reader: Reader, owner: str, name: str, arguments: list[Node], node: Node) -> Expression:
     of = reader.class_named(owner)
     simple = owner.rsplit(".", 1)[-1]
     if of is not None:
@@ -246,7 +248,7 @@ def _static(
 
 
 def on_value(
-    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
+    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression:
     """Return a method of an object."""
     if isinstance(owner, Make) and owner.type.name.startswith("builder of "):
@@ -277,7 +279,7 @@ def on_value(
     return found
 
 
-def _may_be_property(reader: Reading, owner: Expression, of: JavaClass | None) -> bool:
+def _may_be_property(reader: Reader, owner: Expression, of: JavaClass | None) -> bool:
     if of is not None:
         return reader.scope.project.method(of, "", 0) is None
     known = is_boxed(owner.type) or owner.type.name in _LIBRARY or is_json(owner.type)
@@ -286,7 +288,7 @@ def _may_be_property(reader: Reading, owner: Expression, of: JavaClass | None) -
 
 
 def _of_project(
-    reader: Reading,
+    reader: Reader,
     owner: Expression,
     of: JavaClass,
     name: str,
@@ -338,7 +340,7 @@ def _of_project(
     return None
 
 
-def _same_field(reader: Reading, owner: Expression, of: JavaClass, name: str) -> Expression | None:
+def _same_field(reader: Reader, owner: Expression, of: JavaClass, name: str) -> Expression | None:
     """Return the field that a getter of an interface returns, the same in all classes."""
     project = reader.scope.project
     kinds = [k for k in project.subclasses(of) if k.kind != "interface"]
@@ -351,7 +353,7 @@ def _same_field(reader: Reading, owner: Expression, of: JavaClass, name: str) ->
 
 
 def _of_enum(
-    reader: Reading, owner: Expression, of: JavaClass, name: str, arguments: list[Node]
+    reader: Reader, owner: Expression, of: JavaClass, name: str, arguments: list[Node]
 ) -> Expression | None:
     if name in ("name", "toString") and not arguments:
         return Call(ops.NAME_OF, (owner,), STRING)
@@ -363,7 +365,7 @@ def _of_enum(
 
 
 def _followed(
-    reader: Reading,
+    reader: Reader,
     method: Method,
     of: JavaClass | None,
     owner: Expression | None,
@@ -400,7 +402,7 @@ def _followed(
     return value_of_body(inner, method, values, reader)
 
 
-def _fields_seen(reader: Reading, method: Method) -> dict[str, Expression]:
+def _fields_seen(reader: Reader, method: Method) -> dict[str, Expression]:
     """Return the fields whose values are known, of those that a method sees: no variables."""
     scope = reader.scope
     owner = method.owner
@@ -418,7 +420,7 @@ def _fields_seen(reader: Reading, method: Method) -> dict[str, Expression]:
     }
 
 
-def _check_override(reader: Reading, of: JavaClass, method: Method, node: Node) -> None:
+def _check_override(reader: Reader, of: JavaClass, method: Method, node: Node) -> None:
     """Raise if a class below has the method too: the event's class says which one is called."""
     count = len(method.parameters)
     for one in reader.scope.project.subclasses(of):
@@ -429,7 +431,7 @@ def _check_override(reader: Reading, of: JavaClass, method: Method, node: Node) 
 _LOMBOK = frozenset({"@Data", "@Value", "@ToString"})
 
 
-def object_text(reader: Reading, value: Expression, node: Node) -> Expression:
+def object_text(reader: Reader, value: Expression, node: Node) -> Expression:
     """Return the text of an object of the project; other values unchanged."""
     of = reader.class_of(value.type)
     if of is None or (of.kind == "enum" and reader.scope.project.method(of, "toString", 0) is None):

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.project import INT, STRING, column_names, discriminator
 from pyflinkcep.migrate.java.source import Node, children, text_of, written_in
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.library import static_call
-from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Make, Untranslatable
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.reader import Reader
 
 _ZEROS: dict[str, int | float | bool] = {
     "int": 0, "long": 0, "short": 0, "byte": 0, "double": 0.0, "float": 0.0, "boolean": False,
@@ -24,7 +27,7 @@ def made(type_: JavaType, fields: dict[str, Expression]) -> Make:
 
 
 def constructed(
-    reader: Reading, of: JavaClass, arguments: Sequence[Node | Expression], node: Node
+    reader: Reader, of: JavaClass, arguments: Sequence[Node | Expression], node: Node
 ) -> Make:
     """Return an object of a class of the project: its fields after the constructor."""
     fields = reader.scope.project.all_fields(of)
@@ -46,7 +49,7 @@ def constructed(
     return made(JavaType(of.name), result)
 
 
-def as_row(reader: Reading, value: Expression, type_: JavaType) -> Expression:
+def as_row(reader: Reader, value: Expression, type_: JavaType) -> Expression:
     """Return an event, or a list of events, as fields of a row that has their columns alone."""
     is_list = type_.name in ("List", "Collection", "Iterable", "Set") and len(type_.args) == 1
     of = reader.class_of(type_.args[0] if is_list else type_)
@@ -59,7 +62,7 @@ def as_row(reader: Reading, value: Expression, type_: JavaType) -> Expression:
     return Call(ops.ROWS_OF if is_list else ops.ROW_OF, (value, *names), value.type)
 
 
-def default(reader: Reading, type_: JavaType, value: Node | None, of: JavaClass) -> Expression:
+def default(reader: Reader, type_: JavaType, value: Node | None, of: JavaClass) -> Expression:
     """Return what a field holds that no constructor sets."""
     if value is not None:
         return reader.assigned(reader.at(of.source, of).read(value), type_)
@@ -74,7 +77,7 @@ def zero(type_: JavaType) -> Expression:
 
 
 def set_fields(
-    reader: Reading, of: JavaClass, arguments: Sequence[Node | Expression], node: Node
+    reader: Reader, of: JavaClass, arguments: Sequence[Node | Expression], node: Node
 ) -> dict[str, Expression]:
     """Return what a constructor sets, and those that it calls, declared or not."""
     constructor = reader.constructor(of, arguments)
@@ -120,13 +123,13 @@ def _compact(of: JavaClass) -> list[Node]:
 
 
 def _argument(
-    reader: Reading, given: Node | Expression, types: Sequence[JavaType] = ()
+    reader: Reader, given: Node | Expression, types: Sequence[JavaType] = ()
 ) -> Expression:
     return given if isinstance(given, Expression) else reader.argument(given, tuple(types))
 
 
 def assigned(
-    reader: Reading, of: JavaClass, constructor: Method, values: list[Expression]
+    reader: Reader, of: JavaClass, constructor: Method, values: list[Expression]
 ) -> dict[str, Expression]:
     """Return what a constructor assigns to fields."""
     names = {
@@ -147,7 +150,7 @@ def assigned(
     return found
 
 
-def _implied(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]:
+def _implied(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expression]:
     """Return what is set without being called: by the constructor above, and by blocks."""
     above = reader.class_of(of.superclass) if of.superclass is not None else None
     found = set_fields(reader.at(of.source, of), above, [], node) if above is not None else {}
@@ -158,7 +161,7 @@ def _implied(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression
 
 
 def _run(
-    reader: Reading, of: JavaClass, statements: Sequence[Node], found: dict[str, Expression]
+    reader: Reader, of: JavaClass, statements: Sequence[Node], found: dict[str, Expression]
 ) -> None:
     """Add to the fields what statements of a constructor set."""
     for statement in statements:
@@ -188,7 +191,7 @@ def _checks(statement: Node) -> bool:
     )
 
 
-def initial(reader: Reading, of: JavaClass) -> dict[str, Expression]:
+def initial(reader: Reader, of: JavaClass) -> dict[str, Expression]:
     """Return the fields of an object that have a value before its constructor runs."""
     found: dict[str, Expression] = {}
     for name, field in reader.scope.project.all_fields(of).items():
@@ -204,7 +207,7 @@ def initial(reader: Reading, of: JavaClass) -> dict[str, Expression]:
     return found
 
 
-def opened(reader: Reading, method: Method, fields: dict[str, Expression]) -> None:
+def opened(reader: Reader, method: Method, fields: dict[str, Expression]) -> None:
     """Let fields have what a method sets; those that it sets in other ways are not known then."""
     reader.scope.fields = fields
     for statement in children(method.body) if method.body is not None else ():
@@ -219,7 +222,7 @@ def opened(reader: Reading, method: Method, fields: dict[str, Expression]) -> No
             fields.pop(target, None)
 
 
-def _delegated(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]:
+def _delegated(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expression]:
     arguments = children(node.child_by_field_name("arguments"))
     if text_of(node.child_by_field_name("constructor")) == "this":
         return set_fields(reader, of, arguments, node)
@@ -255,7 +258,7 @@ _EMPTY = {
 }  # fmt: skip
 
 
-def read_creation(reader: Reading, node: Node) -> Expression:
+def read_creation(reader: Reader, node: Node) -> Expression:
     """Return what ``new`` makes."""
     type_ = reader.type_at(node.child_by_field_name("type"))
     function = _function(reader, node, type_)
@@ -302,7 +305,7 @@ def read_creation(reader: Reading, node: Node) -> Expression:
     raise reader.no(node, f"the class {type_} is not in the sources")
 
 
-def built(reader: Reading, owner: Make, name: str, arguments: list[Node]) -> Make:
+def built(reader: Reader, owner: Make, name: str, arguments: list[Node]) -> Make:
     """Return what a method of a builder makes: the object, or a builder that knows more."""
     of = reader.class_named(owner.class_name)
     if of is None:
@@ -323,7 +326,7 @@ def built(reader: Reading, owner: Make, name: str, arguments: list[Node]) -> Mak
     return made(JavaType(of.name), values)
 
 
-def _function(reader: Reading, node: Node, type_: JavaType) -> Expression | None:
+def _function(reader: Reader, node: Node, type_: JavaType) -> Expression | None:
     """Return an object that is a condition or a function; None for others."""
     of = reader.class_of(type_)
     has_body = any(part.type == "class_body" for part in children(node))
@@ -333,7 +336,7 @@ def _function(reader: Reading, node: Node, type_: JavaType) -> Expression | None
     return known_function(reader, node) if reader.findings.resolve is not None else None
 
 
-def known_function(reader: Reading, node: Node) -> Expression:
+def known_function(reader: Reader, node: Node) -> Expression:
     """Return an object that is a condition or a function, by its number."""
     findings = reader.findings
     if findings.resolve is None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -11,8 +12,10 @@ from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import BOOLEAN, INT, LONG, STRING, UNKNOWN, is_whole, unboxed
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Get, Unary, Var
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.reader import Reader
 
 _BY_NAME = (
     "JSONObject",
@@ -71,7 +74,7 @@ def is_json(type_: JavaType) -> bool:
     return type_.name in _NODE_CLASSES
 
 
-def parsed_json(reader: Reading, node: Node, name: str, arguments: list[Node]) -> Expression | None:
+def parsed_json(reader: Reader, node: Node, name: str, arguments: list[Node]) -> Expression | None:
     """Return what a library makes of a text of JSON; None for other calls."""
     owner = text_of(node.child_by_field_name("object"))
     plain = name in ("readTree", "parseString", "parseObject") or (
@@ -92,7 +95,7 @@ def parsed_json(reader: Reading, node: Node, name: str, arguments: list[Node]) -
 
 
 def json_call(
-    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
+    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method that reads a field by its name; None for others."""
     if owner.type.name in _MADE and not isinstance(owner, Get):
@@ -164,7 +167,7 @@ def json_call(
 
 
 def _made_json(
-    reader: Reading, owner: Expression, name: str, arguments: list[Node]
+    reader: Reader, owner: Expression, name: str, arguments: list[Node]
 ) -> Expression | None:
     """Return a method that fills or writes a new object of JSON."""
     if name in ("put", "set", "addProperty") and len(arguments) == 2:
@@ -205,7 +208,7 @@ def _of_array(owner: Expression, name: str, place: Expression) -> Expression | N
 
 
 def _of_row(
-    reader: Reading, owner: Expression, name: str, place: Expression, node: Node
+    reader: Reader, owner: Expression, name: str, place: Expression, node: Node
 ) -> Expression | None:
     """Return a field of a row by its place: Flink names those without a name f0, f1, …."""
     known = isinstance(place, Const) and isinstance(place.value, int)
@@ -215,7 +218,7 @@ def _of_row(
     return Get(owner, f"f{place.value}", _written_type(reader, node) or UNKNOWN)
 
 
-def _written_type(reader: Reading, node: Node) -> JavaType | None:
+def _written_type(reader: Reader, node: Node) -> JavaType | None:
     """Return the type argument of a call such as ``row.<Integer>getFieldAs("n")``."""
     given = node.child_by_field_name("type_arguments")
     return reader.type_at(children(given)[0]) if given is not None and children(given) else None

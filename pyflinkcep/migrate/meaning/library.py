@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -34,12 +35,15 @@ from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.json_nodes import json_call
 from pyflinkcep.migrate.meaning.operations import Operation
-from pyflinkcep.migrate.meaning.reading import Reading, element_of
+from pyflinkcep.migrate.meaning.reading import element_of
 from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Get, Lambda, Make, Var
+
+if TYPE_CHECKING:
+    from pyflinkcep.migrate.meaning.reader import Reader
 
 Operands = tuple[Expression, ...]
 Result = JavaType | Callable[[Operands], JavaType]
-Made = Callable[[Reading, Operands, Node], Expression | None]
+Made = Callable[["Reader", Operands, Node], Expression | None]
 """Makes what a call becomes; None if it has no translation."""
 _DOUBLE, _CHAR, _VOID = JavaType("double"), JavaType("char"), JavaType("void")
 _DECIMAL, _DURATION, _INSTANT = (JavaType(n) for n in ("BigDecimal", "Duration", "Instant"))
@@ -59,7 +63,7 @@ class Method:
     # By the type of the object, those of the parameters of a function that is an argument.
     given: Callable[[JavaType], tuple[JavaType, ...]] = lambda _: ()
 
-    def call(self, reader: Reading, operands: Operands, node: Node) -> Expression | None:
+    def call(self, reader: Reader, operands: Operands, node: Node) -> Expression | None:
         """Return what a call becomes."""
         if isinstance(self.becomes, Operation):
             result = self.result if isinstance(self.result, JavaType) else self.result(operands)
@@ -117,7 +121,7 @@ def _numeric(
 ) -> Made:
     """Return an operation of numbers as values of a type, or of their common one."""
 
-    def made(reader: Reading, of: Operands, _: Node) -> Expression | None:
+    def made(reader: Reader, of: Operands, _: Node) -> Expression | None:
         if not all(is_numeric(one.type) or (cast and one.type == UNKNOWN) for one in of):
             return None
         type_ = cast or reader.common_type(*of)
@@ -126,7 +130,7 @@ def _numeric(
     return made
 
 
-def _absolute(reader: Reading, of: Operands, _: Node) -> Expression | None:
+def _absolute(reader: Reader, of: Operands, _: Node) -> Expression | None:
     type_ = unboxed(of[0].type)
     if not is_numeric(type_):
         return None
@@ -135,7 +139,7 @@ def _absolute(reader: Reading, of: Operands, _: Node) -> Expression | None:
     return Call(operation, (reader.cast(of[0], type_),), type_)
 
 
-def _rounded(reader: Reading, of: Operands, _: Node) -> Expression | None:
+def _rounded(reader: Reader, of: Operands, _: Node) -> Expression | None:
     if not is_numeric(of[0].type):
         return None
     if unboxed(of[0].type) == JavaType("float"):
@@ -144,7 +148,7 @@ def _rounded(reader: Reading, of: Operands, _: Node) -> Expression | None:
 
 
 def _parsed(type_: str) -> Made:
-    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
+    def made(reader: Reader, of: Operands, node: Node) -> Expression | None:
         is_text = of[0].type in (STRING, UNKNOWN) and type_ in ops.PARSE
         return Call(ops.PARSE[type_], of, JavaType(type_)) if is_text else None
 
@@ -152,7 +156,7 @@ def _parsed(type_: str) -> Made:
 
 
 def _boxed(type_: str) -> Made:
-    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
+    def made(reader: Reader, of: Operands, node: Node) -> Expression | None:
         if is_numeric(of[0].type):
             return reader.cast(of[0], JavaType(type_))
         return _parsed(type_)(reader, of, node) if of[0].type in (STRING, UNKNOWN) else of[0]
@@ -160,7 +164,7 @@ def _boxed(type_: str) -> Made:
     return made
 
 
-def _flag(_: Reading, of: Operands, __: Node) -> Expression | None:
+def _flag(_: Reader, of: Operands, __: Node) -> Expression | None:
     return Call(ops.PARSE_BOOLEAN, of, BOOLEAN) if of[0].type == STRING else of[0]
 
 
@@ -171,7 +175,7 @@ def _not(operation: Operation) -> Made:
 _FORMATS = re.compile(r"%[-+0 ,#]*\d*(?:\.\d+)?(.|\n|)")
 
 
-def _formatted(reader: Reading, of: Operands, node: Node) -> Expression | None:
+def _formatted(reader: Reader, of: Operands, node: Node) -> Expression | None:
     """Return a text made by a pattern, if the pattern is a constant."""
     if len(of) > 1 and of[0].type.name == "Locale":
         of = of[1:]
@@ -190,13 +194,13 @@ def _cased(operation: Operation) -> Made:
     )
 
 
-def _replaced(reader: Reading, of: Operands, node: Node) -> Expression | None:
+def _replaced(reader: Reader, of: Operands, node: Node) -> Expression | None:
     if not isinstance(of[2], Const) or set(str(of[2].value)) & set("$\\"):
         raise reader.no(node, "replaceAll() with groups")
     return Call(ops.REPLACE_ALL, of, STRING)
 
 
-def _joined(_: Reading, of: Operands, __: Node) -> Expression | None:
+def _joined(_: Reader, of: Operands, __: Node) -> Expression | None:
     """Return ``String.join`` of a list, or of several texts."""
     many = ("List", "Set", "ArrayList", "Collection", "Iterable")
     if len(of) < 2:
@@ -206,7 +210,7 @@ def _joined(_: Reading, of: Operands, __: Node) -> Expression | None:
     return Call(ops.JOINING, (values, of[0]), STRING)
 
 
-def _appended(reader: Reading, of: Operands, node: Node) -> Expression | None:
+def _appended(reader: Reader, of: Operands, node: Node) -> Expression | None:
     if not _is_all_of_statement(node):
         raise reader.no(node, "append() changes a text whose value is used here")
     return Call(ops.APPEND, of, of[0].type)
@@ -231,14 +235,14 @@ def _is_all_of_statement(node: Node) -> bool:
     return only and around is not None and around.type in bodies
 
 
-def _tuple(_: Reading, of: Operands, __: Node) -> Expression | None:
+def _tuple(_: Reader, of: Operands, __: Node) -> Expression | None:
     name = f"Tuple{len(of)}"
     fields = tuple((f"f{place}", one) for place, one in enumerate(of))
     return Make(name, fields, JavaType(name, tuple(one.type for one in of)))
 
 
 def _listed(kind: str) -> Made:
-    def made(_: Reading, of: Operands, __: Node) -> Expression | None:
+    def made(_: Reader, of: Operands, __: Node) -> Expression | None:
         if len(of) == 1 and of[0].type.dims:
             element = element_of(of[0].type)
             if unboxed(element) == element and (is_numeric(element) or element == BOOLEAN):
@@ -251,26 +255,26 @@ def _listed(kind: str) -> Made:
     return made
 
 
-def _listed_again(reader: Reading, of: Operands, node: Node) -> Expression | None:
+def _listed_again(reader: Reader, of: Operands, node: Node) -> Expression | None:
     """Return the list that ``Lists.newArrayList`` makes of several values, or of many in one."""
     if len(of) == 1 and of[0].type.name in ("Iterable", "List", "Collection", "Set", "Iterator"):
         return Call(ops.LIST_OF, of, JavaType("List", of[0].type.args))
     return _listed("List")(reader, of, node)
 
 
-def _mapped(_: Reading, of: Operands, __: Node) -> Expression | None:
+def _mapped(_: Reader, of: Operands, __: Node) -> Expression | None:
     type_ = JavaType("Map", tuple(one.type for one in of[:2]))
     return Call(ops.MAP, of, type_) if len(of) % 2 == 0 else None
 
 
-def _streamed(_: Reading, of: Operands, __: Node) -> Expression | None:
+def _streamed(_: Reader, of: Operands, __: Node) -> Expression | None:
     if not of or not (of[0].type.dims or of[0].type.name in ("Iterable", "List")):
         return None
     return Call(ops.STREAM, of[:1], JavaType("Stream", (element_of(of[0].type),)))
 
 
 def _in_time_unit(millis: int, target: int) -> Made:
-    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
+    def made(reader: Reader, of: Operands, node: Node) -> Expression | None:
         if not is_whole(of[0].type):
             return None
         sign, by = ("*", millis // target) if millis >= target else ("/", target // millis)
@@ -279,13 +283,13 @@ def _in_time_unit(millis: int, target: int) -> Made:
     return made
 
 
-def _decimal_of(_: Reading, of: Operands, __: Node) -> Expression | None:
+def _decimal_of(_: Reader, of: Operands, __: Node) -> Expression | None:
     known = isinstance(of[0], Const)
     text = Const(str(of[0].value), STRING) if isinstance(of[0], Const) else of[0]
     return Call(ops.DECIMAL, (text,), _DECIMAL) if known else None
 
 
-def _at_utc(_: Reading, of: Operands, __: Node) -> Expression | None:
+def _at_utc(_: Reader, of: Operands, __: Node) -> Expression | None:
     """Return a moment as a time of UTC."""
     is_utc = isinstance(of[1], Const) and of[1].value == "UTC"
     return Call(ops.COPY, of[:1], JavaType("LocalDateTime")) if is_utc else None
@@ -299,7 +303,7 @@ def _in_unit(unit: int, template: str) -> Made:
     """Return a duration in a unit: Java rounds its seconds down, larger units towards zero."""
     operation = Operation("Duration.to", template)
 
-    def made(_: Reading, of: Operands, __: Node) -> Expression | None:
+    def made(_: Reader, of: Operands, __: Node) -> Expression | None:
         match of[0]:
             case Call(ops.DURATION, (Const(value=int(count)), Const(value=int(size)))):
                 return Const(count * size // unit, LONG)
@@ -313,7 +317,7 @@ def _of_same_type(template: str) -> Made:
     return lambda _, of, __: Call(operation, of, BOOLEAN) if of[0].type == of[1].type else None
 
 
-def _millis(_: Reading, of: Operands, __: Node) -> Expression | None:
+def _millis(_: Reader, of: Operands, __: Node) -> Expression | None:
     if isinstance(of[0], Call) and of[0].operation is ops.TIME_OF_MILLIS:
         return of[0].operands[0]
     return Call(ops.MILLIS_OF, of, LONG)
@@ -322,7 +326,7 @@ def _millis(_: Reading, of: Operands, __: Node) -> Expression | None:
 def _searched(operation: Operation, result: JavaType, missing: bool | int) -> Made:
     """Return where a list has a value, or whether: never, if the types differ."""
 
-    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
+    def made(reader: Reader, of: Operands, node: Node) -> Expression | None:
         element = element_of(of[0].type)
         if never_equal(element, of[1].type):
             what = f"no {element} equals {of[1].type}: it is never found"
@@ -336,7 +340,7 @@ def _searched(operation: Operation, result: JavaType, missing: bool | int) -> Ma
 def _keyed(operation: Operation, result: JavaType | None = None) -> Made:
     """Return what a map has for a key."""
 
-    def made(reader: Reading, of: Operands, node: Node) -> Expression | None:
+    def made(reader: Reader, of: Operands, node: Node) -> Expression | None:
         key, value = _pair(of[0].type)
         if never_equal(key, of[1].type):
             raise reader.no(node, f"a key {of[1].type} of a map of {key}, which has none")
@@ -348,7 +352,7 @@ def _keyed(operation: Operation, result: JavaType | None = None) -> Made:
 def _iterated(operation: Operation, of_list: Operation) -> Made:
     """Return a step of an iterator: of a new one, something of the list itself."""
 
-    def made(_: Reading, of: Operands, __: Node) -> Expression | None:
+    def made(_: Reader, of: Operands, __: Node) -> Expression | None:
         type_ = BOOLEAN if operation is ops.HAS_NEXT else element_of(of[0].type)
         match of[0]:
             case Call(ops.ITERATOR, whole):
@@ -359,7 +363,7 @@ def _iterated(operation: Operation, of_list: Operation) -> Made:
 
 
 def _mapped_to(type_: JavaType, kind: str) -> Made:
-    def made(reader: Reading, of: Operands, _: Node) -> Expression | None:
+    def made(reader: Reader, of: Operands, _: Node) -> Expression | None:
         function = of[1]
         if not isinstance(function, Lambda):
             return None
@@ -369,7 +373,7 @@ def _mapped_to(type_: JavaType, kind: str) -> Made:
     return made
 
 
-def _reduced(reader: Reading, of: Operands, _: Node) -> Expression | None:
+def _reduced(reader: Reader, of: Operands, _: Node) -> Expression | None:
     element = _element(of)
     start = reader.assigned(of[1], element)
     one = Call(ops.LIST, (start,), JavaType("List", (start.type,)))
@@ -377,7 +381,7 @@ def _reduced(reader: Reading, of: Operands, _: Node) -> Expression | None:
     return Call(ops.REDUCED, (both, of[2]), element)
 
 
-def _or_else(reader: Reading, of: Operands, _: Node) -> Expression | None:
+def _or_else(reader: Reader, of: Operands, _: Node) -> Expression | None:
     element = element_of(of[0].type)
     other = of[1].body if isinstance(of[1], Lambda) else of[1]
     other = other if element == UNKNOWN else reader.cast(other, element)
@@ -391,7 +395,7 @@ _CONVERSIONS = {
 
 
 def _unboxed(type_: str) -> Made:
-    def made(reader: Reading, of: Operands, _: Node) -> Expression | None:
+    def made(reader: Reader, of: Operands, _: Node) -> Expression | None:
         owner = of[0]
         plain = owner if isinstance(owner, Cast) else attrs.evolve(owner, type=unboxed(owner.type))
         value = reader.cast(plain, JavaType(type_))
@@ -400,11 +404,11 @@ def _unboxed(type_: str) -> Made:
     return made
 
 
-def _class_name(_: Reading, of: Operands, __: Node) -> Expression | None:
+def _class_name(_: Reader, of: Operands, __: Node) -> Expression | None:
     return attrs.evolve(of[0], type=STRING) if isinstance(of[0], Const | Get) else None
 
 
-def _events(reader: Reading, of: Operands, _: Node) -> Expression | None:
+def _events(reader: Reader, of: Operands, _: Node) -> Expression | None:
     type_ = JavaType("Iterable", (reader.event_type,))
     if not is_plain(reader.event_type):
         return Call(ops.EVENTS, of[1:], type_)
@@ -728,7 +732,7 @@ CONSTANTS: dict[tuple[str, str], Expression] = {
 
 
 def static_call(
-    reader: Reading, owner: str, name: str, operands: Operands, node: Node
+    reader: Reader, owner: str, name: str, operands: Operands, node: Node
 ) -> Expression | None:
     """Return what a method of a class of the library returns; None if it has no translation."""
     row = STATIC.get((owner, name, len(operands))) or STATIC.get((owner, name, _ANY))
@@ -736,7 +740,7 @@ def static_call(
 
 
 def library_call(
-    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
+    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method of an object of the library; None if it has no translation."""
     found = json_call(reader, owner, name, arguments, node)
@@ -756,7 +760,7 @@ def library_call(
     return None
 
 
-def _argument(reader: Reading, argument: Node, given: tuple[JavaType, ...]) -> Expression:
+def _argument(reader: Reader, argument: Node, given: tuple[JavaType, ...]) -> Expression:
     """Return an argument; ``Comparator.comparing(f)`` is the function."""
     if given and argument.type == "method_invocation":
         inner = children(argument.child_by_field_name("arguments"))
@@ -774,7 +778,7 @@ _OF_TEXTS = ("contains", "compareTo", "matches", "concat")
 
 
 def by_name(
-    reader: Reading, owner: Expression, name: str, operands: Operands, node: Node
+    reader: Reader, owner: Expression, name: str, operands: Operands, node: Node
 ) -> Expression | None:
     """Return a method of an object of unknown type, if its name says what it is."""
     is_text = name in _OF_TEXTS and bool(operands) and operands[0].type == STRING
@@ -793,7 +797,7 @@ def by_name(
 Collector = Callable[[Expression], Expression]
 
 
-def _collector(reader: Reading, node: Node, element: JavaType) -> Collector | None:
+def _collector(reader: Reader, node: Node, element: JavaType) -> Collector | None:
     """Return what ``collect`` makes of a stream with a collector; None if that is unknown."""
     if node.type != "method_invocation":
         return None

@@ -13,14 +13,7 @@ _OTHER = {'"': "'", "'": '"'}
 
 
 def constant(value: object, quote: str = '"') -> str:
-    r"""
-    Return a constant as Python writes it, a string with fewer escapes if the other quote has them.
-
-    Examples
-    --------
-    >>> print(constant("it's"), constant('say "no"'), constant("\\ \0"), constant(float("inf")))
-    "it's" 'say "no"' "\\ \x00" float("inf")
-    """
+    """Return a constant as Python writes it, a string in the quotes that need fewer escapes."""
     if isinstance(value, str):
         quote = _OTHER[quote] if quote in value and _OTHER[quote] not in value else quote
         return f"{quote}{_escaped(value, quote)}{quote}"
@@ -45,14 +38,7 @@ class Inside:
 
 
 def f_string(pieces: Sequence[str | Inside], quote: str = '"') -> str | None:
-    r"""
-    Return texts and values between them as an f-string; None if Python 3.11 reads none such.
-
-    Examples
-    --------
-    >>> print(f_string(['say "', Inside("name"), '" {}']))
-    f"say \"{name}\" {{}}"
-    """
+    """Return texts and values between them as an f-string; None if Python 3.11 reads none such."""
     if not any(isinstance(piece, Inside) for piece in pieces):
         return constant("".join(piece for piece in pieces if isinstance(piece, str)), quote)
     written = []
@@ -80,14 +66,7 @@ _GROUPS = frozenset({"(?:", "(?=", "(?!", "(?<=", "(?<!"})
 
 
 def python_regex(pattern: str) -> str | None:
-    r"""
-    Return a regular expression with the same meaning, under ``re.ASCII``; None if it has none.
-
-    Examples
-    --------
-    >>> python_regex(r"\d+-.*"), python_regex(r"[a-z&&[^b]]")
-    ('\\d+-[^\\n\\r\\u0085\\u2028\\u2029]*', None)
-    """
+    """Return a regular expression that means the same under ``re.ASCII``; None for others."""
     found, inside = [], False
     for piece in _PIECE.findall(pattern):
         if piece == "&&" or (inside and piece in ("[", "[^")):

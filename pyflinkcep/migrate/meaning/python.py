@@ -42,28 +42,12 @@ _DEFINED = frozenset({*dir(builtins), "Any"})  # all that is written imports Any
 
 
 def tag_constant(tag: str) -> str:
-    """
-    Return the constant of an output tag.
-
-    Examples
-    --------
-    >>> tag_constant("still-hot")
-    'STILL_HOT'
-    """
+    """Return the constant of an output tag."""
     return snake_case(tag).upper().strip("_")
 
 
 def checked_names(lines: list[str], parameters: Iterable[str], findings: Findings) -> list[str]:
-    """
-    Return the body of a function as it was written; of Java that is broken it may be none.
-
-    Examples
-    --------
-    >>> checked_names(["return event.n + e.n"], ["event"], Findings())
-    Traceback (most recent call last):
-        ...
-    pyflinkcep.migrate.meaning.tree.Untranslatable: the value of e is not known here
-    """
+    """Return the body of a function as it was written; of Java that is broken it may be none."""
     body = "\n".join(f"    {line}" for line in [*lines, "pass"]).replace("\0", "?")
     python = f"def written({', '.join(parameters)}):\n{body}"
     try:

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import attrs
 
 from pyflinkcep.migrate.java.constants import LIMITS, converted, least, literal_of, promoted
@@ -14,6 +17,7 @@ from pyflinkcep.migrate.java.project import (
     INT,
     STRING,
     UNKNOWN,
+    chosen,
     discriminator,
     filled,
     is_assigned,
@@ -23,7 +27,7 @@ from pyflinkcep.migrate.java.project import (
     is_whole,
     unboxed,
 )
-from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.bodies import folded_body, value_of_body
 from pyflinkcep.migrate.meaning.calls import (
@@ -35,7 +39,7 @@ from pyflinkcep.migrate.meaning.calls import (
 )
 from pyflinkcep.migrate.meaning.construction import constructed, read_creation, zero
 from pyflinkcep.migrate.meaning.library import CONSTANTS, METHODS, static_call
-from pyflinkcep.migrate.meaning.reading import Findings, Reading, as_type
+from pyflinkcep.migrate.meaning.reading import Findings, Scope, as_type
 from pyflinkcep.migrate.meaning.statements import (
     case_labels,
     is_case,
@@ -69,7 +73,7 @@ def tag_of(node: Node | None, declared: JavaType) -> Const | None:
     return Const(name.value, declared if declared.args and not type_.args else type_)
 
 
-def declared_tag(reader: Reading, node: Node) -> Const | None:
+def declared_tag(reader: Reader, node: Node) -> Const | None:
     """Return the tag that a variable of a method around, or a field, holds; None for others."""
     name = text_of(node)
     scope = reader.scope
@@ -94,9 +98,298 @@ _COMPARISONS = ("<", "<=", ">", ">=")
 _ARITHMETIC = ("+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", ">>>")
 
 
+def parameters_of(node: Node) -> list[tuple[str, JavaType]]:
+    """Return the names and types of the parameters of a lambda."""
+    found = node.child_by_field_name("parameters")
+    if found is None:
+        return []
+    if found.type == "identifier":
+        return [(text_of(found), UNKNOWN)]
+    result = []
+    for part in children(found):
+        if part.type == "identifier":
+            result.append((text_of(part), UNKNOWN))
+        elif part.child_by_field_name("name") is not None:
+            type_ = read_type(part.child_by_field_name("type"))
+            result.append((text_of(part.child_by_field_name("name")), type_))
+    return result
+
+
+def read_lambda(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda:
+    """Return a lambda inside an expression, whose body has to be one."""
+    if node.type != "lambda_expression":
+        raise reader.no(node, f"{text_of(node)[:60]} as a function")
+    inner = reader.within_block()
+    names = []
+    for place, (name, type_) in enumerate(parameters_of(node)):
+        given = types[place] if place < len(types) else UNKNOWN
+        type_ = filled(type_, reader.scope.types)
+        variable = inner.scope.declare(name, given if type_ == UNKNOWN else type_)
+        names.append(variable.name)
+    body = node.child_by_field_name("body")
+    value = folded_body(inner, body) if body.type == "block" else inner.read(body)
+    return Lambda(tuple(names), value, value.type)
+
+
+def read_switch(reader: Reader, node: Node) -> Expression:
+    """Return a switch expression as choices."""
+    tested = reader.read(node.child_by_field_name("condition"))
+    otherwise: Expression | None = None
+    cases: list[tuple[Expression, Expression]] = []
+    for rule in children(node.child_by_field_name("body")):
+        if rule.type != "switch_rule":
+            raise reader.no(node, "a switch expression with ':'")
+        label, body = children(rule)[0], children(rule)[-1]
+        inner = reader.within_block()
+        if body.type == "expression_statement":
+            value = inner.read(children(body)[0])
+        elif body.type == "block":
+            value = folded_body(inner, body)
+        else:
+            raise reader.no(body, "a switch expression that throws")
+        labels = case_labels(reader, label, tested)
+        if labels is None:
+            otherwise = value
+        else:
+            cases.append((is_case(tested, labels), value))
+    if otherwise is None:
+        if not cases:
+            raise reader.no(node, "a switch expression without cases")
+        otherwise = cases.pop()[1]
+    for condition, value in reversed(cases):
+        otherwise = reader.choice(condition, value, otherwise)
+    return otherwise
+
+
+def reference(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda:
+    """Return what ``Type::method`` means for a value of a type."""
+    owner, name = text_of(node.children[0]), text_of(node.children[-1])
+    type_ = types[0] if types else UNKNOWN
+    if name == "new":
+        return _constructor(reader, owner, type_, node)
+    if len(types) == 2:
+        return _of_two(reader, owner, name, types, node)
+    parameter = Var("each", type_)
+    if name == "equals" and is_value(reader, node.children[0]):
+        same = Call(ops.EQUALS, (reader.read(node.children[0]), parameter), BOOLEAN)
+        return Lambda(("each",), same, BOOLEAN)
+    of = reader.class_named(owner)
+    if of is not None:
+        method = reader.method(of, name, [parameter])
+        if method is not None and "static" in method.modifiers:
+            body = _applied(reader, method, of, parameter)
+            return Lambda(("each",), body, body.type)
+        typed = Var("each", JavaType(of.name)) if type_ == UNKNOWN else parameter
+        body = on_value(reader, typed, name, [], node)
+        return Lambda(("each",), body, body.type)
+    if reader.is_variable(owner) or owner == "this":
+        raise reader.no(node, f"{text_of(node)} as a function")
+    static = None if name == "toString" else static_call(reader, owner, name, (parameter,), node)
+    if static is not None:
+        return Lambda(("each",), static, static.type)
+    typed = Var("each", JavaType(owner)) if type_ == UNKNOWN else parameter
+    body = on_value(reader, typed, name, [], node)
+    return Lambda(("each",), body, body.type)
+
+
+def _constructor(reader: Reader, owner: str, type_: JavaType, node: Node) -> Lambda:
+    of = reader.class_named(owner)
+    if of is None or type_ == UNKNOWN:
+        raise reader.no(node, f"{text_of(node)} as a function")
+    made = constructed(reader, of, [Var("each", type_)], node)
+    return Lambda(("each",), made, made.type)
+
+
+def _of_two(
+    reader: Reader, owner: str, name: str, types: tuple[JavaType, ...], node: Node
+) -> Lambda:
+    """Return what ``Math::max`` or ``Type::method`` means for two values."""
+    values = [Var(one, type_) for one, type_ in zip("ab", types, strict=True)]
+    of = reader.class_named(owner)
+    method = reader.method(of, name, values) if of is not None else None
+    row = METHODS.get((types[0].name, name, 1)) if owner in ("BigDecimal", "String") else None
+    found = static_call(reader, owner, name, tuple(values), node)
+    if of is not None and method is not None and "static" in method.modifiers:
+        found = value_of_body(reader.at(of.source, of, this=None), method, [*values], reader)
+    elif found is None and row is not None:
+        found = row.call(reader, tuple(values), node)
+    if found is None:
+        raise reader.no(node, f"{text_of(node)} as a function")
+    return Lambda(("a", "b"), found, found.type)
+
+
+def _applied(reader: Reader, method: Method, of: JavaClass, value: Expression) -> Expression:
+    inner = reader.at(of.source, of, this=None)
+    return value_of_body(inner, method, [value], reader)
+
+
+_OF_JAVA = frozenset({
+    "Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double", "Math", "String",
+    "BigDecimal", "BigInteger", "Collections", "Comparator", "Duration", "Instant", "LocalDate",
+    "LocalDateTime", "LocalTime", "RoundingMode", "StandardCharsets", "TimeZone",
+    "ZoneOffset", "System",
+})  # fmt: skip
+"""Classes of Java's library, whose constants are no names of an enum of the program."""
+
+
 @attrs.define(eq=False)
-class Operators(Reading):
-    """Reads operators."""
+class Reader:
+    """Reads the expressions at a place; what they need and lack goes to the findings."""
+
+    scope: Scope  # What names mean
+    findings: Findings  # Gets what was found on the way
+    event_type: JavaType = UNKNOWN  # The class of events
+    result_type: JavaType = UNKNOWN  # What the function around returns
+    # The methods of the anonymous class around.
+    local_methods: dict[tuple[str, int], Method] = attrs.field(factory=dict)
+
+    @property
+    def source(self) -> Source:
+        """The file."""
+        return self.scope.source
+
+    def no(self, node: Node, what: str) -> Untranslatable:
+        """Make the error for something without a translation."""
+        return Untranslatable(what, line_of(node))
+
+    def type_at(self, node: Node | None) -> JavaType:
+        """Return the type that a node writes, with types in place of variables."""
+        return filled(read_type(node), self.scope.types)
+
+    def type_of_member(self, owner: JavaType, type_: JavaType) -> JavaType:
+        """Return the type of a member of an object, whose class may have type variables."""
+        of = self.class_of(owner) if owner.args else None
+        given = {} if of is None else dict(zip(of.variables, owner.args, strict=False))
+        return filled(type_, given)
+
+    def note(self, node: Node, what: str) -> None:
+        """Add a note about a node."""
+        self.findings.note(self.source.file, line_of(node), what)
+
+    def class_named(self, name: str) -> JavaClass | None:
+        """Return the class of the project that a name means."""
+        return self.scope.project.find(name, self.source, self.scope.within)
+
+    def class_of(self, type_: JavaType) -> JavaClass | None:
+        """Return the class of the project that a type is."""
+        return None if type_.dims else self.class_named(type_.name)
+
+    @staticmethod
+    def unboxed(value: Expression) -> Expression:
+        """Return a value that is not null: Java fails where it is."""
+        if not is_boxed(value.type):
+            return value
+        return Call(ops.NOT_NULL, (value,), unboxed(value.type))
+
+    # --- places and names
+
+    def is_variable(self, name: str) -> bool:
+        """Whether a name is that of a variable or field rather than of a class."""
+        scope = self.scope
+        if name in scope.values or name in scope.fields:
+            return True
+        of = self.class_of(scope.this.type) if scope.this is not None else scope.within
+        is_field = of is not None and scope.project.field(of, name) is not None
+        constant = scope.project.constant_field(name, self.source, scope.within)
+        return is_field or constant is not None or self.enum_constant(name) is not None
+
+    def enum_constant(self, name: str) -> Const | None:
+        """Return the constant of an enum that a simple name means; None if it means none."""
+        around = self.scope.within
+        while around is not None:
+            if around.kind == "enum" and name in around.constants:
+                return Const(name, JavaType(around.name))
+            around = around.outer
+        for full in (self.source.imports.get(name, ""), *self.source.wildcards):
+            of = self.class_named(full.removesuffix("." + name)) if full else None
+            if of is not None and of.kind == "enum" and name in of.constants:
+                return Const(name, JavaType(of.name))
+        return None
+
+    def at(self, source: Source, within: JavaClass | None, **names: Any) -> Reader:
+        """Return a reader at another place."""
+        depth = self.scope.depth + 1
+        scope = Scope(source, within, self.scope.project, depth=depth, **names)
+        return Reader(scope, self.findings, self.event_type)
+
+    def within_block(self) -> Reader:
+        """Return a reader of a block inside."""
+        return attrs.evolve(self, scope=self.scope.inside())
+
+    def method(
+        self, of: JavaClass, name: str, arguments: Sequence[Node | Expression]
+    ) -> Method | None:
+        """Return the method that a call means; raise Untranslatable if it may be one of several."""
+        return self.one_of(self.scope.project.overloads(of, name, len(arguments)), name, arguments)
+
+    def constructor(self, of: JavaClass, arguments: Sequence[Node | Expression]) -> Method | None:
+        """Return the constructor that a call means; None if the class has none such."""
+        declared = [m for m in of.methods.get(of.name, []) if m.takes(len(arguments))]
+        exact = [m for m in declared if len(m.parameters) == len(arguments)]
+        return self.one_of(exact or declared, of.name, arguments)
+
+    def one_of(
+        self, methods: Sequence[Method], name: str, arguments: Sequence[Node | Expression]
+    ) -> Method | None:
+        """Return the method that Java calls with some arguments; None if there is none."""
+        if len(methods) < 2:
+            return methods[0] if methods else None
+        types = [one.type if isinstance(one, Expression) else self._type(one) for one in arguments]
+        found = chosen(methods, types, self.scope.project)
+        if found is None:
+            raise Untranslatable(f"which of several {name}() is called")
+        return found
+
+    def _type(self, argument: Node) -> JavaType:
+        try:
+            return self.within_block().argument(argument).type
+        except Untranslatable:
+            return UNKNOWN
+
+    def local_method(self, name: str, count: int) -> Method | None:
+        """Return a method of the anonymous class around."""
+        return self.local_methods.get((name, count))
+
+    def argument(self, node: Node, types: tuple[JavaType, ...] = ()) -> Expression:
+        """Return an argument or assigned value, which may be a function."""
+        if node.type in ("lambda_expression", "method_reference"):
+            return self.function(node, types[0].args if types else ())
+        return self.read(node)
+
+    def packed(self, method: Method, values: list[Expression]) -> list[Expression]:
+        """Return arguments with those for a last parameter of any number as one array."""
+        first = len(method.parameters) - 1
+        if not method.spreads or (len(values) == first + 1 and values[first].type.dims):
+            return values
+        type_ = method.parameters[first][1]
+        return [*values[:first], Call(ops.LIST, tuple(values[first:]), type_)]
+
+    def assigned(self, value: Expression, type_: JavaType) -> Expression:
+        """Return a value as a variable of a type holds it; better known types are kept."""
+        if type_ == UNKNOWN or type_.name in ("void", "Object"):
+            return value
+        if is_boxed(value.type) and (is_numeric(type_) or type_ == BOOLEAN) and not is_boxed(type_):
+            return as_type(self.unboxed(value), type_)
+        return self.cast_known(as_type(value, type_), type_)
+
+    def cast_known(self, value: Expression, type_: JavaType) -> Expression:
+        """Return a value of unknown type as one of a known type."""
+        unknown = value.type == UNKNOWN or value.type.name == "Object"
+        if unknown and type_ != UNKNOWN and isinstance(value, Get | Var | Call):
+            return attrs.evolve(value, type=type_)
+        return value
+
+    @staticmethod
+    def negated(value: Expression) -> Expression:
+        """Return the negation of a condition."""
+        return Unary("!", value, BOOLEAN)
+
+    @staticmethod
+    def common_type(a: Expression, b: Expression) -> JavaType:
+        """Return the type in which Java computes with two numbers."""
+        return JavaType(promoted(unboxed(a.type).name, unboxed(b.type).name))
+
+    # --- operators
 
     def _binary_expression(self, node: Node) -> Expression:
         operator = text_of(node.child_by_field_name("operator"))
@@ -280,145 +573,6 @@ class Operators(Reading):
         kinds = (of, *self.scope.project.subclasses(of))
         names = tuple(one.name for one in kinds if "abstract" not in one.annotations)
         return Is(value, discriminator(of, self.scope.project), names or (of.name,))
-
-
-def parameters_of(node: Node) -> list[tuple[str, JavaType]]:
-    """Return the names and types of the parameters of a lambda."""
-    found = node.child_by_field_name("parameters")
-    if found is None:
-        return []
-    if found.type == "identifier":
-        return [(text_of(found), UNKNOWN)]
-    result = []
-    for part in children(found):
-        if part.type == "identifier":
-            result.append((text_of(part), UNKNOWN))
-        elif part.child_by_field_name("name") is not None:
-            type_ = read_type(part.child_by_field_name("type"))
-            result.append((text_of(part.child_by_field_name("name")), type_))
-    return result
-
-
-def read_lambda(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lambda:
-    """Return a lambda inside an expression, whose body has to be one."""
-    if node.type != "lambda_expression":
-        raise reader.no(node, f"{text_of(node)[:60]} as a function")
-    inner = reader.within_block()
-    names = []
-    for place, (name, type_) in enumerate(parameters_of(node)):
-        given = types[place] if place < len(types) else UNKNOWN
-        type_ = filled(type_, reader.scope.types)
-        variable = inner.scope.declare(name, given if type_ == UNKNOWN else type_)
-        names.append(variable.name)
-    body = node.child_by_field_name("body")
-    value = folded_body(inner, body) if body.type == "block" else inner.read(body)
-    return Lambda(tuple(names), value, value.type)
-
-
-def read_switch(reader: Reading, node: Node) -> Expression:
-    """Return a switch expression as choices."""
-    tested = reader.read(node.child_by_field_name("condition"))
-    otherwise: Expression | None = None
-    cases: list[tuple[Expression, Expression]] = []
-    for rule in children(node.child_by_field_name("body")):
-        if rule.type != "switch_rule":
-            raise reader.no(node, "a switch expression with ':'")
-        label, body = children(rule)[0], children(rule)[-1]
-        inner = reader.within_block()
-        if body.type == "expression_statement":
-            value = inner.read(children(body)[0])
-        elif body.type == "block":
-            value = folded_body(inner, body)
-        else:
-            raise reader.no(body, "a switch expression that throws")
-        labels = case_labels(reader, label, tested)
-        if labels is None:
-            otherwise = value
-        else:
-            cases.append((is_case(tested, labels), value))
-    if otherwise is None:
-        if not cases:
-            raise reader.no(node, "a switch expression without cases")
-        otherwise = cases.pop()[1]
-    for condition, value in reversed(cases):
-        otherwise = reader.choice(condition, value, otherwise)
-    return otherwise
-
-
-def reference(reader: Reading, node: Node, types: tuple[JavaType, ...]) -> Lambda:
-    """Return what ``Type::method`` means for a value of a type."""
-    owner, name = text_of(node.children[0]), text_of(node.children[-1])
-    type_ = types[0] if types else UNKNOWN
-    if name == "new":
-        return _constructor(reader, owner, type_, node)
-    if len(types) == 2:
-        return _of_two(reader, owner, name, types, node)
-    parameter = Var("each", type_)
-    if name == "equals" and is_value(reader, node.children[0]):
-        same = Call(ops.EQUALS, (reader.read(node.children[0]), parameter), BOOLEAN)
-        return Lambda(("each",), same, BOOLEAN)
-    of = reader.class_named(owner)
-    if of is not None:
-        method = reader.method(of, name, [parameter])
-        if method is not None and "static" in method.modifiers:
-            body = _applied(reader, method, of, parameter)
-            return Lambda(("each",), body, body.type)
-        typed = Var("each", JavaType(of.name)) if type_ == UNKNOWN else parameter
-        body = on_value(reader, typed, name, [], node)
-        return Lambda(("each",), body, body.type)
-    if reader.is_variable(owner) or owner == "this":
-        raise reader.no(node, f"{text_of(node)} as a function")
-    static = None if name == "toString" else static_call(reader, owner, name, (parameter,), node)
-    if static is not None:
-        return Lambda(("each",), static, static.type)
-    typed = Var("each", JavaType(owner)) if type_ == UNKNOWN else parameter
-    body = on_value(reader, typed, name, [], node)
-    return Lambda(("each",), body, body.type)
-
-
-def _constructor(reader: Reading, owner: str, type_: JavaType, node: Node) -> Lambda:
-    of = reader.class_named(owner)
-    if of is None or type_ == UNKNOWN:
-        raise reader.no(node, f"{text_of(node)} as a function")
-    made = constructed(reader, of, [Var("each", type_)], node)
-    return Lambda(("each",), made, made.type)
-
-
-def _of_two(
-    reader: Reading, owner: str, name: str, types: tuple[JavaType, ...], node: Node
-) -> Lambda:
-    """Return what ``Math::max`` or ``Type::method`` means for two values."""
-    values = [Var(one, type_) for one, type_ in zip("ab", types, strict=True)]
-    of = reader.class_named(owner)
-    method = reader.method(of, name, values) if of is not None else None
-    row = METHODS.get((types[0].name, name, 1)) if owner in ("BigDecimal", "String") else None
-    found = static_call(reader, owner, name, tuple(values), node)
-    if of is not None and method is not None and "static" in method.modifiers:
-        found = value_of_body(reader.at(of.source, of, this=None), method, [*values], reader)
-    elif found is None and row is not None:
-        found = row.call(reader, tuple(values), node)
-    if found is None:
-        raise reader.no(node, f"{text_of(node)} as a function")
-    return Lambda(("a", "b"), found, found.type)
-
-
-def _applied(reader: Reading, method: Method, of: JavaClass, value: Expression) -> Expression:
-    inner = reader.at(of.source, of, this=None)
-    return value_of_body(inner, method, [value], reader)
-
-
-_OF_JAVA = frozenset({
-    "Boolean", "Byte", "Character", "Short", "Integer", "Long", "Float", "Double", "Math", "String",
-    "BigDecimal", "BigInteger", "Collections", "Comparator", "Duration", "Instant", "LocalDate",
-    "LocalDateTime", "LocalTime", "RoundingMode", "StandardCharsets", "TimeZone",
-    "ZoneOffset", "System",
-})  # fmt: skip
-"""Classes of Java's library, whose constants are no names of an enum of the program."""
-
-
-@attrs.define(eq=False)
-class Reader(Operators):
-    """Reads the expressions at a place; what they need and lack goes to the findings."""
 
     # --- expressions
 

@@ -31,15 +31,7 @@ def null_note(name: str) -> str:
 
 
 def gathered(notes: Iterable[Note]) -> list[Note]:
-    """
-    Return the notes of a file, each once, and one for all values that may be null.
-
-    Examples
-    --------
-    >>> notes = [Note("A.java", line, null_note(name)) for line, name in ((3, "x"), (2, "y"))]
-    >>> [(note.line, note.what[:20]) for note in gathered(notes)]
-    [(2, 'where x or y is null')]
-    """
+    """Return the notes of a file, each once, and one for all values that may be null."""
     nulls: dict[str, Note] = {}
     found: dict[Note, None] = {}
     for note in notes:
