@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import attrs
@@ -117,17 +118,18 @@ def _each(type_: JavaType) -> tuple[JavaType, ...]:
 
 
 def _numeric(
-    operation: Operation, cast: JavaType | None = None, result: JavaType | None = None
-) -> Made:
+    operation: Operation,
+    cast: JavaType | None,
+    result: JavaType | None,
+    reader: Reader,
+    of: Operands,
+    _: Node,
+) -> Expression | None:
     """Return an operation of numbers as values of a type, or of their common one."""
-
-    def made(reader: Reader, of: Operands, _: Node) -> Expression | None:
-        if not all(is_numeric(one.type) or (cast and one.type == UNKNOWN) for one in of):
-            return None
-        type_ = cast or reader.common_type(*of)
-        return Call(operation, tuple(reader.cast(one, type_) for one in of), result or type_)
-
-    return made
+    if not all(is_numeric(one.type) or (cast and one.type == UNKNOWN) for one in of):
+        return None
+    type_ = cast or reader.common_type(*of)
+    return Call(operation, tuple(reader.cast(one, type_) for one in of), result or type_)
 
 
 def _absolute(reader: Reader, of: Operands, _: Node) -> Expression | None:
@@ -147,21 +149,15 @@ def _rounded(reader: Reader, of: Operands, _: Node) -> Expression | None:
     return Call(ops.ROUND, (reader.cast(of[0], _DOUBLE),), LONG)
 
 
-def _parsed(type_: str) -> Made:
-    def made(reader: Reader, of: Operands, node: Node) -> Expression | None:
-        is_text = of[0].type in (STRING, UNKNOWN) and type_ in ops.PARSE
-        return Call(ops.PARSE[type_], of, JavaType(type_)) if is_text else None
-
-    return made
+def _parsed(type_: str, reader: Reader, of: Operands, node: Node) -> Expression | None:
+    is_text = of[0].type in (STRING, UNKNOWN) and type_ in ops.PARSE
+    return Call(ops.PARSE[type_], of, JavaType(type_)) if is_text else None
 
 
-def _boxed(type_: str) -> Made:
-    def made(reader: Reader, of: Operands, node: Node) -> Expression | None:
-        if is_numeric(of[0].type):
-            return reader.cast(of[0], JavaType(type_))
-        return _parsed(type_)(reader, of, node) if of[0].type in (STRING, UNKNOWN) else of[0]
-
-    return made
+def _boxed(type_: str, reader: Reader, of: Operands, node: Node) -> Expression | None:
+    if is_numeric(of[0].type):
+        return reader.cast(of[0], JavaType(type_))
+    return _parsed(type_, reader, of, node) if of[0].type in (STRING, UNKNOWN) else of[0]
 
 
 def _flag(_: Reader, of: Operands, __: Node) -> Expression | None:
@@ -241,25 +237,22 @@ def _tuple(_: Reader, of: Operands, __: Node) -> Expression | None:
     return Make(name, fields, JavaType(name, tuple(one.type for one in of)))
 
 
-def _listed(kind: str) -> Made:
-    def made(_: Reader, of: Operands, __: Node) -> Expression | None:
-        if len(of) == 1 and of[0].type.dims:
-            element = element_of(of[0].type)
-            if unboxed(element) == element and (is_numeric(element) or element == BOOLEAN):
-                return None  # a list of one array
-            return Call(ops.LIST_OF, of, JavaType(kind, (element,)))
-        types = {one.type for one in of}
-        args = () if not of else (of[0].type,) if len(types) == 1 else (UNKNOWN,)
-        return Call(ops.LIST, of, JavaType(kind, args))
-
-    return made
+def _listed(kind: str, _: Reader, of: Operands, __: Node) -> Expression | None:
+    if len(of) == 1 and of[0].type.dims:
+        element = element_of(of[0].type)
+        if unboxed(element) == element and (is_numeric(element) or element == BOOLEAN):
+            return None  # a list of one array
+        return Call(ops.LIST_OF, of, JavaType(kind, (element,)))
+    types = {one.type for one in of}
+    args = () if not of else (of[0].type,) if len(types) == 1 else (UNKNOWN,)
+    return Call(ops.LIST, of, JavaType(kind, args))
 
 
 def _listed_again(reader: Reader, of: Operands, node: Node) -> Expression | None:
     """Return the list that ``Lists.newArrayList`` makes of several values, or of many in one."""
     if len(of) == 1 and of[0].type.name in ("Iterable", "List", "Collection", "Set", "Iterator"):
         return Call(ops.LIST_OF, of, JavaType("List", of[0].type.args))
-    return _listed("List")(reader, of, node)
+    return _listed("List", reader, of, node)
 
 
 def _mapped(_: Reader, of: Operands, __: Node) -> Expression | None:
@@ -273,14 +266,13 @@ def _streamed(_: Reader, of: Operands, __: Node) -> Expression | None:
     return Call(ops.STREAM, of[:1], JavaType("Stream", (element_of(of[0].type),)))
 
 
-def _in_time_unit(millis: int, target: int) -> Made:
-    def made(reader: Reader, of: Operands, node: Node) -> Expression | None:
-        if not is_whole(of[0].type):
-            return None
-        sign, by = ("*", millis // target) if millis >= target else ("/", target // millis)
-        return reader.operation(sign, reader.cast(of[0], LONG), Const(by, LONG), node)
-
-    return made
+def _in_time_unit(
+    millis: int, target: int, reader: Reader, of: Operands, node: Node
+) -> Expression | None:
+    if not is_whole(of[0].type):
+        return None
+    sign, by = ("*", millis // target) if millis >= target else ("/", target // millis)
+    return reader.operation(sign, reader.cast(of[0], LONG), Const(by, LONG), node)
 
 
 def _decimal_of(_: Reader, of: Operands, __: Node) -> Expression | None:
@@ -299,17 +291,14 @@ def _duration(unit: int) -> Made:
     return lambda _, of, __: Call(ops.DURATION, (*of, Const(unit, INT)), _DURATION)
 
 
-def _in_unit(unit: int, template: str) -> Made:
+def _in_unit(
+    unit: int, operation: Operation, _: Reader, of: Operands, __: Node
+) -> Expression | None:
     """Return a duration in a unit: Java rounds its seconds down, larger units towards zero."""
-    operation = Operation("Duration.to", template)
-
-    def made(_: Reader, of: Operands, __: Node) -> Expression | None:
-        match of[0]:
-            case Call(ops.DURATION, (Const(value=int(count)), Const(value=int(size)))):
-                return Const(count * size // unit, LONG)
-        return Call(operation, of, LONG)
-
-    return made
+    match of[0]:
+        case Call(ops.DURATION, (Const(value=int(count)), Const(value=int(size)))):
+            return Const(count * size // unit, LONG)
+    return Call(operation, of, LONG)
 
 
 def _of_same_type(template: str) -> Made:
@@ -323,54 +312,52 @@ def _millis(_: Reader, of: Operands, __: Node) -> Expression | None:
     return Call(ops.MILLIS_OF, of, LONG)
 
 
-def _searched(operation: Operation, result: JavaType, missing: bool | int) -> Made:
+def _searched(
+    operation: Operation,
+    result: JavaType,
+    missing: bool | int,
+    reader: Reader,
+    of: Operands,
+    node: Node,
+) -> Expression | None:
     """Return where a list has a value, or whether: never, if the types differ."""
-
-    def made(reader: Reader, of: Operands, node: Node) -> Expression | None:
-        element = element_of(of[0].type)
-        if never_equal(element, of[1].type):
-            what = f"no {element} equals {of[1].type}: it is never found"
-            reader.note(node, what)
-            return Const(missing, result)
-        return Call(operation, of, result)
-
-    return made
+    element = element_of(of[0].type)
+    if never_equal(element, of[1].type):
+        what = f"no {element} equals {of[1].type}: it is never found"
+        reader.note(node, what)
+        return Const(missing, result)
+    return Call(operation, of, result)
 
 
-def _keyed(operation: Operation, result: JavaType | None = None) -> Made:
+def _keyed(
+    operation: Operation, result: JavaType | None, reader: Reader, of: Operands, node: Node
+) -> Expression | None:
     """Return what a map has for a key."""
-
-    def made(reader: Reader, of: Operands, node: Node) -> Expression | None:
-        key, value = _pair(of[0].type)
-        if never_equal(key, of[1].type):
-            raise reader.no(node, f"a key {of[1].type} of a map of {key}, which has none")
-        return Call(operation, of, result or value)
-
-    return made
+    key, value = _pair(of[0].type)
+    if never_equal(key, of[1].type):
+        raise reader.no(node, f"a key {of[1].type} of a map of {key}, which has none")
+    return Call(operation, of, result or value)
 
 
-def _iterated(operation: Operation, of_list: Operation) -> Made:
+def _iterated(
+    operation: Operation, of_list: Operation, _: Reader, of: Operands, __: Node
+) -> Expression | None:
     """Return a step of an iterator: of a new one, something of the list itself."""
-
-    def made(_: Reader, of: Operands, __: Node) -> Expression | None:
-        type_ = BOOLEAN if operation is ops.HAS_NEXT else element_of(of[0].type)
-        match of[0]:
-            case Call(ops.ITERATOR, whole):
-                return Call(of_list, whole, type_)
-        return Call(operation, of, type_)
-
-    return made
+    type_ = BOOLEAN if operation is ops.HAS_NEXT else element_of(of[0].type)
+    match of[0]:
+        case Call(ops.ITERATOR, whole):
+            return Call(of_list, whole, type_)
+    return Call(operation, of, type_)
 
 
-def _mapped_to(type_: JavaType, kind: str) -> Made:
-    def made(reader: Reader, of: Operands, _: Node) -> Expression | None:
-        function = of[1]
-        if not isinstance(function, Lambda):
-            return None
-        inner = Lambda(function.parameters, reader.cast(function.body, type_), type_)
-        return Call(ops.MAPPED, (of[0], inner), JavaType(kind, (type_,)))
-
-    return made
+def _mapped_to(
+    type_: JavaType, kind: str, reader: Reader, of: Operands, _: Node
+) -> Expression | None:
+    function = of[1]
+    if not isinstance(function, Lambda):
+        return None
+    inner = Lambda(function.parameters, reader.cast(function.body, type_), type_)
+    return Call(ops.MAPPED, (of[0], inner), JavaType(kind, (type_,)))
 
 
 def _reduced(reader: Reader, of: Operands, _: Node) -> Expression | None:
@@ -394,14 +381,11 @@ _CONVERSIONS = {
 }  # fmt: skip
 
 
-def _unboxed(type_: str) -> Made:
-    def made(reader: Reader, of: Operands, _: Node) -> Expression | None:
-        owner = of[0]
-        plain = owner if isinstance(owner, Cast) else attrs.evolve(owner, type=unboxed(owner.type))
-        value = reader.cast(plain, JavaType(type_))
-        return Call(ops.NOT_NULL, (value,), value.type)
-
-    return made
+def _unboxed(type_: str, reader: Reader, of: Operands, _: Node) -> Expression | None:
+    owner = of[0]
+    plain = owner if isinstance(owner, Cast) else attrs.evolve(owner, type=unboxed(owner.type))
+    value = reader.cast(plain, JavaType(type_))
+    return Call(ops.NOT_NULL, (value,), value.type)
 
 
 def _class_name(_: Reader, of: Operands, __: Node) -> Expression | None:
@@ -496,8 +480,9 @@ METHODS = _table(
     Method("String", "formatted", _ANY, STRING, _formatted),
     Method("StringBuilder|StringBuffer", "append", 1, _same, _appended),
     # --- numbers and classes
-    *(Method("Number", name, 0, UNKNOWN, _unboxed(type_)) for name, type_ in _CONVERSIONS.items()),
-    Method("Number", "compareTo", 1, INT, _numeric(ops.COMPARE, result=INT)),
+    *(Method("Number", name, 0, UNKNOWN, partial(_unboxed, type_))
+      for name, type_ in _CONVERSIONS.items()),
+    Method("Number", "compareTo", 1, INT, partial(_numeric, ops.COMPARE, None, INT)),
     Method("Number", "isNaN", 0, BOOLEAN, ops.IS_NAN),
     Method("Number", "isInfinite", 0, BOOLEAN, "math.isinf(a)"),
     Method("BigDecimal", "compareTo", 1, INT,
@@ -508,11 +493,13 @@ METHODS = _table(
     Method("BigDecimal", "intValue|longValue", 0, LONG, "int(a)"),
     Method("Class", "getSimpleName", 0, STRING, _class_name),
     # --- times
-    Method("Duration", "toMillis", 0, LONG, _in_unit(1, "millis(a)")),
-    Method("Duration", "getSeconds|toSeconds", 0, LONG, _in_unit(1000, "millis(a) // 1000")),
-    *(Method("Duration", name, 0, LONG, _in_unit(seconds * 1000,
-                                                 f"div_int(millis(a) // 1000, {seconds})"))
-      for name, seconds in (("toMinutes", 60), ("toHours", 3600), ("toDays", 86_400))),
+    *(Method("Duration", name, 0, LONG, partial(_in_unit, unit, Operation("Duration.to", python)))
+      for name, unit, python in (
+          ("toMillis", 1, "millis(a)"), ("getSeconds|toSeconds", 1000, "millis(a) // 1000"),
+          ("toMinutes", 60_000, "div_int(millis(a) // 1000, 60)"),
+          ("toHours", 3_600_000, "div_int(millis(a) // 1000, 3600)"),
+          ("toDays", 86_400_000, "div_int(millis(a) // 1000, 86400)"),
+      )),
     Method(_TIMES, "isAfter|after", 1, BOOLEAN, _of_same_type("a > b")),
     Method(_TIMES, "isBefore|before", 1, BOOLEAN, _of_same_type("a < b")),
     Method(_TIMES, "toEpochMilli|getTime", 0, LONG, _millis),
@@ -534,22 +521,23 @@ METHODS = _table(
     Method("List", "clear", 0, _VOID, ops.CLEAR),
     Method("List", "removeIf", 1, _VOID, ops.REMOVE_IF, _each),
     Method("List", "get|elementAt", 1, _element, ops.GET),
-    Method("List", "contains", 1, BOOLEAN, _searched(ops.HAS, BOOLEAN, False)),
+    Method("List", "contains", 1, BOOLEAN, partial(_searched, ops.HAS, BOOLEAN, False)),
     Method("List", "indexOf", 1, INT,
-           _searched(Operation("List.indexOf", "index_in(a, b)"), INT, -1)),
+           partial(_searched, Operation("List.indexOf", "index_in(a, b)"), INT, -1)),
     Method("List", "add|addLast", 1, _VOID, ops.ADD),
     Method("Set", "add|addLast", 1, BOOLEAN, ops.ADD_TO_SET),
     Method("List", "addAll", 1, _VOID, ops.ADD_ALL),
     Method("Set", "addAll", 1, _VOID, ops.ADD_ALL_TO_SET),
     Method("List", "containsAll", 1, BOOLEAN, "all(one in a for one in b)"),
     Method("List", "subList", 2, _same, "held(a)[b:c]"),
-    Method("Iterator|ListIterator", "next", 0, _element, _iterated(ops.NEXT, ops.FIRST)),
-    Method("Iterator|ListIterator", "hasNext", 0, BOOLEAN, _iterated(ops.HAS_NEXT, ops.HAS_ANY)),
+    Method("Iterator|ListIterator", "next", 0, _element, partial(_iterated, ops.NEXT, ops.FIRST)),
+    Method("Iterator|ListIterator", "hasNext", 0, BOOLEAN,
+           partial(_iterated, ops.HAS_NEXT, ops.HAS_ANY)),
     # --- maps
-    Method("Map", "get", 1, UNKNOWN, _keyed(ops.MAP_GET)),
-    Method("Map", "getOrDefault", 2, UNKNOWN, _keyed(
-        Operation("Map.getOrDefault", "a.get(b, c)", nullable=True, is_part=True))),
-    Method("Map", "containsKey", 1, BOOLEAN, _keyed(ops.HAS, BOOLEAN)),
+    Method("Map", "get", 1, UNKNOWN, partial(_keyed, ops.MAP_GET, None)),
+    Method("Map", "getOrDefault", 2, UNKNOWN, partial(_keyed, 
+        Operation("Map.getOrDefault", "a.get(b, c)", nullable=True, is_part=True), None)),
+    Method("Map", "containsKey", 1, BOOLEAN, partial(_keyed, ops.HAS, BOOLEAN)),
     Method("Map", "containsValue", 1, BOOLEAN, "b in a.values()"),
     Method("Map", "put", 2, _VOID, ops.PUT),
     Method("Map", "putIfAbsent", 2, _VOID,
@@ -574,7 +562,8 @@ METHODS = _table(
            _each),
     Method("Stream", "mapToObj", 1, lambda of: JavaType("Stream", (of[1].type,)), ops.MAPPED,
            _each),
-    *(Method("Stream", f"mapTo{kind}", 1, UNKNOWN, _mapped_to(type_, f"{kind}Stream"), _each)
+    *(Method("Stream", f"mapTo{kind}", 1, UNKNOWN,
+             partial(_mapped_to, type_, f"{kind}Stream"), _each)
       for kind, type_ in (("Int", INT), ("Long", LONG), ("Double", _DOUBLE))),
     Method("Stream", "flatMap", 1, lambda of: attrs.evolve(of[1].type, name="Stream"),
            ops.FLAT_MAPPED, _each),
@@ -643,22 +632,27 @@ STATIC = _table(
     Method("String", "format", _ANY, STRING, _formatted),
     Method("String", "join", _ANY, STRING, _joined),
     Method("Boolean", "parseBoolean|valueOf", 1, BOOLEAN, _flag),
-    *(Method(owner, "parseInt" if type_ == "int" else f"parse{owner}", 1, UNKNOWN, _parsed(type_))
+    *(Method(owner, "parseInt" if type_ == "int" else f"parse{owner}", 1, UNKNOWN,
+             partial(_parsed, type_))
       for owner, type_ in _BOXES.items()),
-    *(Method(owner, "valueOf", 1, UNKNOWN, _boxed(type_)) for owner, type_ in _BOXES.items()),
-    *(Method(owner, "compare", 2, INT, _numeric(ops.COMPARE, JavaType(_BOXES[owner]), INT))
+    *(Method(owner, "valueOf", 1, UNKNOWN,
+             partial(_boxed, type_)) for owner, type_ in _BOXES.items()),
+    *(Method(owner, "compare", 2, INT, partial(_numeric, ops.COMPARE, JavaType(_BOXES[owner]), INT))
       for owner in ("Integer", "Long", "Double", "Float")),
     Method("Integer|Long|Double|Float", "sum", 2, UNKNOWN,
            lambda reader, of, node: reader.operation("+", of[0], of[1], node)),
-    Method("Math|Integer|Long|Double|Float", "max", 2, UNKNOWN, _numeric(ops.MAX)),
-    Method("Math|Integer|Long|Double|Float", "min", 2, UNKNOWN, _numeric(ops.MIN)),
-    Method("Math", "floorMod", 2, UNKNOWN, _numeric(ops.FLOOR_MOD)),
-    Method("Math", "floorDiv", 2, UNKNOWN, _numeric(ops.FLOOR_DIV)),
+    Method("Math|Integer|Long|Double|Float", "max", 2, UNKNOWN,
+           partial(_numeric, ops.MAX, None, None)),
+    Method("Math|Integer|Long|Double|Float", "min", 2, UNKNOWN,
+           partial(_numeric, ops.MIN, None, None)),
+    Method("Math", "floorMod", 2, UNKNOWN, partial(_numeric, ops.FLOOR_MOD, None, None)),
+    Method("Math", "floorDiv", 2, UNKNOWN, partial(_numeric, ops.FLOOR_DIV, None, None)),
     Method("Math", "abs", 1, UNKNOWN, _absolute),
     Method("Math", "round", 1, UNKNOWN, _rounded),
-    Method("Math", "pow", 2, _DOUBLE, _numeric(ops.POW, _DOUBLE)),
+    Method("Math", "pow", 2, _DOUBLE, partial(_numeric, ops.POW, _DOUBLE, None)),
     *(Method("Math", name, count, _DOUBLE,
-             _numeric(Operation(f"Math.{name}", f'java_math(*all, "{name}")'), _DOUBLE))
+             partial(_numeric, Operation(f"Math.{name}", f'java_math(*all, "{name}")'),
+                     _DOUBLE, None))
       for name, count in _OF_DOUBLES.items()),
     Method("Double", "isNaN", 1, BOOLEAN, ops.IS_NAN),
     Method("Character", "toUpperCase", 1, _CHAR, ops.UPPER),
@@ -678,22 +672,22 @@ STATIC = _table(
     Method("LocalDateTime", "ofInstant", 2, UNKNOWN, _at_utc),
     Method("Timestamp|Date", "from", 1, UNKNOWN, lambda _, of, __: of[0]),
     Method("Locale", "getDefault", 0, UNKNOWN, lambda *_: Const("ROOT", JavaType("Locale"))),
-    *(Method(unit, name, 1, UNKNOWN, _in_time_unit(millis, target))
+    *(Method(unit, name, 1, UNKNOWN, partial(_in_time_unit, millis, target))
       for unit, millis in _UNITS.items()
       for name, target in (("toMillis", 1), ("toSeconds", 1000), ("toMinutes", 60_000),
                            ("toHours", 3_600_000))),
     # --- lists, maps and streams
     *(Method(f"Tuple{count}", "of", count, UNKNOWN, _tuple) for count in range(1, 26)),
     Method("Row", "of", _ANY, UNKNOWN, _tuple),
-    Method("Arrays", "asList", _ANY, UNKNOWN, _listed("List")),
-    Method("List|ImmutableList", "of", _ANY, UNKNOWN, _listed("List")),
-    Method("Set|ImmutableSet|EnumSet", "of", _ANY, UNKNOWN, _listed("Set")),
+    Method("Arrays", "asList", _ANY, UNKNOWN, partial(_listed, "List")),
+    Method("List|ImmutableList", "of", _ANY, UNKNOWN, partial(_listed, "List")),
+    Method("Set|ImmutableSet|EnumSet", "of", _ANY, UNKNOWN, partial(_listed, "Set")),
     Method("Map|ImmutableMap", "of", _ANY, UNKNOWN, _mapped),
     Method("Collections", "emptyMap", 0, UNKNOWN, _mapped),
     Method("Collections", "emptyList", 0, JavaType("List"), ops.LIST),
-    Method("Collections", "emptySet", 0, UNKNOWN, _listed("Set")),
-    Method("Collections", "singletonList", 1, UNKNOWN, _listed("List")),
-    Method("Collections", "singleton", 1, UNKNOWN, _listed("Set")),
+    Method("Collections", "emptySet", 0, UNKNOWN, partial(_listed, "Set")),
+    Method("Collections", "singletonList", 1, UNKNOWN, partial(_listed, "List")),
+    Method("Collections", "singleton", 1, UNKNOWN, partial(_listed, "Set")),
     Method("Collections",
            "unmodifiableList|unmodifiableSet|unmodifiableMap|unmodifiableCollection", 1, UNKNOWN,
            lambda _, of, __: of[0]),
