@@ -25,7 +25,7 @@ from pyflinkcep.migrate.java.source import (
     written_in,
 )
 from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.construction import constructed, initial, opened, set_fields, zero
+from pyflinkcep.migrate.meaning.calls import constructed, initial, opened, set_fields, zero
 from pyflinkcep.migrate.meaning.reader import Reader, parameters_of
 from pyflinkcep.migrate.meaning.reading import Findings, Scope
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Untranslatable

@@ -29,8 +29,7 @@ from pyflinkcep.migrate.meaning.bodies import (
     has_aggregates,
     helper_lines,
 )
-from pyflinkcep.migrate.meaning.python import Python, checked_names, tag_constant
-from pyflinkcep.migrate.meaning.python_statements import Statements
+from pyflinkcep.migrate.meaning.python import Python, Statements, checked_names, tag_constant
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.reading import Findings, snake_case
 from pyflinkcep.migrate.meaning.sql import Sql

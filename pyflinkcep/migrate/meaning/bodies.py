@@ -3,42 +3,296 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
+import attrs
+
 from pyflinkcep.migrate.java.declarations import JavaType, Method
-from pyflinkcep.migrate.java.project import UNKNOWN
+from pyflinkcep.migrate.java.project import (
+    BOOLEAN,
+    INT,
+    LONG,
+    UNKNOWN,
+    is_floating,
+    is_numeric,
+    is_whole,
+    unboxed,
+)
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.loops import folded
-from pyflinkcep.migrate.meaning.python import Python
-from pyflinkcep.migrate.meaning.python_statements import Statements
+from pyflinkcep.migrate.meaning.python import Python, Statements
 from pyflinkcep.migrate.meaning.reading import snake_case
 from pyflinkcep.migrate.meaning.statements import read_block
 from pyflinkcep.migrate.meaning.tree import (
+    ELEMENT,
     Aggregate,
+    Binary,
+    Break,
     Call,
     Cast,
+    Choice,
     Const,
     Do,
     Expression,
     ForEach,
     Get,
+    If,
     Lambda,
     Let,
     Make,
+    Return,
     Set,
     Statement,
+    Unary,
     Untranslatable,
     Var,
     all_statements,
     expressions_of,
     parts,
     rewritten,
+    stage_free,
 )
 
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
+
+Values = Mapping[str, Expression]
+Replace = Callable[[Expression, Values], Expression]
+
+
+def folded_loop(
+    loop: ForEach, iterable: Expression, values: Values, replaced: Replace
+) -> tuple[dict[str, Expression], tuple[Expression, Expression] | None]:
+    """Return the variables after a loop, and a condition under which it returns, with the value."""
+    if not (isinstance(iterable, Call) and iterable.operation is ops.EVENTS):
+        raise Untranslatable("a loop over what is no stage")
+    stage = iterable.operands[0]
+    if not isinstance(stage, Const) or not isinstance(stage.value, str):
+        raise Untranslatable("a loop over a stage whose name is not known")
+    element = Var(ELEMENT, loop.type)
+    inside = {**values, loop.name: element}
+    folder = _Folder(stage.value, element, iterable, dict(values), inside, replaced)
+    folder.statements(loop.body)
+    return folder.after, folder.returned
+
+
+@attrs.define(eq=False)
+class _Folder:
+    stage: str
+    element: Var
+    events: Expression
+    after: dict[str, Expression]
+    inside: dict[str, Expression]
+    replaced: Replace
+    returned: tuple[Expression, Expression] | None = None
+
+    def statements(self, body: tuple[Statement, ...]) -> None:
+        changed = set(_assigned(body))
+        match body:
+            case (Set(target=Var(name), value=value), Break()):
+                self._taken("first", name, value, self.inside)
+                return
+        for place, one in enumerate(body):
+            match one:
+                case Let(name=name, value=made) if made is not None:
+                    self.inside[name] = self._value(made)
+                case Set(target=Var(name), value=value):
+                    self._set(name, value, None, changed)
+                case If(condition, (Return(value=result),), ()) if result is not None:
+                    if place != len(body) - 1 or changed or self.returned is not None:
+                        raise Untranslatable("a loop that returns")
+                    self._returns(self._value(condition), self._value(result))
+                case If(condition, (Set(target=Var(name), value=value),), ()):
+                    self._set(name, value, condition, changed | {name})
+                case _:
+                    raise Untranslatable("a loop with other statements")
+
+    def _value(self, of: Expression) -> Expression:
+        return self.replaced(of, self.inside)
+
+    def _is_about_element(self, of: Expression) -> bool:
+        """Whether a value depends on the event of the loop and constants alone."""
+        names = {part.name for part in parts(of) if isinstance(part, Var)}
+        return names <= {ELEMENT} and stage_free(of)
+
+    # --- assignments
+
+    def _set(
+        self, name: str, value: Expression, condition: Expression | None, changed: set[str]
+    ) -> None:
+        before = self.after.get(name)
+        if before is None:
+            raise Untranslatable("a loop that sets a variable without a value before")
+        outside = {k: v for k, v in self.inside.items() if k not in changed}
+        test = self.replaced(condition, outside) if condition is not None else None
+        inner = value.operand if isinstance(value, Cast) and is_whole(value.type) else value
+        match inner:
+            case Binary("+", Var(same), added) if same == name:
+                found = self._summed(self.replaced(added, outside), value.type, before, test)
+                self.after[name] = found
+            case Binary("+", added, Var(same)) if same == name and is_whole(inner.type):
+                found = self._summed(self.replaced(added, outside), value.type, before, test)
+                self.after[name] = found
+            case _ if test is None:
+                self._taken("last", name, value, outside)
+            case _:
+                raise Untranslatable("a loop that sets a variable under a condition")
+
+    def _summed(
+        self, added: Expression, type_: JavaType, before: Expression, test: Expression | None
+    ) -> Expression:
+        checked = [added, *([test] if test is not None else [])]
+        if not all(map(self._is_about_element, checked)):
+            raise Untranslatable("a sum of what depends on other events")
+        if is_floating(type_):
+            is_zero = isinstance(before, Const) and before.value == 0
+            if unboxed(type_).name != "double" or not is_zero:
+                raise Untranslatable("a sum of doubles that does not begin with 0")
+            zero: Expression = Const(0.0, JavaType("double"))
+        else:
+            widths = ("short", "byte", "char", "int", unboxed(type_).name)
+            is_narrower = unboxed(added.type).name in widths
+            if unboxed(type_) not in (INT, LONG) or not is_narrower:
+                raise Untranslatable(f"a sum of {type_}")
+            zero = Const(0, INT)
+        type_ = unboxed(type_)
+        if added == Const(1, INT) and test is None:
+            total: Expression = Aggregate("count", self.stage, None, type_)
+        else:
+            if test is not None:
+                added = Choice(test, added, zero, added.type)
+            total = Aggregate("sum", self.stage, added, type_)
+        if isinstance(before, Const) and before.value == 0:
+            return total
+        return Binary("+", before, total, type_)
+
+    def _taken(self, function: str, name: str, value: Expression, names: Values) -> None:
+        """Let a variable hold the first or last event, or a value of it."""
+        before = self.after.get(name)
+        taken = Aggregate(function, self.stage, None, self.element.type)
+        found = self.replaced(value, names)
+        if not self._is_about_element(found):
+            raise Untranslatable("a loop that keeps what depends on other events")
+        if found == self.element:
+            if not (isinstance(before, Const) and before.value is None):
+                raise Untranslatable("a loop that keeps an event instead of another")
+            self.after[name] = taken
+            return
+        if before is None:
+            raise Untranslatable("a loop that sets a variable without a value before")
+        last = rewritten(found, lambda p: taken if p == self.element else None)
+        is_empty = Call(ops.NO_ELEMENTS, (self.events,), BOOLEAN)
+        self.after[name] = Choice(is_empty, before, last, last.type)
+
+    # --- returns
+
+    def _returns(self, condition: Expression, value: Expression) -> None:
+        if any(isinstance(p, Var) and p.name == ELEMENT for p in parts(value)):
+            raise Untranslatable("a loop that returns a value of one event")
+        if not self._is_about_element(condition):
+            raise Untranslatable("a loop that compares each event with others")
+        one = Choice(condition, Const(1, INT), Const(0, INT), INT)
+        found = Aggregate("sum", self.stage, one, LONG)
+        self.returned = Binary(">", found, Const(0, LONG), BOOLEAN), value
+
+
+def _assigned(body: tuple[Statement, ...]) -> Iterator[str]:
+    for one in body:
+        if isinstance(one, Set) and isinstance(one.target, Var):
+            yield one.target.name
+
+
+_MOST_PARTS = 400
+
+
+def folded(statements: tuple[Statement, ...]) -> Expression:
+    """Return statements that return a value as an expression; raise Untranslatable otherwise."""
+    for part in (p for one in expressions_of(statements) for p in parts(one)):
+        if isinstance(part, Call) and part.operation.has_effect:
+            raise Untranslatable("an expression that changes something")
+    found = _fold(statements, {})
+    if found is None:
+        raise Untranslatable("a function that may return nothing")
+    return found
+
+
+def replaced(of: Expression, values: Values) -> Expression:
+    """Return an expression with what its variables stand for."""
+    return rewritten(of, lambda part: values.get(part.name) if isinstance(part, Var) else None)
+
+
+def _fold(statements: tuple[Statement, ...], values: Values) -> Expression | None:
+    for place, statement in enumerate(statements):
+        rest = statements[place + 1 :]
+        match statement:
+            case Let(value=None):
+                values = {name: v for name, v in values.items() if name != statement.name}
+            case Let(value=value) if value is not None:
+                values = {**values, statement.name: replaced(value, values)}
+            case Set(target=Var(name=name)):
+                values = {**values, name: replaced(statement.value, values)}
+            case Return(value=value):
+                return None if value is None else replaced(value, values)
+            case If():
+                return _branched(statement, rest, values)
+            case ForEach():
+                iterable = replaced(statement.iterable, values)
+                values, returned = folded_loop(statement, iterable, values, replaced)
+                if returned is not None:
+                    after = _fold(rest, values)
+                    return None if after is None else choose(*returned, after)
+            case Do(value=Call(ops.LOG | ops.PRINT)):
+                raise Untranslatable("it writes to a log")
+            case _:
+                raise Untranslatable(f"{type(statement).__name__.lower()} in an expression")
+    return None
+
+
+def _branched(of: If, rest: tuple[Statement, ...], values: Values) -> Expression | None:
+    condition = replaced(of.condition, values)
+    yes, no = (_fold((*branch, *rest), values) for branch in (of.then, of.otherwise))
+    if yes is None or no is None:
+        return None
+    found = choose(condition, yes, no)
+    if sum(1 for _ in parts(found)) > _MOST_PARTS:
+        raise Untranslatable("a function with too many branches")
+    return found
+
+
+def choose(condition: Expression, yes: Expression, no: Expression) -> Expression:
+    """Return one of two values; of booleans, as ``&&`` and ``||`` where that is the same."""
+    if isinstance(condition, Const):
+        return yes if condition.value else no
+    if yes == no:
+        return yes
+    if unboxed(yes.type) == BOOLEAN and unboxed(no.type) == BOOLEAN:
+        if isinstance(yes, Const):
+            if isinstance(no, Const):
+                return condition if yes.value else negated(condition)
+            return (
+                Binary("||", condition, no, BOOLEAN)
+                if yes.value
+                else Binary("&&", negated(condition), no, BOOLEAN)
+            )
+        if isinstance(no, Const):
+            return (
+                Binary("||", negated(condition), yes, BOOLEAN)
+                if no.value
+                else Binary("&&", condition, yes, BOOLEAN)
+            )
+    type_ = yes.type if yes.type.name != "null" else no.type
+    if is_numeric(yes.type) and is_numeric(no.type) and yes.type != no.type:
+        type_ = yes.type if unboxed(yes.type).name in ("double", "float") else no.type
+    return Choice(condition, yes, no, type_)
+
+
+def negated(condition: Expression) -> Expression:
+    """Return the negation of a condition."""
+    if isinstance(condition, Unary) and condition.operator == "!":
+        return condition.operand
+    return attrs.evolve(Unary("!", condition, BOOLEAN))
+
 
 _LISTS: list[Expression] = [Const(None, JavaType("Map"))]
 """What a variable with lists holds, which is no new object."""

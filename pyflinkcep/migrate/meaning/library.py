@@ -535,7 +535,7 @@ METHODS = _table(
            partial(_iterated, ops.HAS_NEXT, ops.HAS_ANY)),
     # --- maps
     Method("Map", "get", 1, UNKNOWN, partial(_keyed, ops.MAP_GET, None)),
-    Method("Map", "getOrDefault", 2, UNKNOWN, partial(_keyed, 
+    Method("Map", "getOrDefault", 2, UNKNOWN, partial(_keyed,
         Operation("Map.getOrDefault", "a.get(b, c)", nullable=True, is_part=True), None)),
     Method("Map", "containsKey", 1, BOOLEAN, partial(_keyed, ops.HAS, BOOLEAN)),
     Method("Map", "containsValue", 1, BOOLEAN, "b in a.values()"),

@@ -18,6 +18,7 @@ from pyflinkcep.migrate.java.project import (
     STRING,
     UNKNOWN,
     chosen,
+    column_names,
     discriminator,
     filled,
     is_assigned,
@@ -31,13 +32,15 @@ from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.bodies import folded_body, value_of_body
 from pyflinkcep.migrate.meaning.calls import (
+    constructed,
     enum_field,
     is_value,
     method_call,
     object_text,
     on_value,
+    read_creation,
+    zero,
 )
-from pyflinkcep.migrate.meaning.construction import constructed, read_creation, zero
 from pyflinkcep.migrate.meaning.library import CONSTANTS, METHODS, static_call
 from pyflinkcep.migrate.meaning.reading import Findings, Scope, as_type
 from pyflinkcep.migrate.meaning.statements import (
@@ -54,6 +57,7 @@ from pyflinkcep.migrate.meaning.tree import (
     Get,
     Is,
     Lambda,
+    Make,
     Unary,
     Untranslatable,
     Var,
@@ -371,6 +375,18 @@ class Reader:
         if is_boxed(value.type) and (is_numeric(type_) or type_ == BOOLEAN) and not is_boxed(type_):
             return as_type(self.unboxed(value), type_)
         return self.cast_known(as_type(value, type_), type_)
+
+    def as_row(self, value: Expression, type_: JavaType) -> Expression:
+        """Return an event, or a list of events, as fields of a row that has their columns alone."""
+        is_list = type_.name in ("List", "Collection", "Iterable", "Set") and len(type_.args) == 1
+        of = self.class_of(type_.args[0] if is_list else type_)
+        is_null = isinstance(value, Const) and value.value is None
+        if of is None or of.kind == "enum" or is_null or isinstance(value, Make):
+            return value
+        if is_list and isinstance(value, Call) and value.operation is ops.LIST:
+            return value
+        names = tuple(Const(name, STRING) for name in column_names(of, self.scope.project))
+        return Call(ops.ROWS_OF if is_list else ops.ROW_OF, (value, *names), value.type)
 
     def cast_known(self, value: Expression, type_: JavaType) -> Expression:
         """Return a value of unknown type as one of a known type."""

@@ -22,20 +22,9 @@ from pyflinkcep.migrate.java.project import (
     unboxed,
 )
 from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.loops import (
-    ELEMENT,
-    average_of,
-    bounded_by,
-    chain,
-    inner_of,
-    is_empty_average,
-    may_be_nan,
-    stage_event,
-    stage_free,
-    text_literal,
-)
 from pyflinkcep.migrate.meaning.translated import null_note
 from pyflinkcep.migrate.meaning.tree import (
+    ELEMENT,
     Aggregate,
     Binary,
     Call,
@@ -51,7 +40,91 @@ from pyflinkcep.migrate.meaning.tree import (
     Var,
     is_captured,
     non_null_if,
+    stage_free,
 )
+
+
+def text_literal(value: str) -> str:
+    """Return a string as SQL writes it."""
+    escapes = {"'": "\\'", "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0"}
+    return "'" + "".join(escapes.get(char, char) for char in value) + "'"
+
+
+def stage_event(of: Expression) -> tuple[str, str, int] | None:
+    """Return ``first`` or ``last``, stage and offset of an event that a stage has taken."""
+    match of:
+        case Aggregate(function="first" | "last" as function, argument=None):
+            return function, of.stage, of.offset
+        case Call(ops.FIRST, (Call(ops.EVENTS, (Const(value=str(stage)),)),)):
+            return "first", stage, 0
+        case Call(ops.LAST, (Call(ops.EVENTS, (Const(value=str(stage)),)),)):
+            return "last", stage, 0
+        case Call(ops.GET, (Call(ops.EVENTS, (Const(value=str(stage)),)), Const(value=int(n)))):
+            return ("first", stage, n) if n >= 0 else None
+        case Call(
+            ops.GET,
+            (
+                Call(ops.EVENTS, (Const(value=str(stage)),)) as whole,
+                Binary("-", Call(ops.SIZE, (same,)), Const(value=int(n))),
+            ),
+        ) if same == whole and n > 0:
+            return "last", stage, n - 1
+    return None
+
+
+def chain(of: Expression, operator: str) -> list[Expression]:
+    """Return the operands of an operator and of the same ones inside."""
+    if isinstance(of, Binary) and of.operator == operator:
+        return [*chain(of.left, operator), *chain(of.right, operator)]
+    return [of]
+
+
+def inner_of(of: Expression) -> Expression:
+    """Return a value without conversions around it."""
+    while isinstance(of, Cast) or (isinstance(of, Call) and of.operation is ops.NOT_NULL):
+        of = of.operand if isinstance(of, Cast) else of.operands[0]
+    return of
+
+
+def bounded_by(of: Expression) -> Expression | None:
+    """Return the value that a condition holds below a number, so that it is not NaN."""
+    match of:
+        case Binary("<" | "<=" | "==", value, Const(value=float() | int())):
+            return inner_of(value)
+        case Binary(">" | ">=" | "==", Const(value=float() | int()), value):
+            return inner_of(value)
+    return None
+
+
+def may_be_nan(of: Expression) -> bool:
+    """Whether a value may be NaN."""
+    if isinstance(of, Const):
+        return isinstance(of.value, float) and math.isnan(of.value)
+    if is_captured(of):
+        return False
+    return is_floating(inner_of(of).type) or inner_of(of).type == UNKNOWN
+
+
+def average_of(of: Binary) -> Aggregate | None:
+    """Return a sum of doubles divided by the number of the same events as an average."""
+    if of.operator != "/":
+        return None
+    total, number = of.left, inner_of(of.right)
+    if isinstance(number, Call) and number.operation is ops.SIZE:
+        match number.operands[0]:
+            case Call(ops.EVENTS, (Const(value=str(stage)),)):
+                number = Aggregate("count", stage, None, number.type)
+    match total, number:
+        case Aggregate("sum", stage), Aggregate("count", other) if stage == other:
+            if total.type.name == "double":
+                return attrs.evolve(total, function="avg")
+    return None
+
+
+def is_empty_average(of: Expression) -> bool:
+    """Whether a value is an average, which SQL has as NULL if there are no events."""
+    return isinstance(of, Binary) and average_of(of) is not None
+
 
 Range = tuple[int, int]
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}

@@ -13,7 +13,6 @@ from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import BOOLEAN, INT, STRING, UNKNOWN, unboxed
 from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.construction import as_row
 from pyflinkcep.migrate.meaning.json_nodes import is_parsed
 from pyflinkcep.migrate.meaning.reading import element_of
 from pyflinkcep.migrate.meaning.tree import (
@@ -373,7 +372,7 @@ def _setter(reader: Reader, node: Node) -> Statement | None:
     if field is None:
         raise reader.no(node, f"{of.name} has no field {field_name}")
     given_value = reader.assigned(reader.argument(given[0], (field.type,)), field.type)
-    given_value = as_row(reader, given_value, field.type)
+    given_value = reader.as_row(given_value, field.type)
     return Set(Get(value, field_name, field.type), given_value)
 
 

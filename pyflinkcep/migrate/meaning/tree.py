@@ -368,3 +368,15 @@ def _facts(of: Expression, holds: bool) -> Iterator[Expression]:
         case Binary(operator="||", left=left, right=right) if not holds:
             yield from _facts(left, False)
             yield from _facts(right, False)
+
+
+ELEMENT = "element"
+"""The variable of an event inside an aggregate."""
+
+
+def stage_free(of: Expression) -> bool:
+    """Whether a value is about the event alone."""
+    return not any(
+        isinstance(part, Aggregate) or (isinstance(part, Call) and part.operation is ops.EVENTS)
+        for part in parts(of)
+    )
