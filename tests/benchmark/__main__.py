@@ -25,12 +25,10 @@ COMMANDS = {
     "all": Suites.everything,
     "batch": Suites.batch,
     "stream": Suites.stream,
-    "naive": Suites.naive,
     "latency": Suites.latency,
     "scaling": Suites.scaling,
     "pending": Suites.pending,
     "sql": Suites.sql,
-    "passing": Suites.passing,
 }
 
 

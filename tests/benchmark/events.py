@@ -109,41 +109,6 @@ class PendingEvents:
         return _table(zero, kind, zero, zero, number)
 
 
-@attrs.frozen
-class PassingKeys:
-    """
-    Keys that come and go: each begins a partial match, and completes it some events later.
-
-    Attributes
-    ----------
-    keys : int
-        How many keys there are in all.
-    pending : int
-        How many are pending at a time. The last event is an hour later, of a key of its own.
-    """
-
-    keys: int
-    pending: int
-
-    @property
-    def events(self) -> int:
-        return 2 * self.keys + 1
-
-    @property
-    def name(self) -> str:
-        return f"passing-{self.keys}-{self.pending}"
-
-    def part(self, start: int, end: int) -> pa.Table:
-        number = np.arange(start, end, dtype=np.int64)
-        is_end = number % 2 == 1
-        key = np.where(is_end, number // 2 - self.pending, number // 2)
-        kind = np.where(is_end, _END_TYPE, _START_TYPE)
-        last = number == self.events - 1
-        kind[last] = _OTHER_TYPE
-        zero = np.zeros(len(number))
-        return _table(key, kind, zero, zero, np.where(last, number + 3_600_000, number))
-
-
 def write_events(source: EventSource, cache: Path, per_file: int) -> Path:
     """
     Write a stream as Parquet files, unless a run before has.

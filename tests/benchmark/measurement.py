@@ -27,7 +27,7 @@ class Measurement:
     Attributes
     ----------
     engine : str
-        What ran: batch, stream, latency, naive, flink, parts.
+        What ran: batch, stream, latency, flink.
     workload : str
         Which pattern.
     variant : str

@@ -16,7 +16,6 @@ _SPEED = (
     ("sail", "python"),
     ("stream", "columns"),
     ("stream", "python"),
-    ("naive", ""),
 )
 _PARTS = ("addBatch", "queryPlanning", "latestOffset", "walCommit", "commitOffsets")
 
@@ -41,7 +40,6 @@ def markdown(document: dict[str, Any], measurements: Sequence[Measurement]) -> s
         ("Peak memory", _memory(best)),
         ("Growth", _growth(best)),
         ("Partial matches on one key", _pending(best)),
-        ("Keys that come and go", _passing(best)),
     ]
     parts = [f"### {title}\n\n{text}" if title else text for title, text in sections if text]
     return "\n\n".join(parts)
@@ -177,20 +175,6 @@ def _pending(best: Sequence[Measurement]) -> str:
         way = f"{m.engine} {m.variant}".strip()
         rows.append([f"{m.matches:,}", f"{m.events:,}", way, f"{m.seconds:.2f}", ratio])
     return _table(["partial matches", "events", "engine", "seconds", "against Flink"], rows)
-
-
-def _passing(best: Sequence[Measurement]) -> str:
-    rows = []
-    for m in _of(best, "passing"):
-        d = m.details
-        memory = (
-            d[when][kind] for kind in ("java", "workers") for when in ("early_mib", "late_mib")
-        )
-        times = (f"{d[when]:.2f}" for when in ("early_s", "late_s"))
-        rows.append([f"{m.keys:,}", f"{m.matches:,}", *times, *memory, d["state_rows"]])
-    head = ["keys", "matches", "a batch in the second fifth, s", "in the last fifth, s"]
-    head += ["Java MiB, first half", "second half", "workers MiB, first half", "second half"]
-    return _table([*head, "rows of state at the end"], rows)
 
 
 # --- helpers

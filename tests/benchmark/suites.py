@@ -10,14 +10,12 @@ from pathlib import Path
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.benchmark import batch, clauses, latency, passing, peers, stream
+from tests.benchmark import batch, clauses, latency, peers, stream
 from tests.benchmark.clauses import CLAUSES, HARD, KEYED, LOOP, Clause
-from tests.benchmark.events import EventSource, PassingKeys, PendingEvents, RandomEvents
+from tests.benchmark.events import EventSource, PendingEvents, RandomEvents
 from tests.benchmark.measurement import Measurement
-from tests.benchmark.naive import NAIVE
 from tests.benchmark.workloads import (
     PENDING,
-    PENDING_FOR,
     VARIANTS,
     WORKLOADS,
     Workload,
@@ -33,7 +31,6 @@ _LATENCY_BATCHES = 50
 _OTHERS_PER_PARTIAL = 5
 _LOOPS = (10_000, 100_000, 1_000_000)
 _HARD_ROWS = (250_000, 1_000_000)
-_PASSING = 1_000_000
 
 
 @attrs.frozen
@@ -75,7 +72,6 @@ class Suites:
                 yield from self._flink(workload, keys)
                 yield from self._batch(workload, keys)
                 yield from self._stream(workload, keys)
-        yield from self.naive()
         yield from self.latency()
         yield from self.scaling()
         yield from self.pending()
@@ -93,17 +89,6 @@ class Suites:
             for workload in self._chosen():
                 yield from self._flink(workload, keys)
                 yield from self._stream(workload, keys)
-
-    def naive(self) -> Iterator[Measurement]:
-        """Run what a user would write by hand."""
-        for keys in self._settings.keys:
-            source = self._settings.source(keys)
-            events = self._read(source)
-            for name in filter(NAIVE.__contains__, self._settings.workloads):
-                measure = functools.partial(batch.measure_naive, workload=name)
-                self._warm_up(measure)
-                for _ in range(self._settings.repeat):
-                    yield measure(events, source, keys)
 
     def latency(self) -> Iterator[Measurement]:
         """Measure the time to an alert in small micro-batches, and that of an empty query."""
@@ -183,11 +168,6 @@ class Suites:
         jars = self._settings.flink_jars
         if jars is not None:
             yield peers.measure_flink_sql(jars, source, clause, self._settings.cores)
-
-    def passing(self) -> Iterator[Measurement]:
-        """Let a million keys come and go in a hundred micro-batches."""
-        source = PassingKeys(_PASSING, _PASSING // 40)
-        yield passing.measure_passing(self._spark, source, PENDING_FOR, self._settings.cache)
 
     # --- helpers
 

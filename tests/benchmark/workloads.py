@@ -131,13 +131,6 @@ PENDING = Workload(
 )
 """What :class:`~tests.benchmark.events.PendingEvents` is for."""
 
-PENDING_FOR = Workload(
-    "pending for 100 s",
-    {"a": of_type(0), "b": of_type(1)},
-    lambda c: _begin(c).followedBy("b").where(c["b"]).within(seconds(100)),
-)
-"""What :class:`~tests.benchmark.events.PassingKeys` is for."""
-
 
 def any_within(window_s: float) -> Workload:
     """Return the workload ``any`` with another window."""

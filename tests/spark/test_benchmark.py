@@ -16,7 +16,6 @@ from tests.benchmark.__main__ import COMMANDS
 from tests.benchmark.events import PendingEvents, RandomEvents
 from tests.benchmark.latency import latencies_of, measure_latency
 from tests.benchmark.measurement import Measurement, disagreements, load, save
-from tests.benchmark.naive import NAIVE
 from tests.benchmark.optiseq import EXPERIMENTS
 from tests.benchmark.report import markdown
 from tests.benchmark.stream import measure_stream
@@ -72,15 +71,6 @@ def test_batch_gives_flinks_answer(spark: Any, cache: Path, workload: Any, varia
     measured = batch.measure_batch(events, EVENTS, EVENTS.keys, workload, variant)
 
     assert measured.answer == FLINK[workload.name]
-
-
-@pytest.mark.parametrize("workload", NAIVE)
-def test_naive_code_gives_flinks_answer(spark: Any, cache: Path, workload: str) -> None:
-    """The code by hand that is set against the library finds the same matches."""
-    events = batch.read(spark, EVENTS, cache)
-    measured = batch.measure_naive(events, EVENTS, EVENTS.keys, workload)
-
-    assert measured.answer == FLINK[workload]
 
 
 def test_stream_gives_flinks_answer(spark: Any, cache: Path) -> None:
