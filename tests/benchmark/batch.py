@@ -18,6 +18,7 @@ from tests.benchmark.workloads import Workload
 
 PER_FILE = 250_000
 
+
 def read(spark: SparkSession, source: EventSource, cache: Path) -> DataFrame:
     """Return a stream's events as a bounded DataFrame."""
     return spark.read.schema(SCHEMA).parquet(str(write_events(source, cache, PER_FILE)))

@@ -22,25 +22,13 @@ __all__ = ["CLAUSES", "HARD", "KEYED", "LOOP", "Clause", "measure_clause", "meas
 
 @attrs.frozen
 class Clause:
-    """
-    A workload in SQL, as Flink SQL and we read it.
+    """A workload in SQL, as Flink SQL and we read it."""
 
-    Attributes
-    ----------
-    name : str
-        What reports call it.
-    clause : str
-        What stands between the parentheses; its measure ``times`` adds up the match's times.
-    pattern : callable or None
-        Makes the same pattern in the fluent API.
-    dialect : str
-        Whose meaning the clause has.
-    """
-
-    name: str
+    name: str  # what reports call it
+    # What stands between the parentheses; its measure ``times`` adds up the match's times.
     clause: str
-    pattern: Callable[[], Pattern] | None = None
-    dialect: str = "flink"
+    pattern: Callable[[], Pattern] | None = None  # makes the same pattern in the fluent API
+    dialect: str = "flink"  # whose meaning the clause has
 
     @property
     def query(self) -> str:

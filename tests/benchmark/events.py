@@ -27,14 +27,7 @@ _START_TYPE, _END_TYPE, _OTHER_TYPE = 0, 1, 2
 
 
 class EventSource(Protocol):
-    """
-    A stream that can be made in parts.
-
-    Attributes
-    ----------
-    events : int
-        How many events it has.
-    """
+    """A stream that can be made in parts."""
 
     @property
     def events(self) -> int: ...
@@ -49,16 +42,9 @@ class EventSource(Protocol):
 
 @attrs.frozen
 class RandomEvents:
-    """
-    The stream of the six workloads.
+    """The stream of the six workloads."""
 
-    Attributes
-    ----------
-    events, keys, types, seed : int
-        How many events, keys and types of events; keys and types are evenly spread.
-    """
-
-    events: int
+    events: int  # how many events, keys and types of events; keys and types are evenly spread
     keys: int
     types: int = 10
     seed: int = 7
@@ -81,17 +67,10 @@ class RandomEvents:
 class PendingEvents:
     """
     One key with many partial matches: events that begin one, others, and one that ends them all.
-
-    Attributes
-    ----------
-    partials : int
-        How many partial matches are pending at the end.
-    others : int
-        How many events that no stage takes come while they are.
     """
 
-    partials: int
-    others: int
+    partials: int  # how many partial matches are pending at the end
+    others: int  # how many events that no stage takes come while they are
 
     @property
     def events(self) -> int:
@@ -111,22 +90,9 @@ class PendingEvents:
 
 def write_events(source: EventSource, cache: Path, per_file: int) -> Path:
     """
-    Write a stream as Parquet files, unless a run before has.
+    Write a stream as Parquet files, unless a run before has; return their folder.
 
-    Parameters
-    ----------
-    source : EventSource
-        The stream.
-    cache : Path
-        Where streams are kept.
-    per_file : int
-        The number of events in a file. Files have increasing times of modification, by which
-        a file stream orders them.
-
-    Returns
-    -------
-    Path
-        The folder of the files.
+    Files have increasing times of modification, by which a file stream orders them.
     """
     folder = cache / f"{source.name}-{per_file}"
     if folder.is_dir():

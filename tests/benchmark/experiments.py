@@ -41,22 +41,11 @@ WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 560, 320, 64, 120, 40, 48
 
 @attrs.frozen
 class Plot:
-    """
-    Times on a logarithmic axis, a line for each evaluation.
+    """Times on a logarithmic axis, a line for each evaluation."""
 
-    Attributes
-    ----------
-    title : str
-        What changes from point to point.
-    points : sequence of str
-        The points, from left to right.
-    lines : mapping of str to sequence of float
-        The milliseconds at each point, by evaluation.
-    """
-
-    title: str
-    points: Sequence[str]
-    lines: Mapping[str, Sequence[float]]
+    title: str  # what changes from point to point
+    points: Sequence[str]  # the points, from left to right
+    lines: Mapping[str, Sequence[float]]  # the milliseconds at each point, by evaluation
 
     def svg(self) -> str:
         """Return the picture."""

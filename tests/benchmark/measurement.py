@@ -21,39 +21,19 @@ _FORMAT = 1
 
 @attrs.frozen
 class Measurement:
-    """
-    One run.
+    """One run."""
 
-    Attributes
-    ----------
-    engine : str
-        What ran: batch, stream, latency, flink.
-    workload : str
-        Which pattern.
-    variant : str
-        Which kind of conditions; empty where there is no choice.
-    source : str
-        The name of the stream of events.
-    events, keys : int
-        How many events and keys it has.
-    seconds : float
-        How long it took, without start-up.
-    matches, checksum : int or None
-        The number of matches, and the sum of the times in ms of all events in them.
-    details : dict
-        What only this engine has to tell.
-    """
-
-    engine: str
-    workload: str
-    variant: str
-    source: str
-    events: int
+    engine: str  # what ran: batch, stream, latency, flink
+    workload: str  # which pattern
+    variant: str  # which kind of conditions; empty where there is no choice
+    source: str  # the name of the stream of events
+    events: int  # how many events and keys it has
     keys: int
-    seconds: float
+    seconds: float  # how long it took, without start-up
+    # The number of matches, and the sum of the times in ms of all events in them.
     matches: int | None = None
     checksum: int | None = None
-    details: dict[str, Any] = attrs.field(factory=dict)
+    details: dict[str, Any] = attrs.field(factory=dict)  # what only this engine has to tell
 
     @property
     def rate(self) -> float:

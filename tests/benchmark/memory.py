@@ -19,17 +19,6 @@ class PeakMemory:
     Samples the resident memory of a process and all below it.
 
     To be used in a ``with`` statement; a page that forked processes share counts for each.
-
-    Parameters
-    ----------
-    pid : int, optional
-        The process, this one if not given.
-
-    Attributes
-    ----------
-    peaks : dict of str to int
-        The peak in MiB of all Java processes together (``java``), and of all Python processes
-        below this one, Spark's workers (``workers``); on Sail this one too.
     """
 
     def __init__(self, pid: int | None = None) -> None:

@@ -22,15 +22,7 @@ _OPEN = ("lang", "util", "util.concurrent", "time", "io", "net", "nio", "math", 
 
 
 def measure_flink(command: str, source: RandomEvents, workload: str, cores: int) -> Measurement:
-    """
-    Run a workload on Flink.
-
-    Parameters
-    ----------
-    command : str
-        What to run; it gets WORKLOAD EVENTS KEYS TYPES PARALLELISM SEED and prints a line of
-        JSON with ``seconds``, ``matches`` and ``checksum``.
-    """
+    """Run a workload on Flink."""
     numbers = (source.events, source.keys, source.types, cores, source.seed)
     answer, peaks = _run([*shlex.split(command), workload, *map(str, numbers)])
     return Measurement(

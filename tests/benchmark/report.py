@@ -21,16 +21,7 @@ _PARTS = ("addBatch", "queryPlanning", "latestOffset", "walCommit", "commitOffse
 
 
 def markdown(document: dict[str, Any], measurements: Sequence[Measurement]) -> str:
-    """
-    Give the report of a benchmark.
-
-    Parameters
-    ----------
-    document : dict
-        Has ``machine`` and ``settings``.
-    measurements : sequence of Measurement
-        The runs.
-    """
+    """Give the report of a benchmark."""
     best = _fastest(measurements)
     sections = [
         ("", _setting(document)),

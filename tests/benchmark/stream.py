@@ -36,17 +36,9 @@ def measure_stream(
     """
     Replay a stream in large micro-batches, flush, and add up what came out.
 
-    Parameters
-    ----------
-    micro_batch : int
-        The number of events in a micro-batch.
-
-    Returns
-    -------
-    Measurement
-        Its seconds are those of all micro-batches, the flush not among them. The details have
-        the flush, the steady rate (of micro-batches with new events, without the first) and
-        means per micro-batch: bytes of state, and the parts of its duration.
+    Its seconds are those of all micro-batches, the flush not among them. The details have
+    the flush, the steady rate (of micro-batches with new events, without the first) and
+    means per micro-batch: bytes of state, and the parts of its duration.
     """
     per_file = max(1, micro_batch // _FILES_PER_BATCH)
     events = read_stream(spark, write_events(source, cache, per_file), _FILES_PER_BATCH)

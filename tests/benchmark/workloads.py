@@ -37,22 +37,11 @@ class VolumeDrop(IterativeCondition):
 
 @attrs.frozen
 class Workload:
-    """
-    A pattern in all variants.
+    """A pattern in all variants."""
 
-    Attributes
-    ----------
-    name : str
-        What reports call it.
-    conditions : mapping of str to (object, object)
-        For each stage the condition in each of :data:`VARIANTS`.
-    build : callable
-        Makes the pattern from the conditions of one variant.
-    """
-
-    name: str
+    name: str  # what reports call it
     conditions: Mapping[str, tuple[Any, Any]]
-    build: Callable[[Conditions], Pattern]
+    build: Callable[[Conditions], Pattern]  # makes the pattern from the conditions of one variant
 
     def pattern(self, variant: str) -> Pattern:
         """Return the pattern of a variant."""

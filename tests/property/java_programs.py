@@ -287,20 +287,7 @@ public class Main {{
 def answers(
     folder: Path, bodies: list[str], given: list[dict[str, Any]], runs: list[list[int]]
 ) -> list[str]:
-    """
-    Return what Java says: for each body a letter for each run, T, F or E for an exception.
-
-    Parameters
-    ----------
-    folder : Path
-        Where to compile.
-    bodies : list of str
-        The bodies of methods of ``Event e`` and ``Ctx ctx``.
-    given : list of dict
-        The events.
-    runs : list of list of int
-        The events that a stage has taken and, last, the one asked about, by their places.
-    """
+    """Return what Java says: for each body a letter for each run, T, F or E for an exception."""
     methods = "\n".join(
         f"  static boolean c{place}(Event e, Ctx ctx) throws Exception {{ {body} }}"
         for place, body in enumerate(bodies)

@@ -27,19 +27,10 @@ SCHEMA = "user string, ts bigint, name string, id int"
 
 @attrs.define(eq=False)
 class FileSource:
-    """
-    A folder of JSON files that a stream reads, one file a micro-batch unless told otherwise.
+    """A folder of JSON files that a stream reads, one file a micro-batch unless told otherwise."""
 
-    Attributes
-    ----------
-    folder : Path
-        A folder that does not exist yet.
-    schema : str
-        The columns of the events.
-    """
-
-    folder: Path
-    schema: str = SCHEMA
+    folder: Path  # a folder that does not exist yet
+    schema: str = SCHEMA  # the columns of the events
     written: int = 0
 
     def __attrs_post_init__(self) -> None:
@@ -82,19 +73,11 @@ class FileSource:
 
 @attrs.define(eq=False)
 class Finished:
-    """
-    What a query gave until it had read its source.
+    """What a query gave until it had read its source."""
 
-    Attributes
-    ----------
-    batches : dict of int to list of Row
-        The rows of each micro-batch, in order.
-    progress : list of StreamingQueryProgress
-        What Spark reported of each micro-batch.
-    """
-
+    # The rows of each micro-batch, in order.
     batches: dict[int, list[Row]] = attrs.field(factory=dict)
-    progress: list[Any] = attrs.field(factory=list)
+    progress: list[Any] = attrs.field(factory=list)  # what Spark reported of each micro-batch
 
     @property
     def rows(self) -> list[Row]:

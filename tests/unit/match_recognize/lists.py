@@ -71,18 +71,7 @@ def answer(
     portions: Callable[[int], Sequence[int]] = lambda size: [size],
     within: int = 0,
 ) -> tuple[list[str], list[tuple[Any, ...]]]:
-    """
-    Return columns and rows of a recorded case whose select list is of plain columns.
-
-    Parameters
-    ----------
-    case : dict
-        The case.
-    portions : callable
-        Makes of the number of rows of a partition where the portions end in which they come.
-    within : int, milliseconds
-        A window, where the first ORDER BY column is the time.
-    """
+    """Return columns and rows of a recorded case whose select list is of plain columns."""
     read = reading(case)
     rows = [item for item in case["items"] if isinstance(item, list)]
     header, out = _run(read, case["columns"], rows, portions, within, case.get("evaluated", ()))

@@ -129,35 +129,9 @@ class SpyStorage(MemoryStorage):
 
 @attrs.define(eq=False)
 class Bucket:
-    """
-    All keys of a stream, in one bucket; every call begins with the state as bytes.
+    """All keys of a stream, in one bucket; every call begins with the state as bytes."""
 
-    Attributes
-    ----------
-    pattern : Pattern
-        The pattern; its SQL conditions are texts made by :func:`pushed_down`.
-    matches, timeouts : list of Result
-        The results so far.
-    late : list of (key, id)
-        The late events so far.
-    filtered : bool
-        Whether events that matching can do without are dropped, as before a stream's shuffle.
-    shows_time : bool
-        Whether it can do so only where the times of matches stay the same.
-    delay_ms : int or None
-        How far the watermark is behind the latest event of a batch; None if it is only what
-        :meth:`batch` is given.
-    max_ahead_ms : int or None
-        How far an event may be ahead of the others.
-    ahead : list of (key, id)
-        The events that were further ahead.
-    dropped_count, late_count, ahead_count : int
-        How many events were dropped, late or too far ahead, dropped ones among them.
-    told : list of dict
-        The counters of each run, without times, and the partial matches by stage.
-    """
-
-    pattern: Pattern
+    pattern: Pattern  # the pattern; its SQL conditions are texts made by :func:`pushed_down`
     timeouts_wanted: bool = True
     keyed: bool = True
     comparator: Callable[..., Any] | None = None
@@ -168,18 +142,23 @@ class Bucket:
     storage: SpyStorage = attrs.field(factory=SpyStorage)
     watermark: int = MIN_WATERMARK
     timer: int | None = None
-    matches: list[Result] = attrs.field(factory=list)
+    matches: list[Result] = attrs.field(factory=list)  # the results so far
     timeouts: list[Result] = attrs.field(factory=list)
-    late: list[tuple[str | None, int]] = attrs.field(factory=list)
+    late: list[tuple[str | None, int]] = attrs.field(factory=list)  # the late events so far
+    # Whether events that matching can do without are dropped, as before a stream's shuffle.
     filtered: bool = False
-    shows_time: bool = True
+    shows_time: bool = True  # whether it can do so only where the times of matches stay the same
+    # How far the watermark is behind the latest event of a batch; None if it is only what.
     delay_ms: int | None = None
     is_downstream: bool = False
+    # How many events were dropped, late or too far ahead, dropped ones among them.
     dropped_count: int = 0
-    max_ahead_ms: int | None = None
+    max_ahead_ms: int | None = None  # how far an event may be ahead of the others
+    # The events that were further ahead.
     ahead: list[tuple[str | None, int]] = attrs.field(factory=list)
     late_count: int = 0
     ahead_count: int = 0
+    # The counters of each run, without times, and the partial matches by stage.
     told: list[dict[str, Any]] = attrs.field(factory=list)
     task: StreamTask = attrs.field(init=False)
 

@@ -48,20 +48,9 @@ KINDS = {"k": Kind.BIGINT, "x": Kind.BIGINT, "y": Kind.BIGINT, "s": Kind.STRING}
 
 @attrs.define(eq=False)
 class QueryBucket:
-    """
-    All keys of a query's stream, in one bucket; every call begins with the state as bytes.
+    """All keys of a query's stream, in one bucket; every call begins with the state as bytes."""
 
-    Attributes
-    ----------
-    query : Query
-        The query; its ``[attr]`` are the key.
-    found : Counter of str
-        The matches so far, as JSON of variable to ids.
-    late : list of int
-        The ids of late events so far.
-    """
-
-    query: Query
+    query: Query  # the query; its ``[attr]`` are the key
     evaluation: str = "auto"
     output: str = "all"
     on_change: str = "fail"
@@ -69,8 +58,9 @@ class QueryBucket:
     storage: SpyStorage = attrs.field(factory=SpyStorage)
     watermark: int = MIN_WATERMARK
     timer: int | None = None
+    # The matches so far, as JSON of variable to ids.
     found: Counter[str] = attrs.field(factory=Counter)
-    late: list[int] = attrs.field(factory=list)
+    late: list[int] = attrs.field(factory=list)  # the ids of late events so far
     plan: BucketPlan = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:

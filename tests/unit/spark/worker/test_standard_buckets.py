@@ -59,22 +59,11 @@ _TYPES = {"match_number": LongType(), "count": LongType(), "min": DoubleType(), 
 
 @attrs.define(eq=False)
 class Bucket:
-    """
-    All keys of a clause's stream in one bucket; every call begins with the state as bytes.
+    """All keys of a clause's stream in one bucket; every call begins with the state as bytes."""
 
-    Attributes
-    ----------
-    sql : str
-        The statement.
-    within : int, milliseconds
-        The window, 0 for none.
-    found : Counter of tuple
-        The output so far.
-    """
-
-    sql: str
-    within: int
-    found: Counter[tuple[Any, ...]] = attrs.field(factory=Counter)
+    sql: str  # the statement
+    within: int  # the window, 0 for none
+    found: Counter[tuple[Any, ...]] = attrs.field(factory=Counter)  # the output so far
     storage: SpyStorage = attrs.field(factory=SpyStorage)
     watermark: int = MIN_WATERMARK
     read: StandardClause = attrs.field(init=False)
