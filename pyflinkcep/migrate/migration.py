@@ -49,15 +49,12 @@ def find_files(sources: Iterable[str]) -> Files:
     found = Files()
     for source in sources:
         path = Path(source)
-        if path.is_dir():
-            for file in _walk(path, found):
-                _add(found, file, asked=False)
-        elif path.exists():
-            _add(found, path, asked=True)
-        else:
-            raise InputError(
-                f"no file or folder {source}", "name files of Java, or a project's folder"
-            )
+        if not path.exists():
+            hint = "name files of Java, or a project's folder"
+            raise InputError(f"no file or folder {source}", hint)
+        for file in _walk(path, found) if path.is_dir() else [path]:
+            what = _add(found, file, asked=file is path)
+            found.refused += [Note(str(file), 0, what)] if what else []
     return found
 
 
@@ -66,42 +63,38 @@ def _walk(folder: Path, found: Files) -> Iterator[Path]:
         here = Path(root)
         is_tests = here.name == "src"
         left = {name for name in folders if name in _SKIPPED or (is_tests and name == "test")}
-        found.skipped += [
-            Note(str(here / name), 0, "not read, though it has patterns: name it to translate it")
-            for name in sorted(left - _FOREIGN)
-            if _has_patterns(here / name)
-        ]
+        for name in sorted(left - _FOREIGN):
+            programs = (one for one in (here / name).rglob("*.java") if one.is_file())
+            if any(_is_marked(one.read_bytes()) for one in programs):
+                what = "not read, though it has patterns: name it to translate it"
+                found.skipped.append(Note(str(here / name), 0, what))
         folders[:] = sorted(set(folders) - left - {f for f in folders if f.startswith(".")})
-        for name in sorted(files):
-            if Path(name).suffix in (".java", *_OTHER):
-                yield here / name
+        yield from (
+            here / name for name in sorted(files) if Path(name).suffix in (".java", *_OTHER)
+        )
 
 
-def _has_patterns(folder: Path) -> bool:
-    """Whether a folder has Java with patterns."""
-    files = (path for path in folder.rglob("*.java") if path.is_file())
-    return any(mark in path.read_bytes() for path in files for mark in _MARKS)
+def _is_marked(data: bytes) -> bool:
+    """Whether a file may have patterns."""
+    return any(mark in data for mark in _MARKS)
 
 
-def _add(found: Files, path: Path, *, asked: bool) -> None:
+def _add(found: Files, path: Path, *, asked: bool) -> str:
+    """Add a file; return why it is refused, if it is."""
     if not path.is_file():  # a pipe would not end
-        found.refused.append(Note(str(path), 0, "not a regular file"))
-        return
+        return "not a regular file"
     try:
         data = path.read_bytes()
     except OSError as error:
-        found.refused.append(Note(str(path), 0, f"cannot be read: {error.strerror}"))
-        return
-    marked = any(mark in data for mark in _MARKS)
-    if path.suffix == ".py":
-        marked = b"pyflink.table" in data and b"MATCH_RECOGNIZE" in data.upper()
+        return f"cannot be read: {error.strerror}"
     if path.suffix == ".java":
         found.java.append((str(path), data))
-    elif path.suffix in _OTHER:
-        if marked or asked:
-            found.refused.append(Note(str(path), 0, _OTHER[path.suffix]))
-    elif asked:
-        found.refused.append(Note(str(path), 0, "not a file of Java (.java)"))
+        return ""
+    marked = _is_marked(data)
+    if path.suffix == ".py":
+        marked = b"pyflink.table" in data and b"MATCH_RECOGNIZE" in data.upper()
+    other = _OTHER.get(path.suffix, "not a file of Java (.java)")
+    return other if asked or marked else ""
 
 
 _DIFFERENCES = (
@@ -156,28 +149,20 @@ class Report:
     def as_markdown(self) -> str:
         """Return the report as a page."""
         parts = ["# From Java to Python", self._summary()]
-        if self.files:
-            titles = ("Java", "Python", "patterns", "conditions in SQL", "to write")
-            rows = [_row(*titles), "|---|---|---|---|---|"]
-            for file in self.files:
-                module, number = file.module and f"{file.module}.py", file.number
-                sql = f"{file.sql} of {file.conditions}"
-                rows.append(_row(file.file, module or "-", number, sql, file.remaining))
-            parts.append("\n".join(rows))
+        titles = ("Java", "Python", "patterns", "conditions in SQL", "to write")
+        rows = [_row(*titles), "|---|---|---|---|---|"]
         for file in self.files:
-            found = _found(file)
+            module, sql = file.module and f"{file.module}.py", f"{file.sql} of {file.conditions}"
+            rows.append(_row(file.file, module or "-", file.number, sql, file.remaining))
+        parts += ["\n".join(rows)] if self.files else []
+        for file in self.files:
+            found = [f"line {note.line}: {note.what}" for note in _found(file)]
             differences = differences_of(file.text)
-            if found or differences:
-                parts.append(f"## {file.file}")
-            if found:
-                parts.append("\n".join(f"* line {note.line}: {note.what}" for note in found))
-            if differences:
-                parts.append("What differs in meaning:")
-                parts.append("\n".join(f"* {what}" for what in differences))
-        if self.refused or self.skipped:
-            parts.append("## Not read")
-            left = (*self.refused, *self.skipped)
-            parts.append("\n".join(f"* {note.file}: {note.what}" for note in left))
+            parts += [f"## {file.file}"] if found or differences else []
+            parts += [_listed(found)] if found else []
+            parts += ["What differs in meaning:", _listed(differences)] if differences else []
+        left = [f"{note.file}: {note.what}" for note in (*self.refused, *self.skipped)]
+        parts += ["## Not read", _listed(left)] if left else []
         return "\n\n".join(parts) + "\n"
 
     def as_json(self) -> str:
@@ -205,28 +190,33 @@ class Report:
         return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
     def _summary(self) -> str:
-        patterns = sum(file.number for file in self.files)
-        conditions = sum(file.conditions for file in self.files)
-        sql = sum(file.sql for file in self.files)
-        remaining = sum(file.remaining for file in self.files)
-        text = (
-            f"{counted(self.read, 'file')} read, {counted(patterns, 'pattern')}, "
-            f"{counted(conditions, 'condition')}, {sql} of them in SQL; "
+        read = f"{counted(self.read, 'file')} read"
+        number, conditions, sql, remaining = (
+            sum(getattr(file, name) for file in self.files)
+            for name in ("number", "conditions", "sql", "remaining")
         )
-        if any(file.errors for file in self.files) and not any(f.module for f in self.files):
-            return f"{counted(self.read, 'file')} read, nothing could be translated"
-        if not patterns and not any(file.module for file in self.files):
-            return f"{counted(self.read, 'file')} read, no pattern and no MATCH_RECOGNIZE found"
         failed = sum(file.module is None and bool(file.errors) for file in self.files)
-        places = counted(remaining, "place") if remaining or not failed else ""
-        more = [f"{places} to write" if remaining else "nothing to write"] if places else []
-        more += [f"{counted(failed, 'file')} not translated"] if failed else []
-        return text + ", ".join(more)
+        if not any(file.module for file in self.files):
+            if any(file.errors for file in self.files):
+                return f"{read}, nothing could be translated"
+            if not number:
+                return f"{read}, no pattern and no MATCH_RECOGNIZE found"
+        left = [f"{counted(remaining, 'place')} to write"] if remaining else []
+        left += [f"{counted(failed, 'file')} not translated"] if failed else []
+        return (
+            f"{read}, {counted(number, 'pattern')}, {counted(conditions, 'condition')}, "
+            f"{sql} of them in SQL; {', '.join(left) or 'nothing to write'}"
+        )
 
 
 def differences_of(text: str) -> list[str]:
     """Return what may differ in meaning from the job in Flink."""
     return [what for form, what in _DIFFERENCES if re.search(form, text)]
+
+
+def _listed(lines: Iterable[str]) -> str:
+    """Return lines as a list."""
+    return "\n".join(f"* {line}" for line in lines)
 
 
 def _row(*cells: object) -> str:
