@@ -381,7 +381,7 @@ class InputWriter:
             self.module.note(code, f"the code does not show: {', '.join(source.missing)}")
         if source.kind == "elements":
             self._elements(stream, source, lines)
-        elif source.kind in ("kafka", "socket", "text", "rate"):
+        elif source.kind in ("kafka", "socket", "text"):
             self._read(stream, source, lines)
         else:
             lines.append(f"events = {self._unknown_source(stream, source)}(spark)")

@@ -39,14 +39,14 @@ def times_of(call: Call, strategy: Value | None, project: Project) -> Times | No
     """Return what a call or a strategy says about times; None if nothing."""
     if call.method == "assignAscendingTimestamps" and isinstance(strategy, Code):
         return Times(timedelta(0), strategy)
-    if isinstance(strategy, Made) and strategy.type.startswith("WatermarkStrategy."):
-        return _of_class(_new_form(strategy, project), project)
     if isinstance(strategy, Made):
-        return _of_class(Times(_duration(strategy.arguments[:1]), strategy.code), project)
+        if strategy.type.startswith("WatermarkStrategy."):
+            return _of_class(_new_form(strategy, project), project)
+        return _of_class(Times(_duration(strategy.arguments), strategy.code), project)
     code = code_of(strategy)
-    if code is not None and code.node is not None and code.node.type.startswith("object_creation"):
-        return _of_class(_old_form(code, project), project)
-    return None
+    if code is None or code.node is None or not code.node.type.startswith("object_creation"):
+        return None
+    return _of_class(Times(_lag(code, project), code, clock=_reads_clock(code.node)), project)
 
 
 def _new_form(strategy: Made, project: Project) -> Times:
@@ -54,7 +54,7 @@ def _new_form(strategy: Made, project: Project) -> Times:
     first = strategy.arguments[0] if strategy.arguments else None
     delay: timedelta | None = None
     if method == "forBoundedOutOfOrderness":
-        delay = _duration(strategy.arguments[:1])
+        delay = _duration(strategy.arguments)
     elif method in ("forMonotonousTimestamps", "noWatermarks"):
         delay = timedelta(0)
     elif method == "forGenerator" and isinstance(first, Code):
@@ -89,17 +89,6 @@ def _supplied(code: Code) -> Code:
     return code
 
 
-def _old_form(code: Code, project: Project) -> Times:
-    """Return what an anonymous class of an old interface says."""
-    kind = text_of(code.node.child_by_field_name("type"))
-    delay: timedelta | None = timedelta(0)
-    if "BoundedOutOfOrderness" in kind:
-        delay = _written(code.node, code, project)
-    elif "Ascending" not in kind:
-        delay = _lag(code, project)
-    return Times(delay, code, clock=_reads_clock(code.node))
-
-
 def _of_class(times: Times, project: Project) -> Times:
     """Return times, with what the class of the program says that makes them."""
     declared = None if times.time is None else class_made(times.time, project)
@@ -123,20 +112,21 @@ def _of_class(times: Times, project: Project) -> Times:
 
 
 def _duration(arguments: tuple[Value, ...]) -> timedelta | None:
-    first = arguments[0] if arguments else None
-    is_known = isinstance(first, Const) and isinstance(first.value, timedelta)
-    return first.value if isinstance(first, Const) and is_known else None
+    """Return the first argument, if it is a duration that is known."""
+    first = arguments[0].value if arguments and isinstance(arguments[0], Const) else None
+    return first if isinstance(first, timedelta) else None
+
+
+def _walker(node: Node, code: Code, project: Project) -> tuple[Walker, Scope]:
+    """Return what follows an expression inside of code."""
+    owner = project.at(code.source, line_of(node)) or code.scope.owner
+    return Walker(project), Scope(code.source, owner, values=ChainMap(dict(code.scope.values)))
 
 
 def _written(made: Node, code: Code, project: Project) -> timedelta | None:
     """Return the duration that is the first argument of a constructor."""
     walker, scope = _walker(made, code, project)
-    return _duration(walker.arguments(made, scope)[:1])
-
-
-def _walker(node: Node, code: Code, project: Project) -> tuple[Walker, Scope]:
-    owner = project.at(code.source, line_of(node)) or code.scope.owner
-    return Walker(project), Scope(code.source, owner, values=ChainMap(dict(code.scope.values)))
+    return _duration(walker.arguments(made, scope))
 
 
 def _generated(code: Code, project: Project) -> timedelta | None:
@@ -172,10 +162,11 @@ def _lag(code: Code, project: Project) -> timedelta | None:
     above = text_of(node.child_by_field_name("superclass") or node.child_by_field_name("type"))
     if "Ascending" in above:
         return timedelta(0)
-    if "BoundedOutOfOrderness" in above:
-        for call in inside(node, "explicit_constructor_invocation"):
-            return _written(call, code, project)
-    return None
+    if "BoundedOutOfOrderness" not in above:
+        return None
+    is_made = node.type.startswith("object_creation")
+    calls = [node] if is_made else inside(node, "explicit_constructor_invocation")
+    return next((_written(call, code, project) for call in calls), None)
 
 
 def _taken_off(node: Node, walker: Walker, scope: Scope) -> timedelta | None:
@@ -184,15 +175,13 @@ def _taken_off(node: Node, walker: Walker, scope: Scope) -> timedelta | None:
         node = children(node)[0]
     if node.type != "binary_expression":
         return timedelta(0) if node.type in _TIMES else None
-    sign = text_of(node.child_by_field_name("operator"))
     amount = walker.evaluate(node.child_by_field_name("right"), scope)
     rest = _taken_off(node.child_by_field_name("left"), walker, scope)
-    if sign not in ("+", "-") or not isinstance(amount, Const) or rest is None:
+    sign = {"+": -1, "-": 1}.get(text_of(node.child_by_field_name("operator")))
+    if sign is None or rest is None or not isinstance(amount, Const):
         return None
-    if type(amount.value) is not int:
-        return None
-    more = timedelta(milliseconds=amount.value)
-    return rest + more if sign == "-" else rest - more
+    whole = type(amount.value) is int
+    return rest + timedelta(milliseconds=sign * amount.value) if whole else None
 
 
 _TIMES = ("identifier", "field_access", "method_invocation")
@@ -226,7 +215,7 @@ def delay_text(delay: timedelta) -> str:
 class Settings:
     """Where events come from, or where a result goes."""
 
-    # ``kafka``, ``socket``, ``text``, ``elements``, ``rate``, ``console``, ``csv`` or ``unknown``
+    # ``kafka``, ``socket``, ``text``, ``elements``, ``console``, ``csv`` or ``unknown``
     kind: str
     options: tuple[tuple[str, str], ...] = ()  # Spark's options
     missing: tuple[str, ...] = ()  # Settings that the code does not show
@@ -262,65 +251,57 @@ def writer(name: str, sink: Settings, *, bounded: bool, plain: bool = False) -> 
     return chain(name, [*calls, ("save", path) if bounded else ("start", [])], "", 4)
 
 
+_BY_LINES = {
+    "socketTextStream": ("socket", ("host", "port")), "readTextFile": ("text", ("path",)),
+    "readFile": ("text", ("format", "path")),
+}  # fmt: skip
+"""The sources of lines, with the settings that are their arguments."""
+_LISTED = frozenset(["fromElements", "fromData", "fromCollection", "fromParallelCollection"])
+
+
 def source_of(stream: Stream) -> Settings:
     """Return what is known of a stream's source."""
     call = stream.call
-    if call.method in ("fromElements", "fromData", "fromCollection", "fromParallelCollection"):
-        return Settings("elements", bounded=True, elements=_elements(call))
-    if call.method in ("fromSequence", "generateSequence"):
-        return Settings("sequence", bounded=True, options=_plain(call, ("from", "to")))
-    if call.method == "socketTextStream":
-        return _of_settings("socket", call, ("host", "port"), bounded=False)
-    if call.method in ("readTextFile", "readFile"):
-        names = ("path",) if call.method == "readTextFile" else ("format", "path")
-        return _of_settings("text", call, names, bounded=True)
     given = call.arguments[0] if call.arguments else None
-    if isinstance(given, Made):
-        return _of_object(given)
+    if call.method in _LISTED:
+        values = given.value if isinstance(given, Const) else None
+        listed = values if isinstance(values, tuple) else call.arguments
+        elements = tuple(one if isinstance(one, Value) else Const(one) for one in listed)
+        return Settings("elements", bounded=True, elements=elements)
+    if call.method in _BY_LINES:
+        kind, names = _BY_LINES[call.method]
+        pairs = [pair for pair in zip(names, call.arguments, strict=False) if pair[0] != "format"]
+        options = tuple((n, str(v.value)) for n, v in pairs if isinstance(v, Const))
+        missing = tuple(name for name in names if name not in {"format", *dict(options)})
+        return Settings(kind, options, missing, bounded=kind == "text", lines=True)
     text = text_of(call.code.node)
-    return kafka([], lines="SimpleStringSchema" in text) if "Kafka" in text else Settings("unknown")
-
-
-def _elements(call: Call) -> tuple[Value, ...]:
-    values = call.arguments
-    first = values[0] if values else None
-    if isinstance(first, Const) and isinstance(first.value, tuple):
-        values = tuple(v if isinstance(v, Value) else Const(v) for v in first.value)
-    return values
-
-
-def _plain(call: Call, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple(
-        (name, str(value.value))
-        for name, value in zip(names, call.arguments, strict=False)
-        if isinstance(value, Const)
-    )
-
-
-def _of_settings(kind: str, call: Call, names: tuple[str, ...], *, bounded: bool) -> Settings:
-    """Return a source of lines with the settings that the code shows."""
-    options = tuple(pair for pair in _plain(call, names) if pair[0] != "format")
-    shown = {name for name, _ in options}
-    missing = tuple(name for name in names if name not in shown | {"format"})
-    return Settings(kind, options, bounded=bounded, lines=True, missing=missing)
-
-
-def _of_object(made: Made) -> Settings:
-    name = made.type.split(".", 1)[0]
+    if not isinstance(given, Made):
+        is_kafka = "Kafka" in text
+        bounded = call.method in ("fromSequence", "generateSequence")
+        return (
+            kafka([], lines="SimpleStringSchema" in text)
+            if is_kafka
+            else Settings("unknown", bounded=bounded)
+        )
+    name = given.type.split(".", 1)[0]
     if "Kafka" in name:
-        return _kafka_source(made)
+        return _kafka_source(given)
     if name == "FileSource":
-        texts = [text_of(code.node) for code in (made.code, *(c.code for c in made.calls))]
-        bounded = not any(call.method == "monitorContinuously" for call in made.calls)
+        texts = [text_of(code.node) for code in (given.code, *(c.code for c in given.calls))]
+        bounded = not any(call.method == "monitorContinuously" for call in given.calls)
         return _files("text", texts, bounded=bounded, lines=True)
-    return Settings("unknown", what=simple_name(made.type))
+    return Settings("unknown", what=simple_name(given.type))
 
 
 def _files(kind: str, texts: list[str], **more: Any) -> Settings:
     """Return files whose path stands in one of some texts of Java."""
     path = next((found[1] for text in texts if (found := _PATH.search(text))), "")
-    missing = () if path else ("path",)
-    return Settings(kind, (("path", path),) if path else (), missing, **more)
+    return _at(kind, path, **more)
+
+
+def _at(kind: str, path: str, **more: Any) -> Settings:
+    """Return files at a path; if it is empty, the code does not show it."""
+    return Settings(kind, (("path", path),) if path else (), () if path else ("path",), **more)
 
 
 _PATH = re.compile(r'\bPath\(\s*"([^"]+)"')
@@ -456,8 +437,7 @@ def sink_of(stream: Stream) -> Settings:
     given = call.arguments[0] if call.arguments else None
     if call.method in ("writeAsText", "writeAsCsv"):
         kind = "text" if call.method == "writeAsText" else "csv"
-        path = str(given.value) if isinstance(given, Const) else ""
-        return Settings(kind, (("path", path),) if path else (), () if path else ("path",))
+        return _at(kind, str(given.value) if isinstance(given, Const) else "")
     made = given if isinstance(given, Made) else None
     code = code_of(given)
     text = text_of(code.node) if code is not None and code.node is not None else ""
@@ -496,12 +476,11 @@ _OF_FILES = ("build", "withRollingPolicy", "withBucketCheckInterval", "withOutpu
 
 
 def _producer(made: Made | None) -> Settings:
+    """Return the settings of the old producer: servers and topic, or topic and properties."""
     values = [] if made is None else [a.value for a in made.arguments if isinstance(a, Const)]
     texts = [value for value in values if isinstance(value, str)]
-    servers = [value for value in texts if ":" in value]
-    topics = [value for value in texts if ":" not in value]
-    options = [("kafka.bootstrap.servers", value) for value in servers[:1]]
-    options += [("topic", value) for value in topics[:1]]
+    servers = [("kafka.bootstrap.servers", value) for value in texts if ":" in value][:1]
+    options = [*servers, *[("topic", value) for value in texts if ":" not in value][:1]]
     given = [] if made is None else children(made.code.node.child_by_field_name("arguments"))
     if made is None or len(given) < 3 or servers:
         return kafka(options, (), ("topic",))
