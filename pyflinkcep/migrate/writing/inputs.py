@@ -109,7 +109,7 @@ POSITION = "position"
 _TABLES = {"toDataStream", "toAppendStream"}
 _TIMED = {"assignTimestamps", "assignTimestampsAndWatermarks"}
 _PASSED = (SAME_EVENTS | _TABLES) - {"filter", "union"} - _TIMED
-_SCALED = re.compile(r"\w+ \* \d+")
+_SCALED = re.compile(r"(\w+) \* (\d+)")
 """A column with seconds, and how many milliseconds one is."""
 _VIEWS = f"make views of the tables that it reads: {PART}"
 _JSON_CLASSES = ("JsonNode", "ObjectNode", "JSONObject", "JsonObject", "Row", "Map")
@@ -145,8 +145,8 @@ class InputWriter:
     statements: StatementWriter
     # What is known of the times of each stream.
     times: dict[int, Times | None] = attrs.field(factory=dict)
-    # For each stream the column with the time in epoch milliseconds, or ``seconds * 1000``.
-    columns: dict[int, str] = attrs.field(factory=dict)
+    # For each stream the column with its time, and how many milliseconds one of it is.
+    columns: dict[int, tuple[str, int]] = attrs.field(factory=dict)
     _written: dict[int, Input] = attrs.field(factory=dict)
 
     def write(self, stream: Stream) -> Input:
@@ -490,7 +490,7 @@ class InputWriter:
             made = self.translation.returned(times.time, stream.event_type) or made
         moment = self.translation.moment(times.time, stream.event_type)
         if made.sql is None and moment is not None:
-            self.columns[id(stream)] = moment.strip("`")
+            self.columns[id(stream)] = moment.strip("`"), 1
             return f'F.col({quoted(moment)}).cast("timestamp")'
         self.module.notes.extend(made.notes)
         if made.sql is None:
@@ -499,8 +499,9 @@ class InputWriter:
             )
             return 'F.col("TODO")'
         if made.sql.strip("`").isidentifier():
-            self.columns[id(stream)] = made.sql.strip("`")
+            self.columns[id(stream)] = made.sql.strip("`"), 1
             return f"F.timestamp_millis({quoted(made.sql)})"
-        if _SCALED.fullmatch(made.sql):
-            self.columns[id(stream)] = made.sql
+        scaled = _SCALED.fullmatch(made.sql)
+        if scaled is not None:
+            self.columns[id(stream)] = scaled[1], int(scaled[2])
         return f"F.expr({quoted(f'timestamp_millis({made.sql})')})"

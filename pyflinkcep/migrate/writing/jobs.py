@@ -76,12 +76,6 @@ def function_code(value: Value) -> Code | None:
     return None if is_type else code
 
 
-def plain_values(arguments: Sequence[Value]) -> tuple[object, ...] | None:
-    """Return the arguments of a constructor, if all are numbers, texts or booleans."""
-    values = [value.value for value in arguments if isinstance(value, Const) and value.is_plain]
-    return tuple(values) if len(values) == len(arguments) else None
-
-
 def selected(
     call: Call,
     made: Sequence[TranslatedFunction],
@@ -107,19 +101,6 @@ def selected(
         tags=tuple(names),
         problem=problem,
     )
-
-
-def split_time(column: str) -> tuple[str | None, int]:
-    """
-    Return the column of a time, and how many milliseconds one of it is.
-
-    Examples
-    --------
-    >>> split_time("seconds * 1000"), split_time("time"), split_time("")
-    (('seconds', 1000), ('time', 1), (None, 1))
-    """
-    name, _, factor = column.partition(" * ")
-    return name or None, int(factor or 1)
 
 
 @attrs.frozen
@@ -231,21 +212,18 @@ class JobWriter:
         for stream in loose:
             if not self._is_given(stream):
                 self._variable(stream)
-        self._unused({id(applied_by(result.inputs[0])) for result in results})
-        self._left_out({id(stream) for stream in ends}, used)
-        self._gaps()
-        if self._lines or self.statements:
-            self._main()
-        return bool(ends or loose or self.statements or given)
-
-    def _unused(self, handled: set[int]) -> None:
-        """Write the patterns of which the matches go where they cannot be followed."""
+        handled = {id(applied_by(result.inputs[0])) for result in results}
         for stream in self.streams:
             if stream.call.method == "pattern" and id(stream) not in handled:
                 what = "what becomes of the matches could not be followed: write it"
                 self.module.note(stream, what)
                 if stream.pattern is not None:
                     self.patterns.write(stream.pattern)
+        self._left_out({id(stream) for stream in ends}, used)
+        self._gaps()
+        if self._lines or self.statements:
+            self._main()
+        return bool(ends or loose or self.statements or given)
 
     def _left_out(self, ends: set[int], used: set[int]) -> None:
         """Note what is done with streams that nothing was written for."""
@@ -294,21 +272,45 @@ class JobWriter:
 
     def _variable(self, stream: Stream) -> str:
         """Return the variable of ``main`` that holds a stream; make it once."""
-        if id(stream) in self._variables:
-            return self._variables[id(stream)]
-        name = self._make(stream)
-        self._variables[id(stream)] = name
-        return name
+        if id(stream) not in self._variables:
+            self._variables[id(stream)] = self._make(stream)
+        return self._variables[id(stream)]
 
     def _make(self, stream: Stream) -> str:
-        if is_result(stream):
-            return self._found(stream)
         method = stream.call.method
-        if method == "getSideOutput" and self._is_of_result(stream):
-            return self._side_output(stream)
-        if self._of_pattern(stream) and stream.inputs:
-            return self._after(stream)
-        return self._input(stream)
+        is_side = method == "getSideOutput" and self._is_of_result(stream)
+        if not (is_result(stream) or is_side or (self._of_pattern(stream) and stream.inputs)):
+            made = self._inputs.write(stream)
+            self._bounded[id(stream)] = made.bounded
+            return self._assign(stream.name or made.name, "events", f"{made.function}(spark)")
+        if is_result(stream):
+            found = self.result(stream)
+            before, *others = self._variable(found.events), *(n for n, _ in found.parameters)
+            self._given.update(found.parameters)
+            wanted, otherwise = stream.name or found.function.removeprefix("find_"), "found"
+            value = f"{found.function}({', '.join([before, *others])})"
+            is_plain = found.function in self._plain
+        else:
+            before, *others = [self._variable(one) for one in stream.inputs]
+            if is_side:
+                given = stream.call.arguments[0] if stream.call.arguments else None
+                tag = self.tag(given) if given is not None else "TAG"
+                wanted, otherwise = stream.name or snake(tag.lower()), "side"
+                value = f"{before}.getSideOutput({tag})"
+                is_plain = isinstance(given, Tag) and given.name in self._plain
+            else:
+                if method in SAME_EVENTS:
+                    stream.event_type = stream.event_type or stream.inputs[0].event_type
+                value = self._inputs.step(stream, before, others)
+                wanted, otherwise = stream.name or f"{before}_{snake(method)}", "rows"
+                is_plain = stream.event_type == "String"
+        source = found.events if is_result(stream) else stream.inputs[0]
+        self._bounded[id(stream)] = self._bounded.get(id(source), False)
+        if value == before:
+            return before
+        name = self._assign(wanted, otherwise, value)
+        self._plain |= {name} if is_plain else set()
+        return name
 
     def _is_of_result(self, stream: Stream) -> bool:
         """Whether a stream is a side output of matches, rather than of a function of rows."""
@@ -318,62 +320,14 @@ class JobWriter:
             for at, one in enumerate(before)
         )
 
-    def _input(self, stream: Stream) -> str:
-        made = self._inputs.write(stream)
-        name = self._local(stream.name or made.name, "events")
-        self._assign(name, f"{made.function}(spark)")
-        self._bounded[id(stream)] = made.bounded
-        return name
-
-    def _found(self, stream: Stream) -> str:
-        made = self.result(stream)
-        before = self._variable(made.events)
-        self._bounded[id(stream)] = self._bounded.get(id(made.events), False)
-        wanted = stream.name or made.function.removeprefix("find_")
-        name = self._local(wanted, "found")
-        if made.function in self._plain:
-            self._plain.add(name)
-        self._given.update(made.parameters)
-        arguments = ", ".join([before, *(name for name, _ in made.parameters)])
-        self._assign(name, f"{made.function}({arguments})")
-        return name
-
-    def _side_output(self, stream: Stream) -> str:
-        before = self._variable(stream.inputs[0])
-        self._bounded[id(stream)] = self._bounded.get(id(stream.inputs[0]), False)
-        tag = self.tag(stream.call.arguments[0]) if stream.call.arguments else "TAG"
-        name = self._local(stream.name or snake(tag.lower()), "side")
-        self._assign(name, f"{before}.getSideOutput({tag})")
-        given = stream.call.arguments[0] if stream.call.arguments else None
-        if isinstance(given, Tag) and given.name in self._plain:
-            self._plain.add(name)
-        return name
-
-    def _after(self, stream: Stream) -> str:
-        """Return a stream that is made of results by a call other than a pattern's."""
-        before, *others = [self._variable(one) for one in stream.inputs]
-        self._bounded[id(stream)] = self._bounded.get(id(stream.inputs[0]), False)
-        if stream.call.method in SAME_EVENTS:
-            stream.event_type = stream.event_type or stream.inputs[0].event_type
-        made = self._inputs.step(stream, before, others)
-        if made == before:
-            return before
-        name = self._local(stream.name or f"{before}_{snake(stream.call.method)}", "rows")
-        self._assign(name, made)
-        if stream.event_type == "String" and "NotImplemented" not in made:
-            self._plain.add(name)
-        return name
-
-    def _local(self, wanted: str, otherwise: str) -> str:
+    def _assign(self, wanted: str, otherwise: str, value: str) -> str:
+        """Add a variable that holds a value; return its name."""
         name = snake(wanted or otherwise)
         taken = set(self._variables.values()) | {"spark"}
         while name in taken or self.module.has(name, name):
             name = f"{name}_rows"
+        self._lines.append(f"{name} = {value}")
         return name
-
-    def _assign(self, name: str, value: str) -> None:
-        if not value.startswith(f"{name} ="):
-            self._lines.append(f"{name} = {value}")
 
     # --- what becomes of results
 
@@ -468,7 +422,9 @@ class JobWriter:
             self.module.note(
                 applied.call.code, "the pattern given to CEP.pattern could not be followed"
             )
-            pattern = self._no_pattern(applied)
+            code = applied.call.code
+            what = f"build the pattern of {code.place}"
+            pattern = self.module.stub("unknown_pattern", "", "Pattern", what, code)
         self._pattern_name = pattern.removesuffix("_pattern")
         self._pattern_name = "matches" if self._pattern_name == "pattern" else self._pattern_name
         function = self.module.name(f"find_{snake(stream.name or self._pattern_name)}")
@@ -509,21 +465,18 @@ class JobWriter:
         kind = applied.event_type
         plain = [key.strip('"`') for key in keys if key.startswith('"') and "TODO" not in key]
         schema = self.translation.schema(kind, applied.call.code)
-        column = self._inputs.columns.get(id(events), "")
-        time, scale = split_time(column)
+        time, scale = self._inputs.columns.get(id(events), (None, 1))
         this = applied.call.code.scope.this if source is applied.call.code.source else None
-        site = Site(node, source, None if this is None else plain_values(this.arguments))
+        arguments = () if this is None else this.arguments
+        values = tuple(v.value for v in arguments if isinstance(v, Const) and v.is_plain)
+        is_known = this is not None and len(values) == len(arguments)
+        site = Site(node, source, values if is_known else None)
         problem = "its key is computed" if len(plain) < len(keys) else ""
         if time is None and self._inputs.times.get(id(events)) is not None:
             problem = "its time is computed"
         self.checked.append(
             Checked(pattern, site, kind, tuple(plain), time, schema, problem, self._selected, scale)
         )
-
-    def _no_pattern(self, applied: Stream) -> str:
-        code = applied.call.code
-        what = f"build the pattern of {code.place}"
-        return self.module.stub("unknown_pattern", "", "Pattern", what, code)
 
     # --- keys, times, order
 
