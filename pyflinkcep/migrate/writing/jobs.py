@@ -413,15 +413,11 @@ class JobWriter:
             self.result(before)  # its rows may have a time, which is used here
         if events.call.method == "parameter" and self._is_keyed(events):
             keys = keys or ['"TODO"']
-            self.module.note(
-                events.call.code, "the stream has a key that is chosen elsewhere: write it"
-            )
+            self.module.note(events, "the stream has a key that is chosen elsewhere: write it")
         link = applied.pattern
         pattern, needed = ("TODO", ()) if link is None else self.patterns.write(link)
         if link is None:
-            self.module.note(
-                applied.call.code, "the pattern given to CEP.pattern could not be followed"
-            )
+            self.module.note(applied, "the pattern given to CEP.pattern could not be followed")
             code = applied.call.code
             what = f"build the pattern of {code.place}"
             pattern = self.module.stub("unknown_pattern", "", "Pattern", what, code)
@@ -518,34 +514,26 @@ class JobWriter:
     def _time_calls(
         self, applied: Stream, changes: list[Call], events: Stream, *, bounded: bool
     ) -> list[tuple[str, list[str]]]:
-        calls: list[tuple[str, list[str]]] = []
-        timed = events.call.method != "parameter" and self._times(events)
-        if not timed and events.source.call.method in ("parameter", "elsewhere"):
-            self.module.note(applied.call.code, "the time column of the events is chosen elsewhere")
-            return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
-        result = result_before(events)
-        if result is not None and id(result) in self._timed:
-            return [("inEventTime", [quoted(EVENT_TIME)]), *self._late(changes)]
-        processing = any(c.method == "inProcessingTime" for c in changes)
-        settings = [text_of(c.code.node) for c in self._inputs.settings]
-        processing = processing or any("ProcessingTime" in s for s in settings)
-        if timed:
-            calls.append(("inEventTime", [quoted(EVENT_TIME)]))
-        elif not bounded:
-            calls.append(("inProcessingTime", []))
-            if not processing:
-                self.module.note(applied.call.code, _NO_TIME)
-        else:
-            calls.append(("inEventTime", [quoted(POSITION)]))
-            self.module.note(applied.call.code, _IN_ORDER)
-        return [*calls, *self._late(changes)]
-
-    def _late(self, changes: list[Call]) -> list[tuple[str, list[str]]]:
-        return [
+        late = [
             ("sideOutputLateData", [self.late_tag(change.arguments[0])])
             for change in changes
             if change.method == "sideOutputLateData" and change.arguments
         ]
+        timed = events.call.method != "parameter" and self._times(events)
+        result = result_before(events)
+        settings = [text_of(c.code.node) for c in self._inputs.settings]
+        call, note = ("inEventTime", [quoted(EVENT_TIME)]), ""
+        if not timed and events.source.call.method in ("parameter", "elsewhere"):
+            note = "the time column of the events is chosen elsewhere"
+        elif not timed and bounded and (result is None or id(result) not in self._timed):
+            call, note = ("inEventTime", [quoted(POSITION)]), _IN_ORDER
+        elif not timed and (result is None or id(result) not in self._timed):
+            processing = any(c.method == "inProcessingTime" for c in changes)
+            processing = processing or any("ProcessingTime" in s for s in settings)
+            call, note = ("inProcessingTime", []), "" if processing else _NO_TIME
+        if note:
+            self.module.note(applied.call.code, note)
+        return [call, *late]
 
     def _times(self, events: Stream) -> bool:
         """Whether events have a column with their time."""
@@ -561,19 +549,16 @@ class JobWriter:
         events = stream.inputs[0].event_type
         tags = [a for a in call.arguments if isinstance(a, Tag)]
         functions = [code for a in call.arguments if (code := function_code(a)) is not None]
-        kind = call.method
-        if kind == "process" or len(functions) < 2:
-            made = self._function(functions[-1] if functions else call.code, kind, events)
-            stream.event_type = stream.event_type or (made.result if made.result != "?" else None)
-            self._selected = selected(call, [made], tags, self._tags)
-            return self._call(kind, [], made, stream)
-        timeout_kind = "flatTimeout" if kind == "flatSelect" else "timeout"
-        timeout = self._function(functions[0], timeout_kind, events)
-        made = self._function(functions[-1], kind, events)
+        kind, timeouts, before = call.method, [], []
+        if kind != "process" and len(functions) > 1:
+            timeout_kind = "flatTimeout" if kind == "flatSelect" else "timeout"
+            timeouts = [self._function(functions[0], timeout_kind, events)]
+        made = self._function(functions[-1] if functions else call.code, kind, events)
         stream.event_type = stream.event_type or (made.result if made.result != "?" else None)
-        tag = self._timeout_tag(tags, timeout, stream)
-        self._selected = selected(call, [made, timeout], tags, self._tags)
-        return self._call(kind, [tag, self._defined(timeout)], made, stream)
+        if timeouts:
+            before = [self._timeout_tag(tags, timeouts[0], stream), self._defined(timeouts[0])]
+        self._selected = selected(call, [made, *timeouts], tags, self._tags)
+        return self._call(kind, before, made, stream)
 
     def _function(self, code: Code, kind: str, events: str | None) -> TranslatedFunction:
         name = None if kind == "process" else f"{snake(kind)}_{self._row_name}"
@@ -637,9 +622,7 @@ class JobWriter:
         if ddl == "value string":
             self._plain.add(f"find_{self._row_name}")
         if ddl is None:
-            self.module.note(
-                stream.call.code, f"the columns of the rows are not known: write {name}"
-            )
+            self.module.note(stream, f"the columns of the rows are not known: write {name}")
             ddl = "TODO string"
         if self._are_events(made) and self._more_columns:
             ddl, name = f"{ddl}, {self._more_columns}", f"{name}_ROW"
@@ -648,10 +631,8 @@ class JobWriter:
     def _timeout_tag(self, tags: list[Tag], made: TranslatedFunction, stream: Stream) -> str:
         if tags:
             return self.tag(tags[0], made.output_type)
-        self.module.note(
-            stream.call.code,
-            f"Either has no counterpart: timeouts are a side output: {PART}",
-        )
+        what = f"Either has no counterpart: timeouts are a side output: {PART}"
+        self.module.note(stream, what)
         schema = quoted(made.output_type or "value string")
         return self.module.constant("TIMEOUTS", f'OutputTag("timeouts", {schema})')
 
