@@ -89,15 +89,7 @@ def called(walker: Expressions, link: Link, call: Call) -> Value | None:
     if call.method in CHANGES:
         link.items.append(call)
         return link
-    if call.method == "getName":
-        first = link.items[0] if link.items else None
-        if isinstance(first, Call) and first.arguments:
-            return first.arguments[0]
-    if call.method == "getPrevious":
-        return link.previous
-    if call.method in ("getAfterMatchSkipStrategy", "getWindowSize", "getWindowTime"):
-        return None
-    return Const(None) if call.method == "toString" else None
+    return None
 
 
 def _take_groups(link: Link, call: Call) -> None:
@@ -797,21 +789,17 @@ class Expressions:
 
     def _of_plain(self, value: Const, call: Call) -> Value | None:
         """Return what a method of text or of a duration returns."""
-        arguments = [a.value if isinstance(a, Const) else a for a in call.arguments]
-        held = value.value
-        first = arguments[0] if arguments else None
-        if isinstance(held, str) and call.method == "equals" and isinstance(first, Symbol):
-            return binary("==", first, value)
-        if isinstance(held, str):
-            return _of_text(held, call.method, arguments)
+        if call.method == "equals" and call.arguments:
+            return binary("==", call.arguments[0], value)
+        held, moved = value.value, re.fullmatch(r"(plus|minus)(\w*)", call.method)
         if isinstance(held, timedelta) and call.method in ("toMilliseconds", "toMillis"):
             return Const(held // timedelta(milliseconds=1))
-        moved = re.fullmatch(r"(plus|minus)(\w*)", call.method)
         if isinstance(held, timedelta) and moved is not None:
-            more = duration(f"of{moved[2]}", list(arguments)) if moved[2] else first
+            given = [a.value if isinstance(a, Const) else a for a in call.arguments]
+            more = duration(f"of{moved[2]}", given) if moved[2] else next(iter(given), None)
             sign = 1 if moved[1] == "plus" else -1
             return Const(held + more * sign) if isinstance(more, timedelta) else None
-        return value if call.method in ("intValue", "longValue", "toString", "getName") else None
+        return value if call.method in ("intValue", "longValue", "toString", "name") else None
 
 
 def type_of(value: Value) -> str:
@@ -828,22 +816,3 @@ def type_of(value: Value) -> str:
         case Skip():
             return "AfterMatchSkipStrategy"
     return "?"
-
-
-_OF_TEXT: dict[str, Callable[..., object]] = {
-    "equals": lambda held, other: held == other, "concat": lambda held, other: held + other,
-    "toLowerCase": str.lower, "toUpperCase": str.upper, "trim": str.strip, "strip": str.strip,
-    "stripIndent": str, "isEmpty": lambda held: not held, "length": len, "name": str,
-}  # fmt: skip
-
-
-def _of_text(held: str, method: str, arguments: list[object]) -> Value | None:
-    """Return what a method of text returns, if it is known what it is given."""
-    if not all(isinstance(one, int | str) for one in arguments):
-        return None
-    try:
-        if method == "formatted":
-            return Const(held % tuple(arguments))
-        return Const(_OF_TEXT[method](held, *arguments)) if method in _OF_TEXT else None
-    except (TypeError, ValueError):
-        return None

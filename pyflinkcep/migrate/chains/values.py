@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import ChainMap
 from collections.abc import Iterator
 from datetime import timedelta
@@ -252,10 +251,6 @@ _UNITS = {
     "hour": timedelta(hours=1),
     "day": timedelta(days=1),
 }
-_ISO = re.compile(
-    r"P(?:(?P<days>\d+)D)?(?:T(?:(?P<hours>\d+)H)?(?:(?P<minutes>\d+)M)?(?:(?P<seconds>[\d.]+)S)?)?",
-    re.IGNORECASE,
-)
 
 
 def converted(value: Value, type_: str) -> Value:
@@ -323,10 +318,6 @@ def duration(method: str, arguments: list[Any]) -> timedelta | None:
     >>> duration("ofMinutes", [5]), duration("of", [2, "TimeUnit.HOURS"])
     (datetime.timedelta(seconds=300), datetime.timedelta(seconds=7200))
     """
-    if method == "parse" and len(arguments) == 1:
-        found = _ISO.fullmatch(str(arguments[0]))
-        parts = {} if found is None else {k: float(v) for k, v in found.groupdict().items() if v}
-        return timedelta(**parts) if parts else None
     unit = method.removeprefix("of") if len(arguments) == 1 else str(arguments[-1])
     unit = unit.rsplit(".", 1)[-1].lower()
     if not arguments or not isinstance(arguments[0], int | float):
