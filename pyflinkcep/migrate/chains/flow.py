@@ -71,7 +71,7 @@ def called(walker: Found, stream: Stream, call: Call) -> Stream:
 def cep_pattern(walker: Found, call: Call) -> Stream:
     """Return the stream of a pattern's matches."""
     first = call.arguments[0] if call.arguments else None
-    source = first if isinstance(first, Stream) else _given(walker, call)
+    source = first if isinstance(first, Stream) else elsewhere(walker, call.code)
     pattern = call.arguments[1] if len(call.arguments) > 1 else None
     link = pattern if isinstance(pattern, Link) else None
     if link is not None:
@@ -84,12 +84,11 @@ def cep_pattern(walker: Found, call: Call) -> Stream:
 
 def built(walker: Found, value: Made, call: Call) -> Value | None:
     """Return what a call on an environment, or on a builder, returns."""
-    if call.method in SOURCES:
-        return _source(walker, call)
-    if call.method in STATEMENTS or any(isinstance(a, Stream) for a in call.arguments):
+    is_flow = call.method in SOURCES | STATEMENTS
+    if is_flow or any(isinstance(a, Stream) for a in call.arguments):
         return consumed(walker, value, call)
     if call.method in _STREAMS_ONLY and "." in value.type:
-        return called(walker, made_elsewhere(walker, value), call)
+        return called(walker, elsewhere(walker, value.code), call)
     if value.type.startswith("StreamExecutionEnvironment"):
         walker.settings.append(call)
         return value if call.method == "getConfig" else None
@@ -98,13 +97,20 @@ def built(walker: Found, value: Made, call: Call) -> Value | None:
 
 def consumed(walker: Found, value: Value, call: Call) -> Value | None:
     """Return what a call on something unknown returns, if that is about streams."""
-    if call.method in SOURCES:
-        return _source(walker, call)
     streams = tuple(a for a in call.arguments if isinstance(a, Stream))
-    if (call.method in STATEMENTS and call.arguments) or streams:
+    is_statement = call.method in STATEMENTS and bool(call.arguments)
+    if call.method in SOURCES:
+        made = Stream(call)
+        first = call.arguments[0] if call.arguments else None
+        if call.method in ("fromElements", "fromData", "fromCollection"):
+            listed = first.value if isinstance(first, Const) else None
+            elements = listed if isinstance(listed, tuple) else call.arguments
+            types = {element.type if isinstance(element, Made) else None for element in elements}
+            made.event_type = types.pop() if len(types) == 1 else None  # of several, the pattern's
+    elif is_statement or streams:
         made = Stream(call, streams)
     elif call.method in _STREAMS_ONLY and isinstance(value, Unknown):
-        return called(walker, _given(walker, call), call)
+        return called(walker, elsewhere(walker, call.code), call)
     else:
         if call.method.startswith(("setStreamTime", "enableCheckpoint")):
             walker.settings.append(call)
@@ -113,28 +119,9 @@ def consumed(walker: Found, value: Value, call: Call) -> Value | None:
     return made
 
 
-def _source(walker: Found, call: Call) -> Stream:
-    made = Stream(call)
-    first = call.arguments[0] if call.arguments else None
-    if call.method in ("fromElements", "fromData", "fromCollection"):
-        listed = first.value if isinstance(first, Const) else None
-        elements = listed if isinstance(listed, tuple) else call.arguments
-        types = {element.type if isinstance(element, Made) else None for element in elements}
-        made.event_type = types.pop() if len(types) == 1 else None  # of several, the pattern's
-    walker.streams.append(made)
-    return made
-
-
-def made_elsewhere(walker: Found, value: Made) -> Stream:
-    """Return the stream that a method returns which is not in the sources."""
-    made = Stream(Call("elsewhere", (), value.code))
-    walker.streams.append(made)
-    return made
-
-
-def _given(walker: Found, call: Call) -> Stream:
-    """Return a stream of which nothing is known."""
-    made = Stream(Call("elsewhere", (), call.code))
+def elsewhere(walker: Found, code: Code) -> Stream:
+    """Return a stream of which nothing is known, such as one of a method not in the sources."""
+    made = Stream(Call("elsewhere", (), code))
     walker.streams.append(made)
     return made
 

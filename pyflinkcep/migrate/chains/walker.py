@@ -214,7 +214,7 @@ class Walker(Expressions):
             if value_node is not None and kind in _READ and isinstance(value, Unknown | Made):
                 value = self._read_at_start(value_node, name, kind, value, scope)
             if isinstance(value, Made) and "." in value.type and is_stream_type(kind):
-                value = flow.made_elsewhere(self, value)
+                value = flow.elsewhere(self, value.code)
             value = self.declared(converted(value, kind), name, kind, node)
             scope.set(name, value, kind)
 
