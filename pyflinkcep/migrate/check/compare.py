@@ -67,35 +67,22 @@ def compare(
     checked: Checked, make: Callable[[], Pattern], answer: Answer, module: Any = None
 ) -> Difference:
     """Run a translated pattern on the events that Flink had, and compare the answers."""
+    found = Difference(checked.name, len(answer.events), 0, 0)
     if answer.error is not None:
-        return Difference(checked.name, 0, 0, 0, f"Flink raised {answer.error}")
+        return attrs.evolve(found, text=f"Flink raised {answer.error}")
     try:
         matches, timeouts = answers_of(checked, make(), answer.events)
     except (CepError, LookupError) as error:
         text = f"the translation raised {getattr(error, 'message', error)}"
-        return Difference(checked.name, len(answer.events), 0, 0, text)
+        return attrs.evolve(found, text=text)
+    found = attrs.evolve(found, matches=len(answer.matches), timeouts=len(answer.timeouts))
     text = _first("match", [row["match"] for row in answer.matches], matches)
     text = text or _first("timeout", answer.timeouts, timeouts)
-    found = Difference(
-        checked.name, len(answer.events), len(answer.matches), len(answer.timeouts), text
-    )
-    if module is None or checked.selected is None or text:
-        return found
-    return _with_rows(found, checked.selected, module, checked, answer, (matches, timeouts))
-
-
-def _with_rows(
-    found: Difference,
-    selected: Selected,
-    module: Any,
-    checked: Checked,
-    answer: Answer,
-    both: tuple[list[Any], list[Any]],
-) -> Difference:
-    """Return a comparison with that of the rows."""
+    selected = checked.selected
+    if module is None or selected is None or text:
+        return attrs.evolve(found, text=text)
     if answer.rows is None:
         return attrs.evolve(found, unknown=selected.problem or answer.no_rows)
-    matches, timeouts = both
     times = [max(_time(e, checked) for events in m.values() for e in events) for m in matches]
     late = [(row["match"], row["timestamp"]) for row in timeouts]
     try:
@@ -103,8 +90,7 @@ def _with_rows(
     except Exception as error:
         text = f"the translation of the rows raised {type(error).__name__}: {error}"
         return attrs.evolve(found, text=text)
-    text = _first("row", answer.rows, rows)
-    return attrs.evolve(found, text=text, rows=len(answer.rows))
+    return attrs.evolve(found, text=_first("row", answer.rows, rows), rows=len(answer.rows))
 
 
 def adapter(of: Selected, module: Any) -> PatternProcessFunction:
@@ -209,20 +195,15 @@ def _path(event: Any, path: str) -> Any:
 def _first(what: str, expected: Sequence[Any], got: Sequence[Any]) -> str:
     """Return the first difference between two lists, whose order does not matter."""
     wanted, had = Counter(map(canonical, expected)), Counter(map(canonical, got))
-    missing, unexpected = wanted - had, had - wanted
-    if missing:
-        row = next(canonical(row) for row in expected if missing[canonical(row)])
-        return f"Flink has {_times(sum(missing.values()), what)} more, the first: {row}"
-    if unexpected:
-        row = next(canonical(row) for row in got if unexpected[canonical(row)])
-        more = _times(sum(unexpected.values()), what)
-        return f"the translation has {more} more, the first: {row}"
+    for whose, more, rows in (
+        ("Flink", wanted - had, expected), ("the translation", had - wanted, got),
+    ):  # fmt: skip
+        if more:
+            row = next(canonical(row) for row in rows if more[canonical(row)])
+            plural = f"{what}es" if what.endswith("h") else ""
+            number = counted(sum(more.values()), what, plural)
+            return f"{whose} has {number} more, the first: {row}"
     return ""
-
-
-def _times(number: int, what: str) -> str:
-    plural = "es" if what.endswith("h") else "s"
-    return f"{number} {what}{plural if number != 1 else ''}"
 
 
 def canonical(value: Any) -> str:

@@ -173,16 +173,10 @@ _UNNEEDED = re.compile(r'(?<=""")\n\s+pass$', re.MULTILINE)
 
 
 _TYPES = {
-    "boolean": "bool",
-    "Boolean": "bool",
-    "String": "str",
-    "double": "float",
-    "float": "float",
-    "Double": "float",
-    "Duration": "timedelta",
-    "Time": "timedelta",
+    "boolean": "bool", "Boolean": "bool", "String": "str", "double": "float", "float": "float",
+    "Double": "float", "Duration": "timedelta", "Time": "timedelta",
     "AfterMatchSkipStrategy": "AfterMatchSkipStrategy",
-}
+}  # fmt: skip
 
 
 def python_type(java: str) -> str:
@@ -275,17 +269,12 @@ class Module:
         """Add a translated function, once; return its name."""
         assert made.name is not None
         assert made.python is not None
-        if keyword.iskeyword(made.name):
-            python = _renamed(made.python, made.name, f"{made.name}_")
-            made = attrs.evolve(made, name=f"{made.name}_", python=python)
-        assert made.name is not None
-        assert made.python is not None
-        name = self.name(made.name, made.python)
+        wanted = f"{made.name}_" if keyword.iskeyword(made.name) else made.name
+        name = self.name(wanted, made.python)
         self.use(*made.imports)
-        text = _UNNEEDED.sub("", made.python)
-        if name != made.name:
-            text = _renamed(text, made.name, name)
-        if text.strip("\n") not in self._functions:
+        text = _UNNEEDED.sub("", made.python).strip("\n")
+        text = text if name == made.name else _renamed(text, made.name, name)
+        if text not in self._functions:
             self.function(text)
         return name
 
