@@ -52,14 +52,8 @@ FOLLOWED = {
     "break": ("", BEGUN + 'for (int i = 0; i < 4; i++) { if (i == 2) break; p = p.next("s" + i); }' + USED,
               "a s0 s1"),
     "while": ("", BEGUN + 'int i = 0; while (i < 2) { p = p.next("s" + i); ++i; }' + USED, "a s0 s1"),
-    "do": ("", BEGUN + 'int i = 0; do { p = p.next("s" + i); i += 1; } while (i < 2);' + USED, "a s0 s1"),
     "finally": ("", BEGUN + 'try { p = p.next("b"); } finally { p = p.next("c"); }' + USED, "a b c"),
-    "resources": ("", BEGUN + 'try (In in = new In()) { p = p.next("b"); }' + USED, "a b"),
     "synchronized": ("", BEGUN + 'synchronized (env) { p = p.next("b"); }' + USED, "a b"),
-    "switch": ("", BEGUN + 'switch ("y") { default: p = p.next("d"); break; case "y": p = p.next("y"); }'
-               + USED, "a y"),
-    "switch of a value": ("", 'Pattern<Ev, ?> p = switch ("y") { case "x" -> Pattern.<Ev>begin("x");'
-                          ' default -> { yield Pattern.<Ev>begin("y"); } };' + USED, "y"),
     "ternary": ("", BEGUN + 'p = 1 > -2 ? p.next("b") : p.next("c");' + USED, "a b"),
     "usage": ("", BEGUN + "if (args.length == 0) { System.err.println(1); return; } "
               f"p.where({MORE});" + USED, "a"),
@@ -84,6 +78,12 @@ FOLLOWED = {
 """Programs that are followed to their end, with the stages of their pattern."""
 
 LEFT = {
+    "do": ("", BEGUN + 'int i = 0; do { p = p.next("s" + i); i += 1; } while (i < 2);' + USED),
+    "resources": ("", BEGUN + 'try (In in = new In()) { p = p.next("b"); }' + USED),
+    "switch of a constant": ("", BEGUN + 'switch ("y") { default: p = p.next("d"); break; case "y": p = p.next("y"); }'
+                             + USED),
+    "switch of a constant as a value": ("", 'Pattern<Ev, ?> p = switch ("y") { case "x" -> Pattern.<Ev>begin("x");'
+                                        ' default -> { yield Pattern.<Ev>begin("y"); } };' + USED),
     "switch": ("", BEGUN + 'switch (args[0]) { case "x": p = p.next("b"); break; default: p.where(' + MORE + "); }" + USED),
     "switch of a value": ("", 'Pattern<Ev, ?> p = switch (args[0]) { case "x" -> Pattern.<Ev>begin("b");'
                           ' default -> Pattern.<Ev>begin("c"); };' + USED),

@@ -146,10 +146,6 @@ class Expressions:
         """Follow a method."""
         raise NotImplementedError
 
-    def switched(self, node: Node, scope: Scope) -> Value | None:
-        """Return the value of a switch."""
-        raise NotImplementedError
-
     # --- expressions
 
     def step(self) -> None:
@@ -168,8 +164,6 @@ class Expressions:
         if node.type in _CODE:
             return self.captured(node, scope)
         follow: Callable[[Node, Scope], Value | None] | None
-        if node.type == "switch_expression":
-            return self.switched(node, scope) or Unknown(Code(node, scope.source, scope))
         follow = getattr(self, f"_{node.type}", None)
         if follow is None and node.type not in _WITHOUT_EFFECT:
             forget(self, node, scope)
@@ -791,6 +785,8 @@ class Expressions:
         """Return what a method of text or of a duration returns."""
         if call.method == "equals" and call.arguments:
             return binary("==", call.arguments[0], value)
+        if call.method == "length" and isinstance(value.value, str):
+            return Const(len(value.value))
         held, moved = value.value, re.fullmatch(r"(plus|minus)(\w*)", call.method)
         if isinstance(held, timedelta) and call.method in ("toMilliseconds", "toMillis"):
             return Const(held // timedelta(milliseconds=1))

@@ -49,10 +49,9 @@ class _Returned:
 
 @attrs.frozen
 class _Jump:
-    """A ``break``, ``continue`` or ``yield``, or an end that is not known."""
+    """A ``break`` or ``continue``, or an end that is not known."""
 
     kind: str
-    value: Value | None = None
 
 
 _Outcome = _Returned | _Jump
@@ -246,9 +245,6 @@ class Walker(Expressions):
         if not parts and self.depth == 1:
             return _ENDED  # the program goes no further
         return _Returned(self.evaluate(parts[0], scope) if parts else None)
-
-    def _yield_statement(self, node: Node, scope: Scope) -> _Outcome:
-        return _Jump("yield", self.evaluate(children(node)[0], scope))
 
     def _if_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         return self._if(node, scope, ())[0]
@@ -447,21 +443,9 @@ class Walker(Expressions):
 
     _while_statement = _turns
 
-    def _do_statement(self, node: Node, scope: Scope) -> _Outcome | None:
-        ends, returned = self._round(node, scope)
-        return returned if ends else self._turns(node, scope)
-
     def _try_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         """Follow what is tried, as if nothing were thrown; what is caught is not followed."""
-        inner = scope.inside()
-        for resources in (p for p in children(node) if p.type == "resource_specification"):
-            for resource in children(resources):
-                value = resource.child_by_field_name("value")
-                if value is not None:
-                    name = text_of(resource.child_by_field_name("name"))
-                    kind = text_of(resource.child_by_field_name("type"))
-                    inner.set(name, self.evaluate(value, scope), kind)
-        outcome = self.statement(node.child_by_field_name("body"), inner)
+        outcome = self.statement(node.child_by_field_name("body"), scope)
         for part in children(node):
             if part.type == "catch_clause":
                 forget(self, part, scope)
@@ -472,66 +456,8 @@ class Walker(Expressions):
                 outcome = self.statement(children(part)[0], scope) or outcome
         return outcome
 
-    _try_with_resources_statement = _try_statement
-
     def _synchronized_statement(self, node: Node, scope: Scope) -> _Outcome | None:
         return self.statement(node.child_by_field_name("body"), scope)
-
-    def _switch_expression(self, node: Node, scope: Scope) -> _Outcome | None:
-        outcome = self._taken(node, scope)
-        ends = isinstance(outcome, _Jump) and outcome.kind in ("break", "value")
-        return None if ends else outcome
-
-    def switched(self, node: Node, scope: Scope) -> Value | None:
-        """Return the value of a switch."""
-        outcome = self._taken(node, scope)
-        if isinstance(outcome, _Jump) and outcome.kind in ("yield", "value"):
-            return outcome.value
-        forget(self, node, scope)
-        return None
-
-    def _taken(self, node: Node, scope: Scope) -> _Outcome | None:
-        """Follow the part of a switch that is taken; return how it ends."""
-        groups, taken = self._case(node, scope)
-        if taken is None:
-            return self._lost(node, scope)
-        last = taken + 1 if groups and groups[-1].type == "switch_rule" else len(groups)
-        left = [*groups[:taken], *groups[last:]]
-        self.idle += [Code(group, scope.source, scope) for group in left]
-        for group in groups[taken:last]:
-            body = [p for p in children(group) if p.type != "switch_label"]
-            if group.type == "switch_rule" and body[0].type == "expression_statement":
-                return _Jump("value", self.evaluate(children(body[0])[0], scope))
-            outcome = self._all(body, scope.inside())
-            if outcome is not None:
-                return outcome
-        return None
-
-    def _case(self, node: Node, scope: Scope) -> tuple[list[Node], int | None]:
-        """Return the parts of a switch, and which of them is taken: len() if none is."""
-        test = self.evaluate(node.child_by_field_name("condition"), scope)
-        groups = children(node.child_by_field_name("body"))
-        if isinstance(test, Code) and test.node.type == "field_access":  # a constant of an enum
-            test = Const(text_of(test.node.child_by_field_name("field")))
-        if not isinstance(test, Const):
-            self.doubt(node, scope, "a switch over what is known at run time alone")
-            return groups, None
-        default = len(groups)
-        for at, group in enumerate(groups):
-            labels = [p for p in children(group) if p.type == "switch_label"]
-            for label in labels:
-                if not children(label) or text_of(label).startswith("default"):
-                    default = at
-                for case in children(label):
-                    value = self.evaluate(case, scope)
-                    known = isinstance(value, Const)
-                    if text_of(case) == test.value or (
-                        isinstance(value, Const) and value.value == test.value
-                    ):
-                        return groups, at
-                    if not known and not (isinstance(test.value, str) and _is_enum(case)):
-                        return groups, None
-        return groups, default
 
 
 _LOST = f"it is changed in code that is not followed, so it became a parameter: {PART}"
@@ -549,11 +475,6 @@ def _leaves(end: Node, code: Node) -> bool:
         if found.type in inner or found.type in _BODIES:  # of a lambda, or of another class
             return False
     return True
-
-
-def _is_enum(case: Node) -> bool:
-    """Whether a label of a switch is the name of a constant of an enum."""
-    return bool(case.type == "identifier")
 
 
 def default_of(value: Value) -> object:

@@ -36,12 +36,12 @@ public class Odd {
         Pattern<In, In> start = Pattern.begin("start");
         start = start.where(SimpleCondition.of(in -> isPrime(in.id)));
         Pattern<In, ?> p;
-        switch (mode) {
-            case 1:
-                p = start.next("end").where(SimpleCondition.of(in -> classify(in.id).equals("big")));
-                break;
-            default:
-                p = (fast ? start.next("end") : start.followedBy("end")).where(SimpleCondition.of(in -> gcd(in.id, 12) > 1));
+        if (mode == 1) {
+            // one of several ways to go on
+            p = start.next("end").where(SimpleCondition.of(in -> classify(in.id).equals("big")));
+
+        } else {
+            p = (fast ? start.next("end") : start.followedBy("end")).where(SimpleCondition.of(in -> gcd(in.id, 12) > 1));
         }
         return p.within(Duration.ofSeconds(fast ? 5 : 50));
     }
