@@ -37,6 +37,16 @@ def end_blocks(_app: Sphinx, document: nodes.document) -> None:
             block.children = [nodes.Text(block.rawsource)]
 
 
+def beside(_app: Sphinx, document: nodes.document) -> None:
+    """Put a block of Java and the block of Python that follows it side by side."""
+    for java in list(document.findall(nodes.literal_block)):
+        python = java.next_node(descend=False, siblings=True)
+        languages = [node.get("language") for node in (java, python) if node is not None]
+        if languages == ["java", "python"]:
+            python.parent.remove(python)
+            java.replace_self(nodes.container("", java.deepcopy(), python, classes=["beside"]))
+
+
 def write_llms_txt(app: Sphinx, error: Exception | None) -> None:
     """Write ``llms.txt``: the pages of the site, in the order of its contents."""
     if error is not None or app.builder.format != "html":
@@ -67,6 +77,7 @@ def _entry(app: Sphinx, page: str) -> str:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the parts."""
     app.connect("doctree-read", end_blocks)
+    app.connect("doctree-read", beside)
     app.connect("doctree-resolved", pictures_within)
     app.connect("build-finished", write_llms_txt)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
