@@ -149,6 +149,13 @@ def test_pictures_are_those_of_the_page():
     assert [name for name, svg in drawn.items() if text(ROOT / "docs" / name) != svg] == []
 
 
+def test_the_table_of_functions_is_that_of_the_package():
+    """What each function does where is read off the package: `make pictures` writes it again."""
+    written = runpy.run_path(str(ROOT / "docs" / "function_table.py"))
+
+    assert text(written["PAGE"]) == written["page"]()
+
+
 def headings(page):
     """Return the anchors of a page's headings."""
     lines = re.findall(r"^#+ (.*)$", text(page), re.MULTILINE)
