@@ -252,19 +252,8 @@ class Expressions:
 
     def _declaring(self, name: str, scope: Scope) -> JavaClass | None:
         """Return the class that declares a field which code sees."""
-        owner: JavaClass | None = scope.owner
-        while owner is not None:
-            extended: JavaClass | None = owner
-            for _ in range(8):
-                if extended is None:
-                    break
-                if name in extended.fields:
-                    return extended
-                above = extended.superclass
-                extended = None if above is None else self.project.find(above.name, scope.source)
-            owner = owner.outer
-        constant = self.project.constant_field(name, scope.source, scope.owner)
-        return None if constant is None else constant[1]
+        found = self.project.constant_field(name, scope.source, scope.owner)
+        return None if found is None else found[1]
 
     def set_field(self, name: str, value: Value, scope: Scope) -> None:
         """Give a field of the object, or of a class around, a value."""
