@@ -147,6 +147,21 @@ def enclosing(node: Node, *types: str) -> Node | None:
     return found
 
 
+def declared_type(node: Node, name: str) -> str:
+    """Return the type of the variable, parameter or field of a name around code; or ``""``."""
+    around = node.parent
+    while around is not None:
+        for part in around.named_children:
+            declared = [(one, part) for one in part.children_by_field_name("declarator")]
+            if part.type == "formal_parameters":
+                declared = [(one, one) for one in children(part)]
+            for one, typed in declared:
+                if text_of(one.child_by_field_name("name")) == name:
+                    return simple_name(text_of(typed.child_by_field_name("type")))
+        around = around.parent
+    return ""
+
+
 def simple_name(name: str) -> str:
     """Return the name of a type without its package and arguments."""
     return name.split("<", 1)[0].strip().rsplit(".", 1)[-1]

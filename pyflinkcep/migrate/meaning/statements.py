@@ -11,7 +11,7 @@ import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import BOOLEAN, INT, STRING, UNKNOWN, unboxed
-from pyflinkcep.migrate.java.source import Node, children, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, children, declared_type, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.json_nodes import is_parsed
 from pyflinkcep.migrate.meaning.reading import element_of
@@ -122,29 +122,10 @@ def measured(reader: Reader, node: Node) -> bool:
     if owner is None:
         return False
     name = text_of(owner).removeprefix("this.")
-    kind = declared_type(node, name) or ""
-    if not name.isidentifier() or _METRICS.match(kind.split("<")[0]) is None:
+    if not name.isidentifier() or _METRICS.match(declared_type(node, name)) is None:
         return False
     reader.note(node, f"{text_of(node)[:60]} is left out: metrics have no counterpart")
     return True
-
-
-def declared_type(node: Node, name: str) -> str | None:
-    """Return the type of the field of a name in a class around a node; None if there is none."""
-    around = node.parent
-    while around is not None:
-        if around.type in ("class_body", "enum_body"):
-            for part in children(around):
-                if part.type != "field_declaration":
-                    continue
-                names = [
-                    text_of(one.child_by_field_name("name"))
-                    for one in part.children_by_field_name("declarator")
-                ]
-                if name in names:
-                    return text_of(part.child_by_field_name("type")).rsplit(".", 1)[-1]
-        around = around.parent
-    return None
 
 
 def for_each_call(reader: Reader, node: Node) -> Statement | None:

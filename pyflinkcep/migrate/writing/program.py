@@ -20,6 +20,7 @@ from pyflinkcep.migrate.java.source import (
     Source,
     called_in,
     children,
+    declared_type,
     enclosing,
     inside,
     javadoc,
@@ -173,7 +174,7 @@ def _write_missed(
     for name, call in calls:
         if name != "begin" or not _is_flink(call) or call.start_byte in patterns.seen_starts:
             continue
-        if _is_in(call, [*patterns.marked, *idle]):
+        if _is_in(call, source, [*patterns.marked, *idle]):
             continue
         whole, owner = _whole(call), project.at(source, line_of(call))
         value = None
@@ -188,12 +189,12 @@ def _write_missed(
     for name, call in calls:
         if name not in STAGES | CHANGES or (source.file, call.end_byte) in patterns.calls:
             continue
-        known = _is_in(call, [*patterns.marked, *idle])
+        known = _is_in(call, source, [*patterns.marked, *idle])
         if not known and _is_of_pattern(call) and not _is_used(call, source, project):
             patterns.missed(_whole(call), source, "missed_stage")
     for name, call in calls:
         is_job = name == "pattern" and _is_flink(call) and call.start_byte not in used
-        if is_job and not _is_in(call, patterns.marked):
+        if is_job and not _is_in(call, source, patterns.marked):
             what = f"a pattern is applied where it could not be followed: {PART}"
             patterns.module.notes.append(Note(source.file, line_of(call), what))
 
@@ -205,21 +206,15 @@ def _whole(call: Node) -> Node:
     return call
 
 
-def _is_in(node: Node, codes: list[Code]) -> bool:
+def _is_in(node: Node, source: Source, codes: list[Code]) -> bool:
     """Whether code is part of other code of the same file."""
     return any(
         one.node is not None
+        and one.source is source
         and one.node.start_byte <= node.start_byte
         and node.end_byte <= one.node.end_byte
-        and _root_of(one.node) == _root_of(node)
         for one in codes
     )
-
-
-def _root_of(node: Node) -> int:
-    while node.parent is not None:
-        node = node.parent
-    return int(node.id)
 
 
 def _is_of_pattern(call: Node) -> bool:
@@ -231,31 +226,11 @@ def _is_of_pattern(call: Node) -> bool:
         name = text_of(root.child_by_field_name("name"))
         names.add(name if given or name not in ("next", "times") else "")
         root = root.child_by_field_name("object")
-    type_ = "" if root is None else _declared_type(root)
-    return bool(names & _ONLY_PATTERNS) or type_.startswith(("Pattern", "GroupPattern"))
+    type_ = "" if root is None else declared_type(root, text_of(root).removeprefix("this."))
+    return bool(names & _ONLY_PATTERNS) or type_ in ("Pattern", "GroupPattern")
 
 
 _ONLY_PATTERNS = STAGES | {"oneOrMore", "timesOrMore", "allowCombinations", "consecutive"}
-
-
-def _declared_type(name: Node) -> str:
-    """Return the type that a variable or field is declared with; empty if it is not written."""
-    around = name.parent
-    while around is not None:
-        for part in around.named_children:
-            if part.type in ("local_variable_declaration", "field_declaration"):
-                named = [text_of(d.child_by_field_name("name")) for d in children(part)]
-            elif part.type == "formal_parameters":
-                for one in children(part):
-                    if text_of(one.child_by_field_name("name")) == text_of(name):
-                        return text_of(one.child_by_field_name("type"))
-                continue
-            else:
-                continue
-            if text_of(name).removeprefix("this.") in named:
-                return text_of(part.child_by_field_name("type"))
-        around = around.parent
-    return ""
 
 
 def _is_used(call: Node, source: Source, project: Project) -> bool:

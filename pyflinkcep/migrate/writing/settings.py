@@ -15,7 +15,15 @@ from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Scope, Str
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.constants import literal_of
 from pyflinkcep.migrate.java.project import Project
-from pyflinkcep.migrate.java.source import Node, children, inside, line_of, simple_name, text_of
+from pyflinkcep.migrate.java.source import (
+    Node,
+    children,
+    enclosing,
+    inside,
+    line_of,
+    simple_name,
+    text_of,
+)
 from pyflinkcep.migrate.meaning.literals import constant as quoted
 from pyflinkcep.migrate.writing.module import chain, in_units
 from pyflinkcep.migrate.writing.translation import class_made, code_of
@@ -390,9 +398,7 @@ def properties(code: Code, given: Node = None) -> tuple[Options, list[str]]:
     """
     arguments = children(code.node.child_by_field_name("arguments"))
     given = given or (arguments[-1] if arguments else None)
-    around = code.node
-    while around.parent is not None and around.type != "method_declaration":
-        around = around.parent
+    around = enclosing(code.node, "method_declaration") or code.source.root
     name = "" if given is None else text_of(given)
     made = [
         one.child_by_field_name("value")
