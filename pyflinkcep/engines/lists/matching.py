@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any
 
 import attrs
@@ -28,70 +28,28 @@ from pyflinkcep.sase.placement import constant_tests
 _SAMPLE = 256
 
 
-def join_order(
-    lists: Mapping[str, ElementList], clauses: Clauses, conditions: Conditions
-) -> tuple[str, ...]:
+def join_order(lists: Mapping[str, ElementList], clauses: Clauses) -> tuple[str, ...]:
     """
     Return the single elements in join order.
 
     The join starts at the rarest and goes on to the left or the right, each time to the element
-    that keeps fewer events under the conditions it makes decidable; their selectivity is measured
-    on a sample.
+    that has fewer events, each clause that it makes decidable taken to hold for a third.
     """
     singles = [part.variable for part in clauses.query.positive if not part.repeats]
-    counts = [len(lists[name]) for name in singles]
-    if not all(counts):
-        return tuple(singles)
-    costs = _Costs(lists, clauses, conditions, set(singles))
-    left = right = counts.index(min(counts))
+    left = right = min(range(len(singles)), key=lambda place: len(lists[singles[place]]))
     order = [singles[left]]
+
+    def kept(name: str) -> float:
+        return len(lists[name]) / 3.0 ** sum(1 for _ in clauses.decidable(name, order))
+
     while left > 0 and right + 1 < len(singles):
-        if costs.of(singles[left - 1], order) < costs.of(singles[right + 1], order):
+        if kept(singles[left - 1]) < kept(singles[right + 1]):
             left -= 1
             order.append(singles[left])
         else:
             right += 1
             order.append(singles[right])
     return (*order, *singles[:left][::-1], *singles[right + 1 :])
-
-
-@attrs.frozen(eq=False)
-class _Costs:
-    """Estimates how many events of an element survive a join."""
-
-    lists: Mapping[str, ElementList]
-    clauses: Clauses
-    conditions: Conditions
-    singles: set[str]
-    _selectivities: dict[int, float] = attrs.field(factory=dict)
-
-    def of(self, name: str, bound: Sequence[str]) -> float:
-        """Return the estimate for an element after others are bound."""
-        cost = float(len(self.lists[name]))
-        known = {*bound, name}
-        for number, clause in enumerate(self.clauses.associations):
-            names = set(named(clause))
-            if name in names and names <= known:
-                cost *= self._selectivity(number)
-        return cost
-
-    def _selectivity(self, number: int) -> float:
-        """Return the share of randomly chosen events for which a condition holds."""
-        if number not in self._selectivities:
-            clause = self.clauses.associations[number]
-            chosen = {}
-            for place, name in enumerate(named(clause)):
-                positions = self.lists[name].positions
-                chosen[name] = positions[(_at_random(number, place) * len(positions)).astype(int)]
-            held = self.conditions.holding(clause, Frame(_SAMPLE, chosen))
-            self._selectivities[number] = (np.count_nonzero(held) + 1) / (_SAMPLE + 1)
-        return self._selectivities[number]
-
-
-@lru_cache(maxsize=64)
-def _at_random(number: int, place: int) -> Any:
-    """Return where to look, from 0 to 1, for a condition's element; the same each time."""
-    return np.random.default_rng((number, place)).random(_SAMPLE)
 
 
 RARER = 16
@@ -210,7 +168,7 @@ class EventLists:
                 positions = positions[ends[positions]]
             lists[part.variable] = ElementList.of(part, positions, ranks, clauses, columns)
         conditions = Conditions(query, columns, lists)
-        order = join_order(lists, clauses, conditions)
+        order = join_order(lists, clauses)
         return cls(query, ranks, clauses, conditions, lists, order, starts, ends)
 
     def frames(self, joined: Iterable[Frame] | None = None) -> Iterator[Frame]:
