@@ -9,7 +9,16 @@ from functools import lru_cache
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.compressed.counting import NOTHING, MeasuredValues, Total, combined
+from pyflinkcep.engines.compressed.counting import (
+    NOTHING,
+    Compressed,
+    Ended,
+    MeasuredValues,
+    Roots,
+    Total,
+    Whole,
+    combined,
+)
 from pyflinkcep.engines.compressed.nodes import MatchArrays, Node
 from pyflinkcep.engines.sequences.evaluation import MatchPositions, Sequences
 from pyflinkcep.engines.sequences.runs import RunLimit
@@ -63,7 +72,7 @@ def _way(match: MatchPositions, places: dict[str, int]) -> _Way:
 plain_queries = lru_cache(maxsize=64)(alternatives)
 
 
-class ComposedSequences:
+class ComposedSequences(Compressed):
     """A composed query on a table of events; see :class:`Sequences`, which has the same methods."""
 
     def __init__(
@@ -73,7 +82,6 @@ class ComposedSequences:
         limit: RunLimit | None = None,
         narrows: bool = False,
     ) -> None:
-        self.variables = query.variables
         self._query, self._table = query, table
         # The plain queries, and the numbers of their components in the composed one.
         self._parts: list[tuple[Sequences, list[int]]] = []
@@ -81,6 +89,11 @@ class ComposedSequences:
             numbers = [self.variables.index(variable_of(name)) for name in plain.variables]
             sequences = Sequences(plain, table, limit=limit, narrows=narrows)
             self._parts.append((sequences, numbers))
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables that take events."""
+        return self._query.variables
 
     def matches(self, begun: list[int] | None = None) -> Iterator[MatchPositions]:
         """Yield all matches, found by automata; see :meth:`Sequences.matches`."""
@@ -148,32 +161,27 @@ class ComposedSequences:
 
     def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
         """Return the number of matches, and the requested totals of the measures."""
-        count, totals = 0, (NOTHING,) * len(measures)
+        whole: Whole = 0, (NOTHING,) * len(measures)
         for sequences, _ in self._parts:
             own, places = _own(measures, sequences.variables)
-            number, found = sequences.totals(own)
-            count += number
-            totals = _with(totals, found, places)
-        return count, totals
+            whole = _with(whole, *sequences.totals(own), places)
+        return whole
 
-    def totals_by_event(
-        self, measures: Sequence[MeasuredValues]
-    ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
+    def totals_by_event(self, measures: Sequence[MeasuredValues]) -> Iterator[Ended]:
         """Yield the same for each event that completes matches, its position first."""
-        ended: dict[int, tuple[int, tuple[Total, ...]]] = {}
+        ended: dict[int, Whole] = {}
         nothing = 0, (NOTHING,) * len(measures)
         for sequences, _ in self._parts:
             own, places = _own(measures, sequences.variables)
-            for at, number, found in sequences.totals_by_event(own):
-                count, totals = ended.get(at, nothing)
-                ended[at] = count + number, _with(totals, found, places)
+            for at, count, found in sequences.totals_by_event(own):
+                ended[at] = _with(ended.get(at, nothing), count, found, places)
         yield from ((at, *ended[at]) for at in sorted(ended))
 
-    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+    def roots_by_event(self, numbers: Sequence[int] | None = None) -> Iterator[Roots]:
         """Yield the position of each event that completes matches, and the nodes of these."""
         ended: dict[int, list[Node]] = {}
-        for sequences, numbers in self._parts:
-            for at, roots in sequences.roots_by_event(numbers):
+        for sequences, own in self._parts:
+            for at, roots in sequences.roots_by_event(own):
                 ended.setdefault(at, []).extend(roots)
         yield from ((at, ended[at]) for at in sorted(ended))
 
@@ -201,11 +209,9 @@ def _own(
     return [measure for measure, _ in own], [place for _, place in own]
 
 
-def _with(
-    totals: tuple[Total, ...], found: Sequence[Total], places: Sequence[int]
-) -> tuple[Total, ...]:
-    """Return totals with those that a plain query adds."""
-    every = list(totals)
+def _with(whole: Whole, count: int, found: Sequence[Total], places: Sequence[int]) -> Whole:
+    """Return a number of matches and their totals with those that a plain query adds."""
+    number, totals = whole[0] + count, list(whole[1])
     for total, place in zip(found, places, strict=True):
-        every[place] = combined(every[place], total)
-    return tuple(every)
+        totals[place] = combined(totals[place], total)
+    return number, tuple(totals)

@@ -6,9 +6,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
@@ -23,13 +23,14 @@ from pyflinkcep.engines.composed_queries import (
 )
 from pyflinkcep.engines.compressed.counting import (
     NOTHING,
+    Compressed,
     Ended,
     MeasuredValues,
     RequestedTotal,
+    Roots,
     Total,
-    added,
+    Whole,
     combined,
-    exact_totals,
 )
 from pyflinkcep.engines.compressed.nodes import MatchArrays, Node
 from pyflinkcep.engines.estimates import resolved
@@ -108,15 +109,6 @@ _SMALL = 1 << 30
 """The bound of values whose sums over the events of a frame fit 64 bits."""
 
 
-def ended_frames(
-    lists: EventLists, frames: Iterable[Frame], measures: Sequence[MeasuredValues]
-) -> Iterator[Ended]:
-    """Yield where matches end, their number, and the requested totals."""
-    variables = lists.query.variables
-    asked = [(variables.index(name), values, function) for name, values, function in measures]
-    return exact_totals(asked, lambda _: None, partial(_ended, lists, frames))
-
-
 def _ended(
     lists: EventLists, frames: Iterable[Frame], measures: Sequence[RequestedTotal]
 ) -> Iterator[Ended]:
@@ -188,28 +180,6 @@ class _Column:
 
 
 _MANY_ROWS = 1 << 14
-
-
-class Compressed(Protocol):
-    """All matches of a query, not listed."""
-
-    @property
-    def variables(self) -> Sequence[str]:
-        """The variables of matches."""
-
-    def matches(self) -> Iterator[MatchPositions]:
-        """Yield the matches lazily."""
-
-    def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
-        """Return the number of matches, and the requested totals of the measures."""
-
-    def totals_by_event(
-        self, measures: Sequence[MeasuredValues]
-    ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
-        """Yield the same for each event that completes matches, its position first."""
-
-    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
-        """Yield the position of each event that completes matches, and the nodes of these."""
 
 
 @attrs.frozen
@@ -324,7 +294,7 @@ def _composed_lists(query: Query, table: EventTable, output: str) -> Iterator[Ma
     return (in_order(match, query.variables) for match in found)
 
 
-def compressed_matches(query: Query, table: EventTable) -> Compressed:
+def compressed_matches(query: Query, table: EventTable) -> UnlistedMatches:
     """Return all matches of a query on a table, not listed."""
     return _sequences(query, table) if query.form is Form.SEQ else _Elements(query, table)
 
@@ -343,7 +313,7 @@ _MANY = 1 << 22
 """Matches are counted by lists up to this number; beyond it by the automaton, if it can."""
 
 
-class _Elements:
+class _Elements(Compressed):
     """
     The matches of a ``;`` query.
 
@@ -351,9 +321,13 @@ class _Elements:
     """
 
     def __init__(self, query: Query, table: EventTable) -> None:
-        self.variables = query.variables
         self._query, self._table = query, table
         self._lists = EventLists.of(query, table, kernel_split())
+
+    @property
+    def variables(self) -> list[str]:
+        """The variables of matches."""
+        return self._query.variables
 
     @cached_property
     def _runs(self) -> Sequences | None:
@@ -384,25 +358,24 @@ class _Elements:
         """Yield the matches lazily."""
         return (match for frame in self._frames() for match in self._lists.matches(frame))
 
-    def totals(self, measures: Sequence[MeasuredValues]) -> tuple[int, tuple[Total, ...]]:
+    def totals(self, measures: Sequence[MeasuredValues]) -> Whole:
         """Return the number of matches, and the requested totals of the measures."""
-        if self._runs is not None:
-            return self._runs.totals(measures)
-        return added(self.totals_by_event(measures), len(measures))
+        return super().totals(measures) if self._runs is None else self._runs.totals(measures)
 
-    def totals_by_event(
-        self, measures: Sequence[MeasuredValues]
-    ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
+    def totals_by_event(self, measures: Sequence[MeasuredValues]) -> Iterator[Ended]:
         """Yield the same for each event that completes matches, its position first."""
-        if self._runs is not None:
-            return self._runs.totals_by_event(measures)
-        return ended_frames(self._lists, self._frames(), measures)
+        by_event = super().totals_by_event if self._runs is None else self._runs.totals_by_event
+        return by_event(measures)
 
-    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
+    def weighed(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended]:
+        """Yield the totals of whole numbers, from the frames of all matches."""
+        return _ended(self._lists, self._frames(), measures)
+
+    def roots_by_event(self, numbers: Sequence[int] | None = None) -> Iterator[Roots]:
         """Yield the position of each event that completes matches, and the nodes of these."""
         return self._listed_roots() if self._runs is None else self._runs.roots_by_event()
 
-    def _listed_roots(self) -> Iterator[tuple[int, list[Node]]]:
+    def _listed_roots(self) -> Iterator[Roots]:
         ending: dict[int, list[Node]] = {}
         known: dict[tuple[tuple[int, int], ...], Node] = {}
         for match in sorted(self.matches(), key=lambda match: list(match.values())):
@@ -414,6 +387,8 @@ class _Elements:
             ending.setdefault(way[-1][1], []).append(node)
         yield from ending.items()
 
+
+UnlistedMatches = Sequences | ComposedSequences | _Elements
 
 _Number = TypeVar("_Number", int, float)
 

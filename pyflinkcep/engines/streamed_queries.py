@@ -11,10 +11,10 @@ import attrs
 
 from pyflinkcep.engines.choice import AUTOMATON, BACKTRACKING, EVENT_LISTS
 from pyflinkcep.engines.composed_queries import ComposedSequences
+from pyflinkcep.engines.compressed.counting import Compressed
 from pyflinkcep.engines.estimates import resolved
 from pyflinkcep.engines.queries import (
     LAST_NUMBER,
-    Compressed,
     QueryPlan,
     compressed_matches,
     last_event,

@@ -25,7 +25,12 @@ from pyflinkcep.engines.compressed.matches import (
     windows_of,
 )
 from pyflinkcep.engines.flink.operator.cep_operator import PartialMatchLimit, compressed_with_limit
-from pyflinkcep.engines.queries import Compressed, QueryPlan, compressed_matches, last_event
+from pyflinkcep.engines.queries import (
+    QueryPlan,
+    UnlistedMatches,
+    compressed_matches,
+    last_event,
+)
 from pyflinkcep.engines.sequences.evaluation import MatchPositions
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.engines.table import EventTable
@@ -288,7 +293,7 @@ class _Pieces:
     objects: EventObjects
 
     @cached_property
-    def found(self) -> Compressed:
+    def found(self) -> UnlistedMatches:
         return compressed_matches(self.query, self.objects.table)
 
     @property

@@ -10,11 +10,14 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Protocol, TypeVar
 
 import attrs
 import numpy as np
 
+from pyflinkcep.engines.compressed.nodes import Node, NodePayloads
 from pyflinkcep.expressions.numbers import UNBOUNDED, digits_of_value, of_units
 
 _PLACES = 64
@@ -27,6 +30,9 @@ the sum is a :class:`Spread`.
 """
 
 NOTHING: Total = (0, 0, None, None)
+
+Whole = tuple[int, tuple[Total, ...]]
+"""The number of matches, and totals over them."""
 
 
 @attrs.frozen
@@ -60,43 +66,28 @@ class Spread:
             return math.inf
 
 
-@attrs.frozen(eq=False)
-class Measure:
-    """A total over a component's events in all matches."""
-
-    component: int  # The component
-    # The value of each event by position, None for NULL; None to count the events.
-    values: Sequence[Any] | None
-
-
 class CountPayloads:
     """Lets merged runs carry their number and the totals of the measures."""
 
-    def __init__(self, measures: Sequence[Measure] = ()) -> None:
+    def __init__(self, measures: Sequence[RequestedTotal] = ()) -> None:
         self._measures = measures
         self._nothing = (NOTHING,) * len(measures)
 
-    def begun(self, component: int, at: int) -> tuple[int, tuple[Total, ...]]:
+    def begun(self, component: int, at: int) -> Whole:
         """Return the number of a run that begins."""
         return self.taken((1, self._nothing), component, at)
 
-    def taken(
-        self, payload: tuple[int, tuple[Total, ...]], component: int, at: int
-    ) -> tuple[int, tuple[Total, ...]]:
+    def taken(self, payload: Whole, component: int, at: int) -> Whole:
         """Return the numbers after each run takes an event."""
         if not self._measures:
             return payload
         runs, totals = payload
         return runs, tuple(
-            _with(total, runs, 1 if m.values is None else m.values[at])
-            if m.component == component
-            else total
-            for m, total in zip(self._measures, totals, strict=True)
+            _with(total, runs, 1 if values is None else values[at]) if own == component else total
+            for (own, values, _), total in zip(self._measures, totals, strict=True)
         )
 
-    def merged(
-        self, one: tuple[int, tuple[Total, ...]], other: tuple[int, tuple[Total, ...]]
-    ) -> tuple[int, tuple[Total, ...]]:
+    def merged(self, one: Whole, other: Whole) -> Whole:
         """Return the numbers of both combined."""
         totals = tuple(map(combined, one[1], other[1]))
         return one[0] + other[0], totals
@@ -127,9 +118,7 @@ def combined(one: Total, other: Total) -> Total:
     return number + other[0], add(sum_, other[1]), low, high
 
 
-def added(
-    parts: Iterable[tuple[int, int, tuple[Total, ...]]], size: int
-) -> tuple[int, tuple[Total, ...]]:
+def added(parts: Iterable[tuple[int, int, tuple[Total, ...]]], size: int) -> Whole:
     """Return the sums of counts and totals, `size` of them, of events."""
     count, totals = 0, (NOTHING,) * size
     for _, number, found in parts:
@@ -144,6 +133,9 @@ MeasuredValues = tuple[str, Sequence[Any] | None, str]
 
 Ended = tuple[int, int, tuple[Total, ...]]
 """The position of an event, the number of matches that it completes, and totals over them."""
+
+Roots = tuple[int, list[Node]]
+"""Where matches end, and their nodes."""
 
 Weighing = tuple[Any, int, bool]
 """Weights or None, the component of their events, and whether to find the greatest."""
@@ -424,3 +416,40 @@ def _spread(component: int, values: Sequence[Any]) -> _Reading:
 
     requests = (component, whole, "sum"), (component, squares, "sum"), (component, others, "count")
     return _Reading(requests, total)
+
+
+class Compressed:
+    """Matches that are not listed: merged runs carry what is asked of them."""
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """The variables of matches."""
+        raise NotImplementedError
+
+    def ended(self, payloads: Payloads) -> Iterator[tuple[int, Any]]:
+        """Yield where matches end, and what the runs carry that are these matches."""
+        raise NotImplementedError
+
+    def weighed(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended] | None:
+        """Return the totals of whole numbers, computed without runs; None if that is not known."""
+        raise NotImplementedError
+
+    def totals(self, measures: Sequence[MeasuredValues]) -> Whole:
+        """Return the number of matches, and the requested totals of the measures."""
+        return added(self.totals_by_event(measures), len(measures))
+
+    def totals_by_event(self, measures: Sequence[MeasuredValues]) -> Iterator[Ended]:
+        """Yield where matches end, their number, and the requested totals of the measures."""
+        asked = [(self.variables.index(v), values, function) for v, values, function in measures]
+        return exact_totals(asked, self.weighed, self._counted)
+
+    def _counted(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended]:
+        """Yield the same of whole numbers, from merged runs."""
+        for at, ended in groupby(self.ended(CountPayloads(measures)), itemgetter(0)):
+            counted: Iterator[Ended] = ((at, *payload) for _, payload in ended)
+            yield at, *added(counted, len(measures))
+
+    def roots_by_event(self, numbers: Sequence[int] | None = None) -> Iterator[Roots]:
+        """Yield where matches end, and their nodes; these have `numbers` for the variables."""
+        for at, ended in groupby(self.ended(NodePayloads(numbers)), itemgetter(0)):
+            yield at, [node for _, node in ended]

@@ -61,9 +61,7 @@ UNION = -1
 class NodePayloads:
     """Lets merged runs carry the node of their last event."""
 
-    # What stands in nodes for a component and a position; None for these themselves.
-    numbers: Sequence[int] | None = None
-    positions: Sequence[int] | None = None
+    numbers: Sequence[int] | None = None  # What stands in nodes for components; None for themselves
 
     def begun(self, component: int, at: int) -> Node:
         """Return the node of a first event."""
@@ -72,7 +70,7 @@ class NodePayloads:
     def taken(self, payload: Node | None, component: int, at: int) -> Node:
         """Return the node of a further event."""
         number = component if self.numbers is None else self.numbers[component]
-        return number, at if self.positions is None else self.positions[at], payload
+        return number, at, payload
 
     def merged(self, one: Node, other: Node) -> Node:
         """Return the union of two nodes, one that is not a union first if there is one."""

@@ -5,28 +5,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 import numpy as np
 
 from pyflinkcep.engines.compressed.counting import (
-    CountPayloads,
+    Compressed,
     Ended,
-    Measure,
-    MeasuredValues,
     Payloads,
     RequestedTotal,
-    Total,
+    Roots,
     Weighed,
     Weighing,
-    added,
-    exact_totals,
     weighed_totals,
 )
-from pyflinkcep.engines.compressed.nodes import Node, NodePayloads
 from pyflinkcep.engines.flink.bridge import make_kernel
 from pyflinkcep.engines.flink.nfa import NFA, EventEvaluation
 from pyflinkcep.engines.flink.nfa.atoms import Atom, known_bits
@@ -325,14 +318,9 @@ class CompressiblePattern:
         counter = KernelPatternCounter.of(nfa, expressions)
         return cls(nfa, expressions, functions, variables, counter)
 
-    def nodes(self) -> Payloads:
-        """Return the payloads that make nodes with the indexes of variables."""
-        places = {name: number for number, name in enumerate(self.variables)}
-        return NodePayloads([places.get(stage, -1) for stage in self.nfa.stages])
-
 
 @attrs.define(eq=False)
-class PatternMatches:
+class PatternMatches(Compressed):
     """
     The matches of a pattern on the events of keys.
 
@@ -350,20 +338,24 @@ class PatternMatches:
     failed: int = 0  # The index of the key that an error came from
     _answers: Sequence[int] | None = attrs.field(default=None, init=False)
 
-    def totals_by_event(self, measures: Sequence[MeasuredValues]) -> Iterator[Ended]:
-        """Yield where matches end, their number, and the requested totals of the measures."""
-        stages = self.pattern.nfa.stages
-        asked = [(stages.index(stage), values, function) for stage, values, function in measures]
-        return exact_totals(asked, self._weighed, self._counted)
+    @property
+    def variables(self) -> Sequence[str]:
+        """The stages, of which measures name some."""
+        return self.pattern.nfa.stages
 
-    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
-        """Yield where matches end, and their nodes."""
-        for at, ended in groupby(self._all_ended(self.pattern.nodes()), itemgetter(0)):
-            yield at, [node for _, node in ended]
+    def ended(self, payloads: Payloads) -> Iterator[tuple[int, Any]]:
+        """Yield where matches end, and what they carry."""
+        for key in range(len(self.events.bounds) - 1):
+            yield from self.ended_of(key, payloads)
 
-    def _weighed(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended] | None:
+    def roots_by_event(self, numbers: Sequence[int] | None = None) -> Iterator[Roots]:
+        """Yield where matches end, and their nodes, with the indexes of variables."""
+        places = {name: number for number, name in enumerate(self.pattern.variables)}
+        return super().roots_by_event([places.get(stage, -1) for stage in self.variables])
+
+    def weighed(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended] | None:
         """Return the numbers and totals from the kernel; None if it cannot compute them."""
-        loops = [True] * len(self.pattern.nfa.stages)
+        loops = [True] * len(self.variables)
         weighed = Weighed.all_of(measures, loops, len(self.events.times))
         if self.pattern.counter is None or weighed is None:
             return None
@@ -386,21 +378,9 @@ class PatternMatches:
         finally:
             self.failed = kernel.failed
 
-    def _counted(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended]:
-        """Yield the numbers and totals from merged partial matches."""
-        payloads = CountPayloads([Measure(stage, values) for stage, values, _ in measures])
-        for at, ended in groupby(self._all_ended(payloads), itemgetter(0)):
-            counted: Iterator[tuple[int, int, tuple[Total, ...]]]
-            counted = ((at, *payload) for _, payload in ended)
-            yield at, *added(counted, len(measures))
-
     # --- partial matches
 
-    def _all_ended(self, payloads: Payloads) -> Iterator[tuple[int, Any]]:
-        for key in range(len(self.events.bounds) - 1):
-            yield from self.ended(key, payloads)
-
-    def ended(self, key: int, payloads: Payloads) -> Iterator[tuple[int, Any]]:
+    def ended_of(self, key: int, payloads: Payloads) -> Iterator[tuple[int, Any]]:
         """Yield lazily where matches of a key end and what they carry."""
         self.failed = key
         pattern, events = self.pattern, self.events

@@ -5,26 +5,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property, partial
-from itertools import chain, groupby
-from operator import itemgetter
+from itertools import chain
 from typing import Any
 
 import attrs
 import numpy as np
 
 from pyflinkcep.engines.compressed.counting import (
-    CountPayloads,
+    Compressed,
     Ended,
-    Measure,
     MeasuredValues,
+    Payloads,
     RequestedTotal,
     Total,
     Weighed,
-    added,
-    exact_totals,
     weighed_totals,
 )
-from pyflinkcep.engines.compressed.nodes import MatchArrays, Node, NodePayloads, paths
+from pyflinkcep.engines.compressed.nodes import MatchArrays, NodePayloads, paths
 from pyflinkcep.engines.lists.matching import RARER, spans
 from pyflinkcep.engines.lists.ranges import TypeCodes
 from pyflinkcep.engines.sequences.bridge import MOST_EVENTS, KernelCounter, KernelQuery
@@ -77,7 +74,7 @@ MatchPositions = dict[str, list[int]]
 
 
 @attrs.frozen(eq=False, slots=False)
-class Sequences:
+class Sequences(Compressed):
     """A SEQ query on a table of events."""
 
     _query: Query
@@ -169,13 +166,13 @@ class Sequences:
         met: Callable[[int], None] | None = None,
     ) -> Iterator[MatchPositions]:
         """Yield the matches that the plain search finds."""
-        for track, positions in self._partitions():
+        for track in self._tracks():
             search = DepthFirstSearch(track, watermark)
             for way in search.ways(output):
-                if self._may_end(positions[way[-1][1]]):
-                    yield self._match(way, positions)
+                if self._may_end(way[-1][1]):
+                    yield self._match(way)
             if undecided is not None and search.undecided is not None:
-                undecided.append(positions[search.undecided])
+                undecided.append(search.undecided)
             if met is not None:
                 met(search.met)
 
@@ -185,15 +182,22 @@ class Sequences:
         self, begun: list[int] | None = None, counts: RunCounts | None = None
     ) -> Iterator[MatchPositions]:
         """Yield all matches, found by merged runs."""
-        for track, positions in self._partitions():
-            runs = MergedRuns(track, NodePayloads(), self._limit, counts)
-            for at, root in runs.matches():
-                if self._may_end(positions[at]):
-                    for way in paths(root):
-                        yield self._match(way, positions)
+        for _, root in self.ended(NodePayloads(), begun, counts):
+            yield from map(self._match, paths(root))
+
+    def ended(
+        self,
+        payloads: Payloads,
+        begun: list[int] | None = None,
+        counts: RunCounts | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """Yield the position of each event that completes matches, and what runs carry."""
+        for track in self._tracks():
+            runs = MergedRuns(track, payloads, self._limit, counts)
+            yield from (ended for ended in runs.matches() if self._may_end(ended[0]))
             first = runs.earliest_start()
             if begun is not None and first is not None:
-                begun.append(positions[first])
+                begun.append(first)
 
     def _may_end(self, at: int) -> bool:
         """Whether an event may be the last of a match."""
@@ -204,16 +208,9 @@ class Sequences:
         counter = None if measures else self._counter
         if counter is not None:
             return sum(map(counter.count, self._positions())), ()
-        return added(self.totals_by_event(measures), len(measures))
+        return super().totals(measures)
 
-    def totals_by_event(
-        self, measures: Sequence[MeasuredValues]
-    ) -> Iterator[tuple[int, int, tuple[Total, ...]]]:
-        """Yield the position of each event that completes matches, and the totals of these."""
-        asked = [(self.variables.index(v), values, function) for v, values, function in measures]
-        return exact_totals(asked, self._weighed, self._counted)
-
-    def _weighed(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended] | None:
+    def weighed(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended] | None:
         """Return the numbers and totals of each event from the kernel; None if it cannot."""
         counter = self._summing if measures else self._counter
         if counter is None:
@@ -226,31 +223,6 @@ class Sequences:
         for positions in self._positions():
             ended = weighed_totals(partial(counter.by_event, positions), measures)
             yield from (event for event in ended if self._may_end(event[0]))
-
-    def _counted(self, measures: Sequence[RequestedTotal]) -> Iterator[Ended]:
-        """Yield the totals of each event, computed by merged runs."""
-        for track, positions in self._partitions():
-            measured = [
-                Measure(place, None if v is None else [v[at] for at in positions])
-                for place, v, _ in measures
-            ]
-            runs = MergedRuns(track, CountPayloads(measured)).matches()
-            for at, ended in groupby(runs, itemgetter(0)):
-                if not self._may_end(positions[at]):
-                    continue
-                counted = ((at, *payload) for _, payload in ended)
-                yield positions[at], *added(counted, len(measures))
-
-    def roots_by_event(
-        self, numbers: Sequence[int] | None = None
-    ) -> Iterator[tuple[int, list[Node]]]:
-        """Yield the position of each event that completes matches, and the nodes of these."""
-        own = numbers or range(self._automaton.size)
-        for track, positions in self._partitions():
-            found = MergedRuns(track, NodePayloads(own, positions)).matches()
-            for at, ended in groupby(found, itemgetter(0)):
-                if self._may_end(positions[at]):
-                    yield positions[at], [node for _, node in ended]
 
     # --- partitions
 
@@ -267,8 +239,8 @@ class Sequences:
             elif self._automaton.size == 1:  # nothing equals NULL, so a match has one event
                 yield from ([at] for at in positions)
 
-    def _partitions(self) -> Iterator[tuple[Track, Sequence[int]]]:
-        """Yield the events of each partition, and their positions in the table."""
+    def _tracks(self) -> Iterator[Track]:
+        """Yield the events of each partition."""
         table, automaton = self._table, self._automaton
         columns = list(map(listed, automaton.columns(table)))
         all_types, all_times = listed(table.types), listed(table.times)
@@ -277,10 +249,10 @@ class Sequences:
             types = [all_types[at] for at in own]
             times = [all_times[at] for at in own]
             starts = None if table.starts is None else [table.starts[at] for at in own]
-            yield Track.of(automaton, types, times, fields, starts), own
+            yield Track.of(automaton, types, times, fields, starts, own)
 
-    def _match(self, way: Iterable[tuple[int, int]], positions: Sequence[int]) -> MatchPositions:
+    def _match(self, way: Iterable[tuple[int, int]]) -> MatchPositions:
         match: MatchPositions = {variable: [] for variable in self.variables}
         for component, at in way:
-            match[self.variables[component]].append(positions[at])
+            match[self.variables[component]].append(at)
         return match

@@ -71,15 +71,15 @@ class MergedRuns:
         self._counts = counts or RunCounts.none(self._automaton.size)
 
     def matches(self) -> Iterator[tuple[int, Any]]:
-        """Yield the position of each event that completes matches, and what their runs carry."""
-        for at in range(len(self._track.times)):
+        """Yield the place of each event that completes matches, and what their runs carry."""
+        for at, place in enumerate(self._track.positions):
             for payload in self._event(at):
-                yield at, payload
+                yield place, payload
 
     def earliest_start(self) -> int | None:
-        """Return the position at which the first live run began."""
-        starts = (run.start for alive in self._alive for run in alive.values())
-        return min(starts, default=None)
+        """Return the place at which the first live run began."""
+        starts = [run.start for alive in self._alive for run in alive.values()]
+        return self._track.positions[min(starts)] if starts else None
 
     def _event(self, at: int) -> Iterator[Any]:
         runs = self._runs

@@ -44,6 +44,7 @@ class Track:
     # For each negated component the positions of events that pass its conditions by themselves; of
     # a negated sequence those of each of its events.
     absent: tuple[tuple[list[int], ...], ...]
+    positions: Sequence[int]  # The places of the events in the table
 
     @classmethod
     def of(
@@ -53,6 +54,7 @@ class Track:
         times: Sequence[int],
         fields: Sequence[Fields],
         starts: Sequence[bool] | None = None,
+        positions: Sequence[int] | None = None,
     ) -> Track:
         """Return the track of events, column by column; `starts` says which may begin a match."""
         nothing = automaton.functions.initial
@@ -83,7 +85,8 @@ class Track:
         mine = [True] * len(times)
         if automaton.partition.alone is not None:
             mine = [passes(automaton.partition, at) for at in range(len(times))]
-        return cls(automaton, times, fields, begins, takes, mine, absent)
+        own = range(len(times)) if positions is None else positions
+        return cls(automaton, times, fields, begins, takes, mine, absent, own)
 
     # --- edges
 
@@ -314,12 +317,13 @@ class Runs:
 
     def begin(self, at: int) -> Run:
         """Return the run that begins with an event."""
-        payload = self._payloads.begun(0, at)
+        payload = self._payloads.begun(0, self.track.positions[at])
         return self._after(0, self._automaton.functions.initial, at, at, (), payload)
 
     def take(self, run: Run, at: int) -> Run:
         """Return the run whose loop takes one more event."""
-        payload = self._payloads.taken(run.payload, run.component, at)
+        place = self.track.positions[at]
+        payload = self._payloads.taken(run.payload, run.component, place)
         return self._after(run.component, run.slots, run.start, at, run.pending, payload)
 
     def enter(self, run: Run, at: int) -> Run | None:
@@ -331,7 +335,7 @@ class Runs:
             high = self.track.candidates_before(number, at)
             if self.track.may_forbid(number, low, high):
                 pending.append((number, low, high))
-        payload = self._payloads.taken(run.payload, component, at)
+        payload = self._payloads.taken(run.payload, component, self.track.positions[at])
         begun = self._after(component, run.slots, run.start, at, (), payload)
         for number, low, high in pending:
             if negatives[number].needs > component:

@@ -16,7 +16,7 @@ from one start to the next. Only runs that differ in what conditions read exceed
 times events."""
 
 Way = list[tuple[int, int]]
-"""A match: (component, position) of each event."""
+"""A match: (component, place in the table) of each event."""
 
 
 class DepthFirstSearch:
@@ -49,15 +49,16 @@ class DepthFirstSearch:
                     yield from self._from(start)
                 start += 1
                 continue
-            way = self._first(start, tried)
+            found = self._first(start, tried)
             if self.undecided is not None:
                 return
             start += 1
-            if way is not None:
-                yield way
+            if found is not None:
+                run, at = found
+                yield next(paths(run.payload))
                 tried.clear()
                 if output == "nonOverlapping":
-                    start = way[-1][1] + 1
+                    start = at + 1
 
     # --- searching
 
@@ -85,14 +86,14 @@ class DepthFirstSearch:
                     assert stays is not None
                     run = stays
 
-    def _first(self, start: int, tried: set[Any]) -> Way | None:
-        """Return the first match of a start; None if there is none or it is undecided."""
+    def _first(self, start: int, tried: set[Any]) -> tuple[Run, int] | None:
+        """Return the first match of a start, its end too; None if there is none or not yet."""
         runs = self._runs
         if not self._track.begins[start] & 1:
             return None
         is_open = self._is_open(start)
         if is_open and self._looks_ahead:
-            self.undecided = start
+            self.undecided = self._track.positions[start]
             return None
         if self._minds_start or len(tried) > self._most_tried:
             tried.clear()
@@ -100,7 +101,7 @@ class DepthFirstSearch:
         while waiting:
             run, at, is_new = waiting.pop()
             if is_new and runs.completes(run, at):
-                return next(paths(run.payload))
+                return run, at
             if not runs.goes_on(run) or not (is_open or not is_new or self._may_end(run, at)):
                 continue
             configuration = at, run.component, runs.key(run)
@@ -110,7 +111,7 @@ class DepthFirstSearch:
             if at + 1 < self._end(run):
                 waiting.extend(reversed(list(self._choices(run, at + 1))))
             elif is_open:
-                self.undecided = start
+                self.undecided = self._track.positions[start]
                 return None
         return None
 

@@ -9,16 +9,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from itertools import islice, pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import attrs
 import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import DataType, DecimalType, DoubleType, LongType, StructType
 
-from pyflinkcep.engines.compressed.counting import NOTHING, Ended, MeasuredValues, Total
+from pyflinkcep.engines.compressed.counting import NOTHING, Compressed, Total
 from pyflinkcep.engines.compressed.matches import Measured, totals_by_window
-from pyflinkcep.engines.compressed.nodes import Node, NodePayloads, Packed, packed, paths
+from pyflinkcep.engines.compressed.nodes import NodePayloads, Packed, packed, paths
 from pyflinkcep.engines.compressed.patterns import (
     CompressiblePattern,
     EventViews,
@@ -51,17 +51,7 @@ Ending = tuple[int, int | None, Sequence[Any]]
 result for its matches)."""
 
 
-class Counted(Protocol):
-    """The matches of a query or a pattern, not listed."""
-
-    def totals_by_event(self, measures: Sequence[MeasuredValues]) -> Iterator[Ended]:
-        """Yield where matches end, their number, and the requested totals of the measures."""
-
-    def roots_by_event(self) -> Iterator[tuple[int, list[Node]]]:
-        """Yield where matches end, and their nodes."""
-
-
-Ask = Callable[[Counted], Iterator[tuple[Any, ...]]]
+Ask = Callable[[Compressed], Iterator[tuple[Any, ...]]]
 """Returns endings: the position of the completing event, followed by the results for its
 matches."""
 
@@ -426,7 +416,7 @@ class PatternListTask:
     def _found(self, nfa: NFA, matches: PatternMatches) -> Iterator[Any]:
         for key in range(len(matches.events.bounds) - 1):
             results = Results(nfa.stages, wants_timeouts=False)
-            ended = dated(matches.ended(key, NodePayloads()), matches.events)
+            ended = dated(matches.ended_of(key, NodePayloads()), matches.events)
             ways = ((time, way) for _, time, (root,) in ended for way in paths(root))
             for time, way in islice(ways, self.limit):
                 match: dict[str, list[int]] = {}

@@ -187,7 +187,7 @@ def test_the_kernel_weighs_what_the_plain_path_weighs(seed: int) -> None:
     sequences = Sequences(query, table)
     measures = [(v, *chance.choice([*functions.items()])[::-1]) for v in sequences.variables]
     found = weighed(sequences, measures)
-    with mock.patch.object(Sequences, "_weighed", return_value=None):
+    with mock.patch.object(Sequences, "weighed", return_value=None):
         assert found == weighed(Sequences(query, table), measures)
 
 
@@ -235,7 +235,7 @@ def test_sums_of_any_size_are_exact() -> None:
             assert sequences._summing is not None
             measures = [("b", values, function) for function in ("sum", "min", "max")]
             found = weighed(sequences, measures)
-            with mock.patch.object(Sequences, "_weighed", return_value=None):
+            with mock.patch.object(Sequences, "weighed", return_value=None):
                 assert found == weighed(Sequences(query, table), measures)
             assert len(found) > 30
 
@@ -251,7 +251,7 @@ def test_sums_are_correctly_rounded() -> None:
     assert by_kernel["stddev(b.x)"] == statistics.stdev(listed)
     assert by_kernel["sum(b.x)"] == float(sum(map(Fraction, listed)))
     assert by_kernel["min(b.x)"] == min(listed)
-    with mock.patch.object(Sequences, "_weighed", return_value=None):
+    with mock.patch.object(Sequences, "weighed", return_value=None):
         assert compressed.aggregate(*texts) == by_kernel
 
 
@@ -266,7 +266,7 @@ def test_standard_deviations(xs: list[float | None], expected: float | None) -> 
     """Of a sample: NULL of fewer than two values, NaN with one that is not finite, else exact."""
     events = [{"type": "A", "x": 7}, *({"type": "B", "x": x} for x in xs)]
     found = matchSase("PATTERN SEQ(A a, B b)", events, compressed=True)
-    for plain in (mock.patch.object(Sequences, "_weighed", return_value=None), nullcontext()):
+    for plain in (mock.patch.object(Sequences, "weighed", return_value=None), nullcontext()):
         with plain:
             (got,) = found.aggregate("stddev(b.x)").values()
         assert repr(got) == repr(expected) or got == pytest.approx(expected, rel=1e-15)
