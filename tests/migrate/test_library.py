@@ -25,7 +25,6 @@ STREAMS = {
     "l.stream().min(Comparator.comparing(e -> e.name)).get().n": 1,
     "l.stream().sorted(Comparator.comparingDouble(e -> e.n)).map(e -> e.name).collect(Collectors.joining())": "acb",
     "Lists.reverse(l).get(0).name + CollectionUtil.isNullOrEmpty(l)": "cfalse",
-    "LIMITS.get(l.get(0).name)": 7,
     "Objects.requireNonNullElse(l.get(0).name, l.get(1).name)": "a",
     'Arrays.asList(l.get(0).name.split("x")).size() + Short.toString((short) 70000)': "14464",
     "Float.max(Float.NEGATIVE_INFINITY, 2)": 2.0,
@@ -99,8 +98,6 @@ def test_a_counter_outlives_its_loop(tmp_path):
 def test_streams_and_texts(tmp_path, java, value):
     """Orders, groups, reductions, regular expressions and formats have the values of Java."""
     members = f"""
-    static final Map<String, Integer> LIMITS = new HashMap<>();
-    static {{ LIMITS.put("a", 7); LIMITS.put("b", 2); }}
     static void run(DataStream<Event> events) {{
         Pattern<Event, ?> p = Pattern.<Event>begin("a").oneOrMore();
         CEP.pattern(events, p).select(m -> {{ List<Event> l = m.get("a"); return {java}; }}).print();

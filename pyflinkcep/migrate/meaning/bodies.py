@@ -13,7 +13,6 @@ from pyflinkcep.migrate.java.project import (
     BOOLEAN,
     INT,
     LONG,
-    UNKNOWN,
     is_floating,
     is_numeric,
     is_whole,
@@ -431,23 +430,6 @@ def function_called(
     if function.is_block:
         return folded_body(inner, function.body)
     return inner.read(function.body)
-
-
-def combined(reader: Reader, owner: Lambda, name: str, arguments: list[Node], node: Node) -> Lambda:
-    """Return what ``and``, ``or`` or ``negate`` of a predicate makes."""
-    if name == "negate" and not arguments:
-        return Lambda(owner.parameters, reader.negated(owner.body), owner.type)
-    other = reader.argument(arguments[0]) if len(arguments) == 1 else None
-    if not isinstance(other, Lambda) or len(other.parameters) != len(owner.parameters):
-        raise reader.no(node, f"a predicate and what is not known in {name}()")
-    parameters = [
-        next((p for p in parts(owner.body) if isinstance(p, Var) and p.name == one), None)
-        or Var(one, UNKNOWN)
-        for one in owner.parameters
-    ]
-    second = function_called(reader, other, [*parameters], node)
-    body = reader.operation({"and": "&&", "or": "||"}[name], owner.body, second, node)
-    return Lambda(owner.parameters, body, owner.type)
 
 
 _MOST = 12

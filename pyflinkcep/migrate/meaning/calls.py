@@ -22,7 +22,7 @@ from pyflinkcep.migrate.java.project import (
 )
 from pyflinkcep.migrate.java.source import Node, children, text_of, written_in
 from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.bodies import combined, function_called, value_of_body
+from pyflinkcep.migrate.meaning.bodies import function_called, value_of_body
 from pyflinkcep.migrate.meaning.json_nodes import is_json, parsed_json
 from pyflinkcep.migrate.meaning.library import CONSTANTS, by_name, library_call, static_call
 from pyflinkcep.migrate.meaning.tree import (
@@ -121,7 +121,6 @@ _LIBRARY = frozenset({
 _OF_ENUM = ("name", "toString", "equals", "ordinal")
 _OF_VALUES = frozenset({"@Data", "@Value", "@EqualsAndHashCode"})
 """Annotations of Lombok by which ``equals`` compares fields."""
-_OF_PREDICATES = ("and", "or", "negate")
 _TO_JSON = ("toJson", "writeValueAsString", "toJSONString")
 _MOST_CALLS = 12
 """How deep calls of the project's methods are followed."""
@@ -249,8 +248,8 @@ def on_value(
     """Return a method of an object."""
     if isinstance(owner, Make) and owner.type.name.startswith("builder of "):
         return built(reader, owner, name, arguments)
-    if isinstance(owner, Lambda) and name in _OF_PREDICATES:
-        return combined(reader, owner, name, arguments, node)
+    if isinstance(owner, Lambda) and name not in ("test", "apply", "filter"):
+        raise reader.no(node, f"{name}() of a function")
     if isinstance(owner, Lambda) or owner.type == JavaType("Function"):
         values = [reader.argument(argument) for argument in arguments]
         return function_called(reader, owner, values, node)
@@ -518,10 +517,10 @@ def set_fields(
     if len(names) != len(arguments):
         raise reader.no(node, f"no constructor of {of.name} has {len(arguments)} arguments")
     values = [_argument(reader, argument) for argument in arguments]
-    found = {**_implied(reader, of, node), **dict(zip(names, values, strict=True))}
-    inner = reader.at(of.source, of, values=dict(found), fields=found)
-    _run(inner, of, _compact(of), found)
-    return found
+    body = of.node.child_by_field_name("body")
+    if any(one.type == "compact_constructor_declaration" for one in children(body)):
+        raise reader.no(node, f"the record {of.name} has statements in its constructor")
+    return {**_implied(reader, of, node), **dict(zip(names, values, strict=True))}
 
 
 def given_fields(of: JavaClass, count: int) -> list[str]:
@@ -536,15 +535,6 @@ def given_fields(of: JavaClass, count: int) -> list[str]:
         return everything
     if of.annotations & {"@RequiredArgsConstructor", "@Data"} and len(required) == count:
         return required
-    return []
-
-
-def _compact(of: JavaClass) -> list[Node]:
-    """Return the statements of the compact constructor of a record."""
-    body = of.node.child_by_field_name("body")
-    for part in children(body) if body is not None else ():
-        if part.type == "compact_constructor_declaration":
-            return children(part.child_by_field_name("body"))
     return []
 
 
@@ -579,11 +569,9 @@ def assigned(
 def _implied(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expression]:
     """Return what is set without being called: by the constructor above, and by blocks."""
     above = reader.class_of(of.superclass) if of.superclass is not None else None
-    found = set_fields(reader.at(of.source, of), above, [], node) if above is not None else {}
-    inner = reader.at(of.source, of, fields={**initial(reader, of), **found})
-    for block in of.blocks:
-        _run(inner, of, children(block), found)
-    return found
+    if of.blocks:
+        raise reader.no(node, f"{of.name} has statements outside of its methods")
+    return set_fields(reader.at(of.source, of), above, [], node) if above is not None else {}
 
 
 def _run(
@@ -657,10 +645,7 @@ def _delegated(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expressio
         if arguments:
             raise reader.no(node, f"the superclass of {of.name} is not in the sources")
         return {}
-    found = set_fields(reader, target, arguments, node)
-    for block in of.blocks:
-        _run(reader.at(of.source, of, fields=dict(found)), of, children(block), found)
-    return found
+    return set_fields(reader, target, arguments, node)
 
 
 def _assignment(statement: Node) -> tuple[str | None, Node | None]:

@@ -671,12 +671,6 @@ def _stepped(writer: Python, operands: Operands) -> ast.expr:
     return ast.BinOp(found, signs[1], one) if later == Const(True, later.type) else found
 
 
-def _assigned(writer: Python, operands: Operands) -> ast.expr:
-    target = writer.node(operands[0])
-    assert isinstance(target, ast.Name)
-    return ast.NamedExpr(target, writer.node(operands[1]))
-
-
 # --- texts
 
 
@@ -743,7 +737,7 @@ def _printed(writer: Python, operands: Operands) -> ast.expr:
 
 
 _WRITERS: dict[Operation, _Writer] = {
-    ops.NOT_NULL: lambda w, o: w.non_null(o[0]), ops.STEP: _stepped, ops.ASSIGN: _assigned,
+    ops.NOT_NULL: lambda w, o: w.non_null(o[0]), ops.STEP: _stepped,
     ops.PRINT: _printed, ops.CONCAT: _concat, ops.APPEND: _concat,
     ops.TEXT: lambda w, o: _text_of(w, o[0], always=True), ops.TO_STRING: _to_string,
     ops.LIST_OF: _listed_again, ops.TO_LIST: _listed_again, ops.TO_SET: _as_set, ops.SET: _set_of,
@@ -830,20 +824,16 @@ class Statements:
                 return [f"raise RuntimeError({inner})"]
             case Try():
                 body, handler = (self._inner(part, frozenset()) for part in (of.body, of.handler))
+                if not set(of.kinds) <= set(_ERRORS):
+                    raise Untranslatable(f"catch ({' | '.join(of.kinds)})")
+                error = "ValueError" if of.kinds == ("NumberFormatException",) else "Exception"
                 name = " as error" if "error" in _names_read(of.handler) else ""
-                return ["try:", *body, f"except {self._errors(of.kinds)}{name}:", *handler]
+                return ["try:", *body, f"except {error}{name}:", *handler]
             case Break():
                 return ["break"]
             case Continue():
                 return ["continue"]
         raise Untranslatable(f"{type(of).__name__} in Python")
-
-    def _errors(self, kinds: tuple[str, ...]) -> str:
-        """Return the errors of Python that stand for some of Java."""
-        names = sorted({name for kind in kinds for name in _ERRORS.get(kind, _ANY)})
-        if "FunctionError" in names:
-            self.python.findings.imports.add("from pyflinkcep import FunctionError")
-        return names[0] if len(names) == 1 else f"({', '.join(names)})"
 
     def _row(self, value: Expression) -> str:
         return self.python.write(value) if self.row is None else self.row(value)
@@ -937,22 +927,8 @@ def _is_made(of: Expression) -> bool:
     return isinstance(of, Make) or (isinstance(of, Call) and of.operation is ops.JSON_OF)
 
 
-_ERRORS = {
-    "NumberFormatException": ("ValueError",),
-    "IllegalArgumentException": ("ValueError",),
-    "DateTimeParseException": ("ValueError",),
-    "IndexOutOfBoundsException": ("IndexError",),
-    "ArrayIndexOutOfBoundsException": ("IndexError",),
-    "StringIndexOutOfBoundsException": ("IndexError",),
-    "NoSuchElementException": ("LookupError", "StopIteration"),
-    "ArithmeticException": ("ArithmeticError",),
-    "NullPointerException": ("AttributeError", "FunctionError", "TypeError"),
-    "ClassCastException": ("AttributeError", "TypeError"),
-}
-_ANY = (
-    "ArithmeticError", "AttributeError", "FunctionError", "LookupError", "RuntimeError",
-    "StopIteration", "TypeError", "ValueError",
-)  # fmt: skip
+_ERRORS = ("NumberFormatException", "Exception", "RuntimeException", "Throwable")
+"""Errors of Java that Python has too: a text that is no number, or any."""
 
 
 def _continues(statements: Iterable[Statement]) -> bool:

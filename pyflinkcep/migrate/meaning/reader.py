@@ -28,20 +28,18 @@ from pyflinkcep.migrate.java.project import (
     is_whole,
     unboxed,
 )
-from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, Source, children, lambda_of, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.bodies import folded_body, value_of_body
+from pyflinkcep.migrate.meaning.bodies import folded_body
 from pyflinkcep.migrate.meaning.calls import (
-    constructed,
     enum_field,
     is_value,
     method_call,
     object_text,
-    on_value,
     read_creation,
     zero,
 )
-from pyflinkcep.migrate.meaning.library import CONSTANTS, METHODS, static_call
+from pyflinkcep.migrate.meaning.library import CONSTANTS, STATIC
 from pyflinkcep.migrate.meaning.reading import Findings, Scope, as_type
 from pyflinkcep.migrate.meaning.statements import (
     case_labels,
@@ -135,6 +133,26 @@ def read_lambda(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lamb
     return Lambda(tuple(names), value, value.type)
 
 
+def as_lambda(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Node:
+    """Return the lambda that ``Type::method`` stands for, of values of some types."""
+    owner, name = text_of(node.children[0]), text_of(node.children[-1])
+    names = ("each",) if len(types) < 2 else ("a", "b")
+    given = ", ".join(names)
+    body, type_ = f"{owner}.{name}({given})", ""
+    if name == "new":
+        body = f"new {owner}({given})"
+    elif not is_value(reader, node.children[0]):
+        of, count = reader.class_named(owner), len(names)
+        methods = reader.scope.project.overloads(of, name, count) if of is not None else []
+        is_static = any("static" in one.modifiers for one in methods)
+        if of is None and name != "toString":
+            is_static = (owner, name, count) in STATIC
+        if not is_static:
+            body = f"{names[0]}.{name}({', '.join(names[1:])})"
+            type_ = f"{owner} " if not types or types[0] == UNKNOWN else ""
+    return lambda_of(f"({type_}{given}) -> {body}", reader.source.file, line_of(node))
+
+
 def read_switch(reader: Reader, node: Node) -> Expression:
     """Return a switch expression as choices."""
     tested = reader.read(node.child_by_field_name("condition"))
@@ -163,68 +181,6 @@ def read_switch(reader: Reader, node: Node) -> Expression:
     for condition, value in reversed(cases):
         otherwise = reader.choice(condition, value, otherwise)
     return otherwise
-
-
-def reference(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda:
-    """Return what ``Type::method`` means for a value of a type."""
-    owner, name = text_of(node.children[0]), text_of(node.children[-1])
-    type_ = types[0] if types else UNKNOWN
-    if name == "new":
-        return _constructor(reader, owner, type_, node)
-    if len(types) == 2:
-        return _of_two(reader, owner, name, types, node)
-    parameter = Var("each", type_)
-    if name == "equals" and is_value(reader, node.children[0]):
-        same = Call(ops.EQUALS, (reader.read(node.children[0]), parameter), BOOLEAN)
-        return Lambda(("each",), same, BOOLEAN)
-    of = reader.class_named(owner)
-    if of is not None:
-        method = reader.method(of, name, [parameter])
-        if method is not None and "static" in method.modifiers:
-            body = _applied(reader, method, of, parameter)
-            return Lambda(("each",), body, body.type)
-        typed = Var("each", JavaType(of.name)) if type_ == UNKNOWN else parameter
-        body = on_value(reader, typed, name, [], node)
-        return Lambda(("each",), body, body.type)
-    if reader.is_variable(owner) or owner == "this":
-        raise reader.no(node, f"{text_of(node)} as a function")
-    static = None if name == "toString" else static_call(reader, owner, name, (parameter,), node)
-    if static is not None:
-        return Lambda(("each",), static, static.type)
-    typed = Var("each", JavaType(owner)) if type_ == UNKNOWN else parameter
-    body = on_value(reader, typed, name, [], node)
-    return Lambda(("each",), body, body.type)
-
-
-def _constructor(reader: Reader, owner: str, type_: JavaType, node: Node) -> Lambda:
-    of = reader.class_named(owner)
-    if of is None or type_ == UNKNOWN:
-        raise reader.no(node, f"{text_of(node)} as a function")
-    made = constructed(reader, of, [Var("each", type_)], node)
-    return Lambda(("each",), made, made.type)
-
-
-def _of_two(
-    reader: Reader, owner: str, name: str, types: tuple[JavaType, ...], node: Node
-) -> Lambda:
-    """Return what ``Math::max`` or ``Type::method`` means for two values."""
-    values = [Var(one, type_) for one, type_ in zip("ab", types, strict=True)]
-    of = reader.class_named(owner)
-    method = reader.method(of, name, values) if of is not None else None
-    row = METHODS.get((types[0].name, name, 1)) if owner in ("BigDecimal", "String") else None
-    found = static_call(reader, owner, name, tuple(values), node)
-    if of is not None and method is not None and "static" in method.modifiers:
-        found = value_of_body(reader.at(of.source, of, this=None), method, [*values], reader)
-    elif found is None and row is not None:
-        found = row.call(reader, tuple(values), node)
-    if found is None:
-        raise reader.no(node, f"{text_of(node)} as a function")
-    return Lambda(("a", "b"), found, found.type)
-
-
-def _applied(reader: Reader, method: Method, of: JavaClass, value: Expression) -> Expression:
-    inner = reader.at(of.source, of, this=None)
-    return value_of_body(inner, method, [value], reader)
 
 
 _OF_JAVA = frozenset({
@@ -517,14 +473,6 @@ class Reader:
         later = text_of(node)[-1] in "+-"
         return Call(ops.STEP, (operand, step, Const(later, BOOLEAN)), unboxed(operand.type))
 
-    def _assignment_expression(self, node: Node) -> Expression:
-        """Return ``x = value`` as a value: the variable changes where it is read."""
-        target = self.read(node.child_by_field_name("left"))
-        if text_of(node.child_by_field_name("operator")) != "=" or not isinstance(target, Var):
-            raise self.no(node, f"assignment expression: {text_of(node)[:60]}")
-        value = self.argument(node.child_by_field_name("right"), (target.type,))
-        return Call(ops.ASSIGN, (target, self.assigned(value, target.type)), target.type)
-
     def _cast_expression(self, node: Node) -> Expression:
         type_ = self.type_at(node.child_by_field_name("type"))
         return self.cast(self.read(node.child_by_field_name("value")), type_)
@@ -659,31 +607,10 @@ class Reader:
         at = self.at(owner.source, owner)
         value = self.assigned(at.argument(field.value, (field.type,)), field.type)
         if isinstance(value, Call) and not value.operands:
-            value = self._filled(name, value, owner)
-            if not value.type.args:
-                value = attrs.evolve(value, type=field.type)
-        if isinstance(value, Call) and not value.operands:
             return None  # filled elsewhere
         if "final" not in field.modifiers and is_assigned(name, owner, scope.project):
             raise Untranslatable(f"{name} is assigned while the program runs")
         return value
-
-    def _filled(self, name: str, value: Call, owner: JavaClass) -> Call:
-        """Return a constant list or map with what the class puts into it where it is loaded."""
-        added: list[Expression] = []
-        body = owner.node.child_by_field_name("body")
-        blocks = [part for part in children(body) if part.type == "static_initializer"]
-        for statement in (s for block in blocks for s in children(children(block)[0])):
-            call = children(statement)[0] if statement.type == "expression_statement" else None
-            if call is None or call.type != "method_invocation":
-                continue
-            of, called = call.child_by_field_name("object"), call.child_by_field_name("name")
-            if of is not None and text_of(of) == name and text_of(called) in ("put", "add"):
-                at = self.at(owner.source, owner)
-                added += [
-                    at.argument(one) for one in children(call.child_by_field_name("arguments"))
-                ]
-        return attrs.evolve(value, operands=tuple(added))
 
     def _this(self, node: Node) -> Expression:
         if self.scope.this is None:
@@ -767,7 +694,7 @@ class Reader:
     def function(self, node: Node, types: tuple[JavaType, ...]) -> Lambda:
         """Return a lambda or method reference as a function of values of some types."""
         if node.type == "method_reference":
-            return reference(self, node, types)
+            node = as_lambda(self, node, types)
         return read_lambda(self, node, types)
 
     def _array_initializer(self, node: Node) -> Expression:

@@ -11,7 +11,14 @@ import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import BOOLEAN, INT, STRING, UNKNOWN, unboxed
-from pyflinkcep.migrate.java.source import Node, children, declared_type, line_of, text_of
+from pyflinkcep.migrate.java.source import (
+    Node,
+    children,
+    declared_type,
+    lambda_of,
+    line_of,
+    text_of,
+)
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.json_nodes import is_parsed
 from pyflinkcep.migrate.meaning.reading import element_of
@@ -134,7 +141,9 @@ def for_each_call(reader: Reader, node: Node) -> Statement | None:
         return None
     arguments = children(node.child_by_field_name("arguments"))
     if len(arguments) == 1 and arguments[0].type == "method_reference":
-        return _added_each(reader, node, arguments[0])
+        owner, called = text_of(arguments[0].children[0]), text_of(arguments[0].children[-1])
+        text = f"each -> {owner}.{called}(each)"
+        arguments = [lambda_of(text, reader.source.file, line_of(node))]
     if len(arguments) != 1 or arguments[0].type != "lambda_expression":
         return None
     names = children(arguments[0].child_by_field_name("parameters"))
@@ -190,20 +199,6 @@ def _pair_each(reader: Reader, node: Node, function: Node) -> Statement:
     statements = _turn(inner, function)
     pairs = Call(ops.ENTRIES, (whole,), JavaType("Set", (entry,)))
     return ForEach(each.name, entry, pairs, (*lets, *statements))
-
-
-def _added_each(reader: Reader, node: Node, reference: Node) -> Statement | None:
-    """Return ``xs.forEach(list::add)`` as a loop."""
-    owner, name = reference.children[0], text_of(reference.children[-1])
-    if name != "add" or not reader.is_variable(text_of(owner)):
-        return None
-    iterable = reader.read(node.child_by_field_name("object"))
-    inner = reader.within_block()
-    each = inner.scope.declare("each", element_of(iterable.type))
-    held = reader.read(owner)
-    operation = ops.ADD_TO_SET if "Set" in held.type.name else ops.ADD
-    added = Call(operation, (held, each), JavaType("void"))
-    return ForEach(each.name, each.type, iterable, (Do(added),))
 
 
 _EFFECTS = ("method_invocation", "assignment_expression", "update_expression")
@@ -428,7 +423,7 @@ def _is_fixed(limit: Expression, body: tuple[Statement, ...]) -> bool:
 
 def _changes(statements: tuple[Statement, ...], name: str) -> bool:
     calls = (p for one in expressions_of(statements) for p in parts(one) if isinstance(p, Call))
-    stepped = [p.operands[0] for p in calls if p.operation in (ops.STEP, ops.ASSIGN)]
+    stepped = [p.operands[0] for p in calls if p.operation in (ops.STEP,)]
     assigned = [one.target for one in all_statements(statements) if isinstance(one, Set)]
     return any(isinstance(one, Var) and one.name == name for one in (*stepped, *assigned))
 
