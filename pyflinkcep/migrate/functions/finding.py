@@ -464,8 +464,8 @@ class _Finder:
         within: JavaClass | None,
         depth: int,
     ) -> Function:
-        *before, returned = children(method.body) or [method.body]
-        if returned.type != "return_statement":
+        statements = [one for one in children(method.body) if one.type != "line_comment"]
+        if len(statements) != 1 or statements[0].type != "return_statement":
             raise Untranslatable(f"{method.name}() does more than return", line_of(method.node))
         reader = self._reader(source, within)
         given: dict[str, Expression] = {}
@@ -479,27 +479,11 @@ class _Finder:
             with suppress(Untranslatable):
                 given[name] = reader.assigned(reader.argument(argument, (type_,)), type_)
         inner = attrs.evolve(self, known=given)
-        for statement in before:
-            if statement.type not in ("local_variable_declaration", "line_comment"):
-                raise Untranslatable(f"{method.name}() does more than return", line_of(statement))
-            given.update(inner._declared(statement, of))
-        found = inner.find(children(returned)[0], of.source, of, depth + 1)
+        found = inner.find(children(statements[0])[0], of.source, of, depth + 1)
         if found.class_name:
             return found
         seen = {name: value for name, value in given.items() if name not in found.hidden}
         return attrs.evolve(found, fields={**seen, **found.fields})
-
-    def _declared(self, statement: Node, of: JavaClass) -> dict[str, Expression]:
-        """Return the variables of a declaration whose values are known."""
-        found: dict[str, Expression] = {}
-        type_ = read_type(statement.child_by_field_name("type"))
-        for declarator in statement.children_by_field_name("declarator"):
-            value = declarator.child_by_field_name("value")
-            reader = self._reader(of.source, of)
-            with suppress(Untranslatable):
-                name = text_of(declarator.child_by_field_name("name"))
-                found[name] = reader.assigned(reader.argument(value, (type_,)), type_)
-        return found
 
 
 def javadoc(node: Node) -> str:

@@ -454,7 +454,7 @@ METHODS = _table(
     Method("String", "matches", 1, BOOLEAN, ops.MATCHES),
     Method("String", "isEmpty", 0, BOOLEAN, ops.IS_EMPTY),
     Method("String", "isBlank", 0, BOOLEAN,
-           Operation("isBlank", "is_a_blank(a)", is_bool=True)),
+           "is_a_blank(a)"),
     Method("String|StringBuilder|StringBuffer", "length", 0, INT, ops.LENGTH),
     Method("String", "toLowerCase", 0, STRING, ops.LOWER),
     Method("String", "toUpperCase", 0, STRING, ops.UPPER),

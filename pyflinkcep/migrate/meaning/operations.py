@@ -20,7 +20,6 @@ class Operation:
     name: str  # As messages have it
     python: str = ""  # A template of Python
     sql: str = ""  # A template of SQL, with operands {0}, {1}; only of the event's own values
-    is_bool: bool = False  # Whether mypy knows the Python to be a bool
     nullable: bool = False  # Whether the result may be null
     makes_list: bool = False  # Whether the result is a list that nothing else holds
     changes: bool = False  # Whether the first operand, a list or map, is changed
@@ -31,10 +30,10 @@ class Operation:
 # --- what Java implies
 
 NOT_NULL = Operation("not null", is_part=True)
-IS_NULL = Operation("is null", "a is None", is_bool=True)
+IS_NULL = Operation("is null", "a is None")
 EQUALS = Operation("equals")
 SAME = Operation("Objects.equals")
-SAME_BOXED = Operation("same boxed", "same_boxed(a, b)", is_bool=True)
+SAME_BOXED = Operation("same boxed", "same_boxed(a, b)")
 COMPARE = Operation("compare", "compare(a, b)")
 COPY = Operation("copy", "a", is_part=True)
 OR_ELSE = Operation("or else", "or_else(a, b)", nullable=True)
@@ -66,11 +65,11 @@ BUILDER = Operation("builder", "a")
 CONTAINS = Operation("contains", "b in a", "contains({0}, {1})")
 STARTS_WITH = Operation("startsWith", "a.startswith(b)", "startswith({0}, {1})")
 ENDS_WITH = Operation("endsWith", "a.endswith(b)", "endswith({0}, {1})")
-IGNORE_CASE = Operation("equalsIgnoreCase", "equals_ignore_case(a, b)", is_bool=True)
-MATCHES = Operation("matches", "java_matches(a, regex(b))", is_bool=True)
+IGNORE_CASE = Operation("equalsIgnoreCase", "equals_ignore_case(a, b)")
+MATCHES = Operation("matches", "java_matches(a, regex(b))")
 IS_EMPTY = Operation("isEmpty", "len(a) == 0")
-EMPTY_OR_NULL = Operation("StringUtils.isEmpty", "not a", is_bool=True)
-BLANK_OR_NULL = Operation("StringUtils.isBlank", "a is None or is_a_blank(a)", is_bool=True)
+EMPTY_OR_NULL = Operation("StringUtils.isEmpty", "not a")
+BLANK_OR_NULL = Operation("StringUtils.isBlank", "a is None or is_a_blank(a)")
 LOWER = Operation("toLowerCase", "a.lower()", "lower({0})")
 UPPER = Operation("toUpperCase", "a.upper()", "upper({0})")
 LENGTH = Operation("length", "length(a)")
@@ -81,7 +80,7 @@ JOINING_AFTER = Operation("joining", "c + joined(a, b)")
 JOINING_AROUND = Operation("joining", "c + joined(a, b) + d")
 REPLACE_ALL = Operation("replaceAll", "re.sub(regex(b), c, present(a))")
 FORMAT = Operation("String.format", "java_format(*all)")
-PARSE_BOOLEAN = Operation("parse boolean", "parse_boolean(a)", is_bool=True)
+PARSE_BOOLEAN = Operation("parse boolean", "parse_boolean(a)")
 PARSE = {
     "int": Operation("parse int", "parse_int(a, 32)"),
     "long": Operation("parse long", "parse_int(a, 64)"),
@@ -90,7 +89,7 @@ PARSE = {
 
 # --- numbers
 
-IS_NAN = Operation("isNaN", "math.isnan(a)", "isnan({0})", is_bool=True)
+IS_NAN = Operation("isNaN", "math.isnan(a)", "isnan({0})")
 ABS = Operation("Math.abs", "abs(a)", "abs({0})")
 ABS_INT = Operation("Math.abs", "java_abs(a, 32)")
 ABS_LONG = Operation("Math.abs", "java_abs(a, 64)")
@@ -118,7 +117,7 @@ MAP = Operation("Map.of")
 MAP_OF = Operation("copy of map", "dict(a)")
 SIZE = Operation("List.size", "len(held(a))")
 NO_ELEMENTS = Operation("List.isEmpty", "len(a) == 0")
-HAS_ANY = Operation("has any", "bool(a)", is_bool=True)
+HAS_ANY = Operation("has any", "bool(a)")
 HAS = Operation("List.contains", "b in a")
 MEETS = Operation("List.meets", "any(one in b for one in a)")
 GET = Operation("List.get", nullable=True, is_part=True)
@@ -133,7 +132,7 @@ ADD_TO_SET = Operation("Set.add", "added(a, b)", changes=True, has_effect=True)
 ADD_ALL_TO_SET = Operation("Set.addAll", "a.update(b)", changes=True)
 ITERATOR = Operation("iterator", "Iterator(a)")
 NEXT = Operation("Iterator.next", "a.next()", has_effect=True)
-HAS_NEXT = Operation("Iterator.hasNext", "a.has_next()", is_bool=True)
+HAS_NEXT = Operation("Iterator.hasNext", "a.has_next()")
 RANGE = Operation("range")
 RANGE_TO_LAST = Operation("rangeClosed")
 MAP_GET = Operation("Map.get", "a.get(b)", nullable=True, is_part=True)
@@ -152,9 +151,9 @@ FILTER = Operation("Stream.filter", makes_list=True)
 MAPPED = Operation("Stream.map", makes_list=True)
 FLAT_MAPPED = Operation("Stream.flatMap", makes_list=True)
 CHAINED = Operation("Stream.concat", "[*a, *b]", makes_list=True)
-ANY_MATCH = Operation("Stream.anyMatch", is_bool=True)
-ALL_MATCH = Operation("Stream.allMatch", is_bool=True)
-NONE_MATCH = Operation("Stream.noneMatch", is_bool=True)
+ANY_MATCH = Operation("Stream.anyMatch")
+ALL_MATCH = Operation("Stream.allMatch")
+NONE_MATCH = Operation("Stream.noneMatch")
 LIMIT = Operation("Stream.limit", "a[:b]")
 SKIP = Operation("Stream.skip", "a[b:]")
 COUNT = Operation("Stream.count", "len(a)")

@@ -13,8 +13,9 @@ from typing import TypeGuard
 
 import attrs
 
+from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.project import BOOLEAN, STRING, UNKNOWN, is_boxed, is_floating, unboxed
+from pyflinkcep.migrate.java.project import STRING, UNKNOWN, is_boxed, is_floating, unboxed
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.literals import Inside, constant, f_string, python_regex
 from pyflinkcep.migrate.meaning.operations import Operation
@@ -140,6 +141,30 @@ def _not(of: ast.expr) -> ast.expr:
     return ast.UnaryOp(ast.Not(), of)
 
 
+_BOOLS = frozenset(
+    {"bool"}
+    | {
+        one
+        for one in RUNTIME
+        if getattr(getattr(runtime, one), "__annotations__", {}).get("return") == "bool"
+    }
+)
+
+
+def _is_bool(node: ast.expr) -> bool:
+    """Whether mypy knows that what is written is a bool."""
+    match node:
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()]) | ast.UnaryOp(op=ast.Not()):
+            return True
+        case ast.Call(func=ast.Name(id=name)):
+            return name in _BOOLS
+        case ast.Name(id=name):
+            return name in ("True", "False") or name.startswith(("any(", "all("))
+        case ast.BoolOp(values=values):
+            return all(map(_is_bool, values))
+    return ast.unparse(node).startswith("math.is")
+
+
 @attrs.define(eq=False)
 class Python:
     """Writes expressions of one function."""
@@ -158,7 +183,7 @@ class Python:
     def condition(self, of: Expression) -> str:
         """Return an expression as a bool that mypy knows to be one."""
         node = self._truth(of)
-        return ast.unparse(node if self._is_bool(of) else _call("bool", node))
+        return ast.unparse(node if _is_bool(node) else _call("bool", node))
 
     def filled(self, template: str, *operands: Expression) -> str:
         """Return a template of Python with operands."""
@@ -190,29 +215,6 @@ class Python:
     def runtime(self, name: str, *arguments: ast.expr) -> ast.expr:
         """Return a call of a function of the runtime."""
         return _call(self.use(name), *arguments)
-
-    def _is_bool(self, of: Expression) -> bool:
-        match of:
-            case Const(type=type_) | Captured(type=type_):
-                return type_ == BOOLEAN
-            case Unary(operator="!", operand=operand):
-                return self._is_bool_negated(operand)
-            case Binary(operator="&&" | "||", left=left, right=right):
-                return self._is_bool(left) and self._is_bool(right)
-            case Call(operation=operation):
-                return operation.is_bool
-        return False
-
-    def _is_bool_negated(self, of: Expression) -> bool:
-        match of:
-            case Unary(operator="!", operand=operand):
-                return self._is_bool(operand)
-            case Binary(operator="==" | "!="):
-                return _flag_in(of) is (of.operator == "==")
-        match self.node(of) if isinstance(of, Call | Is) else None:
-            case ast.Compare(ops=[ast.Eq() | ast.In()]):
-                return False
-        return True
 
     def non_null(self, of: Expression) -> ast.expr:
         """Return a value; the function raises if it is null."""

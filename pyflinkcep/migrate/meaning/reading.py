@@ -37,7 +37,7 @@ _USED = frozenset({"event", "ctx", "match", "out", "math"})
 RUNTIME = frozenset(
     name
     for name, one in vars(runtime).items()
-    if getattr(one, "__module__", "") == runtime.__name__ and name[0] != "_"
+    if callable(one) and one.__module__ == runtime.__name__ and name[0] != "_"
 )
 """The names of what translated functions call."""
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")

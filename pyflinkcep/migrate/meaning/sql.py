@@ -166,9 +166,6 @@ def range_of(of: Expression, *, wrap: bool) -> Range:
         case "%" if c == d and c:
             most = abs(c) - 1
             found = (-most if a < 0 else 0, most if b > 0 else 0)
-        case "/" if c == d and c > 0:
-            quotients = [abs(x) // c * (1 if x >= 0 else -1) for x in (a, b)]
-            found = (quotients[0], quotients[1])
         case _:
             return own
     return own if wrap and not (own[0] <= found[0] and found[1] <= own[1]) else found
