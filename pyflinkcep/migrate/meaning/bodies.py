@@ -171,18 +171,9 @@ class _Folder:
         before = self.after.get(name)
         taken = Aggregate(function, self.stage, None, self.element.type)
         found = self.replaced(value, names)
-        if not self._is_about_element(found):
-            raise Untranslatable("a loop that keeps what depends on other events")
-        if found == self.element:
-            if not (isinstance(before, Const) and before.value is None):
-                raise Untranslatable("a loop that keeps an event instead of another")
-            self.after[name] = taken
-            return
-        if before is None:
-            raise Untranslatable("a loop that sets a variable without a value before")
-        last = rewritten(found, lambda p: taken if p == self.element else None)
-        is_empty = Call(ops.NO_ELEMENTS, (self.events,), BOOLEAN)
-        self.after[name] = Choice(is_empty, before, last, last.type)
+        if found != self.element or not (isinstance(before, Const) and before.value is None):
+            raise Untranslatable("a loop that keeps what is no event")
+        self.after[name] = taken
 
     # --- returns
 

@@ -132,7 +132,7 @@ def method_call(reader: Reader, node: Node) -> Expression:
     owner = node.child_by_field_name("object")
     arguments = children(node.child_by_field_name("arguments"))
     if owner is not None and owner.type == "super":
-        return _above(reader, name, arguments, node)
+        raise reader.no(node, f"super.{name}() is not followed")
     if owner is None:
         return _own(reader, name, arguments, node)
     if owner.type == "this" and reader.scope.this is None:
@@ -205,20 +205,6 @@ def _own(reader: Reader, name: str, arguments: list[Node], node: Node) -> Expres
     if found is not None:
         return found
     raise reader.no(node, f"the method {name}() is not in the sources")
-
-
-def _above(reader: Reader, name: str, arguments: list[Node], node: Node) -> Expression:
-    """Return a call of ``super.name()``: of the first class above that has the method."""
-    scope = reader.scope
-    of = scope.dynamic if scope.anonymous else scope.within
-    above = [] if of is None else list(scope.project.lineage(of))
-    for one in above if scope.anonymous else above[1:]:
-        if any(m.takes(len(arguments)) for m in one.methods.get(name, [])):
-            method = reader.method(one, name, arguments)
-            if method is not None:
-                dynamic = scope.dynamic or one
-                return _followed(reader, method, dynamic, scope.this, arguments, node)
-    raise reader.no(node, f"the method {name}() of a superclass is not in the sources")
 
 
 def _static(reader: Reader, owner: str, name: str, arguments: list[Node], node: Node) -> Expression:

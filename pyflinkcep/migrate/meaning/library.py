@@ -447,7 +447,7 @@ METHODS = _table(
     Method("*", "equals", 1, BOOLEAN, ops.EQUALS),
     Method("*", "toString", 0, STRING, ops.TO_STRING),
     # --- texts
-    Method("String", "equalsIgnoreCase", 1, BOOLEAN, ops.IGNORE_CASE),
+    Method("String", "equalsIgnoreCase", 1, BOOLEAN, "equals_ignore_case(a, b)"),
     Method("String", "contains", 1, BOOLEAN, ops.CONTAINS),
     Method("String", "startsWith", 1, BOOLEAN, ops.STARTS_WITH),
     Method("String", "endsWith", 1, BOOLEAN, ops.ENDS_WITH),
@@ -455,7 +455,7 @@ METHODS = _table(
     Method("String", "isEmpty", 0, BOOLEAN, ops.IS_EMPTY),
     Method("String", "isBlank", 0, BOOLEAN,
            "is_a_blank(a)"),
-    Method("String|StringBuilder|StringBuffer", "length", 0, INT, ops.LENGTH),
+    Method("String|StringBuilder|StringBuffer", "length", 0, INT, "length(a)"),
     Method("String", "toLowerCase", 0, STRING, ops.LOWER),
     Method("String", "toUpperCase", 0, STRING, ops.UPPER),
     Method("String", "toLowerCase", 1, STRING, _cased(ops.LOWER)),
@@ -469,7 +469,7 @@ METHODS = _table(
     Method("String", "replace", 2, STRING, "present(a).replace(present(b), present(c))"),
     Method("String", "replaceAll", 2, STRING, _replaced),
     Method("String", "concat", 1, STRING, ops.CONCAT),
-    Method("String", "compareTo", 1, INT, ops.COMPARE_TEXT),
+    Method("String", "compareTo", 1, INT, "compare_text(a, b)"),
     Method("String", "repeat", 1, STRING, "a * b"),
     Method("String", "split", 1, JavaType("String", (), 1),
            "java_split(a, regex(b))"),
@@ -504,12 +504,10 @@ METHODS = _table(
     Method(_TIMES, "isBefore|before", 1, BOOLEAN, _of_same_type("a < b")),
     Method(_TIMES, "toEpochMilli|getTime", 0, LONG, _millis),
     Method(_TIMES, "compareTo", 1, INT, ops.COMPARE),
-    *(Method(_DATES, f"get{name}", 0, INT,
-             Operation(f"time.{part}", f"a.{part}", f"{part}({{0}})" if in_sql else ""))
-      for name, part, in_sql in (
-          ("Hour", "hour", True), ("Minute", "minute", True), ("Second", "second", True),
-          ("Year", "year", True), ("MonthValue", "month", False), ("DayOfMonth", "day", False),
-      )),
+    *(Method(_DATES, f"get{part.title()}", 0, INT, f"a.{part}")
+      for part in ("hour", "minute", "second", "year")),
+    Method(_DATES, "getMonthValue", 0, INT, "a.month"),
+    Method(_DATES, "getDayOfMonth", 0, INT, "a.day"),
     # --- lists, sets, iterators
     Method("List", "stream|parallelStream", 0, _of_elements("Stream"), ops.STREAM),
     Method("List", "spliterator", 0, UNKNOWN, lambda _, of, __: of[0]),
@@ -580,7 +578,7 @@ METHODS = _table(
     Method("Stream", "reduce", 1, _optional, ops.REDUCED, lambda type_: _each(type_) * 2),
     Method("Stream", "reduce", 2, UNKNOWN, _reduced, lambda type_: _each(type_) * 2),
     Method(_OF_NUMBERS, "sum", 0, _element, ops.SUM),
-    Method(_OF_NUMBERS, "average", 0, JavaType("Optional", (_DOUBLE,)), ops.AVERAGE),
+    Method(_OF_NUMBERS, "average", 0, JavaType("Optional", (_DOUBLE,)), "stream_average(a)"),
     Method(_OF_NUMBERS, "max", 0, _optional, "reduced(a, java_max)"),
     Method(_OF_NUMBERS, "min", 0, _optional, "reduced(a, java_min)"),
     *(Method("Stream", name, 1, _optional, Operation(

@@ -105,27 +105,6 @@ def may_be_nan(of: Expression) -> bool:
     return is_floating(inner_of(of).type) or inner_of(of).type == UNKNOWN
 
 
-def average_of(of: Binary) -> Aggregate | None:
-    """Return a sum of doubles divided by the number of the same events as an average."""
-    if of.operator != "/":
-        return None
-    total, number = of.left, inner_of(of.right)
-    if isinstance(number, Call) and number.operation is ops.SIZE:
-        match number.operands[0]:
-            case Call(ops.EVENTS, (Const(value=str(stage)),)):
-                number = Aggregate("count", stage, None, number.type)
-    match total, number:
-        case Aggregate("sum", stage), Aggregate("count", other) if stage == other:
-            if total.type.name == "double":
-                return attrs.evolve(total, function="avg")
-    return None
-
-
-def is_empty_average(of: Expression) -> bool:
-    """Whether a value is an average, which SQL has as NULL if there are no events."""
-    return isinstance(of, Binary) and average_of(of) is not None
-
-
 Range = tuple[int, int]
 _BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 
@@ -208,6 +187,13 @@ _OPPOSITE = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _SQL = {"==": "=", "!=": "<>"}
 _TEXTS = ("String", "CharSequence", "UUID", "?", "Object")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
+
+
+def _is_same(of: Call) -> bool:
+    """Whether SQL computes a call as Java does."""
+    if of.operation in (ops.MAX, ops.MIN):
+        return is_whole(of.type)
+    return of.operation is not ops.ABS or of.type.name == "double"
 
 
 @attrs.define(eq=False)
@@ -314,9 +300,6 @@ class Sql:
 
     def _of_doubles(self, of: Binary) -> str:
         op = of.operator
-        average = average_of(of)
-        if average is not None:
-            return self.value(average)
         if op in ("/", "%") and not (
             isinstance(of.right, Const) and of.right.value not in (0, 0.0)
         ):
@@ -346,13 +329,6 @@ class Sql:
                 return self.value(inner)
             case ops.DECIMAL, (Const(value=str(digits)),) if _DECIMAL.fullmatch(digits):
                 return f"{digits}BD"
-            case ops.ENUM_OF, (inner, *_) if isinstance(inner, Get):
-                self._may_be_null(inner)
-                self.note(
-                    f"where {inner.name} names no constant of {of.type.name}, the Java job fails; "
-                    "here it is a value like others"
-                )
-                return self.value(inner)
             case ops.TO_STRING, (inner,) if inner.type.name in _TEXTS:
                 self._may_be_null(inner)
                 return self.value(inner)
@@ -364,18 +340,9 @@ class Sql:
                 return f"{operand(self.value(whole), ATOM)}[{text_literal(key)}]"
             case ops.SIZE, (Call(ops.EVENTS) as events,):
                 return f"count({self._stage_of(events)})"
-        if of.operation.sql and unboxed(of.type) != BOOLEAN and self._is_plain(of):
+        if of.operation.sql and unboxed(of.type) != BOOLEAN and _is_same(of):
             return self._template(of.operation.sql, of.operands)
         raise Untranslatable(f"{of.operation.name}() in SQL")
-
-    def _is_plain(self, of: Call) -> bool:
-        """Whether SQL computes a call as Java does: parts of times only of the event itself."""
-        (inner, *_) = of.operands
-        if of.operation in (ops.MAX, ops.MIN):
-            return is_whole(of.type)
-        if not of.operation.name.startswith("time."):
-            return of.operation is not ops.ABS or of.type.name == "double"
-        return isinstance(inner, Get) and stage_free(inner) and inner.type.name == "LocalDateTime"
 
     def _template(self, template: str, operands: tuple[Expression, ...]) -> str:
         """Return a template of an operation with operands, none of which is null in Java."""
@@ -526,7 +493,6 @@ class Sql:
         floating = is_floating(left.type) or is_floating(right.type)
         if not floating and not self._comparable(left, right):
             raise Untranslatable(f"{left.type} {op} {right.type}")
-        self._is_definite(exact or op == "!=", left, right)
         written = infix(self._side(left, right), _SQL.get(op, op), self._side(right, left))
         return written if not floating else self._without_nan(op, left, right, written)
 
@@ -539,12 +505,6 @@ class Sql:
             self.note("a type is not in the sources: taken as a number that is not NaN")
             return True
         return all(known)
-
-    def _is_definite(self, exact: bool, *sides: Expression) -> None:
-        """Refuse what SQL has as NULL where Java has a value, if that matters."""
-        for side in sides:
-            if exact and any(is_empty_average(part) for part in (side, inner_of(side))):
-                raise Untranslatable("the average of no events")
 
     def _side(self, of: Expression, other: Expression) -> str:
         if isinstance(of, Const) and isinstance(of.value, float):
