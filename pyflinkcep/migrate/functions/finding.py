@@ -205,7 +205,6 @@ class Function:
     # The names around that the function does not see, such as those of its own fields.
     hidden: frozenset[str] = frozenset()
     around: frozenset[str] = frozenset()  # The variables around the function
-    anonymous: bool = False  # Whether it is a method of an anonymous class
     variables: tuple[str, ...] = ()  # The type variables of its class
     types: dict[str, JavaType] = attrs.field(factory=dict)  # What they stand for
 
@@ -235,7 +234,6 @@ def reader_of(function: Function, findings: Findings, known: Mapping[str, Any]) 
         fields=dict(function.fields),
         dynamic=function.dynamic,
         around=function.around,
-        anonymous=function.anonymous,
         types=dict(function.types),
     )
     for name, value in known.items():
@@ -326,9 +324,7 @@ class _Finder:
             if found is not None:
                 made = self._method(found, source, within, type_, fields, declared)
                 around = locals_around(node) - names
-                return attrs.evolve(
-                    made, dynamic=of, hidden=frozenset(names), around=around, anonymous=True
-                )
+                return attrs.evolve(made, dynamic=of, hidden=frozenset(names), around=around)
         if of is None:
             raise Untranslatable(f"the class {type_} is not in the sources", line_of(node))
         made = self.of_class(of, arguments, node, source, within, type_)

@@ -375,7 +375,7 @@ def _followed(
         dynamic=of if scope.dynamic is not None and "static" not in method.modifiers else None,
     )
     if method.owner is None:
-        inner.scope.around, inner.scope.anonymous = scope.around, True
+        inner.scope.around = scope.around
     inner.local_methods = reader.local_methods if owner is None else {}
     if owner is not None and within is not None:
         inner.scope.types = dict(zip(within.variables, owner.type.args, strict=False))

@@ -459,12 +459,6 @@ class Python:
         return _compare(left, "==", self.node(b))
 
 
-def _flag_in(of: Binary) -> bool | None:
-    """Return the boolean that a comparison is with; None if it is with none."""
-    flags = (side.value for side in (of.right, of.left) if isinstance(side, Const))
-    return next((flag for flag in flags if isinstance(flag, bool)), None)
-
-
 def _constant_last(a: Expression, b: Expression) -> list[Expression]:
     """Return two operands, a constant one last."""
     turned = isinstance(a, Const) and not isinstance(b, Const)

@@ -102,8 +102,6 @@ class Scope:
     dynamic: JavaClass | None = None
     # The fields that are local variables around a function, which only the function sees.
     around: frozenset[str] = frozenset()
-    # Whether this is a method of an anonymous class, above which `dynamic` is.
-    anonymous: bool = False
     # What the type variables of the class stand for.
     types: dict[str, JavaType] = attrs.field(factory=dict)
 
