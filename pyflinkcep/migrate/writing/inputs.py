@@ -80,18 +80,9 @@ _PLAIN = (str, int, float, type(None))  # others hold what is not known before t
 _KINDS = {"map": "map", "flatMap": "flatMap", "process": "element"}
 _WHOLE = re.compile(r"(?<!\w)event(?![\w.\[])")
 _PARSED = re.compile(
-    r"^    return (?:row_of\()?json_object\(event\.value(?:, \{[^}]*\})?\)"
-    r'(?:, (?:"\w+"(?:, )?)+\))?$',
-    re.MULTILINE,
+    r"    return (?:row_of\()?json_object\(event\.value(?:, \{[^}]*\})?\)"
+    r'(?:, (?:"\w+"(?:, )?)+\))?'
 )
-
-
-def _is_parsed(made: TranslatedFunction) -> bool:
-    """Whether a function does nothing but read JSON."""
-    lines = [
-        line for line in (made.python or "").splitlines() if not line.strip().startswith('"""')
-    ]
-    return len(lines) == 2 and _PARSED.search(made.python or "") is not None
 
 
 def _body(made: TranslatedFunction) -> str:
@@ -99,31 +90,17 @@ def _body(made: TranslatedFunction) -> str:
     return (made.python or "").split('"""')[-1].strip("\n")
 
 
-def _where(stream: Stream) -> str:
-    code = stream.call.code
-    return f"{stream.call.method}() in line {line_of(code.node)}"
-
-
 EVENT_TIME = "event_time"
 POSITION = "position"
 _TABLES = {"toDataStream", "toAppendStream"}
-_TIMED = {"assignTimestamps", "assignTimestampsAndWatermarks"}
+_TIMED = {"assignTimestamps", "assignTimestampsAndWatermarks", "assignAscendingTimestamps"}
 _PASSED = (SAME_EVENTS | _TABLES) - {"filter", "union"} - _TIMED
 _SCALED = re.compile(r"(\w+) \* (\d+)")
 """A column with seconds, and how many milliseconds one is."""
 _VIEWS = f"make views of the tables that it reads: {PART}"
 _JSON_CLASSES = ("JsonNode", "ObjectNode", "JSONObject", "JsonObject", "Row", "Map")
-_JSON = (
-    "readValue",
-    "readTree",
-    "ObjectNode",
-    "fromJson",
-    "parseObject",
-    "ObjectMapper",
-    "JSONObject",
-    "Gson",
-    "Json",
-)
+_JSON = ("readValue", "readTree", "ObjectNode", "parseObject", "JSONObject", "Gson", "Json")
+"""What code says that reads JSON."""
 
 
 @attrs.frozen
@@ -183,9 +160,8 @@ class InputWriter:
         kind = simple_name(type_ or "event")
         name = snake("json" if kind in _JSON_CLASSES else kind).upper().strip("_")
         if ddl is None:
-            self.module.note(
-                code, f"the fields of {type_ or 'the events'} are not known: write {name}"
-            )
+            whose = type_ or "the events"
+            self.module.note(code, f"the fields of {whose} are not known: write {name}")
             ddl = "TODO string"
         return self.module.schema(name, ddl, f"The fields of {type_}.")
 
@@ -213,15 +189,10 @@ class InputWriter:
         if id(stream.inputs[0]) in self.columns:
             self.columns[id(stream)] = self.columns[id(stream.inputs[0])]
         method = stream.call.method
-        if method in (
-            "assignTimestampsAndWatermarks",
-            "assignTimestamps",
-            "assignAscendingTimestamps",
-        ):
+        if method in _TIMED:
             given = stream.call.arguments[0] if stream.call.arguments else None
-            self._time(
-                stream, times_of(stream.call, given, self.translation.project), lines, bounded
-            )
+            found = times_of(stream.call, given, self.translation.project)
+            self._time(stream, found, lines, bounded)
         elif method not in _PASSED:
             made = self.step(stream, "events")
             if made != "events":
@@ -246,27 +217,20 @@ class InputWriter:
         if method == "union":
             return "".join([before, *(f".unionByName({other})" for other in others)])
         code = code_of(call.arguments[0]) if call.arguments else None
-        kept = [EVENT_TIME] if self._is_timed(stream.inputs[0]) else []
+        times = self.times.get(id(stream.inputs[0]))
+        kept = [EVENT_TIME] if times is not None and not times.none else []
         made: str | None = None
         noted = len(self.module.notes)
         if method in ("map", "flatMap", "filter", "process") and code is not None:
             made = self.applied(stream, code, before, kept)
-        if made is None and method == "map" and code is not None and self._reads_json(code):
+        is_json = code is not None and any(word in text_of(code.node) for word in _JSON)
+        if made is None and method == "map" and code is not None and is_json:
             del self.module.notes[noted:]  # why its own text was not translated
             self.module.note(code, "the records are taken for JSON of the event's fields")
             made = self._from_json(stream, before, 'F.col("value")')
         if made is not None and method != "filter":
             self.columns.pop(id(stream), None)  # the column of the time may be another one
         return made or self._marked(stream, before, others)
-
-    def _is_timed(self, stream: Stream) -> bool:
-        """Whether events have a column with their time already."""
-        times = self.times.get(id(stream))
-        return times is not None and not times.none
-
-    def _reads_json(self, code: Code) -> bool:
-        text = text_of(code.node)
-        return any(word in text for word in _JSON)
 
     def _marked(self, stream: Stream, before: str, others: Sequence[str]) -> str:
         """Return the call of a function that remains to be written."""
@@ -301,10 +265,10 @@ class InputWriter:
             return None
         self.module.notes.extend(made.notes)
         stream.event_type = stream.event_type or made.result
-        if re.search(r"^    return (event|row_of\(event(, \"\w+\")+\))$", _body(made)):
+        if re.fullmatch(r"    return (event|row_of\(event(, \"\w+\")+\))", _body(made)):
             return before  # it returns what it was given
         schema = self._row_schema(stream, made)
-        if kind == "map" and _is_parsed(made):
+        if kind == "map" and _PARSED.fullmatch(_body(made)):
             aliases = self.translation.aliases(stream.event_type, code)
             return self.from_json(before, 'F.col("value")', schema, made.output_type, aliases)
         function = self.module.translated(made)
@@ -326,12 +290,8 @@ class InputWriter:
         if made.sql is not None:
             return f"{before}.where({quoted(made.sql)})"
         function = self.module.translated(made)
-        return chain(
-            before,
-            [("where", [f'F.udf({function}, "boolean", useArrow=False)(F.struct("*"))'])],
-            "",
-            4,
-        )
+        kept = f'F.udf({function}, "boolean", useArrow=False)(F.struct("*"))'
+        return chain(before, [("where", [kept])], "", 4)
 
     def _row_schema(self, stream: Stream, made: TranslatedFunction) -> str:
         ddl = made.output_type or ""
@@ -339,7 +299,8 @@ class InputWriter:
         plain = ddl.startswith("value ") or "<" in kind or not kind.isidentifier()
         wanted = stream.name or stream.call.method if plain else kind
         name = snake(wanted).upper().strip("_")
-        comment = f"The fields of {kind}." if not plain else f"The columns after {_where(stream)}."
+        where = f"{stream.call.method}() in line {line_of(stream.call.code.node)}"
+        comment = f"The columns after {where}." if plain else f"The fields of {kind}."
         return self.module.schema(name, ddl, comment)
 
     def from_json(
@@ -494,9 +455,8 @@ class InputWriter:
             return f'F.col({quoted(moment)}).cast("timestamp")'
         self.module.notes.extend(made.notes)
         if made.sql is None:
-            self.module.note(
-                times.time, "the time of an event is not translated: write it as a column"
-            )
+            what = "the time of an event is not translated: write it as a column"
+            self.module.note(times.time, what)
             return 'F.col("TODO")'
         if made.sql.strip("`").isidentifier():
             self.columns[id(stream)] = made.sql.strip("`"), 1
