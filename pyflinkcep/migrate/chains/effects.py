@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import MutableMapping
 from typing import Any
 
 from pyflinkcep.migrate.chains.values import (
@@ -19,6 +19,7 @@ from pyflinkcep.migrate.chains.values import (
     Symbol,
     Unknown,
     Value,
+    reached,
     tree_of,
 )
 from pyflinkcep.migrate.java.source import (
@@ -176,9 +177,9 @@ def forget(walker: Any, node: Node, scope: Scope) -> None:
     code = Code(node, scope.source, scope)
     unknown = Unknown(code, lost=True)
     streams = False
-    for body, is_own in _reached(node, scope.owner):
+    for body in reached(node, scope.owner):
         for name in written_in(body) - declared_in(body):
-            if is_own and name in scope.values:
+            if body is node and name in scope.values:
                 scope.set(name, unknown)
             else:
                 walker.set_field(name, unknown, scope)
@@ -207,23 +208,6 @@ def _lose_fields(walker: Any, made: Made, unknown: Unknown) -> None:
     declared = walker.project.find(simple_name(made.type), made.code.source)
     for name in walker.project.all_fields(declared):
         made.state[name] = unknown
-
-
-def _reached(node: Node, owner: Any) -> Iterator[tuple[Node, bool]]:
-    """Yield code, and the methods of its class that it calls: whether it sees the variables."""
-    yield node, True
-    seen: set[str] = set()
-    waiting = [node]
-    while waiting and owner is not None:
-        for call in inside(waiting.pop(), "method_invocation"):
-            name, on = text_of(call.child_by_field_name("name")), call.child_by_field_name("object")
-            if name in seen or not (on is None or on.type in ("this", "super")):
-                continue
-            seen.add(name)
-            for method in owner.methods.get(name, []):
-                if method.body is not None:
-                    waiting.append(method.body)
-                    yield method.body, False
 
 
 def _root(call: Node) -> Node | None:

@@ -401,15 +401,19 @@ def names_in(node: Node) -> frozenset[str]:
     return frozenset(text_of(name) for name in inside(node, "identifier"))
 
 
-def names_reached(node: Node, owner: JavaClass) -> set[str]:
-    """Return the names in code, and in the methods of a class that it calls."""
-    names: set[str] = set()
-    seen: set[str] = set()
+def reached(node: Node, owner: JavaClass | None) -> Iterator[Node]:
+    """Yield code, and the methods of a class that it names, with those that they name."""
+    methods = {} if owner is None else owner.methods
+    seen = set() if owner is None else {owner.name}
     waiting = [node]
     while waiting:
-        found = names_in(waiting.pop())
-        names |= found
-        for name in found & set(owner.methods) - seen - {owner.name}:
+        body = waiting.pop()
+        yield body
+        for name in sorted(names_in(body) & set(methods) - seen):
             seen.add(name)
-            waiting += [m.body for m in owner.methods[name] if m.body is not None]
-    return names
+            waiting += [m.body for m in methods[name] if m.body is not None]
+
+
+def names_reached(node: Node, owner: JavaClass | None) -> set[str]:
+    """Return the names in code, and in the methods of a class that it names."""
+    return {name for body in reached(node, owner) for name in names_in(body)}

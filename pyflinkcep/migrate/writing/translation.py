@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -17,7 +17,6 @@ from pyflinkcep.migrate.chains.values import (
     Symbol,
     Unknown,
     Value,
-    names_in,
     names_reached,
 )
 from pyflinkcep.migrate.functions.finding import Given, GivenFunction, array_of
@@ -193,9 +192,7 @@ def class_made(code: Code, project: Project) -> JavaClass | None:
 
 def known(code: Code, project: Project, *, captures: bool = True) -> dict[str, Any]:
     """Return what is known of the variables that code sees: values, captures and objects."""
-    used: Collection[str] = names_in(code.node)
-    if code.scope.owner is not None:
-        used = names_reached(code.node, code.scope.owner)
+    used = names_reached(code.node, code.scope.owner)
     found = {}
     for name, value in code.scope.values.items():
         seen = name.removeprefix("this.") in used
