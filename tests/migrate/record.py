@@ -17,7 +17,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import CepError
-from pyflinkcep.migrate.check.compare import answers_of, canonical, compare, discriminators, load
+from pyflinkcep.migrate.check.compare import answers_of, canonical, compare, load
 from pyflinkcep.migrate.check.flink import Answer, Checked, Written, run_on_flink
 from pyflinkcep.migrate.migration import Migration, migrate
 from tests.migrate.random_events import random_events
@@ -160,9 +160,7 @@ def main(jars: str, *only: str) -> None:
             for one in able
         }
         try:
-            answers = run_on_flink(
-                made.project, able, events, Path(jars), discriminators(made.project)
-            )
+            answers = run_on_flink(made.project, able, events, Path(jars))
         except CepError as error:
             print(f"{file.module}: {error}")
             continue

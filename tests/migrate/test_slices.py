@@ -129,7 +129,7 @@ def test_patterns_that_do_not_compile_together_are_compared_alone(monkeypatch, t
     """A pattern that does not compile keeps no other one of its file from being compared."""
     asked = []
 
-    def run(project, patterns, events, jars, kinds):
+    def run(project, patterns, events, jars):
         asked.append([one.name for one in patterns])
         if any(one.name != "twice_pattern" for one in patterns):
             raise CompileError("it does not compile", "pass other jars")

@@ -37,7 +37,7 @@ from pyflinkcep.migrate.check.flink import (
     Written,
     run_on_flink,
 )
-from pyflinkcep.migrate.java.project import Project, columns_of, discriminator
+from pyflinkcep.migrate.java.project import Project, columns_of
 from pyflinkcep.migrate.java.source import comma_parts
 from pyflinkcep.migrate.runtime import millis
 from pyflinkcep.pattern import Pattern
@@ -319,7 +319,7 @@ def _answers(
     """Return the answers of Flink: of each pattern alone, if they do not compile together."""
     given = {one.name: events for one in able}
     try:
-        return run_on_flink(project, able, given, jars, discriminators(project))
+        return run_on_flink(project, able, given, jars)
     except CompileError as error:
         if len(able) == 1:
             return {able[0].name: error}
@@ -352,15 +352,6 @@ def _not_compared(file: Written) -> list[Difference]:
         if reason:
             found.append(Difference(name, 0, 0, 0, f"not compared: {reason}"))
     return found
-
-
-def discriminators(project: Project) -> Mapping[str, str]:
-    """Return for each class with subclasses the column that holds the class."""
-    return {
-        declared.name: discriminator(declared, project)
-        for declared in project.classes
-        if project.subclasses(declared)
-    }
 
 
 def load(file: Written) -> ModuleType:

@@ -16,7 +16,7 @@ import attrs
 from pyflinkcep.errors import InputError
 from pyflinkcep.migrate.check.slices import Jars, Rows, Site, Sliced, binary_name, sliced
 from pyflinkcep.migrate.java.declarations import written_type
-from pyflinkcep.migrate.java.project import Project
+from pyflinkcep.migrate.java.project import Project, discriminator
 from pyflinkcep.migrate.java.source import Node, Source
 from pyflinkcep.migrate.meaning.translated import PART, Note
 
@@ -106,11 +106,7 @@ class Answer:
 
 
 def run_on_flink(
-    project: Project,
-    patterns: Sequence[Checked],
-    events: Mapping[str, Sequence[Event]],
-    jars: Path,
-    discriminators: Mapping[str, str],
+    project: Project, patterns: Sequence[Checked], events: Mapping[str, Sequence[Event]], jars: Path
 ) -> dict[str, Answer]:
     """Return Flink's answers for the patterns of a file, by their names."""
     for tool in ("javac", "java"):
@@ -125,8 +121,7 @@ def run_on_flink(
         made, reason = _compiled(here, project, sites, Jars.of(jars), classpath)
         plan = {
             "patterns": [
-                _planned(project, one, made, number, discriminators)
-                for number, one in enumerate(patterns)
+                _planned(project, one, made, number) for number, one in enumerate(patterns)
             ],
             "events": {name: list(rows) for name, rows in events.items()},
         }
@@ -192,13 +187,7 @@ _PLAIN = frozenset(
 """What the fields of a tuple may be."""
 
 
-def _planned(
-    project: Project,
-    one: Checked,
-    made: Sliced,
-    number: int,
-    discriminators: Mapping[str, str],
-) -> dict[str, Any]:
+def _planned(project: Project, one: Checked, made: Sliced, number: int) -> dict[str, Any]:
     call, rows = made.calls[number], made.rows[number]
     kinds: dict[str, str] = {}
     event, column = "java.lang.Object", ""
@@ -219,7 +208,7 @@ def _planned(
         event = binary_name(declared)
         below = project.subclasses(declared)
         if below:
-            column = discriminators.get(declared.name, "")
+            column = discriminator(declared, project)
             kinds = {kind.name: binary_name(kind) for kind in [declared, *below]}
     return {
         "name": one.name,
@@ -253,14 +242,8 @@ def _run(folder: Path, classpath: str) -> dict[str, Answer]:
     for line in done.stdout.splitlines():
         if line.startswith("{"):
             row = json.loads(line)
-            found[row["name"]] = Answer(
-                row.get("events", []),
-                row.get("matches", []),
-                row.get("timeouts", []),
-                row.get("error"),
-                row.get("rows"),
-                row.get("noRows", ""),
-            )
+            name, no_rows = row.pop("name"), row.pop("noRows", "")
+            found[name] = Answer(**row, no_rows=no_rows)
     if not found:
         first = (done.stderr.strip().splitlines() or ["no output"])[0]
         raise InputError(f"Flink did not run: {first}", "check the jars given by --flink-jars")

@@ -37,7 +37,7 @@ from pyflinkcep.migrate.java.project import (
 from pyflinkcep.migrate.java.source import (
     comma_parts,
     inside,
-    parse_java,
+    lambda_of,
     simple_name,
     text_of,
 )
@@ -54,7 +54,9 @@ def code_of(value: Value | None) -> Code | None:
     return value.begun if isinstance(value, Link) else None
 
 
-_MOMENT = re.compile(r"([^{}]*?)(?:\.toInstant\(\))?\.(?:toEpochMilli|getTime)\(\)\s*", re.DOTALL)
+_MOMENT = re.compile(
+    r"([^{}]*?->[^{}]*?)(?:\.toInstant\(\))?\.(?:toEpochMilli|getTime)\(\)\s*", re.DOTALL
+)
 
 
 @attrs.define(eq=False)
@@ -118,23 +120,16 @@ class Translation:
         return None
 
     def _as_lambda(self, text: str, code: Code, event_type: str | None) -> Translated | None:
-        parsed = parse_java(f"class T {{ Object o = {text}; }}", code.source.file)
-        lambdas = list(inside(parsed.root, "lambda_expression"))
-        if not lambdas:
-            return None
-        source = attrs.evolve(code.source, root=parsed.root)
-        made = translate_value(lambdas[0], source, self.project, event_type)
+        node = lambda_of(text, code.source.file)
+        made = translate_value(node, code.source, self.project, event_type)
         return None if made.stub else made
 
     def moment(self, code: Code, event_type: str | None) -> str | None:
         """Return the column of a moment whose milliseconds a function returns."""
         found = _MOMENT.fullmatch(text_of(code.node))
-        if found is None:
-            return None
-        made = self._as_lambda(found[1], code, event_type)
-        if made is None or made.sql is None:
-            return None
-        return made.sql if made.sql.strip("`").isidentifier() else None
+        made = None if found is None else self._as_lambda(found[1], code, event_type)
+        sql = "" if made is None else made.sql or ""
+        return sql if sql.strip("`").isidentifier() else None
 
     def comparator(self, code: Code, event_type: str | None) -> Translated:
         """Translate a comparator of events."""
