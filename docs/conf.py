@@ -53,7 +53,7 @@ html_css_files = ["site.css"]
 html_sidebars = {page: [] for page in ("index", "start", "from-flink")}
 html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}
-html_copy_source = False
+html_copy_source = True  # what `llms.txt` links to
 html_show_sourcelink = False
 html_theme_options = {
     "github_url": REPOSITORY,

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the build changes in pages, and writes beside them: ``llms.txt``."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
+from sphinx.addnodes import desc_content
 from sphinx.application import Sphinx
 
 SVG = "<svg "
@@ -37,6 +39,13 @@ def end_blocks(_app: Sphinx, document: nodes.document) -> None:
             block.children = [nodes.Text(block.rawsource)]
 
 
+def without_empty_heads(_app: Sphinx, document: nodes.document) -> None:
+    """Drop the line above a table that has no words, which Markdown cannot leave out."""
+    for head in list(document.findall(nodes.thead)):
+        if not head.astext().strip():
+            head.parent.remove(head)
+
+
 def beside(_app: Sphinx, document: nodes.document) -> None:
     """Put a block of Java and the block of Python that follows it side by side."""
     for java in list(document.findall(nodes.literal_block)):
@@ -47,13 +56,24 @@ def beside(_app: Sphinx, document: nodes.document) -> None:
             java.replace_self(nodes.container("", java.deepcopy(), python, classes=["beside"]))
 
 
+def keep_summary(app: Sphinx, document: nodes.document) -> None:
+    """Remember the first sentence of a page."""
+    for paragraph in document.findall(nodes.paragraph):
+        text = " ".join(paragraph.astext().split())
+        is_prose = isinstance(paragraph.parent, nodes.section | desc_content)
+        if is_prose and not text.startswith("Bases:"):
+            sentence = re.split(r"(?<=[.?])\s", text)[0].rstrip(":")
+            app.env.metadata[app.env.docname]["summary"] = sentence
+            break
+
+
 def write_llms_txt(app: Sphinx, error: Exception | None) -> None:
-    """Write ``llms.txt``: the pages of the site, in the order of its contents."""
+    """Write ``llms.txt``: the pages of the site, in the order of its contents, with summaries."""
     if error is not None or app.builder.format != "html":
         return
-    lines = ["# pyflinkcep", "", f"> {app.config.html_short_title or ''}".rstrip(" >"), ""]
     root = app.config.root_doc
-    for group in app.env.toctree_includes.get(root, []):
+    lines = [f"# {app.config.project}", "", f"> {app.env.metadata[root].get('summary', '')}"]
+    for group in app.env.toctree_includes[root]:
         lines += ["", f"## {_title(app, group)}", "", _entry(app, group)]
         lines += [_entry(app, page) for page in _below(app, group)]
     Path(app.outdir, "llms.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -71,13 +91,18 @@ def _title(app: Sphinx, page: str) -> str:
 
 
 def _entry(app: Sphinx, page: str) -> str:
-    return f"- [{_title(app, page)}]({app.builder.get_target_uri(page)})"
+    """Return a line about a page: its text where it is Markdown, otherwise the page of the site."""
+    source = Path(app.env.doc2path(page))
+    is_text = source.suffix == ".md"
+    target = f"_sources/{page}.md.txt" if is_text else app.builder.get_target_uri(page)
+    summary = app.env.metadata[page].get("summary", "")
+    return f"- [{_title(app, page)}]({target}){f': {summary}' if summary else ''}"
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Connect the parts."""
-    app.connect("doctree-read", end_blocks)
-    app.connect("doctree-read", beside)
+    for change in (keep_summary, end_blocks, without_empty_heads, beside):
+        app.connect("doctree-read", change)
     app.connect("doctree-resolved", pictures_within)
     app.connect("build-finished", write_llms_txt)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -4,6 +4,8 @@
 import doctest
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -173,10 +175,45 @@ def below(page):
 
 def test_the_contents_have_every_page_once():
     """Each page of the site is reached from the front page, in one place."""
-    front = ROOT / "docs" / "index.md"
     pages = {page for page in MANUAL if page.name != "README.md"}
 
-    assert sorted(below(front)) == sorted(pages - {front})
+    assert sorted(below(front())) == sorted(pages - {front()})
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """Build the site, with warnings as errors; return its folder."""
+    for tool in ("sphinx", "myst_parser", "numpydoc", "pydata_sphinx_theme", "sphinx_copybutton"):
+        pytest.importorskip(tool)
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", folder / "read"]
+    built = subprocess.run(
+        [*command, ROOT / "docs", folder / "html"], capture_output=True, text=True, check=False
+    )
+    assert (built.returncode, built.stderr) == (0, "")
+    return folder / "html"
+
+
+def test_the_site_loads_nothing_from_elsewhere(site):
+    """Scripts, styles, fonts and pictures are the site's own, so that it works without a network."""
+    loaded = re.compile(r"<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=\"(?:https?:)?//[^\"]*\"")
+    pages = [*site.glob("*.html"), *site.glob("*/*.html")]
+
+    assert {found for page in pages for found in loaded.findall(text(page))} == set()
+
+
+def test_llms_txt_names_every_page(site):
+    """`llms.txt` links to the text of each page, and to the reference of each public name."""
+    targets = re.findall(r"\]\(([^)]+)\)", text(site / "llms.txt"))
+    pages = {f"_sources/{page.relative_to(ROOT / 'docs')}.txt" for page in below(front())}
+
+    assert pages - set(targets) == set()
+    assert [target for target in targets if not (site / target).exists()] == []
+
+
+def front():
+    """Return the front page."""
+    return ROOT / "docs" / "index.md"
 
 
 def test_each_group_links_to_its_pages():
