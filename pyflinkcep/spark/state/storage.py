@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any
 
 from pyspark.sql.streaming import stateful_processor_api_client as private
 from pyspark.sql.streaming.stateful_processor import StatefulProcessorHandle
@@ -57,33 +58,54 @@ _PAGE_KEY = StructType(
 _SEGMENT_KEY = StructType([StructField("number", LongType(), False)])
 
 
-class BucketStorage(Protocol):
-    """Stores a bucket's state as bytes."""
+class BucketStorage(ABC):
+    """Stores a bucket's state as bytes; subclasses have the values of variables by key."""
 
-    # How many bytes of values were read and written.
-    read: int
-    written: int
+    def __init__(self) -> None:
+        self.read = 0  # How many bytes of values were read and written
+        self.written = 0
 
     def read_index(self) -> bytes | None:
         """Return the index; None for a bucket without state."""
+        return self._read(INDEX, ())
 
     def write_index(self, data: bytes | None) -> None:
         """Replace the index; None for a bucket that no longer has state."""
+        self._write(INDEX, (), data)
 
     def read_page(self, page: PageId) -> bytes:
         """Return a page; raise StateFormatError if there is none."""
+        return _there(self._read(PAGES, page))
 
     def write_page(self, page: PageId, data: bytes | None) -> None:
         """Replace a page; None deletes it."""
+        self._write(PAGES, page, data)
 
     def read_segment(self, number: int) -> bytes:
         """Return a segment of the queue; raise StateFormatError if there is none."""
+        return _there(self._read(SEGMENTS, (number,)))
 
     def write_segment(self, number: int, data: bytes | None) -> None:
         """Replace a segment of the queue; None deletes it."""
+        self._write(SEGMENTS, (number,), data)
+
+    def _read(self, variable: str, key: tuple[int, ...]) -> bytes | None:
+        data = self._get(variable, key)
+        self.read += len(data or b"")
+        return data
+
+    def _write(self, variable: str, key: tuple[int, ...], data: bytes | None) -> None:
+        self.written += len(data or b"")
+        self._put(variable, key, data)
+
+    @abstractmethod
+    def _get(self, variable: str, key: tuple[int, ...]) -> bytes | None: ...
+
+    @abstractmethod
+    def _put(self, variable: str, key: tuple[int, ...], data: bytes | None) -> None: ...
 
 
-class SparkStorage:
+class SparkStorage(BucketStorage):
     """
     A bucket's state in the state variables of the group that Spark is processing.
 
@@ -91,121 +113,56 @@ class SparkStorage:
     """
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
+        super().__init__()
         self._index = handle.getValueState(INDEX, _DATA)
-        self._pages = handle.getMapState(PAGES, _PAGE_KEY, _DATA)
-        self._segments = handle.getMapState(SEGMENTS, _SEGMENT_KEY, _DATA)
+        self._maps = {
+            PAGES: handle.getMapState(PAGES, _PAGE_KEY, _DATA),
+            SEGMENTS: handle.getMapState(SEGMENTS, _SEGMENT_KEY, _DATA),
+        }
         self.has_state = False
-        self.read = 0
-        self.written = 0
 
-    def read_index(self) -> bytes | None:
-        """Return the index."""
-        if not (self.has_state or self._index.exists()):
-            return None
-        value = self._index.get()
-        return None if value is None else self._count_read(value)
-
-    def write_index(self, data: bytes | None) -> None:
-        """Replace the index."""
-        if data is None:
-            self._index.clear()
+    def _get(self, variable: str, key: tuple[int, ...]) -> bytes | None:
+        if variable != INDEX:
+            value = self._maps[variable].getValue(key)
         else:
-            self._index.update((self._count_written(data),))
+            value = self._index.get() if self.has_state or self._index.exists() else None
+        return None if value is None else bytes(value[0])
 
-    def read_page(self, page: PageId) -> bytes:
-        """Return a page."""
-        return self._count_read(self._pages.getValue(page))
-
-    def write_page(self, page: PageId, data: bytes | None) -> None:
-        """Replace or delete a page."""
-        if data is None:
-            self._pages.removeKey(page)
+    def _put(self, variable: str, key: tuple[int, ...], data: bytes | None) -> None:
+        if variable == INDEX:
+            self._index.clear() if data is None else self._index.update((data,))
+        elif data is None:
+            self._maps[variable].removeKey(key)
         else:
-            self._pages.updateValue(page, (self._count_written(data),))
-
-    def read_segment(self, number: int) -> bytes:
-        """Return a segment."""
-        return self._count_read(self._segments.getValue((number,)))
-
-    def write_segment(self, number: int, data: bytes | None) -> None:
-        """Replace or delete a segment."""
-        if data is None:
-            self._segments.removeKey((number,))
-        else:
-            self._segments.updateValue((number,), (self._count_written(data),))
-
-    def _count_read(self, value: tuple[Any, ...] | None) -> bytes:
-        if value is None:
-            raise _missing()
-        data = bytes(value[0])
-        self.read += len(data)
-        return data
-
-    def _count_written(self, data: bytes) -> bytes:
-        self.written += len(data)
-        return data
+            self._maps[variable].updateValue(key, (data,))
 
 
-class MemoryStorage:
+class MemoryStorage(BucketStorage):
     """A bucket's state in memory, as a flush reads it."""
 
     def __init__(self) -> None:
-        self._index: bytes | None = None
-        self._pages: dict[PageId, bytes] = {}
-        self._segments: dict[int, bytes] = {}
-        self.read = 0
-        self.written = 0
+        super().__init__()
+        self.values: dict[tuple[str, tuple[int, ...]], bytes] = {}
 
     def add(self, kind: int, first: int, second: int, data: bytes) -> None:
         """Add a row of state: one of :data:`KINDS`, its key in two numbers, and the value."""
-        if kind == KINDS[INDEX]:
-            self._index = data
-        elif kind == KINDS[PAGES]:
-            self._pages[first, second] = data
-        else:
-            self._segments[first] = data
+        variable = next(name for name, number in KINDS.items() if number == kind)
+        width = {INDEX: 0, PAGES: 2, SEGMENTS: 1}[variable]
+        self.values[variable, (first, second)[:width]] = data
 
-    def read_index(self) -> bytes | None:
-        """Return the index."""
-        self.read += len(self._index or b"")
-        return self._index
+    def _get(self, variable: str, key: tuple[int, ...]) -> bytes | None:
+        return self.values.get((variable, key))
 
-    def write_index(self, data: bytes | None) -> None:
-        """Replace the index."""
-        self._index = data
-        self.written += len(data or b"")
-
-    def read_page(self, page: PageId) -> bytes:
-        """Return a page."""
-        if page not in self._pages:
-            raise _missing()
-        self.read += len(self._pages[page])
-        return self._pages[page]
-
-    def write_page(self, page: PageId, data: bytes | None) -> None:
-        """Replace or delete a page."""
-        self._pages.pop(page, None)
+    def _put(self, variable: str, key: tuple[int, ...], data: bytes | None) -> None:
+        self.values.pop((variable, key), None)
         if data is not None:
-            self._pages[page] = data
-            self.written += len(data)
-
-    def read_segment(self, number: int) -> bytes:
-        """Return a segment."""
-        if number not in self._segments:
-            raise _missing()
-        self.read += len(self._segments[number])
-        return self._segments[number]
-
-    def write_segment(self, number: int, data: bytes | None) -> None:
-        """Replace or delete a segment."""
-        self._segments.pop(number, None)
-        if data is not None:
-            self._segments[number] = data
-            self.written += len(data)
+            self.values[variable, key] = data
 
 
-def _missing() -> StateFormatError:
-    return StateFormatError(
-        "the state is damaged: the index names a missing value",
-        "restore from another checkpoint, or start from empty state",
-    )
+def _there(data: bytes | None) -> bytes:
+    if data is None:
+        raise StateFormatError(
+            "the state is damaged: the index names a missing value",
+            "restore from another checkpoint, or start from empty state",
+        )
+    return data

@@ -37,7 +37,7 @@ from pyflinkcep.spark.state.checksums import read_table, unseal
 from pyflinkcep.spark.state.fingerprint import fingerprint
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import Page
-from pyflinkcep.spark.state.storage import MemoryStorage, PageId
+from pyflinkcep.spark.state.storage import INDEX, PAGES, SEGMENTS, MemoryStorage, PageId
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
 from pyflinkcep.spark.worker.pack import PackTask, read_spans, read_times
@@ -100,31 +100,30 @@ class SpyStorage(MemoryStorage):
 
     def all_pages(self) -> dict[PageId, bytes]:
         """Return the pages that are kept apart from the index."""
-        return dict(self._pages)
+        return {
+            (key[0], key[1]): data for (name, key), data in self.values.items() if name == PAGES
+        }
 
     def all_segments(self) -> dict[int, bytes]:
         """Return the segments of the queue that are kept apart from the index."""
-        return dict(self._segments)
+        return {key[0]: data for (name, key), data in self.values.items() if name == SEGMENTS}
 
     def copy(self) -> SpyStorage:
         """Return another storage with the same state."""
         other = SpyStorage()
-        other._index, other._pages, other._segments = (
-            self._index,
-            self.all_pages(),
-            self.all_segments(),
-        )
+        other.values = dict(self.values)
         return other
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is kept at all."""
-        return self._index is None and not self._pages and not self._segments
+        return not self.values
 
     @property
     def segments_kept(self) -> int:
         """The number of segments of the queue."""
-        return 0 if self._index is None else len(unpack(unseal(self._index))[0]["segments"])
+        index = self.values.get((INDEX, ()))
+        return 0 if index is None else len(unpack(unseal(index))[0]["segments"])
 
 
 @attrs.define(eq=False)
