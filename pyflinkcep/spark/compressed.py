@@ -37,8 +37,9 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
 from pyflinkcep.spark.plan.analysis import common_kind
-from pyflinkcep.spark.plan.outputs import match_schema
-from pyflinkcep.spark.plan.queries.compressed import CompressedPattern, CompressedQuery
+from pyflinkcep.spark.plan.outputs import match_rows, match_schema
+from pyflinkcep.spark.plan.patterns.job import PatternJob
+from pyflinkcep.spark.plan.queries.job import QueryJob
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.results import stream_result
@@ -77,7 +78,7 @@ class CompressedStream:
     >>> choices = CEP.pattern(numbers, chosen).inEventTime("ts").compressed()
     """
 
-    _matches: CompressedQuery | CompressedPattern
+    _job: PatternJob | QueryJob
 
     def count(self) -> int:
         """
@@ -160,8 +161,7 @@ class CompressedStream:
         |          0|        4|    3|
         +-----------+---------+-----+
         """
-        variables = self._matches.variables
-        measured = [read_measure(text, variables) for text in texts]
+        measured = [read_measure(text, self._job.variables) for text in texts]
         windows = TimeWindows.of(window, slide)
         if windows is None:
             totals = self._totals(measured)
@@ -187,14 +187,15 @@ class CompressedStream:
             raise InvalidArgumentError(
                 f"unpack(limit={limit!r})", "pass a number from 0 to 2147483647, or no limit"
             )
+        consumer = match_rows(self._source, self._job.variables)
         if not self._is_stream:
-            listed = self._bounded(self._matches.matches(limit))
+            listed = self._bounded(self._job.unpacked(consumer, limit))
             return listed if limit is None else changed(listed, lambda rows: rows.limit(limit))
         if limit is not None:
             raise NotSupportedError(
                 "unpack(limit) is not available on a stream", "leave the limit out"
             )
-        return self._started(self._matches.stream_of_matches())
+        return self._started(self._job.stream(consumer, {}))
 
     def toDF(self) -> CepDataFrame:
         """
@@ -237,7 +238,7 @@ class CompressedStream:
 
     @property
     def _source(self) -> EventSource:
-        return self._matches.source
+        return self._job.source
 
     @property
     def _is_stream(self) -> bool:
@@ -260,7 +261,7 @@ class CompressedStream:
         schema = self._totals_schema([*keys, *times], measured)
         unit = self._source.time_unit
         rows = WindowRows(schema, self._keys, unit, tuple(measured), windows.length)
-        return attrs.evolve(self, matches=self._matches.in_windows(windows))._endings(rows)
+        return CompressedStream(self._job.in_windows(windows))._endings(rows)
 
     def _totals_schema(
         self, fields: Sequence[StructField], measured: Sequence[Measured]
@@ -301,8 +302,8 @@ class CompressedStream:
 
     def _endings(self, rows: EndingRows) -> CepDataFrame:
         if self._is_stream:
-            return self._started(self._matches.stream_of_endings(rows))
-        return self._bounded(self._matches.endings(rows))
+            return self._started(self._job.stream_of_endings(rows))
+        return self._bounded(self._job.endings(rows))
 
     def _bounded(self, rows: Any) -> CepDataFrame:
         return CepDataFrame(Result.of(rows, self._source.job_name))

@@ -21,7 +21,6 @@ from pyflinkcep.functions import (
     flat_select_adapter,
     select_adapter,
 )
-from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.matching.order import TieOrder
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.coercion import as_count
@@ -35,7 +34,6 @@ from pyflinkcep.spark.plan.patterns.diagnostics import funnel_of, reached_rows, 
 from pyflinkcep.spark.plan.patterns.explanation import explanation
 from pyflinkcep.spark.plan.patterns.job import PatternEvaluation, PatternJob
 from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
-from pyflinkcep.spark.plan.queries.compressed import CompressedPattern
 from pyflinkcep.spark.plan.settings import (
     FlatSelect,
     FlatTimeout,
@@ -296,8 +294,9 @@ class PatternStream(MatchStream):
         [Row(user='ann', matchTimestamp=2000, failed=[1000])]
         """
         job = self._job(timeout_handling=timeoutTag is not None)
-        stages = taking_stages(self._pattern, job.nfa)
-        consumer = match_rows(job.source, stages, timeoutTag, job.nfa, of_query=self._of_query)
+        consumer = match_rows(
+            job.source, job.variables, timeoutTag, job.nfa, of_query=self._of_query
+        )
         return self._result(job, consumer)
 
     def compressed(self) -> CompressedStream:
@@ -327,7 +326,9 @@ class PatternStream(MatchStream):
         if self._settings.limit is not None:
             raise compressed_with_limit()
         self._refuse_sides("compressed()")
-        return CompressedStream(CompressedPattern.of(self._job(timeout_handling=False)))
+        job = self._job(timeout_handling=False)
+        job.check_compressible()
+        return CompressedStream(job)
 
     # --- what does not match
 

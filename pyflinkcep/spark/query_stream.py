@@ -7,7 +7,15 @@ from datetime import timedelta
 
 import attrs
 
-from pyflinkcep.engines.choice import AUTO, AUTOMATON, Evaluation, chosen, is_contiguous
+from pyflinkcep.engines.choice import (
+    AUTO,
+    AUTOMATON,
+    Evaluation,
+    chosen,
+    chosen_for_compressed,
+    is_contiguous,
+)
+from pyflinkcep.engines.flink.operator.cep_operator import compressed_with_limit
 from pyflinkcep.errors import (
     InvalidArgumentError,
     NotSupportedError,
@@ -26,7 +34,6 @@ from pyflinkcep.spark.cep_dataframe import CepDataFrame, changed
 from pyflinkcep.spark.compressed import CompressedStream
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.outputs import match_rows
-from pyflinkcep.spark.plan.queries.compressed import CompressedQuery, how_compressed, refuse_totals
 from pyflinkcep.spark.plan.queries.explanation import analyses, first_events, query_explanation
 from pyflinkcep.spark.plan.queries.job import QueryJob, analysed_on, attribute_kinds, query_keys
 from pyflinkcep.spark.plan.queries.returns import returned
@@ -245,7 +252,7 @@ class QueryStream(MatchStream):
         return self._process(as_process_function(function), schema)
 
     def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
-        refuse_totals(self._query, "a function of each match")
+        self._refuse_totals("a function of each match")
         if self._query.having is not None:
             raise NotSupportedError(
                 "HAVING does not apply to a function of the match",
@@ -280,9 +287,9 @@ class QueryStream(MatchStream):
         >>> logins.compressed().count()
         1
         """
-        refuse_totals(self._query, "compressed()")
+        self._refuse_totals("compressed()")
         self._refuse_sides("compressed()")
-        return CompressedStream(CompressedQuery(self._job(self._how_compressed())))
+        return CompressedStream(self._job(self._how_compressed()))
 
     def whyNot(self, key: object = None, maxEvents: int = 2000) -> WhyNot:
         """
@@ -340,14 +347,30 @@ class QueryStream(MatchStream):
         """Return the totals of windows."""
         assert self._query.window is not None
         self._refuse_sides("SLIDE")
-        return CompressedStream(CompressedQuery(self._job(how))).aggregate(
+        return CompressedStream(self._job(how)).aggregate(
             *totals.aggregates,
             window=timedelta(milliseconds=self._query.window),
             slide=timedelta(milliseconds=totals.slide),
         )
 
+    def _refuse_totals(self, what: str) -> None:
+        """Refuse what is about single matches if these are totalled."""
+        if self._query.totals is not None:
+            raise InvalidArgumentError(
+                f"{what} of a query with SLIDE, which totals its matches",
+                "use toDF(), or leave SLIDE out",
+            )
+
     def _how_compressed(self) -> Evaluation:
-        return how_compressed(self._query, self._settings)
+        """Return how matches are found without listing them."""
+        if self._query.having is not None or self._settings.output != "all":
+            raise InvalidArgumentError(
+                "compressed matches with HAVING or an output other than all",
+                'leave HAVING out, use output="all", and filter what unpack() returns',
+            )
+        if self._settings.limit is not None:
+            raise compressed_with_limit()
+        return chosen_for_compressed(self._query, self._settings.evaluation)
 
     def _how(self) -> Evaluation:
         if self._query.totals is not None:

@@ -43,7 +43,6 @@ from pyflinkcep.errors import (
 )
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH, POSITION, PREFIX, quoted, spark_atoms
-from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.conditions import conditions_of
@@ -150,8 +149,7 @@ _TIMES = ("began", "ends", "watermark")
 def waiting(job: PatternJob, checkpoint: str, operator_id: int) -> DataFrame:
     """Return what the state of a stream holds, oldest first."""
     source = job.source
-    stages = taking_stages(job.pattern, job.nfa)
-    plan = job.stream(match_rows(source, stages, None, job.nfa, of_query=False), {}).plan
+    plan = job.stream(match_rows(source, job.variables, None, job.nfa), {}).plan
     keys = [StructField(key.name, key.type) for key in source.keys]
     schema = StructType([*keys, *_FACTS])
     check_distinct(schema, f"pattern {source.pattern}: waiting()")

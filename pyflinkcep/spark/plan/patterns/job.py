@@ -10,8 +10,11 @@ from pyspark.sql import DataFrame
 
 from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.engines.choice import AUTO, EVENT_LISTS, Evaluation, chosen_for_pattern
+from pyflinkcep.engines.compressed.matches import TimeWindows
+from pyflinkcep.engines.compressed.patterns import refuse_incompressible
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import taking_stages
@@ -38,7 +41,7 @@ from pyflinkcep.spark.worker.consumers import (
     FunctionConsumer,
     output_schema,
 )
-from pyflinkcep.spark.worker.endings import EndingRows
+from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.pattern_matching import Endings, PatternMatching
 from pyflinkcep.spark.worker.unpack import RowsTask
 
@@ -125,6 +128,11 @@ class PatternJob:
         return self.job.source
 
     @property
+    def variables(self) -> Sequence[str]:
+        """The stages that take events, in pattern order."""
+        return taking_stages(self.pattern, self.nfa)
+
+    @property
     def limit(self) -> PartialMatchLimit | None:
         """How many partial matches a key may have."""
         return self.job.settings.limit
@@ -173,7 +181,37 @@ class PatternJob:
         )
         return StreamJob.of(self.job, prepared, matching, facts, output, droppable)
 
-    def stream_of_endings(self, rows: EndingRows, variables: Sequence[str]) -> StreamJob:
+    # --- without listing
+
+    def check_compressible(self) -> None:
+        """Refuse a pattern whose partial matches cannot be merged."""
+        refuse_incompressible(self.nfa)
+        if self.source.time_column is None or self.comparator is not None:
+            raise NotSupportedError(
+                "compressed() needs event time and no comparator",
+                "write inEventTime('column'): events of equal time keep their order",
+            )
+
+    def in_windows(self, windows: TimeWindows) -> PatternJob:
+        """Refuse windows: streams keep the partial matches of patterns, not events."""
+        raise NotSupportedError(
+            "aggregate(window=...) is not available for a pattern",
+            "write it as a query: parse('PATTERN SEQ(...)')",
+        )
+
+    def endings(self, rows: EndingRows) -> DataFrame:
+        """Return a row for each bounded event that completes matches."""
+        prepared = self.prepared(self.job, positions=True)
+        task = PatternEndingsTask(self.pattern, prepared.layout, rows, tuple(self.variables))
+        return self.job.run(prepared, task.run, rows.schema)
+
+    def unpacked(self, consumer: Consumer, limit: int | None) -> DataFrame:
+        """Return the rows of compressed matches, at most `limit` for each key."""
+        prepared = self.prepared(self.job, positions=True)
+        task = PatternListTask(self.pattern, prepared.layout, consumer, limit)
+        return self.job.run(prepared, task.run, output_schema(consumer))
+
+    def stream_of_endings(self, rows: EndingRows) -> StreamJob:
         """Return the job on unbounded events with a row for each event that completes matches."""
         prepared = self.prepared(self.job)
         layout = prepared.layout
@@ -184,7 +222,7 @@ class PatternJob:
         return StreamJob.of(
             self.job,
             attrs.evolve(prepared, layout=layout),
-            self._matching(droppable, Endings(rows, tuple(variables))),
+            self._matching(droppable, Endings(rows, tuple(self.variables))),
             {**facts, "output": "all matches of an event"},
             StreamOutput(RowsTask(), rows.schema, HeldBack.by_pattern(self.nfa), what=rows.what),
             droppable,
@@ -227,8 +265,7 @@ class PatternJob:
     def _matching(
         self, droppable: frozenset[int], endings: Endings | None = None
     ) -> PatternMatching:
-        names = taking_stages(self.pattern, self.nfa)
-        taking = {stage: self.nfa.stages.index(stage) for stage in names}
+        taking = {stage: self.nfa.stages.index(stage) for stage in self.variables}
         return PatternMatching(
             pattern=self.pattern,
             comparator=self.comparator,

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import DataType, DecimalType, StringType
 
-from pyflinkcep.engines.compressed.matches import TimeWindows, listing, windows_of
+from pyflinkcep.engines.compressed.matches import TimeWindows, listing, refuse_outside, windows_of
 from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.engines.sequences.runs import RunLimit
 from pyflinkcep.errors import InputError, did_you_mean
@@ -47,7 +47,14 @@ from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.endings import EndingRows
-from pyflinkcep.spark.worker.query_task import QUERY, UNUSABLE, USABLE, QueryMatching, QueryTask
+from pyflinkcep.spark.worker.query_task import (
+    QUERY,
+    UNUSABLE,
+    USABLE,
+    EndingsTask,
+    QueryMatching,
+    QueryTask,
+)
 from pyflinkcep.spark.worker.unpack import NULLS, RowsTask
 
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1), timedelta(microseconds=1)
@@ -221,6 +228,11 @@ class QueryJob:
         return self.analysed.query
 
     @property
+    def variables(self) -> Sequence[str]:
+        """The variables that take events."""
+        return self.query.variables
+
+    @property
     def type_column(self) -> str:
         """The column that holds an event's type."""
         return self.analysed.type_column
@@ -238,6 +250,23 @@ class QueryJob:
         layout, variables = prepared.layout, self.query.variables
         output = StreamOutput.of_matches(layout, variables, consumer, held_back, sides)
         return self._stream(prepared, is_filtered, output, self._fingerprint(layout))
+
+    # --- without listing
+
+    def in_windows(self, windows: TimeWindows) -> QueryJob:
+        """Return the query on the events of each of some windows."""
+        refuse_outside(self.query)
+        return attrs.evolve(self, windows=windows, slice_ms=None)
+
+    def endings(self, rows: EndingRows) -> DataFrame:
+        """Return a row for each bounded event that completes matches."""
+        prepared = self.prepared(by_end=True)
+        task = EndingsTask(self.query, self.columns(prepared.layout), rows)
+        return self.job.run(prepared, task.run, rows.schema)
+
+    def unpacked(self, consumer: Consumer, limit: int | None) -> DataFrame:
+        """Return the rows of compressed matches, at most `limit` from each task."""
+        return self.run(consumer, limit)
 
     def stream_of_endings(self, rows: EndingRows) -> StreamJob:
         """Return the job on unbounded events with a row for each that completes matches."""
