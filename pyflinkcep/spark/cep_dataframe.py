@@ -24,7 +24,7 @@ from pyflinkcep import errors
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.functions import OutputTag, check_tag
 from pyflinkcep.matching.columns import quoted
-from pyflinkcep.spark.arrow.internals import CallSite, marks, spark_context
+from pyflinkcep.spark.arrow.internals import CallSite, is_of_matches, marks, spark_context
 from pyflinkcep.spark.worker.consumers import MAIN, TAG
 from pyflinkcep.time import to_milliseconds
 
@@ -527,29 +527,29 @@ class CepDataFrame(DataFrame):
         return f"Cep{shown} of {self._job.description}{beside}"
 
 
-def changed(result: CepDataFrame, change: Callable[[DataFrame], DataFrame]) -> CepDataFrame:
+def changed(
+    result: CepDataFrame,
+    change: Callable[[DataFrame], DataFrame],
+    explanation: Callable[[], str] | None = None,
+) -> CepDataFrame:
     """Return a result with its only output changed, also in a flush."""
     job, rows = result._job, change(result.toDF())
+    whole = attrs.evolve(
+        Result.of(rows, job.description), explanation=explanation or job.explanation
+    )
+    if job.flush is None or job.handed_on is None or not rows.isStreaming:
+        return CepDataFrame(whole)
+    before, held = job.flush, job.handed_on
 
     def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
-        assert job.flush is not None
-        return changed(job.flush(checkpoint, operator_id), change)
+        return changed(before(checkpoint, operator_id), change)
 
-    handed_on = None
-    if job.handed_on is not None:
-        held = job.handed_on
+    def behind(milliseconds: int) -> DataFrame:
+        return change(attrs.evolve(job, tagged=held.behind(milliseconds)).output(MAIN))
 
-        def behind(milliseconds: int) -> DataFrame:
-            return change(attrs.evolve(job, tagged=held.behind(milliseconds)).output(MAIN))
-
-        handed_on = attrs.evolve(held, behind=behind, event_time=None)
-    return CepDataFrame(
-        attrs.evolve(
-            Result.of(rows, job.description),
-            flush=flush if job.flush is not None else None,
-            handed_on=handed_on,
-        )
-    )
+    rowtimes = {field.name: 0 for field in rows.schema.fields if is_of_matches(field)}
+    handed_on = attrs.evolve(held, behind=behind, event_time=None, lags={**held.lags, **rowtimes})
+    return CepDataFrame(attrs.evolve(whole, flush=flush, handed_on=handed_on))
 
 
 @cache

@@ -30,8 +30,8 @@ from pyflinkcep.match_recognize.statement import (
 )
 from pyflinkcep.match_recognize.tokens import Source, tokenize, with_names
 from pyflinkcep.match_recognize.tree import Clause, Text
-from pyflinkcep.spark.arrow.internals import analysed_plan, is_of_matches
-from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
+from pyflinkcep.spark.arrow.internals import analysed_plan
+from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
 from pyflinkcep.spark.plan.analysis import (
     check_analysable,
     check_not_in_query_function,
@@ -41,11 +41,13 @@ from pyflinkcep.spark.plan.analysis import (
 )
 from pyflinkcep.spark.plan.clauses.flink_job import FlinkJob
 from pyflinkcep.spark.plan.clauses.measures import argument_types
-from pyflinkcep.spark.plan.clauses.run_sql import Matched, check_kind, hint_for, run_sql
+from pyflinkcep.spark.plan.clauses.run_sql import check_kind, hint_for, run_sql
 from pyflinkcep.spark.plan.clauses.standard_job import StandardJob
 from pyflinkcep.spark.plan.portable.sql import sql_columns
 from pyflinkcep.spark.plan.settings import JobSettings, check_session, check_text
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
+from pyflinkcep.spark.results import stream_result
+from pyflinkcep.spark.worker.consumers import MAIN
 from pyflinkcep.tables.recognize import clause_limit
 
 
@@ -78,53 +80,38 @@ def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDat
     text = with_parameters(text, options.args)
     statement = Statement(with_names(text) if has_quoted_names(spark) else text)
     check_kind(statement)
-    levels: list[_Level] = []
-    frames: dict[str, DataFrame] = {}
+    frames: dict[str, DataFrame] = {}  # The outputs of clauses by their views
     while (use := statement.next_use()) is not None:
         frame = _queried(spark, use.query, statement, frames, use)
-        if levels and (frame.isStreaming or levels[-1].matched.frame.isStreaming):
-            _check_chain(levels, use, frame, statement.source, options)
-        own = attrs.evolve(options, settings=options.settings.numbered(len(levels) + 1))
+        if frames and (frame.isStreaming or list(frames.values())[-1].isStreaming):
+            _check_chain(list(frames), use, frame, statement.source, options)
+        own = attrs.evolve(options, settings=options.settings.numbered(len(frames) + 1))
         queries = "" if VIEW in use.queries else use.queries
-        matched = _matched(frame, use.clause, statement.source, use.alias, own, queries)
+        end = _matched(frame, use.clause, statement.source, use.alias, own, text, queries)
         view = f"{VIEW}{uuid.uuid4().hex}"
-        frames[view] = matched.frame
-        levels.append(_Level(view, matched))
+        frames[view] = end.toDF()
         statement.replaced(use, view)
-    if not levels:
+    if not frames:
         raise statement.source.error(
             "no MATCH_RECOGNIZE ( in the statement", "for other statements use spark.sql",
             0, len(text),
         )  # fmt: skip
     main = _queried(spark, statement.text, statement, frames)
-    end = levels[-1]
     if not main.isStreaming:
-        return _result(main, end.matched, text)
+        return changed(end, lambda _: main)
     last = without_unused(statement.text)
     main = _queried(spark, last, statement, frames)
-    _check_streams(main, levels, last, statement.source)
-
-    def over(output: DataFrame) -> DataFrame:
-        return _queried(spark, last, statement, {end.view: output})
-
-    return _result(main, end.matched, text, over)
-
-
-@attrs.frozen(eq=False)
-class _Level:
-    """A clause of a statement, and the view of its output."""
-
-    view: str
-    matched: Matched
+    _check_stream(main, view, frames[view], last, statement.source)
+    return changed(end, lambda output: _queried(spark, last, statement, {view: output}))
 
 
 def _check_chain(
-    levels: list[_Level], use: Use, frame: DataFrame, source: Source, options: SqlOptions
+    views: list[str], use: Use, frame: DataFrame, source: Source, options: SqlOptions
 ) -> None:
     """Refuse a further clause on a stream unless it reads the output of the one before."""
     plan = analysed_plan(frame)
-    is_next = _views_in(use.query) == {levels[-1].view} and options.dialect == "flink"
-    if is_next and plan is not None and stateful_count(plan) == len(levels):
+    is_next = _views_in(use.query) == {views[-1]} and options.dialect == "flink"
+    if is_next and plan is not None and stateful_count(plan) == len(views):
         return
     raise source.error(
         "a second MATCH_RECOGNIZE in a statement over a stream",
@@ -140,11 +127,13 @@ def _views_in(query: str) -> set[str]:
     return {token.text for token in view_tokens(without_unused(query))}
 
 
-def _check_streams(main: DataFrame, levels: list[_Level], query: str, source: Source) -> None:
+def _check_stream(
+    main: DataFrame, view: str, output: DataFrame, query: str, source: Source
+) -> None:
     """Refuse a statement that also reads another stream, whose rest no flush could return."""
-    plan, of_clause = analysed_plan(main), analysed_plan(levels[-1].matched.frame)
+    plan, of_clause = analysed_plan(main), analysed_plan(output)
     is_one = plan is None or source_count(plan) == source_count(of_clause)
-    if is_one and _views_in(query) == {levels[-1].view}:
+    if is_one and _views_in(query) == {view}:
         return
     raise source.error(
         "a join or union with another stream in a statement with MATCH_RECOGNIZE",
@@ -164,8 +153,7 @@ def run_clause(dataframe: DataFrame, text: str, options: SqlOptions) -> CepDataF
     text = with_parameters(text, options.args)
     source = Source(with_names(text) if has_quoted_names(dataframe.sparkSession) else text)
     clause = parse_clause(tokenize(source), source, len(text))
-    matched = _matched(dataframe, clause, source, None, options)
-    return _result(matched.frame, matched, text)
+    return _matched(dataframe, clause, source, None, options, text)
 
 
 def _matched(
@@ -174,8 +162,10 @@ def _matched(
     source: Source,
     alias: str | None,
     options: SqlOptions,
+    text: str,
     queries: str = "",
-) -> Matched:
+) -> CepDataFrame:
+    """Plan a clause of a statement or alone, whose text is given."""
     standard = options.dialect == "standard"
     sensitive = is_case_sensitive(frame)
     check_columns(frame.columns, clause, source, sensitive)
@@ -186,9 +176,14 @@ def _matched(
     names = Names.of(clause, source, frame.columns, alias, standard, sensitive, queries)
     check_clause(clause, names, sensitive)
     clause = with_own_columns(clause, names)
-    if standard:
-        return Matched.of(StandardJob.analyse(frame, clause, names, options.settings))
-    return Matched.of(FlinkJob.analyse(frame, clause, names, options.settings))
+    kind = StandardJob if standard else FlinkJob
+    job: StandardJob | FlinkJob = kind.analyse(frame, clause, names, options.settings)
+    if job.job.is_stream:
+        stream = job.stream()
+        result = stream_result(stream, {MAIN: stream.output.schema})
+    else:
+        result = CepDataFrame(Result.of(job.run(), job.job.name))
+    return changed(result, job.output, partial(job.explained, text))
 
 
 def _with_computed(frame: DataFrame, clause: Clause, source: Source) -> DataFrame:
@@ -204,34 +199,6 @@ def _with_computed(frame: DataFrame, clause: Clause, source: Source) -> DataFram
     columns = sql_columns([one.text for one in computed], frame)
     named = (column.alias(one.text) for one, column in zip(computed, columns, strict=True))
     return frame.select("*", *named)
-
-
-def _result(
-    main: DataFrame,
-    matched: Matched,
-    text: str,
-    over: Callable[[DataFrame], DataFrame] = lambda output: output,
-) -> CepDataFrame:
-    """Return the result of a statement."""
-    job, stream = matched.clause.job, matched.stream
-    explained = partial(matched.clause.explained, text)
-    whole = attrs.evolve(Result.of(main, job.name), explanation=explained)
-    if stream is None or not main.isStreaming:
-        return CepDataFrame(whole)
-
-    def flush(checkpoint: str, operator_id: int) -> CepDataFrame:
-        rows = over(matched.flush(checkpoint, operator_id))
-        return CepDataFrame(Result.of(rows, job.name))
-
-    rowtimes = [field.name for field in main.schema.fields if is_of_matches(field)]
-    handed_on = HandedOn(
-        lambda milliseconds: over(matched.behind(milliseconds)),
-        stream.delay_ms,
-        stream.output.held_back.events_ms,
-        dict.fromkeys(rowtimes, 0),
-        is_guarded=job.source.is_guarded,
-    )
-    return CepDataFrame(attrs.evolve(whole, flush=flush, handed_on=handed_on))
 
 
 def _queried(

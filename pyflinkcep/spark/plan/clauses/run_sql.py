@@ -6,17 +6,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
-import attrs
 from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.tokens import Token
 from pyflinkcep.match_recognize.statement import Statement, view_tokens
 from pyflinkcep.spark.plan.analysis import error_condition, is_mutation
-from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.stream import StreamJob
 
 _STORED_AS_PLAN = "spark.sql.legacy.storeAnalyzedPlanForView"
 _DEFINES = re.compile(r"\s*(CREATE|ALTER|CACHE)\b", re.IGNORECASE)
@@ -116,50 +113,3 @@ def hint_for(statement: Statement, cause: Exception) -> str:
     if _NOT_DETERMINISTIC in error_condition(cause):
         return "write the matches to a table first, with CREATE TABLE … AS SELECT …, and use that"
     return "try it with a table instead of MATCH_RECOGNIZE ( … )"
-
-
-class ClauseJob(Protocol):
-    """A clause on its rows, analysed."""
-
-    @property
-    def job(self) -> Job:
-        """The rows and the user's settings."""
-
-    def run(self) -> DataFrame:
-        """Return what workers take from the matches of bounded rows."""
-
-    def stream(self) -> StreamJob:
-        """Return the job on unbounded rows."""
-
-    def output(self, result: DataFrame) -> DataFrame:
-        """Return the clause's output from that of the workers."""
-
-    def explained(self, statement: str, /) -> str:
-        """Return how the clause of a statement will run."""
-
-
-@attrs.frozen(eq=False)
-class Matched:
-    """The output of a clause."""
-
-    frame: DataFrame  # The output
-    clause: ClauseJob  # The clause
-    stream: StreamJob | None  # Its job, for streams
-
-    @classmethod
-    def of(cls, clause: ClauseJob) -> Matched:
-        """Run a clause."""
-        if not clause.job.is_stream:
-            return cls(clause.output(clause.run()), clause, None)
-        stream = clause.stream()
-        return cls(clause.output(stream.run()), clause, stream)
-
-    def flush(self, checkpoint: str, operator: int) -> DataFrame:
-        """Return the output of a final watermark, for a stream."""
-        assert self.stream is not None
-        return self.clause.output(self.stream.flush(checkpoint, operator))
-
-    def behind(self, milliseconds: int) -> DataFrame:
-        """Return the output for a watermark that is further behind, for a stream."""
-        assert self.stream is not None
-        return self.clause.output(self.stream.behind(milliseconds).run())
