@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
 
 import attrs
 from pyspark.sql import DataFrame
@@ -17,9 +16,6 @@ from pyflinkcep.functions import (
     OutputTag,
     PatternProcessFunction,
     TimedOutPartialMatchHandler,
-    as_process_function,
-    flat_select_adapter,
-    select_adapter,
 )
 from pyflinkcep.matching.order import TieOrder
 from pyflinkcep.pattern import Pattern
@@ -35,15 +31,8 @@ from pyflinkcep.spark.plan.patterns.explanation import explanation
 from pyflinkcep.spark.plan.patterns.job import PatternEvaluation, PatternJob
 from pyflinkcep.spark.plan.patterns.prefilter import why_unfiltered
 from pyflinkcep.spark.plan.settings import (
-    FlatSelect,
-    FlatTimeout,
-    Process,
     Schema,
-    Select,
-    SelectCall,
-    Timeout,
     check_bounded,
-    with_signature,
 )
 from pyflinkcep.spark.plan.source import EventSource, time_name
 from pyflinkcep.spark.results import MatchStream
@@ -133,144 +122,6 @@ class PatternStream(MatchStream):
         print(text)
 
     # --- results
-
-    @overload
-    def select(self, function: Select, schema: Schema) -> CepDataFrame: ...
-    @overload
-    def select(
-        self, function: Select, schema: Schema, *, outputTag: OutputTag, timeoutFunction: Timeout
-    ) -> CepDataFrame: ...
-    @overload
-    def select(
-        self, outputTag: OutputTag, timeoutFunction: Timeout, function: Select, schema: Schema
-    ) -> CepDataFrame: ...
-    @with_signature
-    def select(self, *arguments: object, **keywords: object) -> CepDataFrame:
-        """
-        Turn each match into a row.
-
-        Call it as ``select(function, schema)``; to turn timed-out partial matches into rows too,
-        add ``outputTag=`` and ``timeoutFunction=``, or write Flink's
-        ``select(outputTag, timeoutFunction, function, schema)``.
-
-        Parameters
-        ----------
-        function : PatternSelectFunction or callable
-            Returns a row (tuple, dict or Row) for a match, a dict of stage name to Rows.
-        schema : str or StructType
-            The schema of the rows, as for PySpark's ``applyInPandas``.
-        outputTag : OutputTag
-            The side output for timeouts, with its schema.
-        timeoutFunction : PatternTimeoutFunction or callable
-            Returns a row for (partial match, timeout in epoch milliseconds).
-
-        Returns
-        -------
-        CepDataFrame
-            The rows, with access to the side outputs.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the call has neither form, or the schema cannot be parsed.
-        MalformedPatternException
-            If the pattern cannot run.
-        InputError
-            If the DataFrame lacks a column, or a condition does not fit it.
-
-        Notes
-        -----
-        Ports ``PatternStream.select`` (Flink 2.3.0).
-        Differs from Flink: the old form ``select(timeoutFunction, function)`` is refused.
-
-        Examples
-        --------
-        >>> def delay(match):
-        ...     return match["ok"][0].user, match["ok"][0].ts - match["fail"][0].ts
-        >>> found.select(delay, "user string, delay bigint").collect()
-        [Row(user='ann', delay=1000)]
-        """
-        call = SelectCall.of("select", arguments, keywords)
-        return self._process(select_adapter(call.function, call.tag, call.timeout), call.schema)
-
-    @overload
-    def flatSelect(self, function: FlatSelect, schema: Schema) -> CepDataFrame: ...
-    @overload
-    def flatSelect(
-        self,
-        function: FlatSelect,
-        schema: Schema,
-        *,
-        outputTag: OutputTag,
-        timeoutFunction: FlatTimeout,
-    ) -> CepDataFrame: ...
-    @overload
-    def flatSelect(
-        self,
-        outputTag: OutputTag,
-        timeoutFunction: FlatTimeout,
-        function: FlatSelect,
-        schema: Schema,
-    ) -> CepDataFrame: ...
-    @with_signature
-    def flatSelect(self, *arguments: object, **keywords: object) -> CepDataFrame:
-        """
-        Turn each match into any number of rows; called in the forms of :meth:`select`.
-
-        Parameters
-        ----------
-        function : PatternFlatSelectFunction or callable
-            Called with (match, out); it passes rows to ``out.collect``, yields or returns them.
-        schema : str or StructType
-            The schema of the rows.
-        outputTag : OutputTag
-            The side output for timeouts, with its schema.
-        timeoutFunction : PatternFlatTimeoutFunction or callable
-            Called with (partial match, timeout in epoch milliseconds, out), to add rows.
-
-        Returns
-        -------
-        CepDataFrame
-            The rows, with access to the side outputs.
-
-        Examples
-        --------
-        >>> def rows(match, out):
-        ...     for stage, events in match.items():
-        ...         out.collect((stage, events[0].ts))
-        >>> found.flatSelect(rows, "stage string, ts bigint").collect()
-        [Row(stage='fail', ts=1000), Row(stage='ok', ts=2000)]
-        """
-        call = SelectCall.of("flatSelect", arguments, keywords)
-        adapter = flat_select_adapter(call.function, call.tag, call.timeout)
-        return self._process(adapter, call.schema)
-
-    def process(self, function: Process, schema: Schema) -> CepDataFrame:
-        """
-        Pass each match to a process function.
-
-        Parameters
-        ----------
-        function : PatternProcessFunction or callable
-            Receives (match, ctx, out), and may yield rows too. Mix in
-            ``TimedOutPartialMatchHandler`` for timeouts; side outputs of ``ctx.output`` are listed
-            in the function's ``outputTags``.
-        schema : str or StructType
-            The schema of the rows it collects.
-
-        Returns
-        -------
-        CepDataFrame
-            The rows, with access to the side outputs.
-
-        Examples
-        --------
-        >>> def rows(match, ctx, out):
-        ...     out.collect((match["ok"][0].user, ctx.timestamp()))
-        >>> found.process(rows, "user string, at bigint").collect()
-        [Row(user='ann', at=2000)]
-        """
-        return self._process(as_process_function(function), schema)
 
     def toDF(self, timeoutTag: OutputTag | None = None) -> CepDataFrame:
         """

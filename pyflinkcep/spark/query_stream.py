@@ -23,9 +23,6 @@ from pyflinkcep.errors import (
 from pyflinkcep.functions import (
     PatternProcessFunction,
     TimedOutPartialMatchHandler,
-    as_process_function,
-    flat_select_adapter,
-    select_adapter,
 )
 from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query, Totals
@@ -37,7 +34,7 @@ from pyflinkcep.spark.plan.outputs import match_rows
 from pyflinkcep.spark.plan.queries.explanation import analyses, first_events, query_explanation
 from pyflinkcep.spark.plan.queries.job import QueryJob, analysed_on, attribute_kinds, query_keys
 from pyflinkcep.spark.plan.queries.returns import returned
-from pyflinkcep.spark.plan.settings import FlatSelect, Process, Schema, Select
+from pyflinkcep.spark.plan.settings import Schema
 from pyflinkcep.spark.plan.source import time_name
 from pyflinkcep.spark.results import MatchStream
 from pyflinkcep.trace.why import WhyNot
@@ -185,72 +182,6 @@ class QueryStream(MatchStream):
         job = self._job(how)
         return self._returned(self._result(job, match_rows(job.source, self._query.variables)))
 
-    def select(self, function: Select, schema: Schema) -> CepDataFrame:
-        """
-        Turn each match into a row.
-
-        Parameters
-        ----------
-        function : PatternSelectFunction or callable
-            Returns a row (tuple, dict or Row) for a match, a dict of variable to Rows.
-        schema : str or StructType
-            The schema of the rows.
-
-        Examples
-        --------
-        >>> def delay(match):
-        ...     return match["o"][0].user, match["o"][0].ts - match["f"][0].ts
-        >>> logins.select(delay, "user string, delay bigint").collect()
-        [Row(user='ann', delay=1000)]
-        """
-        return self._process(select_adapter(function, None, None), schema)
-
-    def flatSelect(self, function: FlatSelect, schema: Schema) -> CepDataFrame:
-        """
-        Turn each match into any number of rows.
-
-        Parameters
-        ----------
-        function : PatternFlatSelectFunction or callable
-            Called with (match, out); it passes rows to ``out.collect``, yields or returns them.
-        schema : str or StructType
-            The schema of the rows.
-
-        Examples
-        --------
-        >>> def times(match, out):
-        ...     for variable, events in match.items():
-        ...         out.collect((variable, events[0].ts))
-        >>> logins.flatSelect(times, "variable string, ts bigint").show()
-        +--------+----+
-        |variable|  ts|
-        +--------+----+
-        |       f|1000|
-        |       o|2000|
-        +--------+----+
-        """
-        return self._process(flat_select_adapter(function, None, None), schema)
-
-    def process(self, function: Process, schema: Schema) -> CepDataFrame:
-        """
-        Pass each match to a process function.
-
-        Parameters
-        ----------
-        function : PatternProcessFunction or callable
-            Receives (match, ctx, out), and may yield rows too; queries report no timeouts.
-        schema : str or StructType
-            The schema of the rows it collects.
-
-        Examples
-        --------
-        >>> def ends(match, ctx, out):
-        ...     out.collect((match["o"][0].user, ctx.timestamp()))
-        >>> logins.process(ends, "user string, at bigint").collect()
-        [Row(user='ann', at=2000)]
-        """
-        return self._process(as_process_function(function), schema)
-
     def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
         self._refuse_totals("a function of each match")
         if self._query.having is not None:
@@ -260,14 +191,14 @@ class QueryStream(MatchStream):
             )
         if isinstance(function, TimedOutPartialMatchHandler):
             raise NotSupportedError(
-                "processTimedOutMatch does not apply to a query: queries report no timed-out "
+                "a function of timeouts does not apply to a query: queries report no timed-out "
                 "partial matches",
-                "write a Pattern with within(timedelta(...)), or leave the method out",
+                "write a Pattern with within(timedelta(...)), or leave the function out",
             )
         how = self._how()
         pattern = self._as_pattern()
         if pattern is not None:
-            return pattern.process(function, schema)
+            return pattern._process(function, schema)
         return self._applied(self._job(how), function, schema)
 
     def compressed(self) -> CompressedStream:

@@ -3,21 +3,40 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Protocol, Self
+from typing import Self, overload
 
 import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StructType
 
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
-from pyflinkcep.functions import OutputTag, PatternProcessFunction, check_tag
+from pyflinkcep.functions import (
+    OutputTag,
+    PatternProcessFunction,
+    as_process_function,
+    check_tag,
+    flat_select_adapter,
+    select_adapter,
+)
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
-from pyflinkcep.spark.plan.job import Job
 from pyflinkcep.spark.plan.outputs import STAGE_TIME, add_output, output_schemas, tagged_events
-from pyflinkcep.spark.plan.settings import JobSettings, Schema
+from pyflinkcep.spark.plan.patterns.job import PatternJob
+from pyflinkcep.spark.plan.queries.job import QueryJob
+from pyflinkcep.spark.plan.settings import (
+    FlatSelect,
+    FlatTimeout,
+    JobSettings,
+    Process,
+    Schema,
+    Select,
+    SelectCall,
+    Timeout,
+    with_signature,
+)
 from pyflinkcep.spark.plan.stream import StreamJob
 from pyflinkcep.spark.worker.consumers import (
     ColumnConsumer,
@@ -33,20 +52,6 @@ _SIDES = {
     NULLS: "sideOutputNullData",
 }
 """The outputs for events left out, by their columns in a stream's job, and what asks for them."""
-
-
-class AnalysedJob(Protocol):
-    """A pattern or a query on its events."""
-
-    @property
-    def job(self) -> Job:
-        """The events and the user's settings."""
-
-    def run(self, consumer: Consumer) -> DataFrame:
-        """Run the job on bounded events."""
-
-    def stream(self, consumer: Consumer, sides: Mapping[str, str]) -> StreamJob:
-        """Return the job on unbounded events."""
 
 
 def stream_result(
@@ -82,7 +87,7 @@ def stream_result(
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
-class MatchStream:
+class MatchStream(ABC):
     """What :class:`PatternStream` and :class:`QueryStream` share; immutable like these."""
 
     _dataframe: DataFrame
@@ -172,10 +177,156 @@ class MatchStream:
             )
         return self._with_side(NULLS, nullDataOutputTag)
 
+    # --- functions of matches
+
+    @overload
+    def select(self, function: Select, schema: Schema) -> CepDataFrame: ...
+    @overload
+    def select(
+        self, function: Select, schema: Schema, *, outputTag: OutputTag, timeoutFunction: Timeout
+    ) -> CepDataFrame: ...
+    @overload
+    def select(
+        self, outputTag: OutputTag, timeoutFunction: Timeout, function: Select, schema: Schema
+    ) -> CepDataFrame: ...
+    @with_signature
+    def select(self, *arguments: object, **keywords: object) -> CepDataFrame:
+        """
+        Turn each match into a row.
+
+        Call it as ``select(function, schema)``; to turn timed-out partial matches into rows too,
+        add ``outputTag=`` and ``timeoutFunction=``, or write Flink's
+        ``select(outputTag, timeoutFunction, function, schema)``.
+
+        Parameters
+        ----------
+        function : PatternSelectFunction or callable
+            Returns a row (tuple, dict or Row) for a match, a dict of stage, or variable, to Rows.
+        schema : str or StructType
+            The schema of the rows, as for PySpark's ``applyInPandas``.
+        outputTag : OutputTag
+            The side output for timeouts, with its schema.
+        timeoutFunction : PatternTimeoutFunction or callable
+            Returns a row for (partial match, timeout in epoch milliseconds).
+
+        Returns
+        -------
+        CepDataFrame
+            The rows, with access to the side outputs.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the call has neither form, or the schema cannot be parsed.
+        MalformedPatternException
+            If the pattern cannot run.
+        NotSupportedError
+            If there is a function of timeouts, and this is a query.
+        InputError
+            If the DataFrame lacks a column, or a condition does not fit it.
+
+        Notes
+        -----
+        Ports ``PatternStream.select`` (Flink 2.3.0).
+        Differs from Flink: the old form ``select(timeoutFunction, function)`` is refused.
+
+        Examples
+        --------
+        >>> def delay(match):
+        ...     return match["ok"][0].user, match["ok"][0].ts - match["fail"][0].ts
+        >>> found.select(delay, "user string, delay bigint").collect()
+        [Row(user='ann', delay=1000)]
+        """
+        call = SelectCall.of("select", arguments, keywords)
+        return self._process(select_adapter(call.function, call.tag, call.timeout), call.schema)
+
+    @overload
+    def flatSelect(self, function: FlatSelect, schema: Schema) -> CepDataFrame: ...
+    @overload
+    def flatSelect(
+        self,
+        function: FlatSelect,
+        schema: Schema,
+        *,
+        outputTag: OutputTag,
+        timeoutFunction: FlatTimeout,
+    ) -> CepDataFrame: ...
+    @overload
+    def flatSelect(
+        self,
+        outputTag: OutputTag,
+        timeoutFunction: FlatTimeout,
+        function: FlatSelect,
+        schema: Schema,
+    ) -> CepDataFrame: ...
+    @with_signature
+    def flatSelect(self, *arguments: object, **keywords: object) -> CepDataFrame:
+        """
+        Turn each match into any number of rows; called in the forms of :meth:`select`.
+
+        Parameters
+        ----------
+        function : PatternFlatSelectFunction or callable
+            Called with (match, out); it passes rows to ``out.collect``, yields or returns them.
+        schema : str or StructType
+            The schema of the rows.
+        outputTag : OutputTag
+            The side output for timeouts, with its schema.
+        timeoutFunction : PatternFlatTimeoutFunction or callable
+            Called with (partial match, timeout in epoch milliseconds, out), to add rows.
+
+        Returns
+        -------
+        CepDataFrame
+            The rows, with access to the side outputs.
+
+        Examples
+        --------
+        >>> def rows(match, out):
+        ...     for stage, events in match.items():
+        ...         out.collect((stage, events[0].ts))
+        >>> found.flatSelect(rows, "stage string, ts bigint").collect()
+        [Row(stage='fail', ts=1000), Row(stage='ok', ts=2000)]
+        """
+        call = SelectCall.of("flatSelect", arguments, keywords)
+        adapter = flat_select_adapter(call.function, call.tag, call.timeout)
+        return self._process(adapter, call.schema)
+
+    def process(self, function: Process, schema: Schema) -> CepDataFrame:
+        """
+        Pass each match to a process function.
+
+        Parameters
+        ----------
+        function : PatternProcessFunction or callable
+            Receives (match, ctx, out), and may yield rows too. Mix in
+            ``TimedOutPartialMatchHandler`` for timeouts; side outputs of ``ctx.output`` are listed
+            in the function's ``outputTags``.
+        schema : str or StructType
+            The schema of the rows it collects.
+
+        Returns
+        -------
+        CepDataFrame
+            The rows, with access to the side outputs.
+
+        Examples
+        --------
+        >>> def rows(match, ctx, out):
+        ...     out.collect((match["ok"][0].user, ctx.timestamp()))
+        >>> found.process(rows, "user string, at bigint").collect()
+        [Row(user='ann', at=2000)]
+        """
+        return self._process(as_process_function(function), schema)
+
+    @abstractmethod
+    def _process(self, function: PatternProcessFunction, schema: Schema) -> CepDataFrame:
+        """Plan the job whose matches a function turns into rows."""
+
     def _with_side(self, side: str, tag: OutputTag) -> Self:
         return attrs.evolve(self, sides={**self._sides, side: tag})
 
-    def _result(self, analysed: AnalysedJob, consumer: Consumer) -> CepDataFrame:
+    def _result(self, analysed: PatternJob | QueryJob, consumer: Consumer) -> CepDataFrame:
         """Plan a job whose matches become rows as a consumer says."""
         job, schemas = analysed.job, consumer.schemas
         sides = {side: self._sides[side].name for side in _SIDES if side in self._sides}
@@ -193,7 +344,7 @@ class MatchStream:
         return CepDataFrame(Result(tagged=rows, schemas=schemas, description=job.name))
 
     def _applied(
-        self, analysed: AnalysedJob, function: PatternProcessFunction, schema: Schema
+        self, analysed: PatternJob | QueryJob, function: PatternProcessFunction, schema: Schema
     ) -> CepDataFrame:
         """Plan a job whose matches a function turns into rows."""
         keys = {key.name: key.column for key in analysed.job.source.keys}
@@ -217,9 +368,9 @@ class MatchStream:
             "says how they are found.</p>"
         )
 
+    @abstractmethod
     def _facts(self) -> dict[str, str]:
         """Return what users are shown of it, by name."""
-        raise NotImplementedError
 
     def _shown_as(
         self, text: str, keys: Sequence[str | Column], time: str | None
