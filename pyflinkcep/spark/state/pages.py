@@ -111,47 +111,27 @@ class Page:
         """Return a page with only the keys that a mask chooses."""
         if chosen.all():
             return self
-        mask = pa.array(chosen)
-        return Page(
-            self.keys.filter(mask),
-            self.deadlines[chosen],
-            self.lengths[chosen],
-            self.counts[chosen],
-            self.numbers[np.repeat(chosen, self.lengths)],
-            self.events.filter(pa.array(np.repeat(chosen, self.counts))),
-        )
+        return self._take(np.flatnonzero(chosen))
 
     def divide(self, numbers: Ints) -> dict[int, Page]:
         """Return the parts of a page."""
         found, counts = np.unique(numbers, return_counts=True)
         if len(found) < 2:
             return {int(number): self for number in found}
-        ordered = self._take(np.argsort(numbers, kind="stable"))
-        ends = np.cumsum(counts)
-        number_ends = np.r_[0, np.cumsum(ordered.lengths)]
-        event_ends = np.r_[0, np.cumsum(ordered.counts)]
-        parts = {}
-        for number, start, end in zip(found, ends - counts, ends, strict=True):
-            first, last = int(event_ends[start]), int(event_ends[end])
-            parts[int(number)] = Page(
-                ordered.keys.slice(start, end - start),
-                ordered.deadlines[start:end],
-                ordered.lengths[start:end],
-                ordered.counts[start:end],
-                ordered.numbers[number_ends[start] : number_ends[end]],
-                ordered.events.slice(first, last - first),
-            )
-        return parts
+        parts = np.split(np.argsort(numbers, kind="stable"), np.cumsum(counts)[:-1])
+        return {
+            number: self._take(part) for number, part in zip(found.tolist(), parts, strict=True)
+        }
 
-    def _take(self, order: Ints) -> Page:
-        """Return the page with its keys in another order."""
+    def _take(self, chosen: Ints) -> Page:
+        """Return a page of some keys, in the given order."""
         return Page(
-            self.keys.take(pa.array(order)),
-            self.deadlines[order],
-            self.lengths[order],
-            self.counts[order],
-            self.numbers[_within(self.lengths, order)],
-            self.events.take(pa.array(_within(self.counts, order))),
+            self.keys.take(pa.array(chosen)),
+            self.deadlines[chosen],
+            self.lengths[chosen],
+            self.counts[chosen],
+            self.numbers[_within(self.lengths, chosen)],
+            self.events.take(pa.array(_within(self.counts, chosen))),
         )
 
     @staticmethod
@@ -159,14 +139,10 @@ class Page:
         """Join pages."""
         if len(pages) == 1:
             return pages[0]
-        return Page(
-            pa.concat_tables([page.keys for page in pages]),
-            np.concatenate([page.deadlines for page in pages]),
-            np.concatenate([page.lengths for page in pages]),
-            np.concatenate([page.counts for page in pages]),
-            np.concatenate([page.numbers for page in pages]),
-            pa.concat_tables([page.events for page in pages]),
-        )
+        columns = zip(*(attrs.astuple(page, recurse=False) for page in pages), strict=True)
+        keys, *numbers, events = columns
+        made = [pa.concat_tables(keys), *map(np.concatenate, numbers), pa.concat_tables(events)]
+        return Page(*made)
 
 
 def read_stored(data: bytes, schema: pa.Schema | None) -> pa.Table:
@@ -187,7 +163,7 @@ def read_stored(data: bytes, schema: pa.Schema | None) -> pa.Table:
 
 
 def _within(sizes: Ints, order: Ints) -> Ints:
-    """Return the positions of the elements of parts after reordering the parts."""
+    """Return the positions of the elements of some parts, in the given order of the parts."""
     starts = np.cumsum(sizes) - sizes
     sizes, starts = sizes[order], starts[order]
     positions: Ints = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes)

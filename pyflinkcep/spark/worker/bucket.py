@@ -29,40 +29,32 @@ from pyflinkcep.spark.worker.progress import Stopwatch
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 
 
+@attrs.frozen(eq=False)
 class PageWork:
     """Runs the automata of the keys of some pages, all at once."""
 
-    def __init__(
-        self,
-        task: BucketTask,
-        store: EventStore,
-        due: pa.Table,
-        times: Ints,
-        first_held: int,
-        watermark: int,
-    ) -> None:
-        self._task = task
-        self._store = store
-        self._due = due
-        self._times = times
-        self._first_held = first_held
-        self._watermark = watermark
+    task: BucketTask
+    store: EventStore  # The events of the pages and the due ones
+    due: pa.Table
+    times: Ints  # The times of the due events
+    first_held: int  # The handle of the first event of the pages
+    watermark: int  # The time reached
 
     def run(self, held: Page, page_of_key: Ints, page_of_event: Ints) -> dict[int, Page]:
         """Process pages."""
-        task = self._task
-        first_due = self._first_held + held.events.num_rows
+        task = self.task
+        first_due = self.first_held + held.events.num_rows
         stretches = Stretches.of(
-            self._due, self._times, first_due, task.layout, task.rules, task.order, self._store
+            self.due, self.times, first_due, task.plan.layout, task.rules, task.order, self.store
         )
-        task.matcher.set_events(self._store)
+        task.matcher.set_events(self.store)
         firsts, lasts = stretches.bounds[:-1], stretches.bounds[1:]
         positions = self._positions(held, firsts)
         runs = np.flatnonzero((positions >= 0) | stretches.needed)
         positions = positions[runs]
         is_untouched = np.ones(len(held), bool)
         is_untouched[positions[positions >= 0]] = False
-        is_waiting = is_untouched & (held.deadlines <= self._watermark)
+        is_waiting = is_untouched & (held.deadlines <= self.watermark)
         is_waiting &= held.deadlines != NO_DEADLINE
         waiting = np.flatnonzero(is_waiting)
         if not len(runs) and not len(waiting):
@@ -73,7 +65,7 @@ class PageWork:
             if item < len(runs):
                 return stretches.key_of(int(runs[item]))
             row = int(event_ends[waiting[item - len(runs)]])
-            return KeyText(task.layout, held.events, row)
+            return KeyText(task.plan.layout, held.events, row)
 
         nothing = np.zeros(len(waiting), np.int64)
         items = Items(
@@ -83,7 +75,7 @@ class PageWork:
             key_of,
         )
         written = task.matcher.run_page(
-            stretches.events, items, held, self._first_held, self._watermark
+            stretches.events, items, held, self.first_held, self.watermark
         )
         page_of_item = np.r_[page_of_event[firsts[runs]], page_of_key[waiting]]
         rows = np.r_[firsts[runs], waiting]
@@ -95,7 +87,7 @@ class PageWork:
         """Return the position of each stretch's key among the held keys; -1 for a new key."""
         if not len(held) or not len(firsts):
             return np.full(len(firsts), -1, np.int64)
-        wanted = self._due.select(self._task.key_schema.names).take(pa.array(firsts))
+        wanted = self.due.select(self.task.shape.keys.names).take(pa.array(firsts))
         hashes = held.keys.column(HASH).to_numpy()
         order = np.argsort(hashes, kind="stable")
         ranked = hashes[order]
@@ -129,9 +121,9 @@ class PageWork:
         if len(written.items):
             split = int(np.searchsorted(written.items, runs))  # items are written in order
             rows = rows[written.items]
-            columns = self._task.key_schema.names
+            columns = self.task.shape.keys.names
             keys = [
-                self._due.select(columns).take(pa.array(rows[:split])),
+                self.due.select(columns).take(pa.array(rows[:split])),
                 held.keys.take(pa.array(rows[split:])),
             ]
             goes_on = Page(
@@ -140,12 +132,12 @@ class PageWork:
                 written.lengths,
                 written.counts,
                 written.numbers,
-                self._store.take(written.handles),
+                self.store.take(written.handles),
             )
             parts.append(goes_on)
             numbers.append(page_of_item[written.items])
         divided = Page.concat(parts).divide(np.concatenate(numbers))
-        empty = Page.empty(self._task.key_schema, self._task.event_schema)
+        empty = Page.empty(self.task.shape.keys, self.task.shape.held)
         return {number: divided.get(number, empty) for number in changed.tolist()}
 
 
@@ -209,41 +201,43 @@ class BucketWork:
         self, task: BucketTask, storage: BucketStorage, groups: Sequence[int] = ()
     ) -> None:
         self._task = task
+        self._plan = task.plan
         self.state = BucketState(
             task.shape,
             storage,
-            task.fingerprint,
-            task.on_pattern_change,
+            task.plan.fingerprint,
+            task.plan.on_pattern_change,
             groups,
             task.matcher.count,
         )
         self.matching = Stopwatch()
         self.index = self.state.index
         self.reached = MIN_WATERMARK if self.index.watermark is None else self.index.watermark
-        if self.index.fingerprint != task.fingerprint:
+        if self.index.fingerprint != task.plan.fingerprint:
             self._restart()
 
     def _restart(self) -> None:
         """Discard another pattern's state; its queued events now belong to this pattern."""
-        task, index = self._task, self.index
+        task, index, matching = self._task, self.index, self._plan.matching
         for number, bits in index.dropped.items():
-            index.dropped[number] = task.still_droppable(bits, index.fingerprint)
+            index.dropped[number] = matching.still_droppable(task, bits, index.fingerprint)
         for number, earliest in index.segments.items():
             old = self.state.read_segment(number, is_same_pattern=False)
-            self.state.write_segment(number, task.requeued(old, index.fingerprint), earliest)
+            events = matching.requeued(task, old, index.fingerprint)
+            self.state.write_segment(number, events, earliest)
         self.state.forget_pages()
-        index.fingerprint = task.fingerprint
+        index.fingerprint = task.plan.fingerprint
 
     def run(self, arrivals: Arrivals, now: int) -> list[BucketOutput]:
         """Process new events and advance time."""
-        if self._task.processing_time:
+        if self._plan.processing_time:
             self.reached = now
-            due = pa.concat_tables(arrivals.tables or [self._task.schema.empty_table()])
+            due = pa.concat_tables(arrivals.tables or [self._plan.schema.empty_table()])
             times = np.full(due.num_rows, now, np.int64)
             return [BucketOutput(*self._match(due, times))]
         now, latest = self._believed(arrivals, now)
         outputs = []
-        if now > self.reached and not self._task.is_downstream:
+        if now > self.reached and not self._plan.is_downstream:
             if self._waits_for(now):
                 # The source's watermark passed these before the events arrived, as in Flink.
                 outputs.append(BucketOutput(*self._advance(None, now)))
@@ -258,7 +252,7 @@ class BucketWork:
                 ahead, within = self._divide(fresh, latest)
                 fresh = fresh.slice(0, 0) if within is None else within
                 ahead_count += ahead.num_rows
-        watermark = max(now, self.reached, self._task.watermark_of(latest))
+        watermark = max(now, self.reached, self._plan.watermark_of(latest))
         found, events = self._advance(fresh, watermark)
         return [*outputs, BucketOutput(found, events, late, late_count, ahead, ahead_count)]
 
@@ -269,12 +263,12 @@ class BucketWork:
         If events may be too far ahead, Spark's watermark is not believed, since they move it.
         """
         task, before = self._task, self.index.watermark
-        if task.max_ahead_ms is None or now == MAX_WATERMARK:
+        if task.plan.max_ahead_ms is None or now == MAX_WATERMARK:
             return now, arrivals.latest
         if before is not None:
             now = before
-        last = None if now == MIN_WATERMARK else task.latest_at(now)
-        latest = believed(arrivals.spans, last, task.max_ahead_ms)
+        last = None if now == MIN_WATERMARK else now + (task.plan.delay_ms or 0)
+        latest = believed(arrivals.spans, last, task.plan.max_ahead_ms)
         return now, MIN_WATERMARK if latest is None else latest
 
     def _waits_for(self, watermark: int) -> bool:
@@ -286,13 +280,13 @@ class BucketWork:
         """Advance time to a watermark, for new events too."""
         self.reached = watermark
         due = self._take_due(fresh)
-        return self._match(due, self._task.layout.times_ms(due))
+        return self._match(due, self._plan.layout.times_ms(due))
 
     # --- the queue
 
     def _divide(self, table: pa.Table, watermark: int) -> tuple[pa.Table, pa.Table | None]:
         """Return the events after a watermark, and the others if any."""
-        reached = is_late(self._task.layout.times_ms(table), watermark)
+        reached = is_late(self._plan.layout.times_ms(table), watermark)
         if not reached.any():
             return table, None
         return table.filter(pa.array(~reached)), table.filter(pa.array(reached))
@@ -315,18 +309,18 @@ class BucketWork:
             if reached is not None:
                 due.append(reached)
             if waiting.num_rows:
-                state.append_events(waiting, self._earliest(waiting), self._task.dropped)
-        return pa.concat_tables(due) if due else self._task.schema.empty_table()
+                state.append_events(waiting, self._earliest(waiting), self._plan.dropped)
+        return pa.concat_tables(due) if due else self._plan.schema.empty_table()
 
     def _earliest(self, events: pa.Table) -> int:
-        return int(self._task.layout.times_ms(events).min())
+        return int(self._plan.layout.times_ms(events).min())
 
     # --- matching
 
     def _match(self, due: pa.Table, times: Ints) -> tuple[Found, EventStore]:
         """Process the due events with their keys' automata, and advance time for keys that wait."""
         task, state = self._task, self.state
-        store = EventStore(task.reader, task.event_schema)
+        store = EventStore(task.reader, task.shape.held)
         own = state.page_codes(due.column(HASH).to_numpy())
         order = self._order(due, own)
         due, times, own = due.take(pa.array(order)).combine_chunks(), times[order], own[order]
@@ -335,14 +329,14 @@ class BucketWork:
             return task.matcher.take(), store
         pages = [state.read_page(page) for page in page_ids]
         held = Page.concat(pages)
-        all_events = pa.concat_tables([held.events, due.select(task.event_schema.names)])
+        all_events = pa.concat_tables([held.events, due.select(task.shape.held.names)])
         base = store.add(all_events.combine_chunks())
         page_of_key = np.repeat(np.arange(len(pages)), [len(page) for page in pages])
         wanted = np.asarray([state.code_of_page(page) for page in page_ids])
         by_code = np.argsort(wanted)
         page_of_event = by_code[np.searchsorted(wanted[by_code], own)]
         work = PageWork(task, store, due, times, base, self.reached)
-        with naming_damage(task.layout.pattern, _group_text(page_ids)), self.matching:
+        with naming_damage(task.plan.layout.pattern, _group_text(page_ids)), self.matching:
             changed = work.run(held, page_of_key, page_of_event)
         for number, page in changed.items():
             state.write_page(page_ids[number], page)
@@ -352,9 +346,9 @@ class BucketWork:
     def _order(self, table: pa.Table, pages: Ints) -> Ints:
         """Return the order: page, key, time (constant in processing time), arrival."""
         hashes = table.column(HASH).to_numpy()
-        times = [] if self._task.processing_time else [self._task.layout.times(table)]
+        times = [] if self._plan.processing_time else [self._plan.layout.times(table)]
         order = order_by([*times, hashes, *([pages] if self.index.depths else [])])
-        names = [name for name in self._task.layout.key_signature if name != HASH]
+        names = [name for name in self._plan.layout.key_signature if name != HASH]
         values = [table.column(name) for name in names]
         if has_mixed_hashes([value.take(pa.array(order)) for value in values], hashes[order]):
             order = np.lexsort([*times, *map(codes, values), hashes, pages])
@@ -379,7 +373,7 @@ class BucketWork:
         deadline = self.index.deadline
         if deadline not in (NO_DEADLINE, AT_THE_END):
             return deadline
-        if self._task.max_ahead_ms is not None:
+        if self._plan.max_ahead_ms is not None:
             return NEVER
         remembered = self._remembered(now)
         return NEVER if remembered is None and self._is_kept else remembered
@@ -391,7 +385,7 @@ class BucketWork:
 
     @property
     def _is_kept(self) -> bool:
-        is_guarded = self._task.max_ahead_ms is not None  # then Spark's watermark never catches up
+        is_guarded = self._plan.max_ahead_ms is not None  # then Spark's watermark never catches up
         return bool(self.index.pages or self.index.segments or is_guarded)
 
     def _remembered(self, now: int) -> int | None:
@@ -399,7 +393,7 @@ class BucketWork:
         return ahead if ahead is not None and ahead > now else None
 
     def _kept_watermark(self) -> int | None:
-        is_none = self._task.processing_time or self.reached == MIN_WATERMARK
+        is_none = self._plan.processing_time or self.reached == MIN_WATERMARK
         return None if is_none else self.reached
 
 

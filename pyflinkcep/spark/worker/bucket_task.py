@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from types import MappingProxyType
@@ -117,17 +118,6 @@ def _zone(name: str) -> tzinfo:
         ) from cause
 
 
-class Matching(ABC):
-    """What is matched in buckets: a pattern, a query or a clause, with settings of its own."""
-
-    # The stages that take events, and their numbers, if its matcher counts partial matches.
-    counted_stages: Mapping[str, int] = MappingProxyType({})
-
-    @abstractmethod
-    def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
-        """Return a plan with this ready to run on a worker; `context` is for rich conditions."""
-
-
 @attrs.frozen(eq=False, kw_only=True)
 class BucketPlan:
     """The settings of a stream's operator, made on the driver."""
@@ -160,59 +150,62 @@ class BucketPlan:
         """Return the plan ready to run on a worker; `context` is for rich conditions."""
         return self.matching.task(self, context)
 
+    def watermark_of(self, latest: int) -> int:
+        """Return the watermark for the latest event time of a micro-batch."""
+        if self.delay_ms is None:
+            return MIN_WATERMARK
+        return max(latest - self.delay_ms, MIN_WATERMARK)
 
+
+@attrs.frozen(eq=False)
 class BucketTask:
     """A :class:`BucketPlan` ready to run on a worker; it holds no state of any key."""
 
-    def __init__(
-        self,
-        plan: BucketPlan,
-        matcher: PageMatcher,
-        rules: CepOperator | None = None,
-        order: Order | None = None,
-    ) -> None:
-        self.matcher = matcher  # Matches the events of keys
-        # Tells whether a key's events may begin a match; None if unknown.
-        self.rules = rules
-        self.order = order  # The order of events of equal time
-        self.layout = plan.layout
-        self.schema = plan.schema
-        self.key_groups = plan.key_groups
-        self.processing_time = plan.processing_time
-        self.fingerprint = plan.fingerprint
-        self.on_pattern_change = plan.on_pattern_change
-        self.dropped = plan.dropped
-        self.is_downstream = plan.is_downstream
-        self.max_ahead_ms = plan.max_ahead_ms
-        self._delay_ms = plan.delay_ms
-        self.reader = RowReader(plan.layout.schema)
-        self.event_schema = pa.schema([plan.schema.field(name) for name in plan.layout.payload])
-        self.key_schema = pa.schema([plan.schema.field(name) for name in plan.layout.key_signature])
-        self.shape = StateShape(
-            plan.layout.pattern,
-            plan.key_groups,
-            plan.schema,
-            self.event_schema,
-            self.key_schema,
+    plan: BucketPlan
+    matcher: PageMatcher  # Matches the events of keys
+    # Tells whether a key's events may begin a match; None if unknown.
+    rules: CepOperator | None = None
+    order: Order | None = None  # The order of events of equal time
+    shape: StateShape = attrs.field(init=False)
+    reader: RowReader = attrs.field(init=False)
+    opened: ExitStack = attrs.field(factory=ExitStack)  # Ends the life of rich conditions
+
+    @shape.default
+    def _shape(self) -> StateShape:
+        layout, schema = self.plan.layout, self.plan.schema
+        held, keys = (
+            pa.schema([schema.field(name) for name in names])
+            for names in (layout.payload, layout.key_signature)
         )
+        return StateShape(layout.pattern, self.plan.key_groups, schema, held, keys)
 
-    def watermark_of(self, latest: int) -> int:
-        """Return the watermark for the latest event time of a micro-batch."""
-        return (
-            MIN_WATERMARK if self._delay_ms is None else max(latest - self._delay_ms, MIN_WATERMARK)
-        )
-
-    def latest_at(self, watermark: int) -> int:
-        """Return the latest event time behind which a watermark is."""
-        return watermark + (self._delay_ms or 0)
-
-    def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
-        """Convert events queued for another pattern, given its fingerprint, to this one's form."""
-        return table.select(self.schema.names)
-
-    def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
-        """Convert the bits of events dropped because another pattern did not need them."""
-        return []
+    @reader.default
+    def _reader(self) -> RowReader:
+        return RowReader(self.plan.layout.schema)
 
     def close(self) -> None:
         """End the life of rich conditions, if there are any."""
+        self.opened.close()
+
+
+class Matching(ABC):
+    """What is matched in buckets: a pattern, a query or a clause, with settings of its own."""
+
+    # The stages that take events, and their numbers, if its matcher counts partial matches.
+    counted_stages: Mapping[str, int] = MappingProxyType({})
+
+    @abstractmethod
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
+        """Return a plan with this ready to run on a worker; `context` is for rich conditions."""
+
+    def requeued(
+        self, task: BucketTask, table: pa.Table, fingerprint: Mapping[str, str]
+    ) -> pa.Table:
+        """Convert events queued for another pattern, given its fingerprint, to this one's form."""
+        return table.select(task.plan.schema.names)
+
+    def still_droppable(
+        self, task: BucketTask, dropped: Iterable[int], fingerprint: Mapping[str, str]
+    ) -> list[int]:
+        """Convert the bits of events dropped because another pattern did not need them."""
+        return []

@@ -113,7 +113,7 @@ class BucketWorker:
     ) -> list[dict[str, Any]]:
         begun = time.perf_counter_ns()
         self._storage.read = self._storage.written = 0
-        work = BucketWork(self._task, self._storage, self._task.key_groups.of_bucket(int(key[0])))
+        work = BucketWork(self._task, self._storage, self._plan.key_groups.of_bucket(int(key[0])))
         reached = self._as_event_time(now)
         with errors_in(self._plan.layout.pattern), fewer_collections():
             outputs = work.run(arrivals, reached)
@@ -185,7 +185,7 @@ def result_row(
     elif len(output.found):
         numbers, events = pack_results(output.found, output.events)
     left_out = {LATE: output.late, AHEAD: output.ahead}
-    names = task.layout.schema.fieldNames()
+    names = task.plan.layout.schema.fieldNames()
     returned = {
         side: write_table(table.select(names))
         for side, table in left_out.items()

@@ -13,7 +13,6 @@ from pyflinkcep.engines.compressed.patterns import CompressiblePattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.functions import RuntimeContext, opened
-from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.matcher import PageMatcher, make_matcher
 from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.pattern import Pattern
@@ -29,11 +28,6 @@ class Endings:
 
     rows: EndingRows  # Summarizes the matches that an event completes
     variables: tuple[str, ...]  # The stages that take events
-
-    def matcher(self, nfa: NFA, layout: Layout) -> PatternEndingPages:
-        """Return what makes these rows."""
-        pattern = CompressiblePattern.of(nfa, layout.expressions, self.variables)
-        return PatternEndingPages(pattern, layout, self.rows)
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -52,48 +46,42 @@ class PatternMatching(Matching):
     # The stages that take events, and their numbers; empty for endings.
     counted_stages: Mapping[str, int] = attrs.field(factory=dict)
 
-    def task(self, plan: BucketPlan, context: RuntimeContext) -> StreamTask:
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
         """Return the plan ready to run."""
-        return StreamTask(plan, self, context)
-
-
-class StreamTask(BucketTask):
-    """A plan of :class:`PatternMatching` ready to run on a worker."""
-
-    def __init__(
-        self, plan: BucketPlan, matching: PatternMatching, context: RuntimeContext
-    ) -> None:
-        self.nfa: NFA = NFACompiler.compile(matching.pattern, matching.wants_timeouts)
-        self._droppable = matching.droppable
-        self._open = ExitStack()
+        nfa, stack, expressions = self.nfa(), ExitStack(), plan.layout.expressions
         with errors_in(plan.layout.pattern):
-            self._open.enter_context(opened(self.nfa, context, "a condition"))
-        rules = CepOperator(self.nfa, None, plan.processing_time, matching.limit)
-        order = as_order(matching.comparator)
-        super().__init__(plan, self._made(plan, matching), rules, order)
+            stack.enter_context(opened(nfa, context, "a condition"))
+        rules = CepOperator(nfa, None, plan.processing_time, self.limit)
+        matcher: PageMatcher
+        if self.endings is not None:
+            compressible = CompressiblePattern.of(nfa, expressions, self.endings.variables)
+            matcher = PatternEndingPages(compressible, plan.layout, self.endings.rows)
+        else:
+            matcher = make_matcher(
+                nfa,
+                self.wants_timeouts,
+                self.limit,
+                expressions,
+                plan.processing_time,
+                is_stream=True,
+                wants_reached=self.wants_reached,
+                by_windows=self.by_windows,
+            )
+        return BucketTask(plan, matcher, rules, as_order(self.comparator), stack)
 
-    def _made(self, plan: BucketPlan, matching: PatternMatching) -> PageMatcher:
-        if matching.endings is not None:
-            return matching.endings.matcher(self.nfa, plan.layout)
-        return make_matcher(
-            self.nfa,
-            matching.wants_timeouts,
-            matching.limit,
-            plan.layout.expressions,
-            plan.processing_time,
-            is_stream=True,
-            wants_reached=matching.wants_reached,
-            by_windows=matching.by_windows,
-        )
-
-    def requeued(self, table: pa.Table, fingerprint: Mapping[str, str]) -> pa.Table:
+    def requeued(
+        self, task: BucketTask, table: pa.Table, fingerprint: Mapping[str, str]
+    ) -> pa.Table:
         """Return queued events with the answers to this pattern's conditions."""
-        return requeued(table, self.schema, fingerprint, self.nfa, self.layout.expressions)
+        plan = task.plan
+        return requeued(table, plan.schema, fingerprint, self.nfa(), plan.layout.expressions)
 
-    def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
+    def still_droppable(
+        self, task: BucketTask, dropped: Iterable[int], fingerprint: Mapping[str, str]
+    ) -> list[int]:
         """Return the bits of dropped events as this pattern counts conditions."""
-        return still_droppable(dropped, fingerprint, self.nfa, self._droppable)
+        return still_droppable(dropped, fingerprint, self.nfa(), self.droppable)
 
-    def close(self) -> None:
-        """End the life of rich conditions."""
-        self._open.close()
+    def nfa(self) -> NFA:
+        """Compile the pattern."""
+        return NFACompiler.compile(self.pattern, self.wants_timeouts)

@@ -209,15 +209,13 @@ class QueryWindowPages(QueryEndingPages):
     windows.
     """
 
-    def __init__(self, streamed: StreamedQuery, columns: QueryColumns, rows: WindowRows) -> None:
-        super().__init__(streamed, columns, rows)
-        self._window_ms = rows.window_ms
+    _rows: WindowRows
 
     def find(self, portion: Portion, handles: Ints) -> Kept:
         """Collect the rows of the windows that the watermark has passed; keep the others whole."""
         bounds = np.asarray(portion.bounds, np.int64)
         starts = self._store.take(handles[bounds[:-1]], [WINDOW]).column(WINDOW).to_pylist()
-        last = [min(start + self._window_ms, MAX_WATERMARK) - 1 for start in starts]
+        last = [min(start + self._rows.window_ms, MAX_WATERMARK) - 1 for start in starts]
         over = np.array([at <= portion.watermark for at in last], np.bool_)
         if over.any():
             sizes = np.diff(bounds)
@@ -250,30 +248,22 @@ class QueryMatching(Matching):
     # Summarizes the matches that an event completes; None if they are listed.
     rows: EndingRows | None = None
 
-    def task(self, plan: BucketPlan, context: RuntimeContext) -> QueryStreamTask:
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
         """Return the plan ready to run."""
-        return QueryStreamTask(plan, _pages(StreamedQuery(self.plan), self))
+        streamed = StreamedQuery(self.plan)
+        if self.rows is None:
+            return BucketTask(plan, QueryMatcher(streamed, self.columns))
+        pages = QueryWindowPages if isinstance(self.rows, WindowRows) else QueryEndingPages
+        return BucketTask(plan, pages(streamed, self.columns, self.rows))
 
-
-class QueryStreamTask(BucketTask):
-    """A plan of :class:`QueryMatching` ready to run on a worker."""
-
-    def still_droppable(self, dropped: Iterable[int], fingerprint: Mapping[str, str]) -> list[int]:
+    def still_droppable(
+        self, task: BucketTask, dropped: Iterable[int], fingerprint: Mapping[str, str]
+    ) -> list[int]:
         """Return the bits of dropped events; refuse it if this query can use others."""
-        if fingerprint.get(USABLE) != self.fingerprint[USABLE]:
+        if fingerprint.get(USABLE) != task.plan.fingerprint[USABLE]:
             raise PatternChangedError(
                 "events that the new query needs were dropped while others were buffered",
                 "run the old query with sideOutputLateData(), which keeps every event, until the "
                 "watermark has passed the buffered ones; or start from a new checkpoint",
             )
         return sorted(dropped)
-
-
-def _pages(streamed: StreamedQuery, matching: QueryMatching) -> QueryPages:
-    """Return what makes the requested results."""
-    rows = matching.rows
-    if rows is None:
-        return QueryMatcher(streamed, matching.columns)
-    if isinstance(rows, WindowRows):
-        return QueryWindowPages(streamed, matching.columns, rows)
-    return QueryEndingPages(streamed, matching.columns, rows)

@@ -19,7 +19,6 @@ from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.state.storage import MemoryStorage
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 from pyflinkcep.spark.worker.pack import BUCKET
-from pyflinkcep.spark.worker.pattern_matching import StreamTask
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.trace.recorder import wanted
 
@@ -46,15 +45,15 @@ class WaitingTask:
                 for row in bucket:
                     storage.add(row["kind"], row["first"], row["second"], row["data"])
                 groups = self.plan.key_groups.of_bucket(bucket_id)
-                state = BucketState(task.shape, storage, task.fingerprint, "fail", groups)
+                state = BucketState(task.shape, storage, self.plan.fingerprint, "fail", groups)
                 yield from self._of_bucket(task, state)
 
     def _of_bucket(self, task: BucketTask, state: BucketState) -> Iterator[pa.RecordBatch]:
         watermark = state.index.watermark
-        assert isinstance(task, StreamTask)
+        assert task.rules is not None
         for page_id in state.index.pages:
             page = state.read_page(page_id)
-            found = list(_of_page(task.nfa, page))
+            found = list(_of_page(task.rules.nfa, page))
             if found:
                 handles = pa.array([handle for handle, _ in found])
                 columns = self.plan.layout.key_columns
@@ -63,7 +62,7 @@ class WaitingTask:
         times = [
             int(time)
             for number in state.index.segments
-            for time in task.layout.times_ms(state.read_segment(number))
+            for time in self.plan.layout.times_ms(state.read_segment(number))
         ]
         if times:
             nulls = [pa.nulls(1, field.type) for field in self.schema][: len(self._key_names)]

@@ -39,9 +39,9 @@ from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.state.storage import INDEX, PAGES, SEGMENTS, MemoryStorage, PageId
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
-from pyflinkcep.spark.worker.bucket_task import BucketPlan
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 from pyflinkcep.spark.worker.pack import PackTask, read_spans, read_times
-from pyflinkcep.spark.worker.pattern_matching import PatternMatching, StreamTask
+from pyflinkcep.spark.worker.pattern_matching import PatternMatching
 from pyflinkcep.spark.worker.progress import (
     EARLIEST,
     LARGEST,
@@ -159,7 +159,7 @@ class Bucket:
     ahead_count: int = 0
     # The counters of each run, without times, and the partial matches by stage.
     told: list[dict[str, Any]] = attrs.field(factory=list)
-    task: StreamTask = attrs.field(init=False)
+    task: BucketTask = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         nfa = NFACompiler.compile(self.pattern, self.timeouts_wanted)
@@ -202,8 +202,8 @@ class Bucket:
 
     def events(self, rows: Iterable[dict[str, Any]]) -> pa.Table:
         """Return rows of ``key, ts, id, name, price`` as packed events."""
-        atoms = spark_atoms(self.task.nfa)
-        table: dict[str, list[Any]] = {field.name: [] for field in self.task.schema}
+        atoms = spark_atoms(self.task.rules.nfa)
+        table: dict[str, list[Any]] = {field.name: [] for field in self.task.plan.schema}
         for row in rows:
             event = {"key": None, "price": 0.0, "sub": False, **row}
             event[HASH] = self.hash_of(event["key"]) if self.keyed else 0
@@ -211,11 +211,11 @@ class Bucket:
             bits = sum(
                 atom.bit for atom in atoms if holds(json.loads(atom.condition.expression), asked)
             )
-            names = self.task.layout.bit_columns
+            names = self.task.plan.layout.bit_columns
             event |= dict(zip(names, words(bits, len(names)), strict=True))
             for name, values in table.items():
                 values.append(event[name])
-        return pa.table(table, self.task.schema)
+        return pa.table(table, self.task.plan.schema)
 
     def batch(self, rows: Sequence[dict[str, Any]], watermark: int | None = None) -> None:
         """Take in a micro-batch; the watermark or clock is what it was unless given."""
@@ -230,7 +230,11 @@ class Bucket:
         """Return events as they come out of the shuffle; count those that do not."""
         task = self.task
         pack = PackTask(
-            task.layout, task.schema, task.key_groups, task.dropped, max_ahead_ms=self.max_ahead_ms
+            task.plan.layout,
+            task.plan.schema,
+            task.plan.key_groups,
+            task.plan.dropped,
+            max_ahead_ms=self.max_ahead_ms,
         )
         rows = [row for packed in pack.run(iter(table.to_batches(3))) for row in packed.to_pylist()]
         dropped = [row["dropped"] for row in rows if row["dropped"] is not None]
@@ -262,7 +266,7 @@ class Bucket:
             self._take(output)
         found = Found.concat([output.found for output in outputs])
         numbers = numbers_of(found, work.state, work.reached)
-        stages = dict(zip(self.task.nfa.stages, numbers[STAGES:], strict=False))
+        stages = dict(zip(self.task.rules.nfa.stages, numbers[STAGES:], strict=False))
         self.told.append(dict(zip(_COUNTERS, numbers, strict=False)) | stages)
 
     def _take(self, output: BucketOutput) -> None:
@@ -270,7 +274,7 @@ class Bucket:
         self.ahead_count += output.ahead_count
         if output.ahead is not None:
             self.ahead += [(row["key"], row["id"]) for row in output.ahead.to_pylist()]
-        stages = self.task.nfa.stages
+        stages = self.task.rules.nfa.stages
         packed = pack_results(output.found, output.events)
         found, table = unpack_results(*packed, stages, 0)
         reader = RowReader(SCHEMA)

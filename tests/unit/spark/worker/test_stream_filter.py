@@ -74,7 +74,7 @@ def micro_batches(draw: st.DrawFn) -> list[tuple[Rows, int]]:
 def seen(bucket: Bucket) -> tuple[Any, ...]:
     """Return what can be seen: where time is hidden, a trailing NOT's matches have no order."""
     matches = [(key, ts if bucket.shows_time else 0, m) for key, ts, m in bucket.matches]
-    if any(table.is_pending for table in bucket.task.nfa.tables.values()):
+    if any(table.is_pending for table in bucket.task.rules.nfa.tables.values()):
         matches.sort(key=repr)
     return by_key(matches), by_key(bucket.timeouts), bucket.late_count
 
@@ -150,7 +150,9 @@ def packed(
 ) -> list[dict[str, Any]]:
     """Return the packed rows of events that come in Arrow batches of a size."""
     task = bucket.task
-    pack = PackTask(task.layout, task.schema, task.key_groups, task.dropped, tells_latest)
+    pack = PackTask(
+        task.plan.layout, task.plan.schema, task.plan.key_groups, task.plan.dropped, tells_latest
+    )
     batches = bucket.events(rows).to_batches(size)
     return [row for batch in pack.run(iter(batches)) for row in batch.to_pylist()]
 
@@ -166,7 +168,7 @@ def test_every_bucket_is_told_the_latest_time() -> None:
     rows = [event(10 * n, "abx"[n % 3]) for n in range(12)]
     told, untold = (packed(bucket, rows, 5, tells) for tells in (True, False))
 
-    assert sorted(row["bucket"] for row in told) == sorted(bucket.task.key_groups.bucket_ids())
+    assert sorted(row["bucket"] for row in told) == sorted(bucket.task.plan.key_groups.bucket_ids())
     assert {row["latest"] for row in told} == {110}
     assert [row["data"] for row in told if row["data"]] == [row["data"] for row in untold]
     assert len(untold) < len(told)
@@ -221,7 +223,7 @@ def test_dropped_events_are_checked() -> None:
     """A null key or time is refused whether or not a stage could use the event."""
     bucket = Bucket(A_TO_B, filtered=True)
     task = bucket.task
-    pack = PackTask(task.layout, task.schema, task.key_groups, task.dropped)
+    pack = PackTask(task.plan.layout, task.plan.schema, task.plan.key_groups, task.plan.dropped)
     (batch,) = bucket.events([event(5, "x")]).to_batches()
     for name, said in (("ts", "null event time"), ("key", "null key")):
         at = batch.schema.get_field_index(name)
@@ -234,7 +236,13 @@ def test_events_without_key_or_time_pass_by() -> None:
     """They are counted and passed on; the others are packed as if they were not there."""
     bucket = Bucket(A_TO_B, filtered=True)
     task = bucket.task
-    pack = PackTask(task.layout, task.schema, task.key_groups, task.dropped, drops_nulls=True)
+    pack = PackTask(
+        task.plan.layout,
+        task.plan.schema,
+        task.plan.key_groups,
+        task.plan.dropped,
+        drops_nulls=True,
+    )
     (batch,) = bucket.events([event(5, "a"), event(7, "b"), event(9, "b")]).to_batches()
     broken = []
     for name, null in (("ts", 1), ("key", 2)):
@@ -249,7 +257,9 @@ def test_events_without_key_or_time_pass_by() -> None:
 
     assert sum(row["nullRecords"] for row in rows) == 3
     assert sorted(n for row in rows if row["data"] for n in ids(row["data"])) == [5, 5, 7, 9]
-    assert [table.column_names == task.layout.schema.names for table in kept] == [True] * len(kept)
+    assert [table.column_names == task.plan.layout.schema.names for table in kept] == [True] * len(
+        kept
+    )
     assert [len(table) for table in kept] == [3]
 
 
