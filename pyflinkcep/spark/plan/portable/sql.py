@@ -19,9 +19,8 @@ from pyflinkcep.expressions.tree import Column as Name
 from pyflinkcep.spark.plan.analysis import sql_type
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.portable.casts import MONTHS, added, cast_value
-from pyflinkcep.spark.plan.portable.functions import called, element, member
-from pyflinkcep.spark.plan.portable.operations import computed
-from pyflinkcep.spark.plan.portable.values import Setting, Value
+from pyflinkcep.spark.plan.portable.operations import called, computed, element, member
+from pyflinkcep.spark.plan.portable.values import Part, Setting, Value
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00", "UTC+0")
 _WINDOW = re.compile(
@@ -105,12 +104,12 @@ def portable(
             return leaf(part)
         if isinstance(part, Call) and part.function == "extract" and len(part.operands) == 2:
             name = FIELDS.get(part.operands[0].text.lower(), "")
-            return called(name, [value(part.operands[1])], setting, part.text)
+            return called(Part(name, part.text, [value(part.operands[1])], setting))
         if isinstance(part, Call) and not part.operands and _WINDOW.match(part.text):
             return _of_window(part.text, leaf)
-        if isinstance(part, Call):
-            return _call(part, [value(operand) for operand in part.operands], setting)
         operands = [value(operand) for operand in part.operands]
+        if isinstance(part, Call):
+            return _call(Part(part.function, part.text, operands, setting, part.detail))
         return computed(part, operands, setting, zero_is_null)
 
     return value(tree)
@@ -122,22 +121,20 @@ def _of_window(text: str, leaf: Callable[[Leaf], Value]) -> Value:
     return Value(text, leaf(Name(quoted_name(name))).type if name else INT)
 
 
-def _call(tree: Call, operands: list[Value], setting: Setting) -> Value:
-    function, what = tree.function, tree.text
-    if not function:
-        if not operands and _MONTHS.match(tree.text):
-            return Value(tree.text, MONTHS)
-        raise setting.unknown(what)
+def _call(part: Part) -> Value:
+    function, count = part.operator, len(part.operands)
+    if not function and not count and _MONTHS.match(part.what):
+        return Value(part.what, MONTHS)
     if function == ".":
-        return member(operands[0], tree.detail, setting, what)
+        return member(part)
     if function == "[]":
-        return element(operands[0], operands[1], setting, what)
-    if function in ("cast", "try_cast") and tree.detail:
-        return cast_value(operands[0], tree.detail, function, setting, what)
-    if function in CASTS and len(operands) == 1 and not tree.detail:
-        return cast_value(operands[0], CASTS[function], "cast", setting, what)
-    if function in ("timestampadd", "dateadd") and tree.detail and len(operands) == 2:
-        return added(tree.detail, operands, setting, what)
-    if tree.detail:
-        raise setting.unknown(what)
-    return called(function, operands, setting, what)
+        return element(part)
+    if function in ("cast", "try_cast") and part.detail:
+        return cast_value(part, part.detail, function)
+    if function in CASTS and count == 1 and not part.detail:
+        return cast_value(part, CASTS[function])
+    if function in ("timestampadd", "dateadd") and part.detail and count == 2:
+        return added(part)
+    if part.detail or not function:
+        raise part.unknown()
+    return called(part)

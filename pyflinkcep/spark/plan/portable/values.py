@@ -117,47 +117,106 @@ def has_floats(type_: SqlType) -> bool:
     return type_.is_float or any(has_floats(part) for part in type_.inner if part is not None)
 
 
-def common_type(values: Sequence[Value], setting: Setting, what: str) -> SqlType:
-    """Return the type to which Spark casts values beside each other."""
-    known = [value for value in values if value.type != VOID]
-    types = list(dict.fromkeys(value.type for value in known))
-    if len(types) < 2:
-        return types[0] if types else VOID
-    mixed = setting.refused(what, "it has values of different types", "cast them to one type")
-    if STRING in types:
-        other = common_type([value for value in known if value.type != STRING], setting, what)
-        if other.is_time:
-            return other
-        if not (setting.ansi and other.is_number):
+@attrs.frozen
+class Part:
+    """An operation or function and its operands."""
+
+    operator: str
+    what: str  # Its text, for errors
+    operands: Sequence[Value]
+    setting: Setting
+    detail: str = ""  # See ``Operation`` and ``Call``
+
+    def refused(self, why: str, hint: str) -> NotSupportedError:
+        """Return the error of what the engine does not compute as Spark does."""
+        return self.setting.refused(self.what, why, hint)
+
+    def unknown(self) -> NotSupportedError:
+        """Return the error of something that nobody has compared with Spark."""
+        return self.setting.unknown(self.what)
+
+    def needs_utc(self, *types: SqlType) -> None:
+        """Refuse what depends on the session's clock; see :class:`Setting`."""
+        self.setting.needs_utc(self.what, *types)
+
+    def cast(self, value: Value, type_: SqlType) -> str:
+        """Return a value with another type as SQL, as Spark casts without being asked."""
+        return value.as_type(type_, self.setting).sql
+
+    def common_type(self, values: Sequence[Value]) -> SqlType:
+        """Return the type to which Spark casts values beside each other."""
+        known = [value for value in values if value.type != VOID]
+        types = list(dict.fromkeys(value.type for value in known))
+        if len(types) < 2:
+            return types[0] if types else VOID
+        mixed = self.refused("it has values of different types", "cast them to one type")
+        if STRING in types:
+            other = self.common_type([value for value in known if value.type != STRING])
+            if other.is_time:
+                return other
+            if not (self.setting.ansi and other.is_number):
+                raise mixed
+            return BIGINT if other.is_whole else DOUBLE
+        if all(type_.is_number for type_ in types):
+            if FLOAT in types and DOUBLE not in types and not self.setting.ansi:
+                raise mixed
+            if any(type_.is_decimal for type_ in types) and not any(t.is_float for t in types):
+                return self._common_decimal([value.digits for value in known])
+        elif not all(type_.is_time for type_ in types):
             raise mixed
-        return BIGINT if other.is_whole else DOUBLE
-    if all(type_.is_number for type_ in types):
-        if FLOAT in types and DOUBLE not in types and not setting.ansi:
-            raise mixed
-        if any(type_.is_decimal for type_ in types) and not any(t.is_float for t in types):
-            return _common_decimal([value.digits for value in known], setting, what)
-    elif not all(type_.is_time for type_ in types):
-        raise mixed
-    found = wider(types)
-    assert found is not None
-    return found
+        found = wider(types)
+        assert found is not None
+        return found
 
+    def _common_decimal(self, digits: Sequence[Digits]) -> SqlType:
+        scale, whole = max(own.scale for own in digits), max(own.whole for own in digits)
+        if whole + scale > MOST_DIGITS:
+            raise self.refused(
+                f"more than {MOST_DIGITS} digits are needed", "cast to decimals of fewer digits"
+            )
+        return decimal_of(Digits(whole + scale, scale))
 
-def _common_decimal(digits: Sequence[Digits], setting: Setting, what: str) -> SqlType:
-    scale, whole = max(own.scale for own in digits), max(own.whole for own in digits)
-    if whole + scale > MOST_DIGITS:
-        raise setting.refused(
-            what, f"more than {MOST_DIGITS} digits are needed", "cast to decimals of fewer digits"
-        )
-    return decimal_of(Digits(whole + scale, scale))
+    def chosen(self, values: Sequence[Value]) -> tuple[list[str], SqlType]:
+        """
+        Return the SQL of values in the type that a choice between them has, and the type.
 
+        There, literals have all digits of their types.
+        """
+        types = [value.type for value in values]
+        if not self.setting.ansi and STRING in types and any(type_.is_time for type_ in types):
+            raise self.refused("it has values of different types", "cast them to one type")
+        type_ = self.common_type([Value(value.sql, value.type) for value in values])
+        return [self.cast(value, type_) for value in values], type_
 
-def chosen_type(values: Sequence[Value], setting: Setting, what: str) -> SqlType:
-    """Return the type of a choice, where literals have all digits of their types."""
-    types = [value.type for value in values]
-    if not setting.ansi and STRING in types and any(type_.is_time for type_ in types):
-        raise setting.refused(what, "it has values of different types", "cast them to one type")
-    return common_type([Value(value.sql, value.type) for value in values], setting, what)
+    def number_type(self) -> SqlType:
+        """Return the type that the operands have in common; refuse what is no number."""
+        type_ = self.common_type(self.operands)
+        if type_ == VOID:
+            return DOUBLE
+        if not type_.is_number or STRING in (value.type for value in self.operands):
+            raise self.refused("it computes with values that are no numbers", "cast them")
+        return type_
+
+    def digits(self, type_: SqlType) -> list[Digits]:
+        """Return the digits of the sides of an operation, those of NULL as the other's."""
+        return [(Value("", type_) if v.type == VOID else v).digits for v in self.operands]
+
+    def infix(self, type_: SqlType, wanted: SqlType | None = None) -> Value:
+        """Return the operator between its operands, cast to a type if one is wanted."""
+        sides = self.operands
+        if wanted is not None:
+            sides = [value.as_type(wanted, self.setting) for value in sides]
+        return Value(f"({listed(sides, f' {self.operator} ')})", type_)
+
+    def decimal(self, sql: str, digits: Digits) -> Value:
+        """Return a decimal of some digits; refuse too many."""
+        if digits.precision > MOST_DIGITS:
+            raise self.refused(
+                f"the result has up to {digits.precision} digits",
+                f"cast to decimals of fewer digits, so that it has at most {MOST_DIGITS}",
+            )
+        type_ = f"decimal({digits.precision}, {digits.scale})"
+        return Value(f"cast({sql} AS {type_})", decimal_of(digits))
 
 
 def listed(values: Iterable[Value], between: str = ", ") -> str:
