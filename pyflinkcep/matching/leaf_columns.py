@@ -41,11 +41,8 @@ class LeafColumn:
     by_variable: tuple[str, ...] = ()  # The column for the events of each variable, if they differ
 
 
-class Events(Protocol):
-    """The events that handles refer to."""
-
-    def take(self, handles: Ints, columns: Sequence[str]) -> pa.Table:
-        """Return the events of handles, with some columns."""
+Take = Callable[[Ints, Sequence[str]], pa.Table]
+"""Returns the events of handles, with some columns."""
 
 
 class Matches(Protocol):
@@ -101,7 +98,7 @@ class LeafColumns:
     leaves: Sequence[LeafColumn]  # The values
     ansi: bool  # Whether a sum out of range is an error
 
-    def of(self, matches: Matches, events: Events) -> list[Any]:
+    def of(self, matches: Matches, take: Take) -> list[Any]:
         """Return a column for each value."""
         columns: dict[int, Any] = {}
         picks: dict[LeafColumn, list[int]] = {}
@@ -112,17 +109,17 @@ class LeafColumns:
             elif leaf.function in ("rowtime", "match_number"):
                 columns[number] = matches.of_match(leaf.function)
             else:
-                columns[number] = self._accumulated(leaf, matches, events)
+                columns[number] = self._accumulated(leaf, matches, take)
         for place, numbers in picks.items():
             leaves = [self.leaves[number] for number in numbers]
-            columns |= zip(numbers, _picked(place, leaves, matches, events), strict=True)
+            columns |= zip(numbers, _picked(place, leaves, matches, take), strict=True)
         return [columns[number] for number in range(len(self.leaves))]
 
-    def _accumulated(self, leaf: LeafColumn, matches: Matches, events: Events) -> pa.Array:
+    def _accumulated(self, leaf: LeafColumn, matches: Matches, take: Take) -> pa.Array:
         seen = matches.seen(leaf)
         if leaf.function == "count" and not (leaf.column or leaf.by_variable):
             return pa.array(seen.counts)
-        (column,) = _taken([leaf], seen.handles, seen.labels, matches.names, events)
+        (column,) = _taken([leaf], seen.handles, seen.labels, matches.names, take)
         if leaf.function == "array_agg":
             return seen.lists(column)
         valid = np.asarray(column.is_valid())
@@ -153,7 +150,7 @@ class LeafColumns:
 
 
 def _picked(
-    place: LeafColumn, leaves: Sequence[LeafColumn], matches: Matches, events: Events
+    place: LeafColumn, leaves: Sequence[LeafColumn], matches: Matches, take: Take
 ) -> Iterator[Any]:
     """Yield the values of the same events, which are taken at once."""
     seen = matches.seen(place)
@@ -164,7 +161,7 @@ def _picked(
     handles, labels = seen.handles[at], None if seen.labels is None else seen.labels[at]
     if place.shift:
         handles, rows, labels = matches.moved(place, handles, rows)
-    for column in _taken(leaves, handles, labels, matches.names, events):
+    for column in _taken(leaves, handles, labels, matches.names, take):
         if len(rows) == len(seen.firsts):
             yield column
             continue
@@ -178,11 +175,11 @@ def _taken(
     handles: Ints,
     labels: Ints | None,
     names: Sequence[str],
-    events: Events,
+    take: Take,
 ) -> Iterator[pa.Array]:
     """Yield what values are of events, which are mapped to variables."""
     wanted = [name for leaf in leaves for name in (leaf.column, *leaf.by_variable) if name]
-    table = events.take(handles, list(dict.fromkeys(wanted))) if wanted else None
+    table = take(handles, list(dict.fromkeys(wanted))) if wanted else None
     for leaf in leaves:
         if leaf.column is not None and table is not None:
             yield in_one_piece(table.column(leaf.column))

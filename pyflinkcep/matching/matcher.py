@@ -105,7 +105,10 @@ class PageMatcher(Protocol):
         """Return what a page's states hold; None if they are not partial matches."""
 
 
-class PatternMatcher(PageMatcher, Protocol):
+_EVENTS_AT_ONCE = 16_384
+
+
+class PythonMatcher:
     """
     Matches keys' events: of a bounded job with :meth:`run`, of a stream with :meth:`run_page`.
 
@@ -118,22 +121,6 @@ class PatternMatcher(PageMatcher, Protocol):
 
     After the last chunk, :meth:`finish` ends the open key.
     """
-
-    def run(self, stretches: Stretches, continues: bool, key_before: Any) -> Iterator[Found]:
-        """Match the stretches of a chunk; yield results as they come."""
-
-    def finish(self, key: Any) -> Found:
-        """End the open key with its final watermark, if one is open; `key` is for errors."""
-
-    def live(self) -> list[int]:
-        """Return the handles of the events that the open key holds."""
-
-
-_EVENTS_AT_ONCE = 16_384
-
-
-class PythonMatcher:
-    """See :class:`~pyflinkcep.matching.matcher.PatternMatcher`."""
 
     def __init__(
         self,
@@ -303,7 +290,7 @@ def _portions(times: Ints, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 class KernelMatcher:
-    """See :class:`~pyflinkcep.matching.matcher.PatternMatcher`."""
+    """Does what a :class:`PythonMatcher` does, in C."""
 
     def __init__(self, kernel: _kernel.Kernel, stages: list[str], processing_time: bool) -> None:
         self._kernel = kernel
@@ -380,6 +367,9 @@ class KernelMatcher:
         """Return what a page's states hold."""
         held, largest, oldest, *by_stage = self._kernel.count_states(page.numbers, page.lengths)
         return StateCounts(held, largest, oldest, by_stage)
+
+
+PatternMatcher = PythonMatcher | KernelMatcher
 
 
 def make_matcher(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
@@ -22,6 +22,8 @@ REACHED = 2
 Result = tuple[bool, int, EventMatch]
 """(whether it is a match or a timeout, its time in epoch milliseconds, stage name to event
 handles)."""
+
+Buffer: TypeAlias = bytes | np.ndarray[Any, Any]
 
 _ARRAYS = (np.uint8, np.int64, np.int64, np.int32, np.int64)
 
@@ -53,11 +55,11 @@ class Found:
     def of(
         cls,
         stages: Sequence[str],
-        arrays: Sequence[bytes],
+        arrays: Sequence[Buffer],
         dropped: int = 0,
         ended: EndCounts | None = None,
     ) -> Found:
-        """Return results from the bytes of their five arrays."""
+        """Return results from their five arrays, or the bytes of these."""
         read = [np.frombuffer(data, kind) for data, kind in zip(arrays, _ARRAYS, strict=True)]
         counts = EndCounts() if ended is None else ended
         return cls(stages, read[0], read[1], read[2], read[3], read[4], dropped, ended=counts)
@@ -212,8 +214,7 @@ class Results:
         """Return the collected results, and start afresh."""
         lists = (self._kinds, self._times, self._ends, self._stage_of, self._handles)
         arrays = [np.asarray(values, kind) for values, kind in zip(lists, _ARRAYS, strict=True)]
-        own = [array.tobytes() for array in arrays]
-        found = Found.of(self._stages, own, self._dropped, self._ended)
+        found = Found.of(self._stages, arrays, self._dropped, self._ended)
         self._begin()
         return found
 

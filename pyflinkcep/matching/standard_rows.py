@@ -101,7 +101,11 @@ class StandardRows:
             columns.append(matches.is_matched)
         names = self.plan.program.variables
         leaves = [leaf_column(leaf, self.measures.__getitem__, names) for leaf in self.plan.leaves]
-        columns += LeafColumns(leaves, self.plan.ansi).of(matches, _Rows(rows))
+
+        def take(numbers: Ints, names: Sequence[str]) -> pa.Table:
+            return rows.select(names).take(pa.array(numbers))
+
+        columns += LeafColumns(leaves, self.plan.ansi).of(matches, take)
         cast = [column.cast(field.type) for column, field in zip(columns, self.schema, strict=True)]
         return pa.table(cast, schema=self.schema)
 
@@ -120,17 +124,6 @@ def leaf_column(
         leaf.function, leaf.variable, name, leaf.offset, argument or "", leaf.shift,
         leaf.is_inside, leaf.final, tuple(names),
     )  # fmt: skip
-
-
-@attrs.frozen(eq=False)
-class _Rows:
-    """Rows whose numbers are their handles."""
-
-    table: pa.Table
-
-    def take(self, handles: Ints, columns: Sequence[str]) -> pa.Table:
-        """Return rows, with some columns."""
-        return self.table.select(columns).take(pa.array(handles))
 
 
 class RowMatches:

@@ -261,10 +261,8 @@ def _taken(
         except (OnlyByRow, CepError) as cause:
             raise error(cause) from cause
         columns.append(column)
-    values = [
-        value.cast(type_)
-        for value, type_ in zip(LeafColumns(columns, True).of(matches, rows), types, strict=True)
-    ]
+    taken = LeafColumns(columns, True).of(matches, rows.take)
+    values = [value.cast(type_) for value, type_ in zip(taken, types, strict=True)]
     places = {leaf: f"{LEAF}{number}" for number, leaf in enumerate(wanted)}
     return pa.table(values, names=list(places.values())), places
 

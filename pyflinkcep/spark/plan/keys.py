@@ -200,6 +200,16 @@ def one_zero(value: Column, type_: DataType) -> Column:
     return F.when(value == zero, zero).otherwise(value)
 
 
+def sorting(order: OrderColumns, values: Mapping[str, Column] | None = None) -> Iterator[Column]:
+    """Yield an order as Spark sorts by it: of columns, or given values of them."""
+    for name, descending, nulls_first in order.columns:
+        value = (values or {}).get(name, F.col(quoted(name)))
+        if descending:
+            yield value.desc_nulls_first() if nulls_first else value.desc_nulls_last()
+        else:
+            yield value.asc_nulls_first() if nulls_first else value.asc_nulls_last()
+
+
 _COLUMN = re.compile(r"(.+?)(?:\s+(ASC|DESC))?(?:\s+NULLS\s+(FIRST|LAST))?", re.IGNORECASE)
 
 

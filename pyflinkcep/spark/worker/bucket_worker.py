@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -17,10 +16,10 @@ from pyspark.sql.types import ArrayType, BinaryType, LongType, StructField, Stru
 from pyflinkcep.errors import InputError
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.state.checksums import read_table, write_table
-from pyflinkcep.spark.state.storage import BucketStorage, MemoryStorage
+from pyflinkcep.spark.state.storage import BucketStorage
 from pyflinkcep.spark.worker.bucket import NEVER, Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
-from pyflinkcep.spark.worker.pack import BUCKET, read_spans
+from pyflinkcep.spark.worker.pack import read_spans, stored_buckets
 from pyflinkcep.spark.worker.progress import NO_TIME, Stopwatch, numbers_of
 from pyflinkcep.spark.worker.runtime import (
     errors_in,
@@ -215,10 +214,6 @@ def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-ARRIVED = 3
-"""The kind of rows that are not state: packed events before the final watermark."""
-
-
 @attrs.frozen(eq=False)
 class FlushTask:
     """The work on some buckets' state, and on the last events."""
@@ -227,19 +222,12 @@ class FlushTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Process the final watermark for each bucket."""
-        rows = (row for batch in batches for row in batch.to_pylist())
         with (
             running(self.plan.layout.pattern) as context,
             closing(self.plan.task(context)) as task,
         ):
-            for bucket_id, bucket in groupby(rows, key=lambda row: row[BUCKET]):
-                storage, arrived = MemoryStorage(), []
-                for row in bucket:
-                    if row["kind"] == ARRIVED:
-                        arrived.append(read_table(row["data"]))
-                    else:
-                        storage.add(row["kind"], row["first"], row["second"], row["data"])
-                groups = self.plan.key_groups.of_bucket(bucket_id)
-                outputs = BucketWork(task, storage, groups).run(Arrivals(arrived), MAX_WATERMARK)
+            for storage, data, groups in stored_buckets(batches, self.plan.key_groups):
+                arrivals = Arrivals(list(map(read_table, data)))
+                outputs = BucketWork(task, storage, groups).run(arrivals, MAX_WATERMARK)
                 results = [result_row(task, output, storage) for output in outputs]
                 yield pa.RecordBatch.from_pylist(results, schema=arrow_schema(RESULTS))

@@ -329,12 +329,10 @@ class ValueConsumer(Consumer):
         if not len(found):
             return {MAIN: schema.empty_table()}
         columns: list[Any] = key_columns(found, events, self.key_columns)
-        columns += LeafColumns(self.leaves, self.ansi).of(
-            FoundMatches(
-                found, lambda: known_times(self.times.of(found, events), self.times.unit or 1)
-            ),
-            events,
+        matches = FoundMatches(
+            found, lambda: known_times(self.times.of(found, events), self.times.unit or 1)
         )
+        columns += LeafColumns(self.leaves, self.ansi).of(matches, events.take)
         cast = [column.cast(field.type) for column, field in zip(columns, schema, strict=True)]
         return {MAIN: pa.table(cast, schema=schema)}
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 import attrs
@@ -18,6 +19,7 @@ from pyflinkcep.matching.layout import Layout, is_among
 from pyflinkcep.matching.order import order_by
 from pyflinkcep.spark.state.checksums import write_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.state.storage import MemoryStorage
 from pyflinkcep.spark.worker.runtime import partition_number
 from pyflinkcep.time import MIN_WATERMARK
 
@@ -80,6 +82,25 @@ too.
 
 _PACKED_BYTES = 8 << 20
 """How much input is packed together: fewer, larger rows cost less."""
+
+
+ARRIVED = 3
+"""The kind of rows that are not state but packed events; see :func:`stored_buckets`."""
+
+
+def stored_buckets(
+    batches: Iterator[pa.RecordBatch], key_groups: KeyGroups
+) -> Iterator[tuple[MemoryStorage, list[bytes], list[int]]]:
+    """Yield the state of each bucket, the packed events that follow, and its key groups."""
+    rows = (row for batch in batches for row in batch.to_pylist())
+    for bucket_id, bucket in groupby(rows, key=lambda row: row[BUCKET]):
+        storage, arrived = MemoryStorage(), []
+        for row in bucket:
+            if row["kind"] == ARRIVED:
+                arrived.append(row["data"])
+            else:
+                storage.add(row["kind"], row["first"], row["second"], row["data"])
+        yield storage, arrived, key_groups.of_bucket(bucket_id)
 
 
 def write_times(times: Ints) -> bytes:

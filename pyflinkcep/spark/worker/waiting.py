@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-from itertools import groupby
 from typing import Any
 
 import attrs
@@ -16,9 +15,8 @@ from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
 from pyflinkcep.matching.matcher import StoredStates
 from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.spark.state.pages import Page
-from pyflinkcep.spark.state.storage import MemoryStorage
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
-from pyflinkcep.spark.worker.pack import BUCKET
+from pyflinkcep.spark.worker.pack import stored_buckets
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.trace.recorder import wanted
 
@@ -35,16 +33,11 @@ class WaitingTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Return a row for each partial match and match held back, and for each queue."""
-        rows = (row for batch in batches for row in batch.to_pylist())
         with (
             running(self.plan.layout.pattern) as context,
             closing(self.plan.task(context)) as task,
         ):
-            for bucket_id, bucket in groupby(rows, key=lambda row: row[BUCKET]):
-                storage = MemoryStorage()
-                for row in bucket:
-                    storage.add(row["kind"], row["first"], row["second"], row["data"])
-                groups = self.plan.key_groups.of_bucket(bucket_id)
+            for storage, _, groups in stored_buckets(batches, self.plan.key_groups):
                 state = BucketState(task.shape, storage, self.plan.fingerprint, "fail", groups)
                 yield from self._of_bucket(task, state)
 

@@ -170,7 +170,7 @@ def _run(
 def _shown(read, matches, measured, part, first, rest):
     leaves = read.measure_parts()
     columns = [leaf_column(leaf, str, read.names.variables) for leaf in leaves]
-    taken = LeafColumns(columns, False).of(matches, Lists(measured))
+    taken = LeafColumns(columns, False).of(matches, Lists(measured).take)
     values = dict(zip(leaves, [column.to_pylist() for column in taken], strict=True))
     is_matched = matches.is_matched.to_pylist()
     for number, row in enumerate(matches.rows.to_pylist()):

@@ -9,11 +9,8 @@ import attrs
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    LongType,
     StructField,
     StructType,
-    TimestampNTZType,
-    TimestampType,
 )
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
@@ -37,6 +34,7 @@ from pyflinkcep.spark.plan.clauses.measures import (
     measured,
     order_after_time,
     partition_keys,
+    time_type,
     values_of,
 )
 from pyflinkcep.spark.plan.job import Job
@@ -67,7 +65,8 @@ class FlinkJob:
         cls, dataframe: DataFrame, clause: Clause, names: Names, settings: JobSettings
     ) -> FlinkJob:
         """Check a clause against its input."""
-        time = _time_column(dataframe, clause, names)
+        check_time(clause, names, time_type(dataframe), is_stream=dataframe.isStreaming)
+        time = clause.order[0].name.text
         within = window_ms(clause, names.source)
         read = read_flink_clause(clause, names, within)
         read = attrs.evolve(read, measures=computed_late(read.measures, dataframe))
@@ -140,18 +139,3 @@ class FlinkJob:
         source, type_ = self.job.source, self._events.schema[self.time].dataType
         handed_on = {} if source.is_guarded else marks(type_, source.watermark_delay_ms)
         return column.alias(name, metadata=handed_on)
-
-
-# --- the input
-
-
-def _time_column(dataframe: DataFrame, clause: Clause, names: Names) -> str:
-    """Return the column of ORDER BY that is the time; refuse what Flink refuses."""
-
-    def type_of(name: str) -> tuple[bool, str]:
-        type_ = dataframe.schema[name].dataType
-        is_time = isinstance(type_, TimestampType | TimestampNTZType | LongType)
-        return is_time, type_.simpleString()
-
-    check_time(clause, names, type_of, is_stream=dataframe.isStreaming)
-    return clause.order[0].name.text

@@ -26,6 +26,8 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
+    TimestampType,
 )
 
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
@@ -61,6 +63,17 @@ _DEFAULTS: dict[type[DataType], Callable[[], Column]] = {
 def order_after_time(clause: Clause) -> OrderColumns | None:
     """Return the order of events of equal time: the columns of ORDER BY after the first."""
     return OrderColumns.of(clause.ordering[1:]) if clause.order[1:] else None
+
+
+def time_type(dataframe: DataFrame) -> Callable[[str], tuple[bool, str]]:
+    """Return what tells whether a column may be a time, and its type."""
+
+    def type_of(name: str) -> tuple[bool, str]:
+        type_ = dataframe.schema[name].dataType
+        is_time = isinstance(type_, TimestampType | TimestampNTZType | LongType)
+        return is_time, type_.simpleString()
+
+    return type_of
 
 
 def partition_keys(
@@ -271,9 +284,7 @@ def _name_of(sql: str) -> str:
     return name.text if is_name else ""
 
 
-def argument_types(
-    dataframe: DataFrame, arguments: Mapping[str, Callable[[str, str], CepError]]
-) -> dict[str, DataType]:
+def argument_types(dataframe: DataFrame, arguments: Mapping[str, _Error]) -> dict[str, DataType]:
     """Return the types of expressions over the events."""
     errors = list(arguments.values())
 
@@ -309,8 +320,8 @@ def values_of(
     what: str = "measure",
 ) -> dict[Leaf, Value]:
     """Return what workers take from a match; an ``avg`` becomes a ``total`` and a ``count``."""
-    arguments: dict[str, Callable[[str, str], CepError]] = {}
-    errors: dict[Leaf, Callable[[str, str], CepError]] = {}
+    arguments: dict[str, _Error] = {}
+    errors: dict[Leaf, _Error] = {}
     for name, expression in measures.items():
         error = _error_of(names, name, expression, what)
         for part in chain.from_iterable(map(parts_of, expression.leaves)):
@@ -355,8 +366,32 @@ def measured(
     rest: Sequence[Column] = (),
 ) -> DataFrame:
     """Compute the measures from what workers took from the matches."""
+    result, written, _ = _analysed(result, measures, values, names)
+    columns = [
+        finish(name, measures[name], sql_column(sql, result)).alias(name)
+        for name, sql in written.items()
+    ]
+    return result.select(*keys, *columns, *rest)
+
+
+def type_of_measure(
+    result: DataFrame, name: str, expression: Expression, values: Values, names: Names, what: str
+) -> DataType:
+    """Return the type of one measure; see :func:`measured`."""
+    (type_,) = _analysed(result, {name: expression}, values, names, what)[2].values()
+    return type_
+
+
+def _analysed(
+    result: DataFrame,
+    measures: Mapping[str, Expression],
+    values: Values,
+    names: Names,
+    what: str = "measure",
+) -> tuple[DataFrame, dict[str, str], dict[str, DataType]]:
+    """Return the result with what measures need, these as SQL over it, and the types of it."""
     errors_of = {
-        leaf: _error_of(names, name, expression)
+        leaf: _error_of(names, name, expression, what)
         for name, expression in measures.items()
         for leaf in expression.leaves
     }
@@ -366,33 +401,10 @@ def measured(
     result, computed = _with_late(result, late, values)
     values = {**values, **folded, **computed}
     written = {name: _over_columns(expression, values) for name, expression in measures.items()}
-    errors: dict[str, Callable[[str, str], CepError]] = {}
+    errors: dict[str, _Error] = {}
     for name, sql in written.items():
-        errors.setdefault(sql, _error_over_columns(names, name, measures[name], values))
-    argument_types(result, errors)
-    columns = [
-        finish(name, measures[name], sql_column(sql, result)).alias(name)
-        for name, sql in written.items()
-    ]
-    return result.select(*keys, *columns, *rest)
-
-
-def type_of_measure(
-    result: DataFrame,
-    name: str,
-    expression: Expression,
-    values: Values,
-    names: Names,
-    what: str,
-) -> DataType:
-    """Return the type of one measure; see :func:`measured`."""
-    error = _error_of(names, name, expression, what)
-    folds = {leaf: error for leaf in expression.leaves if leaf.fold is not None}
-    result, folded = with_folds(result, folds, values)
-    values = {**values, **folded}
-    sql = _over_columns(expression, values)
-    error = _error_over_columns(names, name, expression, values, what)
-    return argument_types(result, {sql: error})[sql]
+        errors.setdefault(sql, _error_over_columns(names, name, measures[name], values, what))
+    return result, written, argument_types(result, errors)
 
 
 def _over_columns(expression: Expression, values: Values) -> str:
@@ -417,9 +429,7 @@ def _quotient(total: str, count: str, type_: DataType) -> str:
     return f"cast({quotient} as {digits.sql})"
 
 
-def _error_of(
-    names: Names, name: str, expression: Expression, what: str = "measure"
-) -> Callable[[str, str], CepError]:
+def _error_of(names: Names, name: str, expression: Expression, what: str) -> _Error:
     def error(message: str, hint: str) -> CepError:
         return names.source.error(f"{what} {name}: {message}", hint, *expression.span, InputError)
 
@@ -431,8 +441,8 @@ def _error_over_columns(
     name: str,
     expression: Expression,
     values: Values,
-    what: str = "measure",
-) -> Callable[[str, str], CepError]:
+    what: str,
+) -> _Error:
     """Return what makes an error of a message that names the columns of values."""
     error = _error_of(names, name, expression, what)
     written = {
@@ -462,7 +472,7 @@ def _type(
     argument: DataType | None,
     time: DataType,
     dataframe: DataFrame,
-    error: Callable[[str, str], CepError],
+    error: _Error,
 ) -> DataType:
     if leaf.function == "rowtime":
         return time

@@ -49,13 +49,14 @@ from pyflinkcep.spark.plan.clauses.measures import (
     computed_late,
     measured,
     order_after_time,
+    time_type,
     type_of_measure,
     values_of,
 )
 from pyflinkcep.spark.plan.conditions import kind_of, machine_column
 from pyflinkcep.spark.plan.engine import engine_of
 from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.keys import check_types, one_zero, resolve_keys
+from pyflinkcep.spark.plan.keys import check_types, one_zero, resolve_keys, sorting
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource, check_micro_batch
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput, watermark_of
@@ -350,14 +351,7 @@ def _ranked(rows: DataFrame, clause: Clause, key: Sequence[Column], known: bool)
 
 def _order(clause: Clause, values: Mapping[str, Column] | None = None) -> list[Column]:
     """Return the order of the rows of a key, by columns or given values of them."""
-    order = []
-    for name, descending, nulls_first in OrderColumns.of(clause.ordering).columns:
-        value = (values or {}).get(name, F.col(quoted(name)))
-        if descending:
-            order.append(value.desc_nulls_first() if nulls_first else value.desc_nulls_last())
-        else:
-            order.append(value.asc_nulls_first() if nulls_first else value.asc_nulls_last())
-    return [*order, F.col(POSITION)]
+    return [*sorting(OrderColumns.of(clause.ordering), values), F.col(POSITION)]
 
 
 def _windowed(dataframe: DataFrame, clause: Clause) -> tuple[DataFrame, str | None]:
@@ -373,11 +367,5 @@ def _windowed(dataframe: DataFrame, clause: Clause) -> tuple[DataFrame, str | No
 
 def _time(dataframe: DataFrame, clause: Clause, names: Names) -> tuple[str, int]:
     """Return the column that WITHIN measures, and its units per millisecond."""
-
-    def type_of(name: str) -> tuple[bool, str]:
-        type_ = dataframe.schema[name].dataType
-        is_time = isinstance(type_, TimestampType | TimestampNTZType | LongType)
-        return is_time, type_.simpleString()
-
-    name = within_time(clause, names, type_of)
+    name = within_time(clause, names, time_type(dataframe))
     return name, 1 if isinstance(dataframe.schema[name].dataType, LongType) else 1000

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, datetime
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from itertools import zip_longest
@@ -16,10 +15,8 @@ import attrs
 from pyspark.sql import Column, DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import (
-    BinaryType,
+    AtomicType,
     BooleanType,
-    DataType,
-    DateType,
     IntegerType,
     IntegralType,
     LongType,
@@ -27,7 +24,6 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
-    TimestampNTZType,
     TimestampType,
 )
 
@@ -45,9 +41,10 @@ from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH, POSITION, PREFIX, quoted, spark_atoms
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.arrow.rows import fits
 from pyflinkcep.spark.plan.conditions import conditions_of
 from pyflinkcep.spark.plan.job import map_in_arrow, milliseconds_of
-from pyflinkcep.spark.plan.keys import KeyColumn
+from pyflinkcep.spark.plan.keys import KeyColumn, sorting
 from pyflinkcep.spark.plan.outputs import STAGE_TIME, check_distinct, match_rows, match_times
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.stream import by_bucket, stored_state, watermark_of
@@ -190,17 +187,6 @@ _TIME = f"{PREFIX}millis"
 _MOST_PARTIAL_MATCHES = 2000
 _SHOWN = 5
 """How many keys are shown if there are no events of the one asked for."""
-_TYPES: tuple[tuple[type[DataType], tuple[type, ...]], ...] = (
-    (IntegralType, (int,)),
-    (NumericType, (int, float, Decimal)),
-    (StringType, (str,)),
-    (BooleanType, (bool,)),
-    (DateType, (date,)),
-    (TimestampType, (datetime,)),
-    (TimestampNTZType, (datetime,)),
-    (BinaryType, (bytes,)),
-)
-"""The values of keys, the first type that fits."""
 
 
 def why_not(job: PatternJob, key: object, most: int) -> WhyNot:
@@ -278,11 +264,11 @@ def _key_values(job: PatternJob, key: object) -> Sequence[Any]:
 
 def _may_be(column: KeyColumn, value: object) -> bool:
     """Whether a value may be that of a column."""
-    kinds = next((kinds for type_, kinds in _TYPES if isinstance(column.type, type_)), None)
-    if value is None or kinds is None:
+    if value is None or not isinstance(column.type, AtomicType):
         return value is None
-    of_another = (isinstance(value, bool), isinstance(value, datetime))
-    return isinstance(value, kinds) and of_another == (bool in kinds, datetime in kinds)
+    is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+    is_of_any = isinstance(column.type, NumericType) and not isinstance(column.type, IntegralType)
+    return fits(column.type)(value) or (is_of_any and is_number)
 
 
 def _missing(job: PatternJob, key: object) -> str:
@@ -300,22 +286,13 @@ def _fetched(job: PatternJob, events: DataFrame, most: int) -> list[Row]:
     """Return the first events by the hash of their key, each key's in the order of the job."""
     keys = [F.col(quoted(column.signature)) for column in job.source.keys]
     exact = F.col(quoted(job.source.time_column or _TIME))  # to the microsecond
-    order = [F.col(HASH), *keys, F.col(_TIME), *_ties(job), exact, F.col(POSITION)]
+    ties = sorting(job.comparator) if isinstance(job.comparator, OrderColumns) else ()
+    order = [F.col(HASH), *keys, F.col(_TIME), *ties, exact, F.col(POSITION)]
     usable = events.where(F.col(_TIME).isNotNull())
     settings = job.job.settings
     if settings.drops_nulls:
         usable = usable.where(~job.source.is_null(settings.allows_null_keys))
     return usable.orderBy(*order).limit(most).collect()
-
-
-def _ties(job: PatternJob) -> Iterator[Column]:
-    if isinstance(job.comparator, OrderColumns):
-        for name, descending, nulls_first in job.comparator.columns:
-            column = F.col(quoted(name))
-            if descending:
-                yield column.desc_nulls_first() if nulls_first else column.desc_nulls_last()
-            else:
-                yield column.asc_nulls_first() if nulls_first else column.asc_nulls_last()
 
 
 def _answer(number: int) -> str:
