@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of the columns that a job adds to the events."""
+"""Columns of Arrow as arrays and values, and the names of those that a job adds to the events."""
 
 from __future__ import annotations
 

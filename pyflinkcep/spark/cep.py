@@ -31,7 +31,6 @@ from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.analysis import check_analysable
-from pyflinkcep.spark.plan.keys import order_columns
 from pyflinkcep.spark.plan.queries.job import analysed_on
 from pyflinkcep.spark.plan.settings import (
     JobSettings,
@@ -41,7 +40,7 @@ from pyflinkcep.spark.plan.settings import (
     check_session,
     not_a_dataframe,
 )
-from pyflinkcep.spark.plan.source import KeyedDataFrame
+from pyflinkcep.spark.plan.source import KeyedDataFrame, order_columns
 from pyflinkcep.spark.query_stream import QueryStream
 from pyflinkcep.spark.statements import SqlOptions, run_statement
 

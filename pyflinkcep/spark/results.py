@@ -44,7 +44,7 @@ from pyflinkcep.spark.worker.consumers import (
     FunctionConsumer,
     ReachedConsumer,
 )
-from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS
+from pyflinkcep.spark.worker.pack import AHEAD, LATE, NULLS
 
 _SIDES = {
     LATE: "sideOutputLateData",

@@ -56,10 +56,19 @@ from pyflinkcep.spark.state.storage import INDEX, KINDS, PAGES, SEGMENTS
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, Matching
 from pyflinkcep.spark.worker.bucket_worker import RESULTS, FlushTask
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
-from pyflinkcep.spark.worker.pack import ARRIVED, BUCKET, PACKED, PackTask
+from pyflinkcep.spark.worker.pack import (
+    AHEAD,
+    ARRIVED,
+    BUCKET,
+    LATE,
+    NULLS,
+    PACKED,
+    PackTask,
+    RowsTask,
+    UnpackTask,
+)
 from pyflinkcep.spark.worker.processor import CepProcessor
 from pyflinkcep.spark.worker.progress import EARLIEST, LARGEST, PATTERN_SUMS, STAGES, SUMS
-from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS, RowsTask, UnpackTask
 
 Rest = Callable[[DataFrame, str, int], DataFrame]
 """

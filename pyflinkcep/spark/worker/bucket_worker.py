@@ -19,7 +19,14 @@ from pyflinkcep.spark.state.checksums import read_table, write_table
 from pyflinkcep.spark.state.storage import BucketStorage
 from pyflinkcep.spark.worker.bucket import NEVER, Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
-from pyflinkcep.spark.worker.pack import read_spans, stored_buckets
+from pyflinkcep.spark.worker.pack import (
+    AHEAD,
+    LATE,
+    NULLS,
+    pack_results,
+    read_spans,
+    stored_buckets,
+)
 from pyflinkcep.spark.worker.progress import NO_TIME, Stopwatch, numbers_of
 from pyflinkcep.spark.worker.runtime import (
     errors_in,
@@ -28,7 +35,6 @@ from pyflinkcep.spark.worker.runtime import (
     running,
     runtime_context,
 )
-from pyflinkcep.spark.worker.unpack import AHEAD, LATE, NULLS, pack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 
 if TYPE_CHECKING:

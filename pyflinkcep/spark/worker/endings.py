@@ -30,10 +30,9 @@ from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.expressions.numbers import MOST_DIGITS, Digits, fitted
 from pyflinkcep.functions import opened
 from pyflinkcep.matching.columns import PREFIX, VALUE, WINDOW, Ints, field_array, retyped, structs
-from pyflinkcep.matching.event_pages import EventPages, KeptEvents, KeyEvents
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import KeyText, Layout, as_integers
-from pyflinkcep.matching.matcher import MOST_EVENTS, NO_DEADLINE
+from pyflinkcep.matching.matcher import MOST_EVENTS, NO_DEADLINE, EventPages, KeptEvents, KeyEvents
 from pyflinkcep.matching.results import Results
 from pyflinkcep.matching.sorting import whole_keys
 from pyflinkcep.pattern import Pattern

@@ -21,9 +21,8 @@ from pyflinkcep.engines.table import EventTable, listed
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.functions import RuntimeContext, opened
 from pyflinkcep.matching.columns import OWN, WINDOW, Ints
-from pyflinkcep.matching.event_pages import EventPages, KeptEvents, KeyEvents
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.matcher import NO_DEADLINE
+from pyflinkcep.matching.matcher import NO_DEADLINE, EventPages, KeptEvents, KeyEvents
 from pyflinkcep.matching.queries import QueryColumns, query_found
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.matching.sorting import whole_keys

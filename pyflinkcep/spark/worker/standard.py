@@ -16,9 +16,8 @@ from pyflinkcep.engines.rows.matching import Place
 from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.matching.event_pages import EventPages, KeptEvents, KeyEvents
 from pyflinkcep.matching.layout import KeyText, Layout
-from pyflinkcep.matching.matcher import NO_DEADLINE
+from pyflinkcep.matching.matcher import NO_DEADLINE, EventPages, KeptEvents, KeyEvents
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.sorting import cut_by_key, whole_keys
 from pyflinkcep.matching.standard_rows import StandardRows

@@ -56,14 +56,20 @@ from pyflinkcep.spark.plan.clauses.measures import (
 from pyflinkcep.spark.plan.conditions import kind_of, machine_column
 from pyflinkcep.spark.plan.engine import engine_of
 from pyflinkcep.spark.plan.job import Job
-from pyflinkcep.spark.plan.keys import check_types, one_zero, resolve_keys, sorting
 from pyflinkcep.spark.plan.settings import JobSettings
-from pyflinkcep.spark.plan.source import EventSource, check_micro_batch
+from pyflinkcep.spark.plan.source import (
+    EventSource,
+    check_micro_batch,
+    check_types,
+    one_zero,
+    resolve_keys,
+    sorting,
+)
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput, watermark_of
 from pyflinkcep.spark.plan.watermark import in_sections
 from pyflinkcep.spark.state.fingerprint import layout_facts
+from pyflinkcep.spark.worker.pack import RowsTask
 from pyflinkcep.spark.worker.standard import ClauseMatching, StandardTask
-from pyflinkcep.spark.worker.unpack import RowsTask
 
 
 def check_decidable(read: StandardClause) -> None:

@@ -44,9 +44,9 @@ from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import fits
 from pyflinkcep.spark.plan.conditions import conditions_of
 from pyflinkcep.spark.plan.job import map_in_arrow, milliseconds_of
-from pyflinkcep.spark.plan.keys import KeyColumn, sorting
 from pyflinkcep.spark.plan.outputs import STAGE_TIME, check_distinct, match_rows, match_times
 from pyflinkcep.spark.plan.patterns.job import PatternJob
+from pyflinkcep.spark.plan.source import KeyColumn, sorting
 from pyflinkcep.spark.plan.stream import by_bucket, stored_state, watermark_of
 from pyflinkcep.spark.plan.watermark import StreamWatermark
 from pyflinkcep.spark.worker.consumers import MAIN, ReachedConsumer

@@ -33,8 +33,6 @@ from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import fingerprint
-from pyflinkcep.spark.worker.batch import BatchTask
-from pyflinkcep.spark.worker.chain_task import ChainTask
 from pyflinkcep.spark.worker.consumers import (
     ColumnConsumer,
     Consumer,
@@ -42,8 +40,8 @@ from pyflinkcep.spark.worker.consumers import (
     output_schema,
 )
 from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingsTask, PatternListTask
-from pyflinkcep.spark.worker.pattern_matching import Endings, PatternMatching
-from pyflinkcep.spark.worker.unpack import RowsTask
+from pyflinkcep.spark.worker.pack import RowsTask
+from pyflinkcep.spark.worker.pattern_task import BatchTask, ChainTask, Endings, PatternMatching
 
 _WAYS = {
     "toDF(), select() and flatSelect()": (False, False),

@@ -34,24 +34,22 @@ from pyflinkcep.expressions.sql_types import (
     array_of,
 )
 from pyflinkcep.expressions.tree import COMPARISONS, Literal, Operation, quoted_name
-from pyflinkcep.spark.plan.portable.casts import (
-    days_between,
-    distance,
-    is_clock,
-    moved,
-    since_epoch,
-    text_of,
-)
 from pyflinkcep.spark.plan.portable.values import (
     BEFORE,
     RANGE,
     Part,
     Setting,
     Value,
+    days_between,
+    distance,
     failing_if,
     has_floats,
+    is_clock,
     listed,
+    moved,
     narrowed,
+    since_epoch,
+    text_of,
 )
 
 _SIGNED_DIGITS = 34

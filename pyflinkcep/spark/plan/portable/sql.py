@@ -18,9 +18,8 @@ from pyflinkcep.expressions.tree import Call, Leaf, Literal, Tree, quoted_name
 from pyflinkcep.expressions.tree import Column as Name
 from pyflinkcep.spark.plan.analysis import sql_type
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
-from pyflinkcep.spark.plan.portable.casts import MONTHS, added, cast_value
 from pyflinkcep.spark.plan.portable.operations import called, computed, element, member
-from pyflinkcep.spark.plan.portable.values import Part, Setting, Value
+from pyflinkcep.spark.plan.portable.values import MONTHS, Part, Setting, Value, added, cast_value
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00", "UTC+0")
 _WINDOW = re.compile(

@@ -47,6 +47,7 @@ from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.endings import EndingRows
+from pyflinkcep.spark.worker.pack import NULLS, RowsTask
 from pyflinkcep.spark.worker.query_task import (
     QUERY,
     UNUSABLE,
@@ -55,7 +56,6 @@ from pyflinkcep.spark.worker.query_task import (
     QueryMatching,
     QueryTask,
 )
-from pyflinkcep.spark.worker.unpack import NULLS, RowsTask
 
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1), timedelta(microseconds=1)
 

@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.match_recognize.statement import Statement
 from pyflinkcep.spark.plan.analysis import check_not_in_query_function, set_or_refuse
-from pyflinkcep.spark.plan.clauses.run_sql import check_kind, hint_for, run_sql
+from pyflinkcep.spark.statements import check_kind, hint_for, run_sql
 
 _QUERY = "SELECT * FROM t MATCH_RECOGNIZE (MEASURES 1 AS one PATTERN (A)) AS m"
 

@@ -40,8 +40,14 @@ from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.state.storage import INDEX, PAGES, SEGMENTS, MemoryStorage, PageId
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketOutput, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
-from pyflinkcep.spark.worker.pack import PackTask, read_spans, read_times
-from pyflinkcep.spark.worker.pattern_matching import PatternMatching
+from pyflinkcep.spark.worker.pack import (
+    PackTask,
+    pack_results,
+    read_spans,
+    read_times,
+    unpack_results,
+)
+from pyflinkcep.spark.worker.pattern_task import PatternMatching
 from pyflinkcep.spark.worker.progress import (
     EARLIEST,
     LARGEST,
@@ -50,7 +56,6 @@ from pyflinkcep.spark.worker.progress import (
     SUMS,
     numbers_of,
 )
-from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.conformance.cases import Spec, holds, is_iterative, match_ids, python_condition
 

@@ -27,9 +27,8 @@ from pyflinkcep.spark.state.checksums import read_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
-from pyflinkcep.spark.worker.pack import PackTask
+from pyflinkcep.spark.worker.pack import PackTask, pack_results, unpack_results
 from pyflinkcep.spark.worker.query_task import QUERY, USABLE, QueryMatching
-from pyflinkcep.spark.worker.unpack import pack_results, unpack_results
 from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
 from tests.unit.spark.worker.buckets import SpyStorage
 

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tasks of patterns: on a partition of a bounded job, sorted here, and on a stream's buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.engines.choice import EVENT_LISTS
+from pyflinkcep.engines.compressed.patterns import CompressiblePattern
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word, known_bits
+from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
+from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
+from pyflinkcep.engines.lists.ranges import earlier
+from pyflinkcep.engines.queries import chain_frames
+from pyflinkcep.functions import RuntimeContext, opened
+from pyflinkcep.matching.columns import OWN, VALUE, Flags, Ints, field_array
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.matcher import ChunkMatching, PageMatcher, make_matcher
+from pyflinkcep.matching.order import TieOrder, as_order
+from pyflinkcep.matching.queries import found_of_columns
+from pyflinkcep.matching.sorting import BUDGET_BYTES, sorted_chunks, sorted_events
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.spark.arrow.rows import RowReader
+from pyflinkcep.spark.state.fingerprint import requeued, still_droppable
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
+from pyflinkcep.spark.worker.consumers import Consumer, batches_of
+from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingPages
+from pyflinkcep.spark.worker.runtime import errors_in, running
+
+
+@attrs.frozen(eq=False)
+class BatchTask:
+    """The work on one partition."""
+
+    pattern: Pattern  # The pattern
+    layout: Layout  # The columns of the input
+    comparator: TieOrder | None  # Orders events of equal time
+    consumer: Consumer  # Turns matches into rows
+    limit: PartialMatchLimit | None = None  # How many partial matches a key may have
+    sort_bytes: int = BUDGET_BYTES  # How many bytes of events to sort in memory
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Match the events of a partition; yield its output."""
+        nfa = NFACompiler.compile(self.pattern, self.consumer.wants_timeouts)
+        with (
+            running(self.layout.pattern) as context,
+            opened(nfa, context, "a condition"),
+            opened(self.consumer, context, "a function"),
+            closing(
+                sorted_events(batches, self.layout, self.layout.late, self.sort_bytes)
+            ) as chunks,
+        ):
+            job = self._matching(nfa)
+            for found in job.found(chunks):
+                if job.store is not None:
+                    yield from batches_of(self.consumer, found, job.store)
+
+    def _matching(self, nfa: NFA) -> ChunkMatching:
+        consumer, layout = self.consumer, self.layout
+        needs = None
+        if not consumer.wants_timeouts and not consumer.wants_reached and self.limit is None:
+            needs = KeyNeeds.of(nfa, known_bits(nfa.atoms))
+        matcher = make_matcher(
+            nfa,
+            consumer.wants_timeouts,
+            self.limit,
+            layout.expressions,
+            wants_reached=consumer.wants_reached,
+            by_windows=consumer.by_windows,
+        )
+        reader, order = RowReader(layout.schema), as_order(self.comparator)
+        return ChunkMatching(layout, reader, CepOperator(nfa), matcher, order, needs)
+
+
+@attrs.frozen(eq=False)
+class ChainTask:
+    """
+    The work on one partition.
+
+    A match is emitted with the chunk of its last event. If a key continues in the next chunk, the
+    events of its last window are kept.
+    """
+
+    pattern: Pattern  # The pattern, a chain
+    layout: Layout  # The columns of the input
+    consumer: Consumer  # Turns matches into rows
+    sort_bytes: int = BUDGET_BYTES  # How many bytes of events to sort in memory
+    # How matches are found: by lists, or "auto" if the events decide.
+    evaluation: str = EVENT_LISTS
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Match the events of a partition; yield its output."""
+        nfa = NFACompiler.compile(self.pattern)
+        chain = PatternChain.of(self.pattern, nfa, self.layout.expressions)
+        with (
+            running(self.layout.pattern) as context,
+            opened(self.consumer, context, "a function"),
+            closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
+        ):
+            kept: pa.Table | None = None
+            for chunk in chunks:
+                events, old = chunk, 0
+                if kept is not None:
+                    events, old = pa.concat_tables([kept, chunk]).combine_chunks(), kept.num_rows
+                yield from self._matched(chain, events, old)
+                kept = self._last_window(chain, events)
+
+    def _matched(self, chain: PatternChain, events: pa.Table, old: int) -> Iterator[pa.RecordBatch]:
+        """Yield the output of the matches that end after the first `old` events."""
+        if not events.num_rows:
+            return
+        store = EventStore.of(events, self.layout, RowReader(self.layout.schema))
+        seen = self._seen(events, old)
+        for frame in chain_frames(chain, seen, self.evaluation):
+            columns = [frame.singles[stage] for stage in chain.stages]
+            found = found_of_columns(chain.stages, columns, seen.times)
+            yield from batches_of(self.consumer, found, store)
+
+    def _seen(self, events: pa.Table, old: int) -> ChainEvents:
+        size, bits = events.num_rows, self.layout.bits(events)
+        changes = self.layout.key_changes(events)
+        begins = np.zeros(size, np.int64)
+        begins[changes] = 1
+        starts = None
+        if OWN in events.column_names:
+            starts = events.column(OWN).to_numpy(zero_copy_only=False)
+        return ChainEvents(
+            self.layout.times_ms(events),
+            lambda atom: _holding(bits, atom),
+            lambda number: _values(events, number),
+            np.cumsum(begins) if len(changes) else None,
+            starts,
+            np.arange(size) >= old if old else None,
+        )
+
+    def _last_window(self, chain: PatternChain, events: pa.Table) -> pa.Table:
+        """Return the events that matches with later events may use."""
+        changes = self.layout.key_changes(events)
+        first = int(changes[-1]) if len(changes) else 0
+        times = self.layout.times_ms(events.slice(first))
+        if chain.query.window is not None and len(times):
+            first += int(np.searchsorted(times, earlier(times[-1:], chain.query.window)[0]))
+        return events.slice(first)
+
+
+def _holding(bits: Ints | None, atom: Atom) -> Flags:
+    """Return for each event whether a condition that Spark evaluated holds."""
+    assert bits is not None
+    word, bit = in_word(atom.bit)
+    held: Flags = np.not_equal((bits if bits.ndim == 1 else bits[:, word]) & bit, 0)
+    return held
+
+
+def _values(events: pa.Table, number: int) -> Any:
+    """Return a field of match expressions: masked where it is NULL, texts as a list."""
+    values, valid, _ = field_array(events.column(f"{VALUE}{number}"))
+    return values if valid is None else np.ma.MaskedArray(values, ~valid)
+
+
+@attrs.frozen(eq=False)
+class Endings:
+    """A row for each event that completes matches, which are not listed."""
+
+    rows: EndingRows  # Summarizes the matches that an event completes
+    variables: tuple[str, ...]  # The stages that take events
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class PatternMatching(Matching):
+    """A pattern on a stream; see :class:`BucketPlan`."""
+
+    pattern: Pattern  # The pattern; compiled on each worker
+    comparator: TieOrder | None  # Orders events of equal time
+    wants_timeouts: bool  # Whether timed-out partial matches are needed
+    wants_reached: bool = False  # Whether stages that partial matches reach are needed
+    by_windows: bool = False  # Whether a match that the end of a window released has that time
+    limit: PartialMatchLimit | None = None  # How many partial matches a key may have
+    # Events that matching does not need, as bits of the conditions that Spark evaluated.
+    droppable: frozenset[int] = frozenset()
+    endings: Endings | None = None  # What to return instead of listed matches; None to list them
+    # The stages that take events, and their numbers; empty for endings.
+    counted_stages: Mapping[str, int] = attrs.field(factory=dict)
+
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
+        """Return the plan ready to run."""
+        nfa, stack, expressions = self.nfa(), ExitStack(), plan.layout.expressions
+        with errors_in(plan.layout.pattern):
+            stack.enter_context(opened(nfa, context, "a condition"))
+        rules = CepOperator(nfa, None, plan.processing_time, self.limit)
+        matcher: PageMatcher
+        if self.endings is not None:
+            compressible = CompressiblePattern.of(nfa, expressions, self.endings.variables)
+            matcher = PatternEndingPages(compressible, plan.layout, self.endings.rows)
+        else:
+            matcher = make_matcher(
+                nfa,
+                self.wants_timeouts,
+                self.limit,
+                expressions,
+                plan.processing_time,
+                is_stream=True,
+                wants_reached=self.wants_reached,
+                by_windows=self.by_windows,
+            )
+        return BucketTask(plan, matcher, rules, as_order(self.comparator), stack)
+
+    def requeued(
+        self, task: BucketTask, table: pa.Table, fingerprint: Mapping[str, str]
+    ) -> pa.Table:
+        """Return queued events with the answers to this pattern's conditions."""
+        plan = task.plan
+        return requeued(table, plan.schema, fingerprint, self.nfa(), plan.layout.expressions)
+
+    def still_droppable(
+        self, task: BucketTask, dropped: Iterable[int], fingerprint: Mapping[str, str]
+    ) -> list[int]:
+        """Return the bits of dropped events as this pattern counts conditions."""
+        return still_droppable(dropped, fingerprint, self.nfa(), self.droppable)
+
+    def nfa(self) -> NFA:
+        """Compile the pattern."""
+        return NFACompiler.compile(self.pattern, self.wants_timeouts)
