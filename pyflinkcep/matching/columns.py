@@ -133,42 +133,36 @@ _TYPES = {
 }
 
 
-PREFIX = "__cep_"
-"""The prefix of our own columns."""
+PREFIX = "__cep_"  # The prefix of our own columns
 
+# The column with a bit for each condition that Spark evaluated; set if it holds. Further columns,
+# with a number after the name, have the bits that do not fit.
 BITS = f"{PREFIX}bits"
-"""The column with a bit for each condition that Spark evaluated; set if it holds. Further columns,
-with a number after the name, have the bits that do not fit.
-"""
 
-HASH = f"{PREFIX}hash"
-"""The column with the key's hash."""
+HASH = f"{PREFIX}hash"  # The column with the key's hash
 
+# The column that tells whether a row is of a match, if the output has others as well.
 MATCHED = f"{PREFIX}matched"
-"""The column that tells whether a row is of a match, if the output has others as well."""
 
+# The column with an event's position in the source, which orders equal times.
 POSITION = f"{PREFIX}position"
-"""The column with an event's position in the source, which orders equal times."""
 
+# The column with an event's place among those of its key, if an engine that keeps no order has
+# numbered them.
 RANK = f"{PREFIX}rank"
-"""The column with an event's place among those of its key, if an engine that keeps no order has
-numbered them.
-"""
 
-VALUE = f"{PREFIX}value"
-"""The prefix of the columns of fields; the field's number follows."""
+VALUE = f"{PREFIX}value"  # The prefix of the columns of fields; the field's number follows
 
-SLICE = f"{PREFIX}slice"
-"""The column with the number of an event's time slice."""
+SLICE = f"{PREFIX}slice"  # The column with the number of an event's time slice
 
+# The column that tells whether the event is in the slice itself, not only around it.
 OWN = f"{PREFIX}own"
-"""The column that tells whether the event is in the slice itself, not only around it."""
 
+# The column with most columns of an event: a list of one struct, null if no stage can take it.
 WHOLE = f"{PREFIX}whole"
-"""The column with most columns of an event: a list of one struct, null if no stage can take it."""
 
+# The column with the start of a window that the event is in, in epoch milliseconds.
 WINDOW = f"{PREFIX}window"
-"""The column with the start of a window that the event is in, in epoch milliseconds."""
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
@@ -201,11 +195,9 @@ def spark_atoms(nfa: NFA) -> list[Atom]:
     return [atom for atom in nfa.atoms if isinstance(atom.condition, ExpressionCondition)]
 
 
+# A field's values, as int64 or float64; which of them are not NULL; whether they are floats. Texts
+# and decimals are a list.
 FieldArray = tuple[np.ndarray[Any, Any] | list[Any], np.ndarray[Any, Any] | None, bool]
-"""
-A field's values, as int64 or float64; which of them are not NULL; whether they are floats. Texts
-and decimals are a list.
-"""
 
 
 def field_rows(table: pa.Table) -> list[tuple[Any, ...]]:

@@ -18,8 +18,8 @@ from pyflinkcep.expressions.numbers import EXACT, LEAST, MOST
 from pyflinkcep.matching.columns import Ints, in_one_piece
 from pyflinkcep.matching.results import Found
 
+# From where on a sum of floats does not tell whether that of whole numbers fits 64 bits.
 _LARGE = 1 << 62
-"""From where on a sum of floats does not tell whether that of whole numbers fits 64 bits."""
 
 
 @attrs.frozen
@@ -41,8 +41,7 @@ class LeafColumn:
     by_variable: tuple[str, ...] = ()  # The column for the events of each variable, if they differ
 
 
-Take = Callable[[Ints, Sequence[str]], pa.Table]
-"""Returns the events of handles, with some columns."""
+Take = Callable[[Ints, Sequence[str]], pa.Table]  # Returns the events of handles, with some columns
 
 
 class Matches(Protocol):

@@ -34,11 +34,10 @@ from pyflinkcep.time import MAX_WATERMARK
 if TYPE_CHECKING:
     from pyflinkcep.kernel import _kernel
 
+# About how many events the results may have that a bounded job collects before handing them on.
 MOST_EVENTS = 1 << 17
-"""About how many events the results may have that a bounded job collects before handing them on."""
 
-NO_DEADLINE = MAX_WATERMARK
-"""The deadline of a key, or page, that waits only for events."""
+NO_DEADLINE = MAX_WATERMARK  # The deadline of a key, or page, that waits only for events
 
 
 class States(Protocol):

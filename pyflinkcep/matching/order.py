@@ -94,11 +94,9 @@ def _parts(value: Any) -> Any:
     return (2,) if value != value else (1, value)
 
 
-TieOrder = Comparator | OrderColumns
-"""The user's order of events of equal time."""
+TieOrder = Comparator | OrderColumns  # The user's order of events of equal time
 
-Order = Callable[[Any], Any] | OrderColumns
-"""A sort key of Rows, or columns to sort by."""
+Order = Callable[[Any], Any] | OrderColumns  # A sort key of Rows, or columns to sort by
 
 
 def as_order(comparator: TieOrder | None) -> Order | None:

@@ -15,13 +15,11 @@ from pyflinkcep.engines.flink.nfa.nfa_state import EndCounts
 from pyflinkcep.matching.columns import Ints, integers, structs
 from pyflinkcep.time import MAX_WATERMARK
 
-REACHED = 2
-"""The kind of a result that is a partial match which took its first event for a stage."""
+REACHED = 2  # The kind of a result that is a partial match which took its first event for a stage
 
 
+# (whether it is a match or a timeout, its time in epoch milliseconds, stage name to event handles).
 Result = tuple[bool, int, EventMatch]
-"""(whether it is a match or a timeout, its time in epoch milliseconds, stage name to event
-handles)."""
 
 Buffer: TypeAlias = bytes | np.ndarray[Any, Any]
 
@@ -219,8 +217,7 @@ class Results:
         return found
 
 
-MATCH_TIME = "matchTimestamp"
-"""The column of ``toDF()`` with the time of a match."""
+MATCH_TIME = "matchTimestamp"  # The column of ``toDF()`` with the time of a match
 
 
 def known_times(times: Ints, unit: int) -> pa.Array:

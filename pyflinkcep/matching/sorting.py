@@ -28,8 +28,8 @@ BUDGET_BYTES = 96 * 1024 * 1024
 _RUNS = 3  # per budget: so that events that do not fit take little more memory than it
 _BLOCKS = 16  # per run: how finely runs can be cut
 
+# (the key's parts, time in milliseconds), comparable; null parts sort first.
 Place = tuple[Any, ...]
-"""(the key's parts, time in milliseconds), comparable; null parts sort first."""
 
 
 def sorted_chunks(

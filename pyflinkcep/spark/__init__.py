@@ -49,8 +49,8 @@ _MODULES = {
 }
 
 
+# What tables in memory have as well, for which PySpark is not loaded.
 _FOR_TABLES_TOO = frozenset({"matchRecognize"})
-"""What tables in memory have as well, for which PySpark is not loaded."""
 
 
 def __getattr__(name: str) -> Any:

@@ -88,17 +88,17 @@ def raised_plainly() -> Iterator[None]:
         raise error from None  # Spark's text is in __context__
 
 
+# The methods of a DataFrame that start jobs.
 _ACTIONS = (
     "approxQuantile", "checkpoint", "collect", "corr", "count", "cov", "crosstab", "first",
     "foreach", "foreachPartition", "freqItems", "head", "isEmpty", "localCheckpoint", "show",
     "tail", "take", "toArrow", "toLocalIterator", "toPandas",
 )  # fmt: skip
-"""The methods of a DataFrame that start jobs."""
+# The methods of a writer that start jobs.
 _WRITES = (
     "append", "create", "createOrReplace", "csv", "insertInto", "jdbc", "json", "orc", "overwrite",
     "overwritePartitions", "parquet", "replace", "save", "saveAsTable", "text", "xml",
 )  # fmt: skip
-"""The methods of a writer that start jobs."""
 
 
 @attrs.frozen(eq=False)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.cep_dataframe import CepDataFrame
 
 
+# The settings that tables in memory do not have, as they are by default.
 _OF_JOBS = (128, "fail", None, None, None)
-"""The settings that tables in memory do not have, as they are by default."""
 
 
 @overload

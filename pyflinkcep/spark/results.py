@@ -46,12 +46,12 @@ from pyflinkcep.spark.worker.consumers import (
 )
 from pyflinkcep.spark.worker.pack import AHEAD, LATE, NULLS
 
+# The outputs for events left out, by their columns in a stream's job, and what asks for them.
 _SIDES = {
     LATE: "sideOutputLateData",
     AHEAD: "sideOutputAheadData",
     NULLS: "sideOutputNullData",
 }
-"""The outputs for events left out, by their columns in a stream's job, and what asks for them."""
 
 
 def stream_result(

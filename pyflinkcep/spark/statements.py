@@ -285,6 +285,7 @@ _IN_A_PIPELINE = (
     "in a pipeline's Python file, give CEP.sql the SELECT, and return its result from a function "
     "with @dp."
 )
+# What to write instead of statements whose text Spark keeps for later.
 _WAY_OUT = {
     "VIEW": "write CREATE TEMPORARY VIEW, or CREATE TABLE … AS SELECT … to store the rows",
     "FUNCTION": "write CREATE TEMPORARY VIEW … AS SELECT …, and read that instead",
@@ -294,7 +295,6 @@ _WAY_OUT = {
     "BEGIN": "give CEP.sql the statement with MATCH_RECOGNIZE alone: it is planned before any "
     "other of the script runs",
 }
-"""What to write instead of statements whose text Spark keeps for later."""
 
 _ADJECTIVES = ("OR", "REPLACE", "REFRESH", "GLOBAL", "TEMP", "TEMPORARY")
 _NOT_DETERMINISTIC = "NON_DETERMINISTIC"

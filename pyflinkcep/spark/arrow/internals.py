@@ -21,8 +21,8 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType, TimestampType
 from pyspark.traceback_utils import SCCallSiteSync
 
+# The key in a column's metadata that marks a watermark for Spark.
 WATERMARK_DELAY = "spark.watermarkDelayMs"
-"""The key in a column's metadata that marks a watermark for Spark."""
 
 # PySpark 4.0 and 4.1 always use UTC between Spark and Python.
 _UTC: dict[str, Any] = (
@@ -160,8 +160,8 @@ class CallSite(SCCallSiteSync):
         self._context = context
 
 
+# Marks a time of matches, of any type, that the watermark handed on is never ahead of.
 _HANDED_ON = "pyflinkcep.handedOn"
-"""Marks a time of matches, of any type, that the watermark handed on is never ahead of."""
 
 
 def marks(type_: DataType, delay_ms: int) -> dict[str, Any]:

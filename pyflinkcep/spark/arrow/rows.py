@@ -38,8 +38,7 @@ from pyflinkcep.errors import FunctionError, counted
 from pyflinkcep.functions import no_such_column
 from pyflinkcep.spark.arrow.internals import arrow_schema, local_rows, local_table
 
-Fits = Callable[[Any], bool]
-"""Says whether a value fits."""
+Fits = Callable[[Any], bool]  # Says whether a value fits
 
 _NOTHING: tuple[type, ...] = ()
 # The first entry that a type is an instance of applies: (type, what fits, exceptions).

@@ -111,8 +111,8 @@ def _hint(nfa: NFA, atom: Atom, dataframe: DataFrame) -> str:
     )
 
 
+# The conditions of a pattern that Spark evaluates; their answers may be NULL.
 Asked = Sequence[tuple[Atom, Column]]
-"""The conditions of a pattern that Spark evaluates; their answers may be NULL."""
 
 
 def checked_conditions(nfa: NFA, dataframe: DataFrame) -> Asked:

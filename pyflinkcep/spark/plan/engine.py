@@ -203,6 +203,7 @@ _LATER_PIECE = re.compile(r":[1-9]\d*\.\.")
 
 _ROWS = 8
 _LONGS = ArrayType(LongType())
+# Columns of many types: their names, definitions, and types.
 _COLUMNS: tuple[tuple[str, str, DataType], ...] = (
     ("id", "id", LongType()),
     ("key", "id % 2", LongType()),
@@ -216,7 +217,6 @@ _COLUMNS: tuple[tuple[str, str, DataType], ...] = (
     ("pair", "named_struct('a', nullif(id, -1))", StructType([StructField("a", LongType())])),
     ("engine", "concat(current_catalog(), ' ', version())", StringType()),
 )
-"""Columns of many types: their names, definitions, and types."""
 
 _SEEN = StructType(
     [

@@ -273,8 +273,8 @@ def _check_partitioned(source: EventSource) -> None:
         )
 
 
+# The length of a slice in windows; long, since events in two slices are shuffled twice.
 _SLICE_WINDOWS = 8
-"""The length of a slice in windows; long, since events in two slices are shuffled twice."""
 
 
 def slice_length(window: int) -> int:

@@ -27,8 +27,8 @@ from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.worker.consumers import MAIN, TAG, ColumnConsumer, MatchTimes
 
+# The column of ``reached()`` with the time of the event with which a stage was reached.
 STAGE_TIME = "stageTimestamp"
-"""The column of ``reached()`` with the time of the event with which a stage was reached."""
 
 
 def parsed_schema(schema: object, what: str) -> StructType:

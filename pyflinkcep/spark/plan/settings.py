@@ -36,8 +36,8 @@ from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.time import duration_ms
 
+# The keywords that do not apply: what the user passed, and the default.
 Keywords = Mapping[str, tuple[Any, Any]]
-"""The keywords that do not apply: what the user passed, and the default."""
 
 
 def check_for_query(query: Query, type: object, others: Keywords) -> None:
@@ -117,6 +117,7 @@ def _refuse(what: str, keywords: Keywords, hint: str) -> None:
         raise NotSupportedError(f"{what} does not support {' and '.join(named)}", hint)
 
 
+# How to make a DataFrame from other objects, by the prefix of their class's module.
 _FROM_OTHERS = {
     "pandas": "spark.createDataFrame(df)",
     "polars": "spark.createDataFrame(df.to_arrow())",
@@ -128,7 +129,6 @@ _FROM_OTHERS = {
     "builtins": "spark.createDataFrame(rows, 'user string, ts timestamp'); without Spark, "
     "pyflinkcep.testing.match(pattern, events)",
 }
-"""How to make a DataFrame from other objects, by the prefix of their class's module."""
 
 
 def not_a_dataframe(value: object) -> CepError:
@@ -144,11 +144,10 @@ def not_a_dataframe(value: object) -> CepError:
     )
 
 
-Schema = str | StructType
-"""The schema of rows, as for PySpark's ``applyInPandas``."""
+Schema = str | StructType  # The schema of rows, as for PySpark's ``applyInPandas``
 
+# A match as functions get it: stages in pattern order, events in arrival order.
 RowMatch = dict[str, list[Row]]
-"""A match as functions get it: stages in pattern order, events in arrival order."""
 
 Select = PatternSelectFunction | Callable[[RowMatch], object]
 Timeout = PatternTimeoutFunction | Callable[[RowMatch, int], object]

@@ -255,8 +255,8 @@ def order_columns(dataframe: DataFrame, columns: Sequence[str], pattern: str) ->
     return OrderColumns.of(chosen)
 
 
+# The local property that Spark sets in the thread of a streaming query.
 _QUERY = "sql.streaming.queryId"
-"""The local property that Spark sets in the thread of a streaming query."""
 
 
 def check_micro_batch(dataframe: DataFrame, pattern: str) -> None:

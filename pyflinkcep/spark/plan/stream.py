@@ -70,15 +70,13 @@ from pyflinkcep.spark.worker.pack import (
 from pyflinkcep.spark.worker.processor import CepProcessor
 from pyflinkcep.spark.worker.progress import EARLIEST, LARGEST, PATTERN_SUMS, STAGES, SUMS
 
+# Returns the output of a final watermark, given the events, the checkpoint and the number of the
+# operator. It can be pickled.
 Rest = Callable[[DataFrame, str, int], DataFrame]
-"""
-Returns the output of a final watermark, given the events, the checkpoint and the number of the
-operator. It can be pickled.
-"""
 
 _RESULT = "MapInArrow"
+# Operators with state that emit their rows at once, and hold none.
 _PASSING = ("Deduplicate", "GlobalLimit")
-"""Operators with state that emit their rows at once, and hold none."""
 
 
 def remember(result: DataFrame, events: DataFrame, rest: Rest) -> None:
@@ -193,11 +191,9 @@ def choose_state_store(spark: SparkSession) -> None:
 
 _LOGGER = logging.getLogger("pyflinkcep")
 _SETTING = "spark.sql.shuffle.partitions"
-_FEW = 4
-"""How many tasks for each core are few."""
+_FEW = 4  # How many tasks for each core are few
 
-_hinted: set[str] = set()
-"""The applications that were told: once is enough."""
+_hinted: set[str] = set()  # The applications that were told: once is enough
 
 
 def hint_at_partitions(session: SparkSession) -> None:
@@ -533,9 +529,9 @@ def _nullable(schema: pa.Schema) -> pa.Schema:
 
 _pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
 
+# The owner of each name in a session. On the driver only: it is unknown beforehand whether two
+# results will meet in one query, and Spark refuses a query with two counters of one name.
 _named: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
-"""The owner of each name in a session. On the driver only: it is unknown beforehand whether two
-results will meet in one query, and Spark refuses a query with two counters of one name."""
 
 
 def counters_name(name: str, events: DataFrame, *settings: object) -> str:

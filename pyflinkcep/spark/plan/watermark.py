@@ -14,8 +14,7 @@ from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan, is_event_time
 from pyflinkcep.spark.worker.bucket_task import WallClock
 
-WATERMARK_NODE = "EventTimeWatermark"
-"""The name of the operator that ``withWatermark`` adds."""
+WATERMARK_NODE = "EventTimeWatermark"  # The name of the operator that ``withWatermark`` adds
 
 _TAG = "pyflinkcep.attached"
 
@@ -121,8 +120,8 @@ def _sequence(jvm: Any, items: list[Any]) -> Any:
     return jvm.scala.jdk.javaapi.CollectionConverters.asScala(listed).toIndexedSeq()
 
 
+# In the names of jobs that leave out events too far ahead, which yet move Spark's watermark.
 GUARDED = "pack, maxAhead"
-"""In the names of jobs that leave out events too far ahead, which yet move Spark's watermark."""
 
 _EMITTING = ("Aggregate", "Distinct", "FlatMapGroups", "TransformWithState")
 _PATTERN = "TransformWithState"

@@ -28,13 +28,12 @@ def read_table(data: bytes) -> pa.Table:
     return pa.ipc.open_stream(data).read_all()
 
 
-SEAL_FORMAT = 1
-"""The version of the seal that this release writes; it reads no other."""
+SEAL_FORMAT = 1  # The version of the seal that this release writes; it reads no other
 
 _MAGIC = b"\x8ePFC"
 _HEAD = struct.Struct("<4sHHI")
+# How values began before seals existed: a container, an Arrow stream.
 _UNSEALED = (b"PFCS", b"\xff\xff\xff\xff")
-"""How values began before seals existed: a container, an Arrow stream."""
 
 
 def seal(data: bytes) -> bytes:

@@ -23,8 +23,8 @@ from pyflinkcep.matching.matcher import NO_DEADLINE
 from pyflinkcep.spark.state.checksums import read_table, seal, unseal, write_table
 from pyflinkcep.time import MAX_WATERMARK
 
+# The deadline of a key, or page, that waits for events or the end of the input.
 AT_THE_END = MAX_WATERMARK - 1
-"""The deadline of a key, or page, that waits for events or the end of the input."""
 
 
 @attrs.define(eq=False)
@@ -174,13 +174,12 @@ def _ints(data: bytes) -> Ints:
     return np.frombuffer(data, "<i8").astype(np.int64, copy=False)
 
 
+# What one page holds: the fields of `PageCounts`, ``NO_START`` for no time. A bucket may have many
+# pages, and reads and writes these with each micro-batch: they are not made objects.
 PageNumbers = Sequence[int]
-"""What one page holds: the fields of :class:`PageCounts`, ``NO_START`` for no time. A bucket may
-have many pages, and reads and writes these with each micro-batch: they are not made objects."""
 
 _LEAST = 5
-_UNKNOWN = -1
-"""The number of keys of a page that was not counted."""
+_UNKNOWN = -1  # The number of keys of a page that was not counted
 
 
 @attrs.frozen

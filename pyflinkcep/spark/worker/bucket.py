@@ -155,8 +155,7 @@ def _positions_by_value(held: pa.Table, wanted: pa.Table) -> Ints:
     return np.asarray([known.get(key, -1) for key in rows[1]], np.int64)
 
 
-NEVER = 1 << 62
-"""The timer of a bucket that waits only for events, epoch milliseconds."""
+NEVER = 1 << 62  # The timer of a bucket that waits only for events, epoch milliseconds
 
 
 @attrs.frozen(eq=False)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# The schema of the operator's output for a bucket: results, events left out, counters.
 RESULTS = StructType(
     [
         StructField("numbers", BinaryType()),
@@ -57,7 +58,6 @@ RESULTS = StructType(
         StructField("counts", ArrayType(LongType()), False),
     ]
 )
-"""The schema of the operator's output for a bucket: results, events left out, counters."""
 
 
 class BucketWorker:

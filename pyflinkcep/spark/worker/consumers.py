@@ -33,14 +33,11 @@ from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowWriter, shortened
 from pyflinkcep.time import clock_ms
 
-MAIN = "main"
-"""The name of the main output among the tagged ones."""
+MAIN = "main"  # The name of the main output among the tagged ones
 
-TAG = "tag"
-"""The column of tagged outputs that names the output a row belongs to."""
+TAG = "tag"  # The column of tagged outputs that names the output a row belongs to
 
-Outputs = dict[str, pa.Table]
-"""Rows by output name, including :data:`MAIN`."""
+Outputs = dict[str, pa.Table]  # Rows by output name, including `MAIN`
 
 
 @attrs.define(eq=False)

@@ -42,17 +42,15 @@ from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.time import MAX_WATERMARK
 
-COUNT_TEXT = f"{PREFIX}count"
-"""The column with the count as text, exact to any size."""
+COUNT_TEXT = f"{PREFIX}count"  # The column with the count as text, exact to any size
 
+# (position of the completing event, time in milliseconds or None for the end of the input, the
+# result for its matches).
 Ending = tuple[int, int | None, Sequence[Any]]
-"""(position of the completing event, time in milliseconds or None for the end of the input, the
-result for its matches)."""
 
 
+# Returns endings: the position of the completing event, followed by the results for its matches.
 Ask = Callable[[Compressed], Iterator[tuple[Any, ...]]]
-"""Returns endings: the position of the completing event, followed by the results for its
-matches."""
 
 _MOST = 10**38
 

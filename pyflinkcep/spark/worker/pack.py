@@ -64,6 +64,12 @@ def believed(spans: Sequence[Ints], last: int | None, gap: int) -> int | None:
 
 BUCKET = "bucket"
 
+# The schema of packed rows: events of a bucket, and where in the source they came from. Any of them
+# may carry the times of dropped events, since late ones must be counted, and events without key or
+# time. If the watermark moves within the micro-batch, each partition's last rows go to every
+# bucket, with the latest event time of the partition, so that each bucket knows that of the whole
+# micro-batch; otherwise a bucket knows that of the partitions it has events from. With ``maxAhead``
+# they have the spans of its event times too.
 PACKED = StructType(
     [
         StructField(BUCKET, IntegerType(), False),
@@ -77,21 +83,11 @@ PACKED = StructType(
         StructField("nullRecords", LongType(), False),
     ]
 )
-"""The schema of packed rows: events of a bucket, and where in the source they came from. Any of
-them may carry the times of dropped events, since late ones must be counted, and events without key
-or time. If the watermark moves
-within the micro-batch, each partition's last rows go to every bucket, with the latest event time of
-the partition, so that each bucket knows that of the whole micro-batch; otherwise a bucket knows
-that of the partitions it has events from. With ``maxAhead`` they have the spans of its event times
-too.
-"""
 
-_PACKED_BYTES = 8 << 20
-"""How much input is packed together: fewer, larger rows cost less."""
+_PACKED_BYTES = 8 << 20  # How much input is packed together: fewer, larger rows cost less
 
 
-ARRIVED = 3
-"""The kind of rows that are not state but packed events; see :func:`stored_buckets`."""
+ARRIVED = 3  # The kind of rows that are not state but packed events; see `stored_buckets`
 
 
 def stored_buckets(
@@ -304,11 +300,10 @@ class PackTask:
             )
 
 
+# The columns of the operator's output with events that came too late, or are too far ahead.
 LATE, AHEAD, NULLS = "late", "ahead", "nulls"
-"""The columns of the operator's output with events that came too late, or are too far ahead."""
 
-_PORTION_BYTES = 4 << 20
-"""The least bytes of results to turn into rows at a time."""
+_PORTION_BYTES = 4 << 20  # The least bytes of results to turn into rows at a time
 
 
 @attrs.frozen(eq=False)

@@ -19,8 +19,7 @@ from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.time import MIN_WATERMARK
 
-_EVERY = 0.2
-"""How often a task writes, in seconds."""
+_EVERY = 0.2  # How often a task writes, in seconds
 
 
 @attrs.frozen
@@ -111,6 +110,7 @@ def read_so_far(folder: str) -> SoFar:
     return SoFar(*total.tolist())
 
 
+# What is added up, of any stream.
 SUMS = (
     "numMatches",
     "numKeys",
@@ -121,8 +121,8 @@ SUMS = (
     "matchingNanos",
     "stateNanos",
 )
-"""What is added up, of any stream."""
 
+# What is added up, of a pattern.
 PATTERN_SUMS = (
     "numMatchesHeldBack",
     "endedByWindow",
@@ -131,19 +131,17 @@ PATTERN_SUMS = (
     "endedByUntil",
     "endedByNotStage",
 )
-"""What is added up, of a pattern."""
 
+# The time spent in unpacking, in matching, and with state, where it is not told.
 NO_TIME = (0, 0, 0)
-"""The time spent in unpacking, in matching, and with state, where it is not told."""
 
-LARGEST = "largestKey"
-"""That of which the greatest is wanted."""
+LARGEST = "largestKey"  # That of which the greatest is wanted
 
+# Times of which the earliest is wanted.
 EARLIEST = ("oldestPartialMatch", "oldestQueuedEvent", "watermark")
-"""Times of which the earliest is wanted."""
 
+# Where the partial matches by stage begin among the numbers of a row.
 STAGES = len(SUMS) + len(PATTERN_SUMS) + 1 + len(EARLIEST)
-"""Where the partial matches by stage begin among the numbers of a row."""
 
 
 @attrs.define(eq=False)

@@ -231,11 +231,10 @@ class QueryWindowPages(QueryEndingPages):
         return Kept(since, list(since), ends)
 
 
+# The entries of the fingerprint of a query's state: its text, and which events it receives.
 QUERY, USABLE = "query", "usable events"
-"""The entries of the fingerprint of a query's state: its text, and which events it receives."""
 
-UNUSABLE = frozenset({0})
-"""The bits of events that a query cannot use: its only condition fails."""
+UNUSABLE = frozenset({0})  # The bits of events that a query cannot use: its only condition fails
 
 
 @attrs.frozen(eq=False, kw_only=True)

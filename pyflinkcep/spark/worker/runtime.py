@@ -18,8 +18,7 @@ from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.time import wrong_unit
 
-Range = tuple[int, int]
-"""The earliest and the latest time, in epoch milliseconds."""
+Range = tuple[int, int]  # The earliest and the latest time, in epoch milliseconds
 
 
 def merged(one: Range | None, other: Range | None) -> Range | None:

@@ -15,11 +15,10 @@ from pyflinkcep.errors import InputError
 from pyflinkcep.matching.columns import PREFIX, Ints
 from pyflinkcep.spark.arrow.internals import arrow_schema
 
+# The column with the hashes of the keys that a task has seen; null in rows of results.
 KEYS = f"{PREFIX}keys"
-"""The column with the hashes of the keys that a task has seen; null in rows of results."""
 
-TARGET = f"{PREFIX}target"
-"""The column that says which task checks a row."""
+TARGET = f"{PREFIX}target"  # The column that says which task checks a row
 
 _TASK = f"{PREFIX}task"
 _TARGETS = 8

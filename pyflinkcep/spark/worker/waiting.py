@@ -20,8 +20,7 @@ from pyflinkcep.spark.worker.pack import stored_buckets
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.trace.recorder import wanted
 
-PARTIAL, HELD, QUEUED = "partial match", "match held back", "queued events"
-"""What a row is about."""
+PARTIAL, HELD, QUEUED = "partial match", "match held back", "queued events"  # What a row is about
 
 
 @attrs.frozen(eq=False)
@@ -77,8 +76,8 @@ class WaitingTask:
         return pa.RecordBatch.from_arrays(cast, schema=self.schema)
 
 
+# What it is, the last stage taken, what it waits for, the number of events, begin and end.
 _Facts = tuple[str, str | None, str | None, int, int, int | None]
-"""What it is, the last stage taken, what it waits for, the number of events, begin and end."""
 
 
 def _of_page(nfa: NFA, page: Page) -> Iterator[tuple[int, _Facts]]:

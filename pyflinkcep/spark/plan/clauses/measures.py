@@ -49,6 +49,7 @@ from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.portable.sql import sql_column
 
+# Stands for NULL in a key, next to the flag that it is NULL; a struct for other types.
 _DEFAULTS: dict[type[DataType], Callable[[], Column]] = {
     StringType: lambda: F.lit(""),
     ByteType: lambda: F.lit(0).cast("tinyint"),
@@ -57,7 +58,6 @@ _DEFAULTS: dict[type[DataType], Callable[[], Column]] = {
     LongType: lambda: F.lit(0).cast("bigint"),
     BooleanType: lambda: F.lit(False),
 }
-"""Stands for NULL in a key, next to the flag that it is NULL; a struct for other types."""
 
 
 def order_after_time(clause: Clause) -> OrderColumns | None:
@@ -97,18 +97,18 @@ def partition_keys(
 _ROW, _WHOLE, _ITEM = "__cep_row", "__cep_whole", "__cep_item"
 _FOLD, _LATE = "__cep_fold", "__cep_late"
 
+# What Spark says of aggregates that WITHIN GROUP does not fit.
 _OF_ORDER = (
     "INVALID_WITHIN_GROUP_EXPRESSION",
     "INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX",
 )
-"""What Spark says of aggregates that WITHIN GROUP does not fit."""
 
+# Those that have Spark's values on other engines.
 _ELSEWHERE = (
     "array_agg", "collect_list", "collect_set", "listagg", "string_agg", "count", "bool_and",
     "bool_or", "every", "some", "any", "max_by", "min_by", "stddev",
     "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop",
 )  # fmt: skip
-"""Those that have Spark's values on other engines."""
 
 _Error = Callable[[str, str], CepError]
 
@@ -122,12 +122,12 @@ class Value:
     summed: DataType | None = None  # The type in which events hold what is summed
 
 
+# What workers take from a match if nothing of it is shown: an Arrow table without columns has no
+# rows either.
 ROW_COUNT = {Leaf.of("count"): Value(f"{LEAF}0", LongType())}
-"""What workers take from a match if nothing of it is shown: an Arrow table without columns has no
-rows either."""
 
+# What workers take from a match; of what is made of several values, each of these.
 Values = Mapping[Leaf, Value]
-"""What workers take from a match; of what is made of several values, each of these."""
 
 
 def with_folds(
@@ -231,6 +231,7 @@ def _over_rows(leaf: Leaf, rows: str, type_: DataType) -> str:
     return total if leaf.function == "sum" else _quotient(f"({total})", f"({count})", type_)
 
 
+# The hint for some of Spark's error conditions.
 _WAYS_OUT = {
     "TABLE_OR_VIEW_NOT_FOUND": "inside the clause, subqueries read tables, views and queries of "
     "WITH without MATCH_RECOGNIZE",
@@ -238,7 +239,6 @@ _WAYS_OUT = {
     "spark.udf.register",
     "MISSING_GROUP_BY": "write an aggregate of Spark's own, or ARRAY_AGG and a function of arrays",
 }
-"""The hint for some of Spark's error conditions."""
 
 
 class Arguments:

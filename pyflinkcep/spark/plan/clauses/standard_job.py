@@ -163,8 +163,7 @@ class SparkTypes:
             )
 
 
-LANGUAGE = "MATCH_RECOGNIZE"
-"""What jobs without a name are named by."""
+LANGUAGE = "MATCH_RECOGNIZE"  # What jobs without a name are named by
 
 
 @attrs.frozen(eq=False)

@@ -58,8 +58,7 @@ from pyflinkcep.time import moment_text
 from pyflinkcep.trace.funnel import FunnelSettings, FunnelStep
 from pyflinkcep.trace.why import ConditionCount, WhyNot, explained
 
-_NONE = "-"
-"""The offset of an input that has none yet."""
+_NONE = "-"  # The offset of an input that has none yet
 
 
 @attrs.frozen
@@ -185,8 +184,7 @@ def _holder(watermark: StreamWatermark, arrivals: Arrivals | None) -> str:
 
 _TIME = f"{PREFIX}millis"
 _MOST_PARTIAL_MATCHES = 2000
-_SHOWN = 5
-"""How many keys are shown if there are no events of the one asked for."""
+_SHOWN = 5  # How many keys are shown if there are no events of the one asked for
 
 
 def why_not(job: PatternJob, key: object, most: int) -> WhyNot:

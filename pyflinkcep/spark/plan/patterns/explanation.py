@@ -24,13 +24,13 @@ from pyflinkcep.time import duration_text
 
 _OBJECT = re.compile(r"<(?:[\w.<>]+\.)?(\w+) object at 0x[0-9a-f]+>")
 _COLUMN = re.compile(r"Column<'(.*)'>")
+# The ways to use matches, by whether they need timeouts and whether they show the next event.
 _RESULTS = {
     "process()": (False, True),
     "toDF(), select(), flatSelect(), funnel() and reached()": (False, False),
     "process() with timeouts": (True, True),
     "toDF(), select() and flatSelect() with timeouts": (True, False),
 }
-"""The ways to use matches, by whether they need timeouts and whether they show the next event."""
 
 _MOST_SHOWN = 8
 

@@ -43,12 +43,12 @@ from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingsTask, Patt
 from pyflinkcep.spark.worker.pack import RowsTask
 from pyflinkcep.spark.worker.pattern_task import BatchTask, ChainTask, Endings, PatternMatching
 
+# The ways to use matches, by whether they need timeouts and whether they see their order.
 _WAYS = {
     "toDF(), select() and flatSelect()": (False, False),
     "process()": (False, True),
     "timeouts, funnel() and reached()": (True, False),
 }
-"""The ways to use matches, by whether they need timeouts and whether they see their order."""
 
 
 @attrs.frozen(eq=False)

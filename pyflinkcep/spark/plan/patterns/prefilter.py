@@ -159,8 +159,7 @@ def _or(one: Column | bool, other: Column | bool) -> Column | bool:
     return one | other
 
 
-_FEWEST = 8
-"""How many columns must be saved: a column of columns costs something itself."""
+_FEWEST = 8  # How many columns must be saved: a column of columns costs something itself
 
 _PLAIN = (
     BinaryType,

@@ -52,8 +52,7 @@ from pyflinkcep.spark.plan.portable.values import (
     text_of,
 )
 
-_SIGNED_DIGITS = 34
-"""Of more digits, Spark rounds a decimal when it changes its sign."""
+_SIGNED_DIGITS = 34  # Of more digits, Spark rounds a decimal when it changes its sign
 _BEYOND = f"{float(2**63)!r}D"
 _NAN = "cast('NaN' AS double)"
 _ROUNDED_TO_DOUBLE = "cast(x AS decimal(20, 4)) before rounding, or round in the result"
@@ -301,6 +300,9 @@ _RULES: dict[str, Callable[[Part], Value]] = {
 
 # --- functions
 
+# By function, what its arguments are: s anything with a text, t a text, i a whole number, n one of
+# at most 32 bits, l one as bigint, 0 a literal from 0, x a number, c a time, d a date, m a
+# TIMESTAMP of a moment, e that of any time, a an array or map.
 _TAKEN = {
     **dict.fromkeys(
         ("lower", "lcase", "upper", "ucase", "trim", "ltrim", "rtrim", "btrim", "reverse",
@@ -327,11 +329,7 @@ _TAKEN = {
     **dict.fromkeys(
         ("rand", "random", "uuid", "current_date", "curdate", "current_timestamp", "now"), ""),
 }  # fmt: skip
-"""
-By function, what its arguments are: s anything with a text, t a text, i a whole number, n one of at
-most 32 bits, l one as bigint, 0 a literal from 0, x a number, c a time, d a date, m a TIMESTAMP of
-a moment, e that of any time, a an array or map.
-"""
+# The types of those that are not computed in memory.
 _TYPES = {
     **dict.fromkeys(("bit_length", "levenshtein", "size", "cardinality"), INT),
     **dict.fromkeys(
@@ -344,7 +342,6 @@ _TYPES = {
         TIMESTAMP),
     **dict.fromkeys(("current_date", "curdate"), DATE),
 }  # fmt: skip
-"""The types of those that are not computed in memory."""
 
 
 def _at(micros: int) -> str:
@@ -354,6 +351,7 @@ def _at(micros: int) -> str:
     return f"timestamp_micros({failing_if(bad, '{0}', 'overflow: no such time')} * {micros}L)"
 
 
+# Those that are written otherwise on the engine.
 _FORMS = {
     "isnan": "coalesce(isnan({0}), false)",
     "weekday": "cast(pmod(dayofweek({0}) + 5, 7) AS int)",
@@ -363,7 +361,6 @@ _FORMS = {
     **dict.fromkeys(("unix_timestamp", "to_unix_timestamp"), "(unix_micros({0}) div 1000000L)"),
     "timestamp_seconds": _at(10**6), "timestamp_millis": _at(10**3),
 }  # fmt: skip
-"""Those that are written otherwise on the engine."""
 _TRUNCATED = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 
 

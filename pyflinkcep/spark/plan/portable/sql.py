@@ -22,12 +22,12 @@ from pyflinkcep.spark.plan.portable.operations import called, computed, element,
 from pyflinkcep.spark.plan.portable.values import MONTHS, Part, Setting, Value, added, cast_value
 
 _UTC = ("UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z", "+00:00", "UTC+0")
+# A window function of a column, over a window of columns.
 _WINDOW = re.compile(
     r"(?:(?:lag|lead|first_value|last_value)\s*\(\s*(\w+)\s*(?:,\s*\d+\s*)?\)|"
     r"(?:row_number|rank|dense_rank)\s*\(\s*\))\s*over\s*\([\w\s,]*\)$",
     re.IGNORECASE,
 )
-"""A window function of a column, over a window of columns."""
 _MONTHS = re.compile(r"interval\b.*\b(month|year)s?\b", re.IGNORECASE | re.DOTALL)
 
 

@@ -239,8 +239,7 @@ def narrowed(sql: str, written: str, function: str = "cast") -> str:
 
 
 _EXPONENT = "^ *[-+]?[0-9.]+[eE]"
-_PLAIN = 6
-"""The most digits after the point with which no decimal has an exponent in its text."""
+_PLAIN = 6  # The most digits after the point with which no decimal has an exponent in its text
 
 
 def cast_value(part: Part, written: str, function: str = "cast") -> Value:

@@ -133,8 +133,7 @@ def _warnings(job: QueryJob) -> Iterator[str]:
 
 _SCHEMA = StructType([StructField("analysis", StringType())])
 
-_Table = Mapping[str, Any]
-"""What became of a table, as :class:`AnalysisTask` has it."""
+_Table = Mapping[str, Any]  # What became of a table, as `AnalysisTask` has it
 
 
 def first_events(dataframe: DataFrame, number: int) -> DataFrame:

@@ -211,8 +211,7 @@ def _decimal_total(known: str, digits: Digits) -> str:
     return _if_any(known, _shifted(_units(known, digits), 0, -digits.scale, found))
 
 
-_AT_ONCE = 18
-"""Of so many digits, a quotient of a sum has enough to be rounded again."""
+_AT_ONCE = 18  # Of so many digits, a quotient of a sum has enough to be rounded again
 
 
 def _decimal_mean(known: str, digits: Digits) -> str:
