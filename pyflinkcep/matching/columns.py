@@ -247,12 +247,9 @@ def _plain(column: pa.ChunkedArray) -> list[Any]:
 
 
 def retyped(array: pa.Array, type_: pa.DataType) -> pa.Array:
-    """
-    Return an array as one of another type.
-
-    Arrow's own cast refuses a null struct that contains a NOT NULL struct, because the inner one is
-    then null too.
-    """
+    """Return an array as one of another type."""
+    # Arrow's own cast refuses a null struct that contains a NOT NULL struct, because the inner one
+    # is then null too.
     if array.type == type_:
         return array
     if isinstance(array, pa.ChunkedArray):

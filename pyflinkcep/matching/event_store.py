@@ -25,11 +25,9 @@ from pyflinkcep.matching.layout import Layout
 
 @attrs.frozen(eq=False)
 class SortedEvents:
-    """
-    Events in order, some of their columns behind an index.
+    """Events in order, some of their columns behind an index."""
 
-    Most events are in no match, so most rows of most columns need not be moved.
-    """
+    # Most events are in no match, so most rows of most columns need not be moved.
 
     table: pa.Table  # The columns in order
     late: pa.Table | None = None  # The columns that are not; None without such columns
@@ -100,11 +98,9 @@ class Reader(Protocol):
 
 
 class EventStore:
-    """
-    Events in arrival order, each with a handle: its running number.
+    """Events in arrival order, each with a handle: its running number."""
 
-    The newest batch is kept whole, and the events still needed from older ones.
-    """
+    # The newest batch is kept whole, and the events still needed from older ones.
 
     def __init__(self, reader: Reader, schema: pa.Schema) -> None:
         self._reader = reader

@@ -19,24 +19,19 @@ class HeldBack:
 
     @classmethod
     def by_pattern(cls, nfa: NFA, *, of_query: bool = False) -> HeldBack:
-        """
-        Return that of a pattern, or of a query that runs as a pattern.
-
-        A match is emitted by the event that completes it, by the end of its window, or by the end
-        of a partial match that began before it; whichever it is, its window is not over before.
-        The time of a match is the end of that wait, but for a query the time of its last event.
-        """
+        """Return that of a pattern, or of a query that runs as a pattern."""
+        # A match is emitted by the event that completes it, by the end of its window, or by the end
+        # of a partial match that began before it; whichever it is, its window is not over before.
+        # The time of a match is the end of that wait, but for a query the time of its last event.
         longest = nfa.window_time or _gaps(nfa)
         return cls(longest, longest if of_query and may_wait(nfa) else 0)
 
     @classmethod
     def by_query(cls, query: Query, output: str, *, compressed: bool = False) -> HeldBack:
-        """
-        Return that of a query.
-
-        A match that later events may undo, or which may not be the first of its start, waits for
-        the end of its window; compressed ones for the end of a window that begins with their last.
-        """
+        """Return that of a query."""
+        # A match that later events may undo, or which may not be the first of its start, waits for
+        # the end of its window; compressed ones for the end of a window that begins with their
+        # last.
         waits = query.looks_ahead or output != "all"
         if query.window is None:
             return cls(None, None if waits else 0)

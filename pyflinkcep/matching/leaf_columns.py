@@ -55,12 +55,9 @@ class Matches(Protocol):
         """Return the events that a value is of, and which of them each row of output sees."""
 
     def moved(self, leaf: LeafColumn, handles: Ints, rows: Ints) -> tuple[Ints, Ints, Ints]:
-        """
-        Return the events at a distance from one of each of some rows of output.
-
-        Only those that are there, with their rows of output, and the number of the variable of
-        each, -1 outside of the match.
-        """
+        """Return the events at a distance from one of each of some rows of output."""
+        # Only those that are there, with their rows of output, and the number of the variable of
+        # each, -1 outside of the match.
 
     def of_match(self, function: str) -> pa.Array:
         """Return the ``rowtime`` or ``match_number`` for each row of output."""

@@ -426,11 +426,9 @@ class KeptEvents:
 
 
 class EventPages(ABC):
-    """
-    Matches keys' events; see :class:`PageMatcher`.
+    """Matches keys' events; see :class:`PageMatcher`."""
 
-    A key's state is events, and numbers: the version of their format, then `width` others.
-    """
+    # A key's state is events, and numbers: the version of their format, then `width` others.
 
     what: ClassVar[str]
     version: ClassVar[int]

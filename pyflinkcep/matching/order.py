@@ -123,11 +123,8 @@ def order_by(keys: Sequence[Ints]) -> Ints:
 
 
 def order_with_ties(keys: Sequence[Ints], ties: Ints) -> Ints:
-    """
-    Return the order by several columns; rows alike in these are in the order of another.
-
-    As of :func:`order_by`, for few such rows: the other column is looked at, but not sorted.
-    """
+    """Return the order by several columns; rows alike in these are in the order of another."""
+    # As of `order_by`, for few such rows: the other column is looked at, but not sorted.
     order = order_by(keys)
     ranked = ties[order]
     rows = np.flatnonzero(ranked[1:] < ranked[:-1])

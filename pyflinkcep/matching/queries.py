@@ -118,11 +118,8 @@ def found_of_arrays(
 
 
 def query_found(plan: QueryPlan, table: EventTable, limit: int | None = None) -> Iterator[Found]:
-    """
-    Yield the matches of a query, many at a time; a handle is a position in the table.
-
-    Those beyond `limit` are not even enumerated.
-    """
+    """Yield the matches of a query, many at a time; a handle is a position in the table."""
+    # Those beyond `limit` are not even enumerated.
     query, output = plan.query, plan.output
     how = resolved(query, table, plan.evaluation, output)
     arrays = match_arrays(query, table, how, output, plan.runs)

@@ -51,14 +51,9 @@ def sorted_events(
     budget_bytes: int = BUDGET_BYTES,
     folder: str | None = None,
 ) -> Generator[SortedEvents, None, None]:
-    """
-    Sort the events of a partition by key, time and position.
-
-    Notes
-    -----
-    Cost: about twice the budget in memory, the events and their sorted copy, and some numbers
-    for each event. If they exceed it, half as much, and all events of the partition on disk.
-    """
+    """Sort the events of a partition by key, time and position."""
+    # Cost: about twice the budget in memory, the events and their sorted copy, and some numbers for
+    # each event. If they exceed it, half as much, and all events of the partition on disk.
     with ExitStack() as stack:
         runs: list[_Run] = []
         path = Path()
@@ -113,11 +108,8 @@ def cut_by_key(tables: Iterable[pa.Table], layout: Layout) -> Iterator[tuple[pa.
 def _pieces(
     batches: Iterable[pa.RecordBatch], budget_bytes: int
 ) -> Iterator[tuple[pa.Table, bool]]:
-    """
-    Yield the events in tables; tell which is the last.
-
-    It is one table if they are within the budget; otherwise each is of one batch or a run's size.
-    """
+    """Yield the events in tables; tell which is the last."""
+    # It is one table if they are within the budget; otherwise each is of one batch or a run's size.
     held: deque[pa.RecordBatch] = deque()
     size, most = 0, budget_bytes
     for batch in batches:

@@ -98,11 +98,8 @@ def is_local(context: Any) -> bool:
 
 
 def worker_python(context: Any) -> str | None:
-    """
-    Return the Python that the workers of a local master run.
-
-    None for any other master, and if files were added for workers to import.
-    """
+    """Return the Python that the workers of a local master run."""
+    # None for any other master, and if files were added for workers to import.
     if not is_local(context) or context._python_includes:
         return None
     return str(context.pythonExec)
@@ -114,11 +111,8 @@ def set_worker_python(context: Any, python: str) -> None:
 
 
 def local_server_python(session: Any) -> str | None:
-    """
-    Return the Python of the workers of a Spark Connect server that this process has started.
-
-    None for any other session. The server reads it from the environment of its JVM.
-    """
+    """Return the Python of the workers of a Spark Connect server that this process has started."""
+    # None for any other session. The server reads it from the environment of its JVM.
     context = SparkContext._active_spark_context
     plugins = "" if context is None else context.getConf().get("spark.plugins", "")
     if spark_context(session) is not None or "SparkConnectPlugin" not in (plugins or ""):
@@ -182,12 +176,9 @@ def is_of_matches(field: StructField) -> bool:
 
 
 def without_marks(type_: Any) -> Any:
-    """
-    Return a schema, or another type, without marks.
-
-    The events of matches and late events are older than the watermark: Spark would take a column of
-    theirs for an event time, and drop their rows as late.
-    """
+    """Return a schema, or another type, without marks."""
+    # The events of matches and late events are older than the watermark: Spark would take a column
+    # of theirs for an event time, and drop their rows as late.
     if isinstance(type_, StructType):
         return StructType([_unmarked(field) for field in type_.fields])
     if isinstance(type_, ArrayType):

@@ -171,14 +171,12 @@ def _ordinary(row: Any) -> Any:
 
 
 class _LazyRow(Row):
-    """
-    A Row that knows where its values are.
+    """A Row that knows where its values are."""
 
-    As a tuple it holds the values of the plain columns, then its block and its index there, from
-    which the others are made. Anything but access to a field is delegated to an ordinary Row of all
-    its values, so that the difference is invisible. It has no members that a Row does not have,
-    since they would hide columns of the same name.
-    """
+    # As a tuple it holds the values of the plain columns, then its block and its index there, from
+    # which the others are made. Anything but access to a field is delegated to an ordinary Row of
+    # all its values, so that the difference is invisible. It has no members that a Row does not
+    # have, since they would hide columns of the same name.
 
     __slots__ = ()
     __fields__: list[str] = []  # noqa: RUF012 - PySpark's name; set once for each schema
@@ -281,14 +279,10 @@ class _EventRow(Row):
 
 
 class RowReader:
-    """
-    Makes Rows from Arrow data, with the Python types that PySpark's own functions receive.
+    """Makes Rows from Arrow data, with the Python types that PySpark's own functions receive."""
 
-    Notes
-    -----
-    The Rows are of a subclass with a descriptor for each field, since looking up a field by name
-    takes ten times as long on a plain Row.
-    """
+    # The Rows are of a subclass with a descriptor for each field, since looking up a field by name
+    # takes ten times as long on a plain Row.
 
     def __init__(self, schema: StructType) -> None:
         self._schema = schema

@@ -41,11 +41,8 @@ def sql_type(type_: DataType) -> SqlType:
 
 
 def common_kind(type_: DataType) -> Kind | None:
-    """
-    Return the kind of a type in match expressions and queries alike; None if it has none.
-
-    Texts are compared byte by byte, so one with another collation has none.
-    """
+    """Return the kind of a type in match expressions and queries alike; None if it has none."""
+    # Texts are compared byte by byte, so one with another collation has none.
     kind = sql_type(type_).kind
     return None if kind is Kind.INTERVAL else kind
 
@@ -71,11 +68,8 @@ def where(nfa: NFA, atom: Atom) -> str:
 
 
 def joined(operation: Callable[[Column, Column], Column], columns: Sequence[Column]) -> Column:
-    """
-    Return the sum, or whatever an associative operation makes, of at least one Column.
-
-    It is as flat as can be: Spark Connect refuses deep expressions, and one of 50 is too deep.
-    """
+    """Return the sum, or whatever an associative operation makes, of at least one Column."""
+    # It is as flat as can be: Spark Connect refuses deep expressions, and one of 50 is too deep.
     if len(columns) == 1:
         return columns[0]
     half = len(columns) // 2

@@ -116,10 +116,8 @@ Asked = Sequence[tuple[Atom, Column]]
 
 
 def checked_conditions(nfa: NFA, dataframe: DataFrame) -> Asked:
-    """
-    Return the conditions that Spark evaluates; refuse those that can never work on this
-    DataFrame.
-    """
+    """Return the conditions that Spark evaluates."""
+    # Refuse those that can never work on this DataFrame.
     for atom in nfa.atoms:
         condition = atom.condition
         if isinstance(condition, SubtypeCondition) and not issubclass(Row, condition.subtype):
@@ -145,11 +143,8 @@ def _text(atom: Atom) -> str:
 
 
 def bit_columns(asked: Asked) -> dict[str, Column]:
-    """
-    Return the columns with a bit for each expression that holds; empty without expressions.
-
-    NULL counts as false, as in ``DataFrame.where``.
-    """
+    """Return the columns with a bit for each expression that holds; empty without expressions."""
+    # NULL counts as false, as in ``DataFrame.where``.
     names = bit_names([atom for atom, _ in asked])
     parts: list[list[Column]] = [[F.lit(0).cast("bigint")] for _ in names]
     for atom, condition in asked:

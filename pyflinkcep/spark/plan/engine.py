@@ -55,23 +55,17 @@ _PROBE = "import pyflinkcep.spark, sys; print('%d.%d' % sys.version_info[:2])"
 
 @functools.cache
 def prepare_sessions() -> None:
-    """
-    Let the workers of local sessions run the driver's Python, from the start of a session.
-
-    Workers run ``PYSPARK_PYTHON``, or the first ``python3`` on the path, which is neither the
-    Python of an unactivated virtual environment nor that of a notebook's kernel. A DataFrame made
-    of a list, or a local Spark Connect server, has taken it before a pattern is applied. Nothing
-    changes if the variable is set, or on a cluster.
-    """
+    """Let the workers of local sessions run the driver's Python, from the start of a session."""
+    # Workers run ``PYSPARK_PYTHON``, or the first ``python3`` on the path, which is neither the
+    # Python of an unactivated virtual environment nor that of a notebook's kernel. A DataFrame made
+    # of a list, or a local Spark Connect server, has taken it before a pattern is applied. Nothing
+    # changes if the variable is set, or on a cluster.
     watch_contexts(_choose, _chosen)
 
 
 def check_workers(session: Any) -> None:
-    """
-    Ensure that the workers of a local master can import this package.
-
-    If ``PYSPARK_PYTHON`` is unset, the session's workers run the driver's Python from now on.
-    """
+    """Ensure that the workers of a local master can import this package."""
+    # If ``PYSPARK_PYTHON`` is unset, the session's workers run the driver's Python from now on.
     context = spark_context(session)
     chosen = worker_python(context)
     of_server = local_server_python(session) if context is None else None
@@ -183,11 +177,8 @@ def engine_of(session: SparkSession) -> Engine:
 
 
 def has_source_order(dataframe: DataFrame) -> bool:
-    """
-    Whether ``monotonically_increasing_id`` numbers events in the order of their source.
-
-    On Sail it does not if files are read by several tasks, or in pieces, which come in any order.
-    """
+    """Whether ``monotonically_increasing_id`` numbers events in the order of their source."""
+    # On Sail it does not if files are read by several tasks, or in pieces, which come in any order.
     if engine_of(dataframe.sparkSession) is SPARK:
         return True
     plan = shown_plan(dataframe.select("*", F.monotonically_increasing_id()))

@@ -33,12 +33,9 @@ from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK, wrong_unit
 
 
 def time_range(session: SparkSession, layout: Layout) -> TimeRange | None:
-    """
-    Return what tells of the times of a job's events; None if they cannot be of a wrong unit.
-
-    Spark adds up what tasks tell in an accumulator, on the driver. Over Spark Connect there is
-    none: a worker writes the warning to its log.
-    """
+    """Return what tells of the times of a job's events; None if they cannot be of a wrong unit."""
+    # Spark adds up what tasks tell in an accumulator, on the driver. Over Spark Connect there is
+    # none: a worker writes the warning to its log.
     if layout.time_column is None or layout.time_unit is not None:
         return None
     where = f"pattern {layout.pattern}, time column {layout.time_column!r}"
@@ -72,12 +69,10 @@ class _Merged(AccumulatorParam[Any]):
 
 
 class _Warned(_Merged):
-    """
-    The same on the driver, where a task's range is added as soon as it has ended; warns once.
+    """The same on the driver, where a task's range is added as soon as it has ended; warns once."""
 
-    Spark adds ranges in a thread of its own, so a filter that turns warnings into errors has no
-    effect there.
-    """
+    # Spark adds ranges in a thread of its own, so a filter that turns warnings into errors has no
+    # effect there.
 
     def __init__(self, where: str, place: Place) -> None:
         self._where = where
@@ -107,12 +102,9 @@ def map_in_arrow(
     name: str,
     events: Layout | None = None,
 ) -> DataFrame:
-    """
-    Map a DataFrame's Arrow batches.
-
-    PySpark 4.3 looks each column up by name as if it were a path, so a column named ``a.b`` is not
-    found. Such columns travel under another name.
-    """
+    """Map a DataFrame's Arrow batches."""
+    # PySpark 4.3 looks each column up by name as if it were a path, so a column named ``a.b`` is
+    # not found. Such columns travel under another name.
     names = dataframe.columns
     safe = [
         f"{PREFIX}column{position}" if set(name) & set(".`*") else name
@@ -154,11 +146,8 @@ def told_to(folder: str) -> Iterator[None]:
 
 
 def watched(task: ArrowFunction, signature: Sequence[str]) -> ArrowFunction:
-    """
-    Return a task that tells how far it is, if that is wanted.
-
-    The first column of the key's signature, if it has any, tells keys apart.
-    """
+    """Return a task that tells how far it is, if that is wanted."""
+    # The first column of the key's signature, if it has any, tells keys apart.
     folder = _folder.get()
     return task if folder is None else CountedTask(task, folder, next(iter(signature), None)).run
 
@@ -173,15 +162,13 @@ class Prepared:
 
 @attrs.frozen(eq=False)
 class Job:
-    """
-    A job on a DataFrame, whatever it matches: events, their key and time, settings and name.
+    """A job on a DataFrame, whatever it matches: events, their key and time, settings and name."""
 
-    Every job takes the same path. A pattern, a query or a clause is analysed on its events: the
-    classes ``PatternJob``, ``QueryJob``, ``FlinkJob`` and ``StandardJob`` have one of these. Their
-    method ``run`` adds what Spark computes from each event (:meth:`prepared`), and hands the events
-    of each key to a task (:meth:`run`); ``stream`` does the same for unbounded events and puts a
-    :class:`~pyflinkcep.spark.plan.stream.StreamJob` together.
-    """
+    # Every job takes the same path. A pattern, a query or a clause is analysed on its events: the
+    # classes ``PatternJob``, ``QueryJob``, ``FlinkJob`` and ``StandardJob`` have one of these.
+    # Their method ``run`` adds what Spark computes from each event (`prepared`), and hands the
+    # events of each key to a task (`run`); ``stream`` does the same for unbounded events and puts a
+    # `StreamJob` together.
 
     source: EventSource  # The events, without those that the settings drop
     settings: JobSettings  # The user's settings
@@ -318,11 +305,8 @@ def milliseconds_of(source: EventSource) -> Column:
 
 
 def copied(windows: TimeWindows, prepared: Prepared, source: EventSource) -> Prepared:
-    """
-    Return each event once for every window that it is in.
-
-    The start of the window, :data:`WINDOW`, is a part of the key.
-    """
+    """Return each event once for every window that it is in."""
+    # The start of the window, `WINDOW`, is a part of the key.
     events, layout = prepared.events, prepared.layout
     time, slide = milliseconds_of(source), F.lit(windows.slide)
     since = F.pmod(time, slide)  # the start of the last window

@@ -107,11 +107,9 @@ def match_rows(
     nfa: NFA | None = None,
     of_query: bool = False,
 ) -> ColumnConsumer:
-    """
-    Return what makes rows of matches, and with a tag of timeouts; see :func:`match_schema`.
-
-    `nfa` is that of a pattern, whose matches may wait; `of_query` if it is one written as a query.
-    """
+    """Return what makes rows of matches, and with a tag of timeouts; see :func:`match_schema`."""
+    # `nfa` is that of a pattern, whose matches may wait; `of_query` if it is one written as a
+    # query.
     schemas = {MAIN: match_schema(source, stages, MATCH_TIME)}
     if timeout_tag is not None:
         check_tag(timeout_tag)

@@ -173,11 +173,8 @@ def check_types(fields: Sequence[StructField], what: str, pattern: str) -> None:
 
 
 def _signature(key: Column, type_: DataType) -> Column | None:
-    """
-    Return a column that is equal for equal keys, and null for a null key.
-
-    As in Spark's ``groupBy``, 0.0 and -0.0 are one key, and so are all NaNs.
-    """
+    """Return a column that is equal for equal keys, and null for a null key."""
+    # As in Spark's ``groupBy``, 0.0 and -0.0 are one key, and so are all NaNs.
     if isinstance(type_, ArrayType | StructType):
         text = F.to_json(F.struct(one_zero(key, type_).alias("k")), _AS_TEXT)
     elif isinstance(type_, DoubleType | FloatType):
@@ -393,11 +390,8 @@ class EventSource:
         return int(self.dataframe.schema[self.time_column].metadata.get(WATERMARK_DELAY, 0))
 
     def key_hash(self, always: bool = False) -> dict[str, Column]:
-        """
-        Return the column of integers that events are shuffled and sorted by first, if needed.
-
-        The key's own columns follow it in the order, so that two keys with one hash stay apart.
-        """
+        """Return the column of integers that events are shuffled and sorted by first, if needed."""
+        # The key's own columns follow it in the order, so that two keys with one hash stay apart.
         if not self.keys and always:
             return {HASH: F.lit(0).cast("bigint")}
         if not always and not self._needs_hash:

@@ -91,10 +91,8 @@ def remember(result: DataFrame, events: DataFrame, rest: Rest) -> None:
 def rest_of_events(
     events: DataFrame, pattern: str, checkpoint: str, operator_id: int
 ) -> DataFrame | None:
-    """
-    Return the events that come when the patterns before a pattern end; None if there
-    are none.
-    """
+    """Return the events that come when the patterns before a pattern end."""
+    # None if there are none.
     plan = analysed_plan(events)
     if plan is None:
         if any(map(is_of_matches, events.schema.fields)):
@@ -257,11 +255,8 @@ def by_bucket(state: DataFrame, packed: DataFrame | None) -> DataFrame:
 
 
 def _readable(spark: SparkSession, checkpoint: str) -> str:
-    """
-    Return a path at which Spark finds the state of a checkpoint.
-
-    Spark's reader of state looks for ``a%20b`` where the folder is ``a b``; it is shown a link.
-    """
+    """Return a path at which Spark finds the state of a checkpoint."""
+    # Spark's reader of state looks for ``a%20b`` where the folder is ``a b``; it is shown a link.
     path = hadoop_path(spark, checkpoint)
     if path.getRawPath() == path.getPath():
         return checkpoint
@@ -383,11 +378,8 @@ class StreamJob:
         return cls(name, output, prepared.events, plan, delay_ms, is_named)
 
     def behind(self, milliseconds: int) -> StreamJob:
-        """
-        Return the job with Spark's watermark further behind, for the operators that follow.
-
-        The pattern itself goes on as before.
-        """
+        """Return the job with Spark's watermark further behind, for the operators that follow."""
+        # The pattern itself goes on as before.
         if not milliseconds or self.plan.processing_time:
             return self
         plan = self.plan
@@ -442,11 +434,8 @@ class StreamJob:
         return result
 
     def flush(self, checkpoint: str, operator_id: int) -> DataFrame:
-        """
-        Run the job that returns the results of a final watermark.
-
-        What patterns before this one still hold passes through it.
-        """
+        """Run the job that returns the results of a final watermark."""
+        # What patterns before this one still hold passes through it.
         plan, name, packed = self.plan, f"{self.name} (flush)", None
         arriving = rest_of_events(self.events, plan.layout.pattern, checkpoint, operator_id)
         state = stored_state(self.events.sparkSession, plan, checkpoint, operator_id)

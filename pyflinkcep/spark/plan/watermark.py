@@ -34,11 +34,8 @@ def replaced(dataframe: DataFrame, replacement: Callable[[Any], Any]) -> DataFra
 
 
 def later_watermark(node: Any, session: Any, milliseconds: int, ids: dict[str, Any]) -> Any:
-    """
-    Return an operator of ``withWatermark`` with a longer delay.
-
-    `ids` has the new identity of each operator: Spark takes two of one identity for the same.
-    """
+    """Return an operator of ``withWatermark`` with a longer delay."""
+    # `ids` has the new identity of each operator: Spark takes two of one identity for the same.
     from py4j.java_gateway import get_field  # type: ignore[import-untyped]
 
     jvm, delay = session._jvm, node.delay()

@@ -45,12 +45,10 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 @attrs.define(eq=False)
 class BucketIndex:
-    """
-    The table of contents of a bucket's state; read and written as a whole.
+    """The table of contents of a bucket's state; read and written as a whole."""
 
-    `counts` and `queued` are told to users and decide nothing. Releases without them read the index
-    all the same.
-    """
+    # `counts` and `queued` are told to users and decide nothing. Releases without them read the
+    # index all the same.
 
     fingerprint: dict[str, Any]  # The fingerprint of the pattern that the state was written for
     # Each page that exists, with its deadline in epoch milliseconds.
@@ -205,13 +203,11 @@ class StateShape:
 
 
 class BucketState:
-    """
-    Pages of partial matches, and a queue of events in segments, in order of arrival.
+    """Pages of partial matches, and a queue of events in segments, in order of arrival."""
 
-    A bucket begins with one page for all of its keys. While small, it is kept in the index together
-    with the most recent events, so that all is read and written in one call. A large page is
-    divided: the common one by key group, others by the next bit of the hashes.
-    """
+    # A bucket begins with one page for all of its keys. While small, it is kept in the index
+    # together with the most recent events, so that all is read and written in one call. A large
+    # page is divided: the common one by key group, others by the next bit of the hashes.
 
     def __init__(
         self,

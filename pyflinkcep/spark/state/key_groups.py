@@ -16,12 +16,10 @@ _KEY_GROUPS_PER_BUCKET = 8
 
 @attrs.frozen
 class KeyGroups:
-    """
-    The fixed partition of all keys; part of a checkpoint.
+    """The fixed partition of all keys; part of a checkpoint."""
 
-    Ports the role of Flink's ``KeyGroupRangeAssignment``. Spark sees buckets of several key
-    groups, because each group that Spark sees costs a call into Python for every batch.
-    """
+    # Ports the role of Flink's ``KeyGroupRangeAssignment``. Spark sees buckets of several key
+    # groups, because each group that Spark sees costs a call into Python for every batch.
 
     # The number of key groups: the unit in which state is read and written.
     count: int = attrs.field()
@@ -73,12 +71,9 @@ class KeyGroups:
         return groups % self.bucket_count
 
     def bucket_ids(self) -> list[int]:
-        """
-        Return the value that Spark groups by for each bucket number.
-
-        They are chosen so that Spark's hash distributes them evenly over any power of two of
-        shuffle partitions, up to the number of buckets.
-        """
+        """Return the value that Spark groups by for each bucket number."""
+        # They are chosen so that Spark's hash distributes them evenly over any power of two of
+        # shuffle partitions, up to the number of buckets.
         return list(_bucket_ids(self.bucket_count))
 
     def of_bucket(self, bucket_id: int) -> list[int]:

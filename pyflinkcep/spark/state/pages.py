@@ -146,11 +146,8 @@ class Page:
 
 
 def read_stored(data: bytes, schema: pa.Schema | None) -> pa.Table:
-    """
-    Read a stored table.
-
-    A checksum finds damage, not a forgery, whose offsets Arrow would follow anywhere.
-    """
+    """Read a stored table."""
+    # A checksum finds damage, not a forgery, whose offsets Arrow would follow anywhere.
     with refuse_damage():
         table = read_table(data)
         table.validate(full=True)

@@ -24,12 +24,9 @@ def is_planning(handle: StatefulProcessorHandle) -> bool:
 
 
 def keys_with_timers(handle: StatefulProcessorHandle) -> Iterator[tuple[Any, ...]]:
-    """
-    Return the grouping keys of all timers in a task's partition of the state.
-
-    Call it in ``init``, after declaring the state variables. PySpark 4.0 can list timers only once
-    in a task, when it calls for them: then none are returned.
-    """
+    """Return the grouping keys of all timers in a task's partition of the state."""
+    # Call it in ``init``, after declaring the state variables. PySpark 4.0 can list timers only
+    # once in a task, when it calls for them: then none are returned.
     if not hasattr(private, "ExpiredTimerIterator"):
         return
     client = _client(handle)
@@ -103,11 +100,9 @@ class BucketStorage(ABC):
 
 
 class SparkStorage(BucketStorage):
-    """
-    A bucket's state in the state variables of the group that Spark is processing.
+    """A bucket's state in the state variables of the group that Spark is processing."""
 
-    Each call goes through a socket to the JVM and back, which takes about 0.2 ms.
-    """
+    # Each call goes through a socket to the JVM and back, which takes about 0.2 ms.
 
     def __init__(self, handle: StatefulProcessorHandle) -> None:
         super().__init__()

@@ -109,12 +109,9 @@ class PageWork:
         rows: Ints,
         runs: int,
     ) -> dict[int, Page]:
-        """
-        Return the pages with items: untouched keys, then those that continue.
-
-        `rows` has for each item the row of its key: for the first `runs` among the due events, for
-        the others among the held keys.
-        """
+        """Return the pages with items: untouched keys, then those that continue."""
+        # `rows` has for each item the row of its key: for the first `runs` among the due events,
+        # for the others among the held keys.
         changed = np.unique(page_of_item)
         is_kept = is_kept & np.isin(page_of_key, changed)
         parts, numbers = [held.keep(is_kept)], [page_of_key[is_kept]]
@@ -184,17 +181,13 @@ class BucketOutput:
 
 
 class BucketWork:
-    """
-    Flink's keyed operator for all keys of a bucket at once, on columns.
+    """Flink's keyed operator for all keys of a bucket at once, on columns."""
 
-    Notes
-    -----
-    Ports ``CepOperator.processElement`` and ``onEventTime`` (Flink 2.3.0) to micro-batches: first
-    the events arrive; those at or before the watermark of earlier batches are late, and the others
-    join the queue. Then the watermark moves, and the events that it has reached are sorted by key
-    and time and processed by their key's automaton. The rules themselves are
-    :class:`~pyflinkcep.engines.flink.operator.CepOperator`'s.
-    """
+    # Ports ``CepOperator.processElement`` and ``onEventTime`` (Flink 2.3.0) to micro-batches: first
+    # the events arrive; those at or before the watermark of earlier batches are late, and the
+    # others join the queue. Then the watermark moves, and the events that it has reached are sorted
+    # by key and time and processed by their key's automaton. The rules themselves are
+    # `CepOperator`'s.
 
     def __init__(
         self, task: BucketTask, storage: BucketStorage, groups: Sequence[int] = ()
@@ -256,11 +249,8 @@ class BucketWork:
         return [*outputs, BucketOutput(found, events, late, late_count, ahead, ahead_count)]
 
     def _believed(self, arrivals: Arrivals, now: int) -> tuple[int, int]:
-        """
-        Return the watermark before the micro-batch, and its latest event time to be believed.
-
-        If events may be too far ahead, Spark's watermark is not believed, since they move it.
-        """
+        """Return the watermark before the micro-batch, and its latest event time to be believed."""
+        # If events may be too far ahead, Spark's watermark is not believed, since they move it.
         task, before = self._task, self.index.watermark
         if task.plan.max_ahead_ms is None or now == MAX_WATERMARK:
             return now, arrivals.latest
@@ -362,13 +352,10 @@ class BucketWork:
     # --- the end
 
     def timer(self, now: int) -> int | None:
-        """
-        Return when the bucket must be processed next, epoch milliseconds; None for never.
-
-        An empty bucket ahead of Spark's watermark remembers its own until Spark's has caught up,
-        since events at or before it are late. A bucket that waits only for events has a timer that
-        never expires, because Spark lists the buckets with state by their timers.
-        """
+        """Return when the bucket must be processed next, epoch milliseconds; None for never."""
+        # An empty bucket ahead of Spark's watermark remembers its own until Spark's has caught up,
+        # since events at or before it are late. A bucket that waits only for events has a timer
+        # that never expires, because Spark lists the buckets with state by their timers.
         deadline = self.index.deadline
         if deadline not in (NO_DEADLINE, AT_THE_END):
             return deadline

@@ -180,15 +180,11 @@ class _Collector:
 
 @attrs.frozen
 class MatchTimes:
-    """
-    The times of matches as a column.
+    """The times of matches as a column."""
 
-    Notes
-    -----
-    A match that an event completes or releases has the event's time; one that the end of a window
-    releases has that time. Where micro-batches end makes no difference, and the watermark before is
-    not ahead of it.
-    """
+    # A match that an event completes or releases has the event's time; one that the end of a window
+    # releases has that time. Where micro-batches end makes no difference, and the watermark before
+    # is not ahead of it.
 
     unit: int | None  # Units of the time column per millisecond; None if it is bigint milliseconds
     column: str | None = None  # The time column of events; None in processing time

@@ -222,11 +222,9 @@ def _log10(count: int) -> float:
 
 @attrs.frozen(eq=False)
 class WindowRows(TotalRows):
-    """
-    Rows of counts of matches and aggregates over them, by key and window.
+    """Rows of counts of matches and aggregates over them, by key and window."""
 
-    The schema has the key, the window's start and end, and what :class:`TotalRows` adds.
-    """
+    # The schema has the key, the window's start and end, and what `TotalRows` adds.
 
     window_ms: int  # The length of the windows
 
@@ -283,13 +281,11 @@ def dated(found: Iterable[tuple[Any, ...]], events: KeyedEvents) -> Iterator[End
 
 
 class PatternEndingPages(EventPages):
-    """
-    Processes the events of pages' keys with merged partial matches.
+    """Processes the events of pages' keys with merged partial matches."""
 
-    A key's state is the events since its first live partial match began, with the answers of their
-    conditions, and the watermark up to which their output has been emitted. They are processed
-    again before new ones.
-    """
+    # A key's state is the events since its first live partial match began, with the answers of
+    # their conditions, and the watermark up to which their output has been emitted. They are
+    # processed again before new ones.
 
     what, version, width = "compressed matches", 1, 1
 

@@ -161,13 +161,10 @@ class PackTask:
     drops_nulls: bool = False
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """
-        Pack Arrow batches, some at a time, into one row for each bucket with events.
-
-        The rows are the same whenever they are made of the same batches: if a shuffle file is lost,
-        Spark compares what it makes again with what others have read, and fails the query if that
-        differs.
-        """
+        """Pack Arrow batches, some at a time, into one row for each bucket with events."""
+        # The rows are the same whenever they are made of the same batches: if a shuffle file is
+        # lost, Spark compares what it makes again with what others have read, and fails the query
+        # if that differs.
         number = partition_number()
         ids = np.asarray(self.key_groups.bucket_ids(), np.int32)
         position = size = 0

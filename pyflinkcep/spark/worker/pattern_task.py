@@ -83,12 +83,10 @@ class BatchTask:
 
 @attrs.frozen(eq=False)
 class ChainTask:
-    """
-    The work on one partition.
+    """The work on one partition."""
 
-    A match is emitted with the chunk of its last event. If a key continues in the next chunk, the
-    events of its last window are kept.
-    """
+    # A match is emitted with the chunk of its last event. If a key continues in the next chunk, the
+    # events of its last window are kept.
 
     pattern: Pattern  # The pattern, a chain
     layout: Layout  # The columns of the input

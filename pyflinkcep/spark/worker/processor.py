@@ -21,12 +21,9 @@ if TYPE_CHECKING:
 
 
 def quiet_planning() -> None:
-    """
-    Silence what PySpark prints while a stateful query is planned.
-
-    For the first micro-batch Spark starts a worker only for the driver, which prints every step to
-    the driver's console. In any other process this does nothing.
-    """
+    """Silence what PySpark prints while a stateful query is planned."""
+    # For the first micro-batch Spark starts a worker only for the driver, which prints every step
+    # to the driver's console. In any other process this does nothing.
     main = sys.modules["__main__"]
     if getattr(main.__spec__, "name", "").endswith("transform_with_state_driver_worker"):
         vars(main)["print"] = lambda *_, **__: None
@@ -36,15 +33,11 @@ _pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]
 
 
 class CepProcessor(StatefulProcessor):
-    """
-    Hands each bucket's events and timers to a ``BucketWorker``.
+    """Hands each bucket's events and timers to a ``BucketWorker``."""
 
-    Notes
-    -----
-    Before the first micro-batch of a query Spark starts a Python process only to learn the state
-    variables, and waits for it. To spare it importing the whole library, the plan travels as bytes,
-    and the worker is imported when there is work.
-    """
+    # Before the first micro-batch of a query Spark starts a Python process only to learn the state
+    # variables, and waits for it. To spare it importing the whole library, the plan travels as
+    # bytes, and the worker is imported when there is work.
 
     def __init__(self, plan: BucketPlan, sides: frozenset[str]) -> None:
         self._settings: bytes = _pickler.dumps((plan, sides))
@@ -84,12 +77,9 @@ class CepProcessor(StatefulProcessor):
             self._worker = None
 
     def _refuse_other_buckets(self) -> None:
-        """
-        Refuse a checkpoint of more key groups before the micro-batch is committed.
-
-        No events reach buckets that no longer exist, so nothing of them would be read until a timer
-        expires. Existing buckets compare fingerprints.
-        """
+        """Refuse a checkpoint of more key groups before the micro-batch is committed."""
+        # No events reach buckets that no longer exist, so nothing of them would be read until a
+        # timer expires. Existing buckets compare fingerprints.
         if not self._with_state <= self._buckets:
             raise PatternChangedError(
                 f"the checkpoint holds the state of more key groups than {self._key_groups}",

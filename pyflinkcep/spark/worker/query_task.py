@@ -117,12 +117,10 @@ class EndingsTask:
 
 
 class QueryPages(EventPages):
-    """
-    Processes the events of pages' keys with a query; subclasses define the results.
+    """Processes the events of pages' keys with a query; subclasses define the results."""
 
-    The number of a key is how many of its events, at the front, are decided and kept only because
-    others refer to them.
-    """
+    # The number of a key is how many of its events, at the front, are decided and kept only because
+    # others refer to them.
 
     what, version, width = "a query", 1, 1
 
@@ -203,10 +201,9 @@ class QueryEndingPages(QueryPages):
 
 
 class QueryWindowPages(QueryEndingPages):
-    """
-    Makes a row for each window that is over; see :class:`QueryPages`. Keys are those of
-    windows.
-    """
+    """Makes a row for each window that is over; see :class:`QueryPages`."""
+
+    # Keys are those of windows.
 
     _rows: WindowRows
 

@@ -99,23 +99,17 @@ def running(pattern: str) -> Iterator[RuntimeContext]:
 
 @functools.cache
 def prepare_worker() -> None:
-    """
-    Exclude all objects loaded so far from garbage collection, once in a process.
-
-    Spark collects garbage in a worker after every task. That visits every module, which takes
-    longer than the tasks of a small micro-batch, and modules are never garbage.
-    """
+    """Exclude all objects loaded so far from garbage collection, once in a process."""
+    # Spark collects garbage in a worker after every task. That visits every module, which takes
+    # longer than the tasks of a small micro-batch, and modules are never garbage.
     gc.freeze()
 
 
 @contextmanager
 def fewer_collections() -> Iterator[None]:
-    """
-    Make Python collect cyclic garbage less often within a ``with``.
-
-    A worker holds very many rows that are in no cycle. With Python's default thresholds, visiting
-    them takes a third of the time of conditions in Python.
-    """
+    """Make Python collect cyclic garbage less often within a ``with``."""
+    # A worker holds very many rows that are in no cycle. With Python's default thresholds, visiting
+    # them takes a third of the time of conditions in Python.
     before = gc.get_threshold()
     gc.set_threshold(*_COLLECTIONS)
     try:

@@ -66,13 +66,11 @@ class ClauseMatching(Matching):
 
 
 class ClausePages(EventPages):
-    """
-    Finds the decided output of keys' rows.
+    """Finds the decided output of keys' rows."""
 
-    A key's state is the rows from the first that may begin a match, those before it that PREV may
-    read, and the fields of a :class:`~pyflinkcep.engines.rows.matching.Place`. The search restarts
-    at that row with each portion of rows. The keys of a page are searched together.
-    """
+    # A key's state is the rows from the first that may begin a match, those before it that PREV may
+    # read, and the fields of a `Place`. The search restarts at that row with each portion of rows.
+    # The keys of a page are searched together.
 
     what, version, width = "MATCH_RECOGNIZE", 1, 4
 

@@ -133,12 +133,9 @@ Values = Mapping[Leaf, Value]
 def with_folds(
     result: DataFrame, folds: Mapping[Leaf, _Error], values: Values
 ) -> tuple[DataFrame, dict[Leaf, Value]]:
-    """
-    Add a column for each fold.
-
-    Each row of the result is grouped by itself, its array taken apart, so that Spark's aggregates
-    see the rows of its match. Folds over the same rows are computed together.
-    """
+    """Add a column for each fold."""
+    # Each row of the result is grouped by itself, its array taken apart, so that Spark's aggregates
+    # see the rows of its match. Folds over the same rows are computed together.
     by_array: dict[str, list[Leaf]] = {}
     for leaf in folds:
         by_array.setdefault(values[parts_of(leaf)[0]].name, []).append(leaf)
@@ -344,11 +341,8 @@ def values_of(
 def computed_late(
     measures: Mapping[str, Expression], dataframe: DataFrame
 ) -> dict[str, Expression]:
-    """
-    Return measures with what may fail computed for the rows of matches alone.
-
-    On a stream and on other engines it is computed for all rows.
-    """
+    """Return measures with what may fail computed for the rows of matches alone."""
+    # On a stream and on other engines it is computed for all rows.
     if dataframe.isStreaming or not is_ansi(dataframe):
         return dict(measures)
     if engine_of(dataframe.sparkSession) is not SPARK:

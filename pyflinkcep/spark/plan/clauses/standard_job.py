@@ -341,11 +341,8 @@ def _bounded_source(dataframe: DataFrame, clause: Clause, uses_window: bool) -> 
 
 
 def _ranked(rows: DataFrame, clause: Clause, key: Sequence[Column], known: bool) -> DataFrame:
-    """
-    Add the place of each row in its key, for an engine that does not keep the order of rows.
-
-    Equal rows have one place if the order of their source is not known.
-    """
+    """Add the place of each row in its key, for an engine that does not keep the order of rows."""
+    # Equal rows have one place if the order of their source is not known.
     types = {field.name: field.dataType for field in rows.schema.fields}
     same = {name: one_zero(F.col(quoted(name)), types[name]) for name, _, _ in clause.ordering}
     order = _order(clause, same)

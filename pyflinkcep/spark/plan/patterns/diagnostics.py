@@ -188,13 +188,10 @@ _SHOWN = 5  # How many keys are shown if there are no events of the one asked fo
 
 
 def why_not(job: PatternJob, key: object, most: int) -> WhyNot:
-    """
-    Return why a pattern has the matches it has in a bounded DataFrame.
-
-    Two jobs: one counts over all events; the other fetches the first events by the hash of their
-    key, which are all events of some keys and the beginning of one more, and they are traced on the
-    driver.
-    """
+    """Return why a pattern has the matches it has in a bounded DataFrame."""
+    # Two jobs: one counts over all events; the other fetches the first events by the hash of their
+    # key, which are all events of some keys and the beginning of one more, and they are traced on
+    # the driver.
     events = _selected(job, key)
     counts = _counts(job, events)
     rows = _fetched(job, events, most + 1)
@@ -368,12 +365,9 @@ _BEGAN, _FOUND = f"{PREFIX}began", f"{PREFIX}found"
 def reached_rows(
     job: PatternJob, by: Sequence[str], steps: Sequence[FunnelStep], *, marks_keys: bool = False
 ) -> ReachedConsumer:
-    """
-    Return what makes a row of each stage that a partial match reaches.
-
-    With `marks_keys` two columns more, for :func:`funnel_of`; on bounded input only, where all
-    events of a key are in one task.
-    """
+    """Return what makes a row of each stage that a partial match reaches."""
+    # With `marks_keys` two columns more, for `funnel_of`; on bounded input only, where all events
+    # of a key are in one task.
     source = job.source
     if source.time_column is None:
         raise NotSupportedError(
@@ -415,11 +409,9 @@ def reached_rows(
 def funnel_of(
     rows: DataFrame, has_key: bool, settings: FunnelSettings, steps: Sequence[FunnelStep]
 ) -> DataFrame:
-    """
-    Return the funnel of what partial matches reached.
-
-    One pass over the rows, which Spark sums up before the shuffle: distinct keys are those marked.
-    """
+    """Return the funnel of what partial matches reached."""
+    # One pass over the rows, which Spark sums up before the shuffle: distinct keys are those
+    # marked.
     by = [F.col(quoted(name)) for name in settings.by]
     since = F.col("sincePrevious")
     counted = rows.groupBy(*by, "step").agg(

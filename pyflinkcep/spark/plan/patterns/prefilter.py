@@ -113,11 +113,8 @@ def is_among(names: Sequence[str], kinds: frozenset[int]) -> Column:
 
 
 def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> bool:
-    """
-    Whether conditions can be repeated cheaply with the same answer: no Python functions.
-
-    Nor window functions: Spark refuses them in a filter, and they need the events that it drops.
-    """
+    """Whether conditions can be repeated cheaply with the same answer: no Python functions."""
+    # Nor window functions: Spark refuses them in a filter, and they need the events that it drops.
     try:
         dataframe.where(joined(operator.or_, [F.lit(True), *conditions]))
         return all_repeatable(dataframe, conditions)
@@ -126,11 +123,8 @@ def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> b
 
 
 def _formula(asked: Asked, droppable: frozenset[int]) -> Column | bool:
-    """
-    Return a condition that holds for all events that are not droppable.
-
-    NULL counts as false: without a ``not`` a formula is then never true by mistake.
-    """
+    """Return a condition that holds for all events that are not droppable."""
+    # NULL counts as false: without a ``not`` a formula is then never true by mistake.
     if not asked or not droppable:
         return not droppable
     (atom, holds), rest = asked[0], asked[1:]
@@ -173,12 +167,9 @@ _PLAIN = (
 
 
 def bare_if_untaken(prepared: Prepared, nfa: NFA, droppable: frozenset[int]) -> Prepared:
-    """
-    Return the events with most columns in one, which is null if no stage can take the event.
-
-    After ``next`` such events matter all the same, since they end partial matches, but their key,
-    time and answers are enough for that.
-    """
+    """Return the events with most columns in one, which is null if no stage can take the event."""
+    # After ``next`` such events matter all the same, since they end partial matches, but their key,
+    # time and answers are enough for that.
     layout, known = prepared.layout, known_bits(nfa.atoms)
     nested = tuple(
         field.name

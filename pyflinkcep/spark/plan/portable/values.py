@@ -181,11 +181,8 @@ class Part:
         return decimal_of(Digits(whole + scale, scale))
 
     def chosen(self, values: Sequence[Value]) -> tuple[list[str], SqlType]:
-        """
-        Return the SQL of values in the type that a choice between them has, and the type.
-
-        There, literals have all digits of their types.
-        """
+        """Return the SQL of values in the type that a choice between them has, and the type."""
+        # There, literals have all digits of their types.
         types = [value.type for value in values]
         if not self.setting.ansi and STRING in types and any(type_.is_time for type_ in types):
             raise self.refused("it has values of different types", "cast them to one type")

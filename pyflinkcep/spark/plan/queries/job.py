@@ -356,11 +356,8 @@ class QueryJob:
         return StreamJob.of(self.job, prepared, matching, facts, output, unneeded)
 
     def _fingerprint(self, layout: Layout) -> dict[str, str]:
-        """
-        Return what must stay the same for stored state to be reused.
-
-        State is events, so it fits every evaluation and every output.
-        """
+        """Return what must stay the same for stored state to be reused."""
+        # State is events, so it fits every evaluation and every output.
         return {
             QUERY: stored_text(self.query),
             USABLE: self.needed() or "all",
