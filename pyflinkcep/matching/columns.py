@@ -117,20 +117,8 @@ def _map_reader(type_: pa.DataType) -> Callable[[Any], Any] | None:
     return lambda items: None if items is None else list(map(element, items))  # type: ignore[arg-type]
 
 
-_TYPES = {
-    name: getattr(pa, name)()
-    for name in (
-        "int8",
-        "int16",
-        "int32",
-        "int64",
-        "uint8",
-        "uint16",
-        "uint32",
-        "uint64",
-        "float64",
-    )
-}
+_INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+_TYPES = {name: getattr(pa, name)() for name in (*_INTEGERS, "float64")}
 
 
 PREFIX = "__cep_"  # The prefix of our own columns

@@ -125,18 +125,16 @@ def _in_final_order(
     key_of: Callable[[int], Any],
 ) -> Events:
     """Sort events of equal key and time by the comparator."""
-    size = len(events.times)
     if isinstance(order, OrderColumns):
         positions = _by_columns(order, events, firsts, store)
-        bits = None if events.bits is None else events.bits[positions]
-        return Events(events.times, events.base + positions, events.base, bits)
-    positions = np.arange(size)
-    for number, (start, end) in enumerate(pairwise([*firsts.tolist(), size])):
-        times = events.times[start:end]
-        if (times[1:] == times[:-1]).any():
-            handles = range(events.base + start, events.base + end)
-            chosen = _tie_order(order, times.tolist(), handles, store, key_of(number))
-            positions[start:end] = start + np.asarray(chosen)
+    else:
+        positions = np.arange(len(events.times))
+        for number, (start, end) in enumerate(pairwise([*firsts.tolist(), len(positions)])):
+            times = events.times[start:end]
+            if (times[1:] == times[:-1]).any():
+                handles = range(events.base + start, events.base + end)
+                chosen = _tie_order(order, times.tolist(), handles, store, key_of(number))
+                positions[start:end] = start + np.asarray(chosen)
     bits = None if events.bits is None else events.bits[positions]
     return Events(events.times, events.base + positions, events.base, bits)
 

@@ -10,7 +10,7 @@ from typing import Any, overload
 import attrs
 from pyspark.sql import Column, DataFrame, SparkSession
 
-from pyflinkcep.engines.choice import check_pattern_evaluation, chosen
+from pyflinkcep.engines.choice import AUTOMATON, check_pattern_evaluation, chosen
 from pyflinkcep.engines.flink.operator import Comparator, PartialMatchLimit
 from pyflinkcep.errors import (
     Dialect,
@@ -43,6 +43,7 @@ from pyflinkcep.spark.plan.settings import (
 from pyflinkcep.spark.plan.source import KeyedDataFrame, order_columns
 from pyflinkcep.spark.query_stream import QueryStream
 from pyflinkcep.spark.statements import SqlOptions, run_statement
+from pyflinkcep.tables.recognize import clause_limit
 
 
 @suggesting
@@ -387,9 +388,15 @@ class CEP:
         +----+----+
         """
         settings = JobSettings(
-            keyGroups, onPatternChange, max_ahead=maxAhead, name=name, parallel_tasks=parallelTasks
+            keyGroups,
+            onPatternChange,
+            max_ahead=maxAhead,
+            name=name,
+            parallel_tasks=parallelTasks,
+            limit=clause_limit(dialect, maxPartialMatches, onTooManyPartialMatches),
+            evaluation=AUTOMATON,
         )
-        options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
+        options = SqlOptions(dialect, settings, args)
         return run_statement(spark, text, options)
 
     @staticmethod

@@ -104,15 +104,22 @@ def matchRecognize(
     ['user', 'at']
     """
     if _is_of_spark(df):
+        from pyflinkcep.engines.choice import AUTOMATON
         from pyflinkcep.spark.plan.engine import prepare_sessions
         from pyflinkcep.spark.plan.settings import JobSettings
         from pyflinkcep.spark.statements import SqlOptions, run_clause
 
         prepare_sessions()
         settings = JobSettings(
-            keyGroups, onPatternChange, max_ahead=maxAhead, name=name, parallel_tasks=parallelTasks
+            keyGroups,
+            onPatternChange,
+            max_ahead=maxAhead,
+            name=name,
+            parallel_tasks=parallelTasks,
+            limit=recognize.clause_limit(dialect, maxPartialMatches, onTooManyPartialMatches),
+            evaluation=AUTOMATON,
         )
-        options = SqlOptions.of(dialect, settings, maxPartialMatches, onTooManyPartialMatches, args)
+        options = SqlOptions(dialect, settings, args)
         return run_clause(df, clause, options)
     of_jobs = (keyGroups, onPatternChange, maxAhead, name, parallelTasks)
     pairs = zip(of_jobs, _OF_JOBS, strict=True)

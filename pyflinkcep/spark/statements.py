@@ -13,7 +13,6 @@ from typing import Any
 import attrs
 from pyspark.sql import DataFrame, SparkSession
 
-from pyflinkcep.engines.choice import AUTOMATON
 from pyflinkcep.errors import (
     CepError,
     InputError,
@@ -52,7 +51,6 @@ from pyflinkcep.spark.plan.settings import JobSettings, check_session, check_tex
 from pyflinkcep.spark.plan.watermark import source_count, stateful_count
 from pyflinkcep.spark.results import stream_result
 from pyflinkcep.spark.worker.consumers import MAIN
-from pyflinkcep.tables.recognize import clause_limit
 
 
 @attrs.frozen
@@ -60,21 +58,8 @@ class SqlOptions:
     """The user's settings for a clause; see :meth:`pyflinkcep.CEP.sql`."""
 
     dialect: str  # The meaning of the clause
-    settings: JobSettings
+    settings: JobSettings  # With `evaluation` AUTOMATON
     args: Mapping[str, Any] | Sequence[Any] | None = None  # The values of parameters
-
-    @classmethod
-    def of(
-        cls,
-        dialect: str,
-        settings: JobSettings,
-        most: int | None,
-        policy: str,
-        args: Mapping[str, Any] | Sequence[Any] | None,
-    ) -> SqlOptions:
-        """Check the settings of a clause."""
-        limit = clause_limit(dialect, most, policy)
-        return cls(dialect, attrs.evolve(settings, limit=limit, evaluation=AUTOMATON), args)
 
 
 def run_statement(spark: SparkSession, text: str, options: SqlOptions) -> CepDataFrame:

@@ -221,7 +221,7 @@ class BucketState:
         self._shape = shape
         self._count = count
         self._storage = storage
-        self._groups = _group_text(groups)
+        self._groups = group_text(groups)
         with naming_damage(shape.pattern, self._groups):
             self._before = storage.read_index()
             self.index = BucketIndex.load(self._before, fingerprint, on_change)
@@ -416,7 +416,8 @@ class BucketState:
             self._storage.write_index(data)
 
 
-def _group_text(groups: Sequence[int]) -> str:
+def group_text(groups: Sequence[int]) -> str:
+    """Return the names of key groups, for errors."""
     if not groups:
         return "all key groups"
     return f"key group{'s' if len(groups) > 1 else ''} {', '.join(map(str, groups))}"

@@ -19,7 +19,7 @@ from pyflinkcep.matching.matcher import NO_DEADLINE, Items, Written
 from pyflinkcep.matching.order import order_by
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Stretches
-from pyflinkcep.spark.state.bucket_state import BucketState
+from pyflinkcep.spark.state.bucket_state import BucketState, group_text
 from pyflinkcep.spark.state.checksums import naming_damage
 from pyflinkcep.spark.state.pages import AT_THE_END, Page
 from pyflinkcep.spark.state.storage import BucketStorage, PageId
@@ -325,7 +325,8 @@ class BucketWork:
         by_code = np.argsort(wanted)
         page_of_event = by_code[np.searchsorted(wanted[by_code], own)]
         work = PageWork(task, store, due, times, base, self.reached)
-        with naming_damage(task.plan.layout.pattern, _group_text(page_ids)), self.matching:
+        groups = group_text(sorted({group for group, _ in page_ids if group >= 0}))
+        with naming_damage(task.plan.layout.pattern, groups), self.matching:
             changed = work.run(held, page_of_key, page_of_event)
         for number, page in changed.items():
             state.write_page(page_ids[number], page)
@@ -381,8 +382,3 @@ class BucketWork:
     def _kept_watermark(self) -> int | None:
         is_none = self._plan.processing_time or self.reached == MIN_WATERMARK
         return None if is_none else self.reached
-
-
-def _group_text(pages: Sequence[PageId]) -> str:
-    groups = sorted({group for group, _ in pages if group >= 0})
-    return f"key groups {', '.join(map(str, groups))}" if groups else "its key groups"

@@ -110,20 +110,26 @@ class TotalRows(EndingRows):
 
     def asked(self, events: pa.Table, _keys: Sequence[int] = ()) -> Ask:
         """Return the function that finds counts and totals."""
-        measures = [
-            (str(m.variable), event_values(events, m.attribute), m.function) for m in self.of_events
-        ]
+        measures = self._measures(events)
         return lambda found: found.totals_by_event(measures)
 
-    @property
-    def of_events(self) -> list[Measured]:
-        """The aggregates over events, not just over matches."""
-        return [m for m in self.measured if m.variable is not None]
+    def _measures(self, events: pa.Table) -> list[MeasuredValues]:
+        """Return the aggregates over events, not just over matches, with the values of these."""
+        return [
+            (
+                m.variable,
+                None if m.attribute is None else events.column(m.attribute).to_pylist(),
+                m.function,
+            )
+            for m in self.measured
+            if m.variable is not None
+        ]
 
     def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
         """Return the count, its logarithm, its text, and the aggregates."""
         counts = [count for count, _ in found]
-        fields = self.schema.fields[len(self.schema.fields) - len(self.measured) :]
+        fields = list(zip(self.schema.fields, arrow_schema(self.schema).types, strict=True))
+        fields = fields[len(fields) - len(self.measured) :]
         values = [self._values(count, totals) for count, totals in found]
         return [
             pa.array([_decimal(count) for count in counts], pa.decimal128(38, 0)),
@@ -131,13 +137,9 @@ class TotalRows(EndingRows):
             pa.array([str(count) for count in counts]),
             *(
                 pa.array([_as(row[n], field.dataType) for row in values], type_)
-                for n, (field, type_) in enumerate(zip(fields, self._types(), strict=True))
+                for n, (field, type_) in enumerate(fields)
             ),
         ]
-
-    def _types(self) -> list[pa.DataType]:
-        types = arrow_schema(self.schema).types
-        return list(types[len(types) - len(self.measured) :])
 
     def _values(self, count: int, totals: Iterable[Total]) -> list[Any]:
         own = iter(totals)
@@ -172,14 +174,6 @@ class PackedRows(EndingRows):
             _nodes(rows),
             pa.array([row.roots for row in rows], pa.list_(pa.int32())),
         ]
-
-
-def event_values(events: pa.Table, attribute: str | None) -> Sequence[Any] | None:
-    """Return an attribute of all events; None to count events."""
-    if attribute is None:
-        return None
-    values: Sequence[Any] = events.column(attribute).to_pylist()
-    return values
 
 
 def _nodes(rows: Sequence[Packed]) -> pa.Array:
@@ -235,9 +229,7 @@ class WindowRows(TotalRows):
 
     def asked(self, events: pa.Table, keys: Sequence[int] = ()) -> Ask:
         """Return the function that adds up what ends in each window, at one of these events."""
-        measures = [
-            (str(m.variable), event_values(events, m.attribute), m.function) for m in self.of_events
-        ]
+        measures = self._measures(events)
         return lambda found: totals_by_window(found.totals_by_event, measures, keys)
 
     def times(self, events: pa.Table, listed: Sequence[Ending]) -> list[pa.Array]:

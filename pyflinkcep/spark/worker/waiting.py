@@ -57,14 +57,11 @@ class WaitingTask:
             for time in self.plan.layout.times_ms(state.read_segment(number))
         ]
         if times:
-            nulls = [pa.nulls(1, field.type) for field in self.schema][: len(self._key_names)]
+            width = len(self.plan.layout.key_columns)
+            nulls = [pa.nulls(1, field.type) for field in self.schema][:width]
             yield self._batch(
                 nulls, [(QUEUED, None, None, len(times), min(times), None)], watermark
             )
-
-    @property
-    def _key_names(self) -> list[str]:
-        return list(self.schema.names[: len(self.plan.layout.key_columns)])
 
     def _batch(self, keys: list[Any], facts: list[Any], watermark: int | None) -> pa.RecordBatch:
         columns = [

@@ -42,17 +42,14 @@ def sql_column(sql: str, dataframe: DataFrame) -> Column:
 
 def sql_columns(given: Sequence[str | Column], dataframe: DataFrame) -> list[Column]:
     """Return what SQL computes from one event, with Spark's values whatever runs it."""
-    texts = [sql for sql in given if isinstance(sql, str)]
-    own = iter(_sql_texts(texts, dataframe))
-    return [F.expr(next(own)) if isinstance(e, str) else e for e in given]
-
-
-def _sql_texts(texts: list[str], dataframe: DataFrame) -> list[str]:
     session = dataframe.sparkSession
-    if not texts or engine_of(session) is SPARK:
-        return texts
-    setting = setting_of(session)
-    return [_with_sparks_values(sql, dataframe, setting) for sql in texts]
+    if any(isinstance(one, str) for one in given) and engine_of(session) is not SPARK:
+        setting = setting_of(session)
+        given = [
+            _with_sparks_values(one, dataframe, setting) if isinstance(one, str) else one
+            for one in given
+        ]
+    return [F.expr(one) if isinstance(one, str) else one for one in given]
 
 
 def _with_sparks_values(sql: str, dataframe: DataFrame, setting: Setting) -> str:
