@@ -58,18 +58,14 @@ if TYPE_CHECKING:
     )
     from pyflinkcep.sase import SaseQuery, elements, parse, seq
     from pyflinkcep.show import Diagram
-    from pyflinkcep.spark import (
-        CEP,
-        CepDataFrame,
-        CompressedStream,
-        KeyedDataFrame,
-        PatternStream,
-        Progress,
-        QueryStream,
-        cepError,
-        keyBy,
-        matchRecognize,
-    )
+    from pyflinkcep.spark.cep import CEP, keyBy
+    from pyflinkcep.spark.cep_dataframe import CepDataFrame, cepError
+    from pyflinkcep.spark.compressed import CompressedStream
+    from pyflinkcep.spark.pattern_stream import PatternStream
+    from pyflinkcep.spark.plan.source import KeyedDataFrame
+    from pyflinkcep.spark.progress import Progress
+    from pyflinkcep.spark.query_stream import QueryStream
+    from pyflinkcep.spark.recognize import matchRecognize
     from pyflinkcep.tables import match, matchSase
     from pyflinkcep.time import Time
 
