@@ -13,7 +13,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import Pattern
-from pyflinkcep.spark.worker.pattern_task import BatchTask
+from pyflinkcep.spark.worker.batch import BatchTask
 from tests.spark.support import configured, events, ids, in_one_job, on
 
 

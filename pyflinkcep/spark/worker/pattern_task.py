@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of patterns: on a partition of a bounded job, sorted here, and on a stream's buckets."""
+"""Tasks of patterns beside `batch.py`: by lists on a partition, and on a stream's buckets."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ import pyarrow as pa
 from pyflinkcep.engines.choice import EVENT_LISTS
 from pyflinkcep.engines.compressed.patterns import CompressiblePattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
-from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word, known_bits
-from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
+from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.ranges import earlier
@@ -24,10 +23,10 @@ from pyflinkcep.functions import RuntimeContext, opened
 from pyflinkcep.matching.columns import OWN, VALUE, Flags, Ints, field_array
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.matcher import ChunkMatching, PageMatcher, make_matcher
+from pyflinkcep.matching.matcher import PageMatcher, make_matcher
 from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.matching.queries import found_of_columns
-from pyflinkcep.matching.sorting import BUDGET_BYTES, sorted_chunks, sorted_events
+from pyflinkcep.matching.sorting import BUDGET_BYTES, sorted_chunks
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.rows import RowReader
 from pyflinkcep.spark.state.fingerprint import requeued, still_droppable
@@ -35,50 +34,6 @@ from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.consumers import Consumer, batches_of
 from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingPages
 from pyflinkcep.spark.worker.runtime import errors_in, running
-
-
-@attrs.frozen(eq=False)
-class BatchTask:
-    """The work on one partition."""
-
-    pattern: Pattern  # The pattern
-    layout: Layout  # The columns of the input
-    comparator: TieOrder | None  # Orders events of equal time
-    consumer: Consumer  # Turns matches into rows
-    limit: PartialMatchLimit | None = None  # How many partial matches a key may have
-    sort_bytes: int = BUDGET_BYTES  # How many bytes of events to sort in memory
-
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Match the events of a partition; yield its output."""
-        nfa = NFACompiler.compile(self.pattern, self.consumer.wants_timeouts)
-        with (
-            running(self.layout.pattern) as context,
-            opened(nfa, context, "a condition"),
-            opened(self.consumer, context, "a function"),
-            closing(
-                sorted_events(batches, self.layout, self.layout.late, self.sort_bytes)
-            ) as chunks,
-        ):
-            job = self._matching(nfa)
-            for found in job.found(chunks):
-                if job.store is not None:
-                    yield from batches_of(self.consumer, found, job.store)
-
-    def _matching(self, nfa: NFA) -> ChunkMatching:
-        consumer, layout = self.consumer, self.layout
-        needs = None
-        if not consumer.wants_timeouts and not consumer.wants_reached and self.limit is None:
-            needs = KeyNeeds.of(nfa, known_bits(nfa.atoms))
-        matcher = make_matcher(
-            nfa,
-            consumer.wants_timeouts,
-            self.limit,
-            layout.expressions,
-            wants_reached=consumer.wants_reached,
-            by_windows=consumer.by_windows,
-        )
-        reader, order = RowReader(layout.schema), as_order(self.comparator)
-        return ChunkMatching(layout, reader, CepOperator(nfa), matcher, order, needs)
 
 
 @attrs.frozen(eq=False)

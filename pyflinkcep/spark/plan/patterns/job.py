@@ -33,6 +33,7 @@ from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import fingerprint
+from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.consumers import (
     ColumnConsumer,
     Consumer,
@@ -41,7 +42,7 @@ from pyflinkcep.spark.worker.consumers import (
 )
 from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.pack import RowsTask
-from pyflinkcep.spark.worker.pattern_task import BatchTask, ChainTask, Endings, PatternMatching
+from pyflinkcep.spark.worker.pattern_task import ChainTask, Endings, PatternMatching
 
 # The ways to use matches, by whether they need timeouts and whether they see their order.
 _WAYS = {

@@ -12,7 +12,7 @@ from pyflinkcep.matching.columns import POSITION
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.results import Found
-from pyflinkcep.spark.worker.pattern_task import BatchTask
+from pyflinkcep.spark.worker.batch import BatchTask
 from tests.conformance.bounded_cases import (
     at_the_end_of_input,
     has_windows,

@@ -12,8 +12,8 @@ import pytest
 from pyflinkcep import Pattern
 from pyflinkcep.functions import select_adapter
 from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.consumers import MAIN, FunctionConsumer
-from pyflinkcep.spark.worker.pattern_task import BatchTask
 from tests.unit.spark.worker.test_batch_task import batches, layout, many_rows, schema_of
 
 

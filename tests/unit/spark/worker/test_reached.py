@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.consumers import MAIN, FirstTimes, MatchTimes, ReachedConsumer
-from pyflinkcep.spark.worker.pattern_task import BatchTask
 from pyflinkcep.testing import funnel
 from pyflinkcep.trace.funnel import funnel_steps
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
