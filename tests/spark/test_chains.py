@@ -15,7 +15,7 @@ from pyflinkcep import CEP, NotSupportedError, OutputTag, Pattern, keyBy
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.matching.sorting import sorted_chunks
 from pyflinkcep.spark.plan import job as jobs
-from pyflinkcep.spark.worker import chain_task
+from pyflinkcep.spark.worker import pattern_task
 from tests.shorthand import ms
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 
@@ -143,11 +143,11 @@ def test_chunks(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
             sizes.append(chunk.num_rows)
             yield chunk
 
-    monkeypatch.setattr(chain_task, "sorted_chunks", counted)
+    monkeypatch.setattr(pattern_task, "sorted_chunks", counted)
 
     def rows(sort_bytes: int) -> Counter[str]:
         sizes.clear()
-        single = chain_task.ChainTask(task.pattern, task.layout, task.consumer, sort_bytes)
+        single = pattern_task.ChainTask(task.pattern, task.layout, task.consumer, sort_bytes)
         found = [row for batch in single.run(iter(small)) for row in batch.to_pylist()]
         return Counter(
             str([[e["id"] for e in row[stage]] for stage in ("a", "b", "c")]) for row in found
