@@ -119,39 +119,28 @@ def _map_reader(type_: pa.DataType) -> Callable[[Any], Any] | None:
 
 _INTEGERS = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
 _TYPES = {name: getattr(pa, name)() for name in (*_INTEGERS, "float64")}
-
-
 PREFIX = "__cep_"  # The prefix of our own columns
 
 # The column with a bit for each condition that Spark evaluated; set if it holds. Further columns,
 # with a number after the name, have the bits that do not fit.
 BITS = f"{PREFIX}bits"
-
 HASH = f"{PREFIX}hash"  # The column with the key's hash
-
 # The column that tells whether a row is of a match, if the output has others as well.
 MATCHED = f"{PREFIX}matched"
-
 # The column with an event's position in the source, which orders equal times.
 POSITION = f"{PREFIX}position"
 
 # The column with an event's place among those of its key, if an engine that keeps no order has
 # numbered them.
 RANK = f"{PREFIX}rank"
-
 VALUE = f"{PREFIX}value"  # The prefix of the columns of fields; the field's number follows
-
 SLICE = f"{PREFIX}slice"  # The column with the number of an event's time slice
-
 # The column that tells whether the event is in the slice itself, not only around it.
 OWN = f"{PREFIX}own"
-
 # The column with most columns of an event: a list of one struct, null if no stage can take it.
 WHOLE = f"{PREFIX}whole"
-
 # The column with the start of a window that the event is in, in epoch milliseconds.
 WINDOW = f"{PREFIX}window"
-
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 

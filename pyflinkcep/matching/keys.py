@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 from pyflinkcep.matching.columns import Flags, Ints, in_one_piece, plain_numbers
 
 Columns = Sequence[pa.ChunkedArray]
-
 _MOST = 1 << 62
 
 

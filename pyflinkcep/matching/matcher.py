@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 # About how many events the results may have that a bounded job collects before handing them on.
 MOST_EVENTS = 1 << 17
-
 NO_DEADLINE = MAX_WATERMARK  # The deadline of a key, or page, that waits only for events
 
 

@@ -95,7 +95,6 @@ def _parts(value: Any) -> Any:
 
 
 TieOrder = Comparator | OrderColumns  # The user's order of events of equal time
-
 Order = Callable[[Any], Any] | OrderColumns  # A sort key of Rows, or columns to sort by
 
 

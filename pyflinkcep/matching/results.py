@@ -16,13 +16,9 @@ from pyflinkcep.matching.columns import Ints, integers, structs
 from pyflinkcep.time import MAX_WATERMARK
 
 REACHED = 2  # The kind of a result that is a partial match which took its first event for a stage
-
-
 # (whether it is a match or a timeout, its time in epoch milliseconds, stage name to event handles).
 Result = tuple[bool, int, EventMatch]
-
 Buffer: TypeAlias = bytes | np.ndarray[Any, Any]
-
 _ARRAYS = (np.uint8, np.int64, np.int64, np.int32, np.int64)
 
 

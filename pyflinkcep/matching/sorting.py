@@ -24,10 +24,8 @@ from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.order import order_by, order_with_ties
 
 BUDGET_BYTES = 96 * 1024 * 1024
-
 _RUNS = 3  # per budget: so that events that do not fit take little more memory than it
 _BLOCKS = 16  # per run: how finely runs can be cut
-
 # (the key's parts, time in milliseconds), comparable; null parts sort first.
 Place = tuple[Any, ...]
 

@@ -39,7 +39,6 @@ from pyflinkcep.functions import no_such_column
 from pyflinkcep.spark.arrow.internals import arrow_schema, local_rows, local_table
 
 Fits = Callable[[Any], bool]  # Says whether a value fits
-
 _NOTHING: tuple[type, ...] = ()
 # The first entry that a type is an instance of applies: (type, what fits, exceptions).
 _SCALARS: tuple[tuple[type[DataType], tuple[type, ...], tuple[type, ...]], ...] = (
@@ -112,7 +111,6 @@ def _struct_fits(type_: StructType) -> Fits:
 
 _PLAIN = (BooleanType, FractionalType, IntegralType, StringType)
 _MOST_AT_ONCE = 16
-
 _new = tuple.__new__
 _item = tuple.__getitem__
 

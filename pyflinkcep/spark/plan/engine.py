@@ -191,7 +191,6 @@ def has_source_order(dataframe: DataFrame) -> bool:
 
 _FILE_GROUPS = re.compile(r"file_groups=\{(\d+) groups?: \[(.*?)\]\}")
 _LATER_PIECE = re.compile(r":[1-9]\d*\.\.")
-
 _ROWS = 8
 _LONGS = ArrayType(LongType())
 # Columns of many types: their names, definitions, and types.

@@ -145,16 +145,13 @@ def not_a_dataframe(value: object) -> CepError:
 
 
 Schema = str | StructType  # The schema of rows, as for PySpark's ``applyInPandas``
-
 # A match as functions get it: stages in pattern order, events in arrival order.
 RowMatch = dict[str, list[Row]]
-
 Select = PatternSelectFunction | Callable[[RowMatch], object]
 Timeout = PatternTimeoutFunction | Callable[[RowMatch, int], object]
 FlatSelect = PatternFlatSelectFunction | Callable[[RowMatch, Collector], object]
 FlatTimeout = PatternFlatTimeoutFunction | Callable[[RowMatch, int, Collector], object]
 Process = PatternProcessFunction | Callable[[RowMatch, ProcessContext, Collector], object]
-
 _TAG = Parameter("outputTag", Parameter.KEYWORD_ONLY, default=None, annotation="OutputTag | None")
 _TIMEOUT = Parameter("timeoutFunction", Parameter.KEYWORD_ONLY, default=None)
 _BOTH = (
@@ -164,7 +161,6 @@ _BOTH = (
 _SHORT = Signature([*_BOTH, _TAG, _TIMEOUT], return_annotation="CepDataFrame")
 _SIDE = (Parameter(one.name, Parameter.POSITIONAL_OR_KEYWORD) for one in (_TAG, _TIMEOUT))
 _LONG = Signature([*_SIDE, *_BOTH])
-
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 

@@ -73,7 +73,6 @@ from pyflinkcep.spark.worker.progress import EARLIEST, LARGEST, PATTERN_SUMS, ST
 # Returns the output of a final watermark, given the events, the checkpoint and the number of the
 # operator. It can be pickled.
 Rest = Callable[[DataFrame, str, int], DataFrame]
-
 _RESULT = "MapInArrow"
 # Operators with state that emit their rows at once, and hold none.
 _PASSING = ("Deduplicate", "GlobalLimit")
@@ -190,7 +189,6 @@ def choose_state_store(spark: SparkSession) -> None:
 _LOGGER = logging.getLogger("pyflinkcep")
 _SETTING = "spark.sql.shuffle.partitions"
 _FEW = 4  # How many tasks for each core are few
-
 _hinted: set[str] = set()  # The applications that were told: once is enough
 
 

@@ -15,7 +15,6 @@ from pyflinkcep.spark.arrow.internals import WATERMARK_DELAY, analysed_plan, is_
 from pyflinkcep.spark.worker.bucket_task import WallClock
 
 WATERMARK_NODE = "EventTimeWatermark"  # The name of the operator that ``withWatermark`` adds
-
 _TAG = "pyflinkcep.attached"
 
 
@@ -119,7 +118,6 @@ def _sequence(jvm: Any, items: list[Any]) -> Any:
 
 # In the names of jobs that leave out events too far ahead, which yet move Spark's watermark.
 GUARDED = "pack, maxAhead"
-
 _EMITTING = ("Aggregate", "Distinct", "FlatMapGroups", "TransformWithState")
 _PATTERN = "TransformWithState"
 

@@ -35,11 +35,8 @@ from pyflinkcep.spark.state.storage import BucketStorage, PageId
 
 # The page of all keys whose key group has no page of its own; kept in the index if small.
 COMMON: PageId = (-1, 0)
-
 RECENT = -1  # The segment of the queue kept in the index, always the last in order of arrival
-
 MOST_DEPTH = 10  # How many bits of the keys' hashes may divide a key group
-
 _INT64 = range(-(1 << 63), 1 << 63)
 
 

@@ -29,7 +29,6 @@ def read_table(data: bytes) -> pa.Table:
 
 
 SEAL_FORMAT = 1  # The version of the seal that this release writes; it reads no other
-
 _MAGIC = b"\x8ePFC"
 _HEAD = struct.Struct("<4sHHI")
 # How values began before seals existed: a container, an Arrow stream.

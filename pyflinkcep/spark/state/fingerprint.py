@@ -20,7 +20,6 @@ from pyflinkcep.matching.layout import Layout, bit_name, bit_names
 from pyflinkcep.spark.state.key_groups import KeyGroups
 
 KEY_GROUPS = "key groups"  # The number of key groups
-
 # What queued events depend on, and so no restart can change.
 LASTING = ("key", "time column", "columns", "computed columns", KEY_GROUPS)
 

@@ -174,7 +174,6 @@ def _ints(data: bytes) -> Ints:
 # What one page holds: the fields of `PageCounts`, ``NO_START`` for no time. A bucket may have many
 # pages, and reads and writes these with each micro-batch: they are not made objects.
 PageNumbers = Sequence[int]
-
 _LEAST = 5
 _UNKNOWN = -1  # The number of keys of a page that was not counted
 

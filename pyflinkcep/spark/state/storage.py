@@ -40,11 +40,8 @@ def _client(handle: StatefulProcessorHandle) -> Any:
 
 
 INDEX, PAGES, SEGMENTS = "index", "pages", "segments"  # The names of the state variables
-
 KINDS = {INDEX: 0, PAGES: 1, SEGMENTS: 2}  # The state variables, as the rows of a flush name them
-
 PageId = tuple[int, int]  # (key group, page of it)
-
 _DATA = StructType([StructField("data", BinaryType(), False)])
 _PAGE_KEY = StructType(
     [StructField("group", IntegerType(), False), StructField("page", IntegerType(), False)]

@@ -34,9 +34,7 @@ from pyflinkcep.spark.arrow.rows import RowWriter, shortened
 from pyflinkcep.time import clock_ms
 
 MAIN = "main"  # The name of the main output among the tagged ones
-
 TAG = "tag"  # The column of tagged outputs that names the output a row belongs to
-
 Outputs = dict[str, pa.Table]  # Rows by output name, including `MAIN`
 
 

@@ -51,7 +51,6 @@ Ending = tuple[int, int | None, Sequence[Any]]
 
 # Returns endings: the position of the completing event, followed by the results for its matches.
 Ask = Callable[[Compressed], Iterator[tuple[Any, ...]]]
-
 _MOST = 10**38
 
 

@@ -85,8 +85,6 @@ PACKED = StructType(
 )
 
 _PACKED_BYTES = 8 << 20  # How much input is packed together: fewer, larger rows cost less
-
-
 ARRIVED = 3  # The kind of rows that are not state but packed events; see `stored_buckets`
 
 
@@ -299,7 +297,6 @@ class PackTask:
 
 # The columns of the operator's output with events that came too late, or are too far ahead.
 LATE, AHEAD, NULLS = "late", "ahead", "nulls"
-
 _PORTION_BYTES = 4 << 20  # The least bytes of results to turn into rows at a time
 
 

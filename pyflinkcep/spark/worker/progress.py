@@ -134,12 +134,9 @@ PATTERN_SUMS = (
 
 # The time spent in unpacking, in matching, and with state, where it is not told.
 NO_TIME = (0, 0, 0)
-
 LARGEST = "largestKey"  # That of which the greatest is wanted
-
 # Times of which the earliest is wanted.
 EARLIEST = ("oldestPartialMatch", "oldestQueuedEvent", "watermark")
-
 # Where the partial matches by stage begin among the numbers of a row.
 STAGES = len(SUMS) + len(PATTERN_SUMS) + 1 + len(EARLIEST)
 

@@ -230,7 +230,6 @@ class QueryWindowPages(QueryEndingPages):
 
 # The entries of the fingerprint of a query's state: its text, and which events it receives.
 QUERY, USABLE = "query", "usable events"
-
 UNUSABLE = frozenset({0})  # The bits of events that a query cannot use: its only condition fails
 
 

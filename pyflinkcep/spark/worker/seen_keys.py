@@ -17,13 +17,10 @@ from pyflinkcep.spark.arrow.internals import arrow_schema
 
 # The column with the hashes of the keys that a task has seen; null in rows of results.
 KEYS = f"{PREFIX}keys"
-
 TARGET = f"{PREFIX}target"  # The column that says which task checks a row
-
 _TASK = f"{PREFIX}task"
 _TARGETS = 8
 _MOST_FRESH = 1 << 16
-
 Batches = Iterator[pa.RecordBatch]
 
 

@@ -125,7 +125,6 @@ class Value:
 # What workers take from a match if nothing of it is shown: an Arrow table without columns has no
 # rows either.
 ROW_COUNT = {Leaf.of("count"): Value(f"{LEAF}0", LongType())}
-
 # What workers take from a match; of what is made of several values, each of these.
 Values = Mapping[Leaf, Value]
 

@@ -132,7 +132,6 @@ def _warnings(job: QueryJob) -> Iterator[str]:
 
 
 _SCHEMA = StructType([StructField("analysis", StringType())])
-
 _Table = Mapping[str, Any]  # What became of a table, as `AnalysisTask` has it
 
 
