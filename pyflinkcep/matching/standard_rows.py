@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -34,18 +34,10 @@ class StandardRows:
     # For an argument that fails for some rows: the column that says which, and the error.
     failed: Mapping[str, tuple[str, CepError]] = attrs.field(factory=dict)
 
-    def matched(
-        self,
-        rows: pa.Table,
-        ends: Ints,
-        compiled: Compiled,
-        places: Sequence[Place],
-        key_of: Callable[[int], Any],
-        watermark: int | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """Match the rows of keys; yield their output."""
-        for found in self.found(rows, ends, compiled, places, key_of, watermark):
-            yield from self._output(rows, found).to_batches()
+    def batches(self, rows: pa.Table, found: Iterable[OutputRows]) -> Iterator[pa.RecordBatch]:
+        """Yield the output of matches found in rows."""
+        for part in found:
+            yield from self._output(rows, part).to_batches()
 
     def found(
         self,

@@ -96,7 +96,8 @@ def _needed(
         begins = _BEGINS if rules.may_begin(kind, known) else 0
         return begins if needs is None else begins | needs.taken(kind)
 
-    if _is_small(bits):  # by far the most frequent case: a table instead of a sort
+    if bits.ndim == 1 and int(bits.min()) >= 0 and int(bits.max()) < _TABLE:
+        # By far the most frequent case: a table instead of a sort
         uses = np.zeros(int(bits.max()) + 1, np.int64)
         for kind in np.flatnonzero(np.bincount(bits)).tolist():
             uses[kind] = use(kind)
@@ -111,10 +112,6 @@ def _needed(
         # The last key may go on in the next chunk.
         needed[:-1] &= of_key[:-1] & needs.every == needs.every
     return needed
-
-
-def _is_small(bits: Ints) -> bool:
-    return bits.ndim == 1 and int(bits.min()) >= 0 and int(bits.max()) < _TABLE
 
 
 def _in_final_order(

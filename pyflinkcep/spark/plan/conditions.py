@@ -131,15 +131,11 @@ def checked_conditions(nfa: NFA, dataframe: DataFrame) -> Asked:
     for (atom, _), type_ in zip(asked, types, strict=True):
         if not isinstance(type_, BooleanType):
             raise InputError(
-                f"{where(nfa, atom)}: the condition {_text(atom)}: "
+                f"{where(nfa, atom)}: the condition {repr(atom.condition)!r}: "
                 f"expected boolean, got {type_.simpleString()}",
                 "compare it with a value",
             )
     return asked
-
-
-def _text(atom: Atom) -> str:
-    return repr(repr(atom.condition))  # an expression's text, in quotes
 
 
 def bit_columns(asked: Asked) -> dict[str, Column]:

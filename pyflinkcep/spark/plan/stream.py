@@ -486,7 +486,9 @@ def _packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:
     own = dict.fromkeys([*layout.payload, *layout.key_signature, HASH])
     columns = [name for name in own if name not in layout.bit_columns]
     columns += layout.bit_columns
-    return _nullable(arrow_schema(events.select(*map(quoted, columns)).schema))
+    schema = arrow_schema(events.select(*map(quoted, columns)).schema)
+    # Arrow need not check what Spark guarantees about a batch.
+    return pa.schema([field.with_nullable(True) for field in schema])
 
 
 def watermark_of(source: EventSource) -> StreamWatermark:
@@ -507,11 +509,6 @@ def watermark_of(source: EventSource) -> StreamWatermark:
             f'.where("{source.time_column} < now() + INTERVAL 1 HOUR")',
         )
     return watermark
-
-
-def _nullable(schema: pa.Schema) -> pa.Schema:
-    """Make every column nullable: Arrow need not check what Spark guarantees about a batch."""
-    return pa.schema([field.with_nullable(True) for field in schema])
 
 
 _pickler: Any = CloudPickleSerializer()  # type: ignore[no-untyped-call]

@@ -137,10 +137,6 @@ def read_spans(data: bytes) -> Ints:
     return spans
 
 
-def _spans_bytes(spans: Ints | None) -> bytes | None:
-    return None if spans is None or not len(spans) else spans.astype("<i8").tobytes()
-
-
 @attrs.frozen(eq=False)
 class PackTask:
     """The work on one partition of a stream's source."""
@@ -257,6 +253,7 @@ class PackTask:
         rest = [None] * (len(data) - 1)
         others = [write_times(times) if len(times) else None, *rest]
         null_count = sum(part.num_rows for part in nulls)
+        told = None if spans is None or not len(spans) else spans.astype("<i8").tobytes()
         columns = [
             pa.array(ids[chosen]),
             pa.array(np.full(len(data), place[0], np.int32)),
@@ -264,7 +261,7 @@ class PackTask:
             pa.array(data, pa.binary()),
             pa.array(others, pa.binary()),
             pa.array([latest] * len(data), pa.int64()),
-            pa.array([_spans_bytes(spans)] * len(data), pa.binary()),
+            pa.array([told] * len(data), pa.binary()),
             pa.array([self._written(nulls) if null_count else None, *rest], pa.binary()),
             pa.array([null_count] + [0] * len(rest), pa.int64()),
         ]

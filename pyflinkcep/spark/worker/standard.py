@@ -44,8 +44,9 @@ class StandardTask:
         for rows, ends in tables:
             places = [Place() for _ in ends]
             key_of = partial(self._key, rows, ends)
+            found = self.rows.found(rows, ends, compiled, places, key_of)
             try:
-                yield from self.rows.matched(rows, ends, compiled, places, key_of)
+                yield from self.rows.batches(rows, found)
             except CepRuntimeError as error:
                 raise error.in_pattern(self.layout.pattern) from error.__cause__
 
@@ -90,8 +91,8 @@ class ClausePages(EventPages):
         places = [Place(*fields) for fields in keys.numbers.tolist()]
         rows = self._store.take(keys.handles).combine_chunks()
         until = None if keys.watermark == MAX_WATERMARK else keys.watermark
-        for batch in self._rows.matched(rows, ends, self._compiled, places, keys.key_of, until):
-            self._made.append(pa.Table.from_batches([batch]))
+        found = self._rows.found(rows, ends, self._compiled, places, keys.key_of, until)
+        self._made += [pa.Table.from_batches([batch]) for batch in self._rows.batches(rows, found)]
         deadlines = self._deadlines(rows, keys.bounds, places)
         forgotten = [max(place.start - plan.looks_back, 0) for place in places]
         for place, count in zip(places, forgotten, strict=True):

@@ -147,13 +147,11 @@ class Bucket:
         for rows_of_key in own:
             rows_of_key.sort(key=lambda row: (row["ts"], -row["id"]))
         ends = np.cumsum([len(rows_of_key) for rows_of_key in own], dtype=np.int64)
-        for batch in self.matching.rows.matched(
-            self.table([row for rows_of_key in own for row in rows_of_key]),
-            ends,
-            self.matching.rows.plan.compiled(),
-            [Place() for _ in keys],
-            keys.__getitem__,
-        ):
+        rows, output = self.table([row for own_rows in own for row in own_rows]), self.matching.rows
+        matches = output.found(
+            rows, ends, output.plan.compiled(), [Place() for _ in keys], keys.__getitem__
+        )
+        for batch in output.batches(rows, matches):
             found.update(zip(*batch.to_pydict().values(), strict=True))
         return found
 
