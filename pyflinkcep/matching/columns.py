@@ -145,6 +145,12 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 
 
+def owned(events: pa.Table) -> Any:
+    """Return which events a slice has itself; None if they are not cut into slices."""
+    is_cut = OWN in events.column_names
+    return events.column(OWN).to_numpy(zero_copy_only=False) if is_cut else None
+
+
 def quoted(name: str) -> str:
     """Return a column name quoted for Spark's parser, including dots."""
     return "`" + name.replace("`", "``") + "`"

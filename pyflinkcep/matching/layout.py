@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import attrs
@@ -12,7 +13,7 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction, StateType
 from pyflinkcep.engines.flink.nfa.atoms import WORD, Atom, words
-from pyflinkcep.errors import InputError
+from pyflinkcep.errors import CepRuntimeError, InputError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.columns import BITS, RANK, VALUE, WHOLE, Flags, Ints, plain_numbers
 from pyflinkcep.matching.keys import changes
@@ -172,6 +173,15 @@ class Layout:
 def key_values(keys: Mapping[str, str], table: pa.Table, row: int) -> dict[str, Any] | None:
     """Return an event's key from its columns, `keys` by name; None if all events have one key."""
     return {name: table.column(column)[row].as_py() for name, column in keys.items()} or None
+
+
+@contextmanager
+def naming_key(key: Callable[[], Any]) -> Iterator[None]:
+    """Name the key that a function returns in errors."""
+    try:
+        yield
+    except CepRuntimeError as error:
+        raise error.at_key(key()) from error.__cause__
 
 
 class KeyText:

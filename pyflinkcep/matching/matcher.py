@@ -20,12 +20,11 @@ from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator, KeyState, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
 from pyflinkcep.engines.flink.operator.state_format import StateCounts, count_states, refuse_damage
-from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.columns import Flags, Ints, integers
 from pyflinkcep.matching.event_store import EventStore, Reader, SortedEvents
-from pyflinkcep.matching.layout import KeyText, Layout, as_integers
+from pyflinkcep.matching.layout import KeyText, Layout, as_integers, naming_key
 from pyflinkcep.matching.order import Order
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.matching.stretches import Events, Stretches
@@ -309,21 +308,17 @@ class KernelMatcher:
         columns = (events.times, events.handles, events.base, events.bits)
         at, row = 0, int(bounds[0])
         while at < len(bounds) - 1:
-            try:
+            with naming_key(lambda: stretches.key_of(self._kernel.failed)):
                 at, row, self._key = self._kernel.run(
                     self._key, *columns, bounds, stretches.needed, at, row, MOST_EVENTS
                 )
-            except CepRuntimeError as error:
-                raise error.at_key(stretches.key_of(self._kernel.failed)) from error.__cause__
             yield self.take()
 
     def finish(self, key: Any) -> Found:
         """End the open key with its final watermark, if one is open."""
         if self._key is not None:
-            try:
+            with naming_key(lambda: key):
                 self._kernel.advance(self._key, MAX_WATERMARK)
-            except CepRuntimeError as error:
-                raise error.at_key(key) from error.__cause__
             self._key = None
         return self.take()
 
@@ -337,7 +332,7 @@ class KernelMatcher:
         """Match events of a page's keys, and advance their time to the watermark."""
         if self._processing_time:
             self._kernel.helper.processing_time = watermark
-        try:
+        with naming_key(lambda: items.key_of(self._kernel.failed)):
             written = self._kernel.run_page(
                 events.times,
                 events.handles,
@@ -352,8 +347,6 @@ class KernelMatcher:
                 first_held,
                 watermark,
             )
-        except CepRuntimeError as error:
-            raise error.at_key(items.key_of(self._kernel.failed)) from error.__cause__
         return Written(*(np.frombuffer(data, np.int64) for data in written))
 
     def take(self) -> Found:

@@ -97,30 +97,18 @@ class Found:
 
     def between(self, begin: int, end: int) -> Found:
         """Return the results from one number to another."""
-        chosen = slice(begin, end)
-        first, ends = int(self.ends[begin - 1]) if begin else 0, self.ends[chosen]
+        first, ends = int(self.ends[begin - 1]) if begin else 0, self.ends[begin:end]
         events = slice(first, int(ends[-1]) if len(ends) else first)
-        return Found(
-            self.stages,
-            self.kinds[chosen],
-            self.times[chosen],
-            ends - first,
-            self.stage_of[events],
-            self.handles[events],
-        )
+        return self._some(slice(begin, end), events, ends - first)
 
     def only(self, chosen: np.ndarray[Any, Any]) -> Found:
         """Return the results that a mask chooses."""
         counts = self.ends - self.firsts
-        events = np.repeat(chosen, counts)
-        return Found(
-            self.stages,
-            self.kinds[chosen],
-            self.times[chosen],
-            np.cumsum(counts[chosen]),
-            self.stage_of[events],
-            self.handles[events],
-        )
+        return self._some(chosen, np.repeat(chosen, counts), np.cumsum(counts[chosen]))
+
+    def _some(self, chosen: Any, events: Any, ends: Ints) -> Found:
+        kinds, times, stages = self.kinds[chosen], self.times[chosen], self.stage_of[events]
+        return Found(self.stages, kinds, times, ends, stages, self.handles[events])
 
     def of_stage(self, stage: str) -> tuple[Ints, Ints]:
         """Return the results' events for a stage."""

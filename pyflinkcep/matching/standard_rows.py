@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from pyflinkcep.engines.rows.matching import Matching, OutputRows, Partitions, Place
 from pyflinkcep.engines.rows.plan import Compiled, StandardPlan
-from pyflinkcep.errors import CepError, CepRuntimeError, InputError
+from pyflinkcep.errors import CepError, InputError
 from pyflinkcep.match_recognize.leaves import LABEL, Leaf, has_label, labelled
 from pyflinkcep.matching.columns import MATCHED, FieldArray, Ints, field_array, field_columns
+from pyflinkcep.matching.layout import naming_key
 from pyflinkcep.matching.leaf_columns import LeafColumn, LeafColumns, Seen
 
 
@@ -64,11 +65,10 @@ class StandardRows:
         columns = _TableColumns(rows, self.conditions)
         partitions = Partitions(ends, columns, argument, self.times(rows), watermark)
         matching = Matching(self.plan, compiled, partitions)
-        for number, place in enumerate(places):
-            try:
+        number = 0
+        with naming_key(lambda: key_of(number)):
+            for number, place in enumerate(places):
                 yield from matching.partition(number, place)
-            except CepRuntimeError as error:
-                raise error.at_key(key_of(number)) from error.__cause__
         rest = matching.rest()
         if rest.rows:
             yield rest

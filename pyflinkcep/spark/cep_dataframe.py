@@ -205,12 +205,6 @@ class HandedOn:
     # be handed on.
     is_guarded: bool = False
 
-    def lag(self, column: str, given: timedelta | None) -> int | None:
-        """Return how far behind the watermark a column can be; None if there is no bound."""
-        if given is not None:
-            return to_milliseconds(given, "withEventTime")
-        return self.lags.get(column, self.held_ms)
-
 
 @attrs.frozen(eq=False, kw_only=True)
 class Result:
@@ -425,7 +419,9 @@ class CepDataFrame(DataFrame):
                 "write the rows to a table, and read that in a query of its own; or leave maxAhead "
                 "out, and filter such events before withWatermark",
             )
-        lag = handed_on.lag(column, delay)
+        lag = handed_on.lags.get(column, handed_on.held_ms)
+        if delay is not None:
+            lag = to_milliseconds(delay, "withEventTime")
         if lag is None:
             raise NotSupportedError(
                 f"withEventTime({column!r}): {self._job.description}: a match may last forever, so "

@@ -406,14 +406,19 @@ class EventSource:
 
     def is_null(self, allows_null_keys: bool) -> Column:
         """Return whether an event has no time, or a key that is null altogether if none may be."""
+        found = F.lit(False) if allows_null_keys else self.has_null_key
+        if self.time_column is None:
+            return found
+        return found | F.col(quoted(self.time_column)).isNull()
+
+    @property
+    def has_null_key(self) -> Column:
+        """Whether all columns of an event's key are null."""
         keys = [
             self.key_expressions.get(key.column, F.col(quoted(key.column))).isNull()
-            for key in (() if allows_null_keys else self.keys)
+            for key in self.keys
         ]
-        found = reduce(operator.and_, keys) if keys else F.lit(False)
-        return (
-            found if self.time_column is None else found | F.col(quoted(self.time_column)).isNull()
-        )
+        return reduce(operator.and_, keys) if keys else F.lit(False)
 
     def layout(
         self,

@@ -6,8 +6,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from decimal import Decimal
+from functools import partial
 from itertools import islice, pairwise
 from typing import Any
 
@@ -26,12 +27,11 @@ from pyflinkcep.engines.compressed.patterns import (
     PatternMatches,
 )
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
-from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.expressions.numbers import MOST_DIGITS, Digits, fitted
 from pyflinkcep.functions import opened
 from pyflinkcep.matching.columns import PREFIX, VALUE, WINDOW, Ints, field_array, retyped, structs
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.layout import KeyText, Layout, as_integers
+from pyflinkcep.matching.layout import KeyText, Layout, as_integers, naming_key
 from pyflinkcep.matching.matcher import MOST_EVENTS, NO_DEADLINE, EventPages, KeptEvents, KeyEvents
 from pyflinkcep.matching.results import Results
 from pyflinkcep.matching.sorting import whole_keys
@@ -292,12 +292,10 @@ class PatternEndingPages(EventPages):
         since, deadlines = keys.bounds[1:].copy(), np.full(len(keys.held), NO_DEADLINE)
         for key, (begin, end) in enumerate(pairwise(keys.bounds.tolist())):
             before = int(keys.numbers[key, 0]) if keys.is_known[key] else None
-            try:
+            with naming_key(partial(keys.key_of, key)):
                 matches, times = self._run(
                     keys.handles[begin:end], int(keys.held[key]), before, keys.watermark
                 )
-            except CepRuntimeError as error:
-                raise error.at_key(keys.key_of(key)) from error.__cause__
             if matches.begun is None:
                 continue
             goes_on[key] = True
@@ -340,14 +338,12 @@ class _KeyedMatches:
         return found, store
 
 
-@contextmanager
-def _naming_keys(layout: Layout, table: pa.Table, matches: PatternMatches) -> Iterator[None]:
+def _naming_keys(
+    layout: Layout, table: pa.Table, matches: PatternMatches
+) -> AbstractContextManager[None]:
     """Name the key in errors."""
-    try:
-        yield
-    except CepRuntimeError as error:
-        row = int(matches.events.bounds[matches.failed])
-        raise error.at_key(KeyText(layout, table, row)) from error.__cause__
+    bounds = matches.events.bounds
+    return naming_key(lambda: KeyText(layout, table, int(bounds[matches.failed])))
 
 
 @attrs.frozen(eq=False)

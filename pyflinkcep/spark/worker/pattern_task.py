@@ -20,7 +20,7 @@ from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.ranges import earlier
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.functions import RuntimeContext, opened
-from pyflinkcep.matching.columns import OWN, VALUE, Flags, Ints, field_array
+from pyflinkcep.matching.columns import VALUE, Flags, Ints, field_array, owned
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.matcher import PageMatcher, make_matcher
@@ -83,15 +83,12 @@ class ChainTask:
         changes = self.layout.key_changes(events)
         begins = np.zeros(size, np.int64)
         begins[changes] = 1
-        starts = None
-        if OWN in events.column_names:
-            starts = events.column(OWN).to_numpy(zero_copy_only=False)
         return ChainEvents(
             self.layout.times_ms(events),
             lambda atom: _holding(bits, atom),
             lambda number: _values(events, number),
             np.cumsum(begins) if len(changes) else None,
-            starts,
+            owned(events),
             np.arange(size) >= old if old else None,
         )
 

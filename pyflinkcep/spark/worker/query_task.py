@@ -20,7 +20,7 @@ from pyflinkcep.engines.streamed_queries import Kept, Portion, StreamedQuery
 from pyflinkcep.engines.table import EventTable, listed
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.functions import RuntimeContext, opened
-from pyflinkcep.matching.columns import OWN, WINDOW, Ints
+from pyflinkcep.matching.columns import WINDOW, Ints, owned
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.matcher import NO_DEADLINE, EventPages, KeptEvents, KeyEvents
 from pyflinkcep.matching.queries import QueryColumns, query_found
@@ -41,10 +41,7 @@ def keyed_tables(
     """Yield the events of a partition as a query sees them, in tables of whole keys."""
     for events, ends in whole_keys(batches, columns.layout):
         keys = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
-        starts = None
-        if OWN in events.column_names:
-            starts = events.column(OWN).to_numpy(zero_copy_only=False)
-        yield events, columns.table(events, keys, starts)
+        yield events, columns.table(events, keys, owned(events))
 
 
 @attrs.frozen(eq=False)

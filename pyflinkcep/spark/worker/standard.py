@@ -13,7 +13,6 @@ import pyarrow as pa
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
 from pyflinkcep.engines.lists.ranges import later
 from pyflinkcep.engines.rows.matching import Place
-from pyflinkcep.errors import CepRuntimeError
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.layout import KeyText, Layout
@@ -23,6 +22,7 @@ from pyflinkcep.matching.sorting import cut_by_key, whole_keys
 from pyflinkcep.matching.standard_rows import StandardRows
 from pyflinkcep.spark.state.pages import AT_THE_END
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
+from pyflinkcep.spark.worker.runtime import errors_in
 from pyflinkcep.time import MAX_WATERMARK
 
 
@@ -45,10 +45,8 @@ class StandardTask:
             places = [Place() for _ in ends]
             key_of = partial(self._key, rows, ends)
             found = self.rows.found(rows, ends, compiled, places, key_of)
-            try:
+            with errors_in(self.layout.pattern):
                 yield from self.rows.batches(rows, found)
-            except CepRuntimeError as error:
-                raise error.in_pattern(self.layout.pattern) from error.__cause__
 
     def _key(self, rows: pa.Table, ends: Ints, number: int) -> KeyText | None:
         return KeyText(self.layout, rows, ends[number] - 1) if self.layout.key_columns else None

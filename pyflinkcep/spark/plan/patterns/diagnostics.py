@@ -328,15 +328,11 @@ def _sample(job: PatternJob, rows: Sequence[Row], most: int) -> Run:
 
 def _counts(job: PatternJob, events: DataFrame) -> Row:
     """Return how many events and keys there are, what lacks a time or a key, and what holds."""
-    no_key = F.lit(False)
-    for number, column in enumerate(job.source.keys):
-        is_null = F.col(quoted(column.column)).isNull()
-        no_key = is_null if number == 0 else no_key & is_null
     counted_ = {
         "events": F.count(F.lit(1)),
         "keys": F.approx_count_distinct(HASH),
         "without_time": F.count_if(F.col(_TIME).isNull()),
-        "without_key": F.count_if(no_key),
+        "without_key": F.count_if(job.source.has_null_key),
     }
     for number in range(len(spark_atoms(job.nfa))):
         counted_[_answer(number)] = F.count_if(F.col(_answer(number)))
