@@ -106,6 +106,16 @@ class PageMatcher(Protocol):
 _EVENTS_AT_ONCE = 16_384
 
 
+@attrs.frozen
+class Wanted:
+    """What is wanted of the matcher of a pattern."""
+
+    timeouts: bool = False  # Timed-out partial matches
+    reached: bool = False  # The stages that partial matches reach
+    by_windows: bool = False  # That what the end of a window released has that time
+    limit: PartialMatchLimit | None = None  # How many partial matches a key may have
+
+
 class PythonMatcher:
     """
     Matches keys' events: of a bounded job with :meth:`run`, of a stream with :meth:`run_page`.
@@ -123,13 +133,12 @@ class PythonMatcher:
     def __init__(
         self,
         rules: CepOperator,
-        wants_timeouts: bool,
+        wanted: Wanted,
         known: int,
         functions: MatchFunctions | None,
-        wants_reached: bool = False,
     ) -> None:
-        self._results = Results(rules.nfa.stages, wants_timeouts)
-        if wants_reached:
+        self._results = Results(rules.nfa.stages, wanted.timeouts)
+        if wanted.reached:
             observed = attrs.evolve(rules.nfa, observer=StageObserver(self._results.reached))
             rules = attrs.evolve(rules, nfa=observed)
         self._rules = rules
@@ -366,32 +375,22 @@ PatternMatcher = PythonMatcher | KernelMatcher
 
 def make_matcher(
     nfa: NFA,
-    wants_timeouts: bool,
-    limit: PartialMatchLimit | None,
+    wanted: Wanted,
     expressions: CompiledExpressions | None,
     processing_time: bool = False,
     is_stream: bool = False,
-    wants_reached: bool = False,
-    by_windows: bool = False,
 ) -> PatternMatcher:
     """Return a matcher, with the compiled kernel if it can run the pattern."""
-    by_windows = by_windows and not processing_time
-    known = known_bits(nfa.atoms)
+    by_windows = wanted.by_windows and not processing_time
+    known, limit = known_bits(nfa.atoms), wanted.limit
     kernel = make_kernel(
-        nfa,
-        known,
-        limit,
-        processing_time,
-        sets_timers=is_stream,
-        expressions=expressions,
-        gives_reached=wants_reached,
-        by_windows=by_windows,
+        nfa, known, limit, processing_time, is_stream, expressions, wanted.reached, by_windows
     )
     if kernel is not None:
         return KernelMatcher(kernel, list(nfa.stages), processing_time)
     rules = CepOperator(nfa, None, processing_time, limit, by_windows=by_windows)
     functions = None if expressions is None else generated(expressions)
-    return PythonMatcher(rules, wants_timeouts, known, functions, wants_reached)
+    return PythonMatcher(rules, wanted, known, functions)
 
 
 @attrs.frozen(eq=False)

@@ -111,23 +111,18 @@ class JobName:
     @contextmanager
     def told(self, action: str) -> Iterator[None]:
         """Set the description while an action runs, and raise this package's errors as such."""
-        with raised_plainly(), self._set(action):
-            yield
-
-    @contextmanager
-    def _set(self, action: str) -> Iterator[None]:
-        """Set the description; does nothing over Spark Connect."""
         context = spark_context(self.session)
-        if context is None:
-            yield
-            return
-        before = context.getLocalProperty("spark.job.description")
-        context.setLocalProperty("spark.job.description", self.description)
-        try:
-            with CallSite(context, f"{action} at {_users_line()}"):
+        with raised_plainly():
+            if context is None:  # over Spark Connect
                 yield
-        finally:
-            context.setLocalProperty("spark.job.description", before)
+                return
+            before = context.getLocalProperty("spark.job.description")
+            context.setLocalProperty("spark.job.description", self.description)
+            try:
+                with CallSite(context, f"{action} at {_users_line()}"):
+                    yield
+            finally:
+                context.setLocalProperty("spark.job.description", before)
 
 
 def _users_line() -> str:

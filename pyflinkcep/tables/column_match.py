@@ -23,7 +23,7 @@ from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import PREFIX, Ints, field_names, integers
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.layout import Layout, bit_names, taking_stages
-from pyflinkcep.matching.matcher import ChunkMatching, make_matcher
+from pyflinkcep.matching.matcher import ChunkMatching, Wanted, make_matcher
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
 from pyflinkcep.pattern import Pattern
@@ -118,7 +118,7 @@ class ColumnMatch:
     def run(self, limit: PartialMatchLimit | None) -> tuple[Found, Found, int]:
         """Return matches and timeouts, by rows of the table, and how many partials were dropped."""
         self.nfa.open(RuntimeContext())
-        matcher = make_matcher(self.nfa, True, limit, self.expressions, by_windows=True)
+        matcher = make_matcher(self.nfa, Wanted(True, False, True, limit), self.expressions)
         reader, rules = RecordReader(self.table), CepOperator(self.nfa)
         parts: tuple[list[Found], list[Found]] = [], []
         dropped = 0

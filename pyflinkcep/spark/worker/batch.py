@@ -20,7 +20,7 @@ from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.matching.sorting import BUDGET_BYTES, sorted_events
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.worker.consumers import Consumer, batches_of
+from pyflinkcep.spark.worker.consumers import Consumer, batches_of, wanted_by
 from pyflinkcep.spark.worker.runtime import running
 
 
@@ -56,13 +56,6 @@ class BatchTask:
         needs = None
         if not consumer.wants_timeouts and not consumer.wants_reached and self.limit is None:
             needs = KeyNeeds.of(nfa, known_bits(nfa.atoms))
-        matcher = make_matcher(
-            nfa,
-            consumer.wants_timeouts,
-            self.limit,
-            layout.expressions,
-            wants_reached=consumer.wants_reached,
-            by_windows=consumer.by_windows,
-        )
+        matcher = make_matcher(nfa, wanted_by(consumer, self.limit), layout.expressions)
         reader, order = RowReader(layout.schema), as_order(self.comparator)
         return ChunkMatching(layout, reader, CepOperator(nfa), matcher, order, needs)

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StringType, StructField, StructType
 
+from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.errors import CepRuntimeError, FunctionError
 from pyflinkcep.functions import (
     FunctionAdapter,
@@ -27,7 +28,7 @@ from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.keys import codes, paired
 from pyflinkcep.matching.layout import key_values
 from pyflinkcep.matching.leaf_columns import FoundMatches, LeafColumn, LeafColumns
-from pyflinkcep.matching.matcher import MOST_EVENTS
+from pyflinkcep.matching.matcher import MOST_EVENTS, Wanted
 from pyflinkcep.matching.results import REACHED, Found, known_times, stage_column
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowWriter, shortened
@@ -62,6 +63,11 @@ class Consumer(ABC):
     @abstractmethod
     def consume(self, found: Found, events: EventStore) -> Outputs:
         """Make the rows of some results."""
+
+
+def wanted_by(consumer: Consumer, limit: PartialMatchLimit | None) -> Wanted:
+    """Return what a consumer wants of a matcher."""
+    return Wanted(consumer.wants_timeouts, consumer.wants_reached, consumer.by_windows, limit)
 
 
 @attrs.define(eq=False)

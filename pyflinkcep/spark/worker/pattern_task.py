@@ -15,7 +15,7 @@ from pyflinkcep.engines.choice import EVENT_LISTS
 from pyflinkcep.engines.compressed.patterns import CompressiblePattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word
-from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.ranges import earlier
 from pyflinkcep.engines.queries import chain_frames
@@ -23,7 +23,7 @@ from pyflinkcep.functions import RuntimeContext, opened
 from pyflinkcep.matching.columns import VALUE, Flags, Ints, field_array, owned
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.matcher import PageMatcher, make_matcher
+from pyflinkcep.matching.matcher import PageMatcher, Wanted, make_matcher
 from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.matching.queries import found_of_columns
 from pyflinkcep.matching.sorting import BUDGET_BYTES, sorted_chunks
@@ -130,10 +130,7 @@ class PatternMatching(Matching):
 
     pattern: Pattern  # The pattern; compiled on each worker
     comparator: TieOrder | None  # Orders events of equal time
-    wants_timeouts: bool  # Whether timed-out partial matches are needed
-    wants_reached: bool = False  # Whether stages that partial matches reach are needed
-    by_windows: bool = False  # Whether a match that the end of a window released has that time
-    limit: PartialMatchLimit | None = None  # How many partial matches a key may have
+    wanted: Wanted  # What is wanted of the matcher
     # Events that matching does not need, as bits of the conditions that Spark evaluated.
     droppable: frozenset[int] = frozenset()
     endings: Endings | None = None  # What to return instead of listed matches; None to list them
@@ -145,21 +142,14 @@ class PatternMatching(Matching):
         nfa, stack, expressions = self.nfa(), ExitStack(), plan.layout.expressions
         with errors_in(plan.layout.pattern):
             stack.enter_context(opened(nfa, context, "a condition"))
-        rules = CepOperator(nfa, None, plan.processing_time, self.limit)
+        rules = CepOperator(nfa, None, plan.processing_time, self.wanted.limit)
         matcher: PageMatcher
         if self.endings is not None:
             compressible = CompressiblePattern.of(nfa, expressions, self.endings.variables)
             matcher = PatternEndingPages(compressible, plan.layout, self.endings.rows)
         else:
             matcher = make_matcher(
-                nfa,
-                self.wants_timeouts,
-                self.limit,
-                expressions,
-                plan.processing_time,
-                is_stream=True,
-                wants_reached=self.wants_reached,
-                by_windows=self.by_windows,
+                nfa, self.wanted, expressions, plan.processing_time, is_stream=True
             )
         return BucketTask(plan, matcher, rules, as_order(self.comparator), stack)
 
@@ -178,4 +168,4 @@ class PatternMatching(Matching):
 
     def nfa(self) -> NFA:
         """Compile the pattern."""
-        return NFACompiler.compile(self.pattern, self.wants_timeouts)
+        return NFACompiler.compile(self.pattern, self.wanted.timeouts)

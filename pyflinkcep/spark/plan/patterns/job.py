@@ -18,6 +18,7 @@ from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.layout import taking_stages
+from pyflinkcep.matching.matcher import Wanted
 from pyflinkcep.matching.order import OrderColumns, TieOrder
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.plan.conditions import (
@@ -39,6 +40,7 @@ from pyflinkcep.spark.worker.consumers import (
     Consumer,
     FunctionConsumer,
     output_schema,
+    wanted_by,
 )
 from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.pack import RowsTask
@@ -172,12 +174,7 @@ class PatternJob:
         order = str(self.comparator) if isinstance(self.comparator, OrderColumns) else ""
         facts = fingerprint(self.nfa, layout, self.job.settings.groups, order, computed)
         droppable = self._droppable(consumer.shows_time and not consumer.by_windows)
-        matching = attrs.evolve(
-            self._matching(droppable),
-            wants_timeouts=consumer.wants_timeouts,
-            wants_reached=consumer.wants_reached,
-            by_windows=consumer.by_windows,
-        )
+        matching = self._matching(droppable, wanted_by(consumer, self.limit))
         return StreamJob.of(self.job, prepared, matching, facts, output, droppable)
 
     # --- without listing
@@ -221,7 +218,9 @@ class PatternJob:
         return StreamJob.of(
             self.job,
             attrs.evolve(prepared, layout=layout),
-            self._matching(droppable, Endings(rows, tuple(self.variables))),
+            self._matching(
+                droppable, Wanted(limit=self.limit), Endings(rows, tuple(self.variables))
+            ),
             {**facts, "output": "all matches of an event"},
             StreamOutput(RowsTask(), rows.schema, HeldBack.by_pattern(self.nfa), what=rows.what),
             droppable,
@@ -262,14 +261,13 @@ class PatternJob:
         return droppable_events(self.nfa, in_processing_time, self.limit is not None, shows_next)
 
     def _matching(
-        self, droppable: frozenset[int], endings: Endings | None = None
+        self, droppable: frozenset[int], wanted: Wanted, endings: Endings | None = None
     ) -> PatternMatching:
         taking = {stage: self.nfa.stages.index(stage) for stage in self.variables}
         return PatternMatching(
             pattern=self.pattern,
             comparator=self.comparator,
-            wants_timeouts=False,
-            limit=self.limit,
+            wanted=wanted,
             droppable=droppable,
             endings=endings,
             counted_stages=taking if endings is None else {},

@@ -29,6 +29,7 @@ from pyflinkcep.engines.flink.operator.state_format import unpack
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import HASH, spark_atoms
 from pyflinkcep.matching.layout import Layout, bit_names
+from pyflinkcep.matching.matcher import Wanted
 from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.arrow.rows import RowReader
@@ -187,7 +188,7 @@ class Bucket:
         matching = PatternMatching(
             pattern=self.pattern,
             comparator=self.comparator,
-            wants_timeouts=self.timeouts_wanted,
+            wanted=Wanted(self.timeouts_wanted),
             droppable=droppable,
         )
         plan = BucketPlan(
