@@ -93,28 +93,19 @@ def found_of_columns(
 ) -> Found:
     """Return matches of single events, given as a column of positions for each variable."""
     size, width = len(columns[0]), len(columns)
-    return Found(
-        variables,
-        np.ones(size, np.uint8),
-        np.asarray(times, np.int64)[columns[-1]],
-        np.arange(1, size + 1, dtype=np.int64) * width,
-        np.tile(np.arange(width, dtype=np.int32), size),
-        np.stack(columns, axis=1).reshape(-1),
-    )
+    positions = np.stack(columns, axis=1).reshape(-1)
+    ends = np.arange(1, size + 1, dtype=np.int64) * width
+    components = np.tile(np.arange(width, dtype=np.int32), size)
+    return found_of_arrays(variables, MatchArrays(positions, ends, components), times)
 
 
 def found_of_arrays(
     variables: Sequence[str], matches: MatchArrays, times: Sequence[int] | Ints
 ) -> Found:
     """Return matches that are arrays already."""
-    return Found(
-        variables,
-        np.ones(len(matches), np.uint8),
-        np.asarray(times, np.int64)[matches.positions[matches.ends - 1]],
-        matches.ends,
-        matches.components,
-        matches.positions,
-    )
+    kinds, lasts = np.ones(len(matches), np.uint8), matches.positions[matches.ends - 1]
+    at = np.asarray(times, np.int64)[lasts]
+    return Found(variables, kinds, at, matches.ends, matches.components, matches.positions)
 
 
 def query_found(plan: QueryPlan, table: EventTable, limit: int | None = None) -> Iterator[Found]:

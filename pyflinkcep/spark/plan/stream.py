@@ -10,10 +10,10 @@ import logging
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import cache, partial
 from itertools import count
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -55,7 +55,6 @@ from pyflinkcep.spark.plan.watermark import (
 from pyflinkcep.spark.state.storage import INDEX, KINDS, PAGES, SEGMENTS
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, Matching
 from pyflinkcep.spark.worker.bucket_worker import RESULTS, FlushTask
-from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.pack import (
     AHEAD,
     ARRIVED,
@@ -220,7 +219,22 @@ def stored_state(
         )
     group, page = F.col("user_map_key.group"), F.col("user_map_key.page")
     number, none = F.col("user_map_key.number"), F.lit(0)
-    rows = partial(_rows, spark, _readable(spark, checkpoint), operator_id)
+    reader = spark.read.format("statestore").option("path", _readable(spark, checkpoint))
+    reader = reader.option("operatorId", operator_id)
+
+    def rows(variable: str, first: Column, second: Column, value: str) -> DataFrame:
+        return (
+            reader.option("stateVarName", variable)
+            .load()
+            .select(
+                F.col(f"key.{BUCKET}").alias(BUCKET),
+                F.lit(KINDS[variable]).alias("kind"),
+                first.cast("bigint").alias("first"),
+                second.cast("bigint").alias("second"),
+                F.col(f"{value}.data").alias("data"),
+            )
+        )
+
     try:
         state = (
             rows(INDEX, none, none, "value")
@@ -278,27 +292,6 @@ def _link(folder: str) -> str:
     return link
 
 
-def _rows(
-    spark: SparkSession,
-    checkpoint: str,
-    operator_id: int,
-    variable: str,
-    first: Column,
-    second: Column,
-    value: str,
-) -> DataFrame:
-    """Read a state variable as rows of (bucket, kind, first, second, data)."""
-    reader = spark.read.format("statestore").option("path", checkpoint)
-    state = reader.option("operatorId", operator_id).option("stateVarName", variable).load()
-    return state.select(
-        F.col(f"key.{BUCKET}").alias(BUCKET),
-        F.lit(KINDS[variable]).alias("kind"),
-        first.cast("bigint").alias("first"),
-        second.cast("bigint").alias("second"),
-        F.col(f"{value}.data").alias("data"),
-    )
-
-
 @attrs.frozen(eq=False)
 class StreamOutput:
     """The output of a job on an unbounded DataFrame."""
@@ -310,19 +303,6 @@ class StreamOutput:
     # they are dropped and counted.
     sides: Mapping[str, str] = attrs.field(factory=dict)
     what: str = ""  # What its rows are, in the name of the job; empty for matches
-
-    @classmethod
-    def of_matches(
-        cls,
-        layout: Layout,
-        stages: Sequence[str],
-        consumer: Consumer,
-        held_back: HeldBack,
-        sides: Mapping[str, str],
-    ) -> StreamOutput:
-        """Return that of a consumer of matches, whose events are in `layout`."""
-        unpack = UnpackTask(layout, stages, consumer, sides)
-        return cls(unpack, output_schema(consumer), held_back, sides)
 
     @property
     def shows_events(self) -> bool:
@@ -428,7 +408,8 @@ class StreamJob:
         columns = observed_columns(sides, stages, plan.max_ahead_ms is not None)
         observed = results.observe(self._counters(), *columns)
         result = self._unpacked(observed)
-        remember(result, self.events, partial(_flushed, self.name, self.output, self.plan))
+        rest = partial(_flushed, attrs.evolve(self, events=cast(DataFrame, None)))
+        remember(result, self.events, rest)
         return result
 
     def flush(self, checkpoint: str, operator_id: int) -> DataFrame:
@@ -468,17 +449,9 @@ class StreamJob:
         return map_in_arrow(results, self.output.unpack.run, schema, self.name)
 
 
-def _flushed(
-    name: str,
-    output: StreamOutput,
-    plan: BucketPlan,
-    events: DataFrame,
-    checkpoint: str,
-    operator_id: int,
-) -> DataFrame:
-    """Return what a job of these parts on events flushes."""
-    job = StreamJob(name, output, events, plan, delay_ms=0, is_named=False)
-    return job.flush(checkpoint, operator_id)
+def _flushed(job: StreamJob, events: DataFrame, checkpoint: str, operator_id: int) -> DataFrame:
+    """Return what a job flushes, given its events, which it is pickled without."""
+    return attrs.evolve(job, events=events).flush(checkpoint, operator_id)
 
 
 def _packed_schema(events: DataFrame, layout: Layout) -> pa.Schema:

@@ -43,7 +43,7 @@ from pyflinkcep.spark.worker.consumers import (
     wanted_by,
 )
 from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingsTask, PatternListTask
-from pyflinkcep.spark.worker.pack import RowsTask
+from pyflinkcep.spark.worker.pack import RowsTask, UnpackTask
 from pyflinkcep.spark.worker.pattern_task import ChainTask, Endings, PatternMatching
 
 # The ways to use matches, by whether they need timeouts and whether they see their order.
@@ -170,7 +170,8 @@ class PatternJob:
         of_query = isinstance(consumer, ColumnConsumer) and consumer.times.is_last
         held_back = HeldBack.by_pattern(self.nfa, of_query=of_query)
         layout = prepared.layout
-        output = StreamOutput.of_matches(layout, self.nfa.stages, consumer, held_back, sides)
+        unpack = UnpackTask(layout, self.nfa.stages, consumer, sides)
+        output = StreamOutput(unpack, output_schema(consumer), held_back, sides)
         order = str(self.comparator) if isinstance(self.comparator, OrderColumns) else ""
         facts = fingerprint(self.nfa, layout, self.job.settings.groups, order, computed)
         droppable = self._droppable(consumer.shows_time and not consumer.by_windows)

@@ -47,7 +47,7 @@ from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
 from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
 from pyflinkcep.spark.worker.endings import EndingRows
-from pyflinkcep.spark.worker.pack import NULLS, RowsTask
+from pyflinkcep.spark.worker.pack import NULLS, RowsTask, UnpackTask
 from pyflinkcep.spark.worker.query_task import (
     QUERY,
     UNUSABLE,
@@ -248,7 +248,8 @@ class QueryJob:
         prepared, is_filtered = self._prepared_stream(sides)
         held_back = HeldBack.by_query(self.query, self.output)
         layout, variables = prepared.layout, self.query.variables
-        output = StreamOutput.of_matches(layout, variables, consumer, held_back, sides)
+        unpack = UnpackTask(layout, variables, consumer, sides)
+        output = StreamOutput(unpack, output_schema(consumer), held_back, sides)
         return self._stream(prepared, is_filtered, output, self._fingerprint(layout))
 
     # --- without listing
