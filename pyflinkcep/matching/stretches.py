@@ -64,26 +64,13 @@ class Stretches:
             return KeyText(layout, table, int(firsts[number])) if layout.key_columns else None
 
         events = Events(times, None, base, layout.bits(table))
-        found = cls.split(events, firsts, rules, key_of, needs)
-        if order is None:
-            return found
-        return attrs.evolve(found, events=_in_final_order(order, events, firsts, store, key_of))
-
-    @classmethod
-    def split(
-        cls,
-        events: Events,
-        firsts: Ints,
-        rules: CepOperator | None,
-        key_of: Callable[[int], Any],
-        needs: KeyNeeds | None = None,
-    ) -> Stretches:
-        """Split events into stretches where other keys begin."""
-        needed = _needed(rules, events.bits, firsts, needs)
-        return cls(events, np.r_[firsts, len(events.times)], needed, key_of)
+        needed = needed_stretches(rules, events.bits, firsts, needs)
+        if order is not None:
+            events = _in_final_order(order, events, firsts, store, key_of)
+        return cls(events, np.r_[firsts, len(times)], needed, key_of)
 
 
-def _needed(
+def needed_stretches(
     rules: CepOperator | None, bits: Ints | None, firsts: Ints, needs: KeyNeeds | None
 ) -> Flags:
     """Return for each stretch whether it may begin a match, and if that is needed, have one."""

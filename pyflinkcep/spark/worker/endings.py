@@ -322,20 +322,15 @@ class PatternEndingPages(EventPages):
 _MOST_ROWS = 1 << 14
 
 
-@attrs.frozen(eq=False)
-class _KeyedMatches:
-    """The matches of a pattern in tables of whole keys."""
-
-    pattern: CompressiblePattern
-    layout: Layout
-
-    def of(self, table: pa.Table, ends: Ints) -> tuple[PatternMatches, EventStore]:
-        """Return the matches in a sorted table, and the store of its events."""
-        store = EventStore.of(table, self.layout, RowReader(self.layout.schema))
+def _keyed_matches(
+    pattern: CompressiblePattern, layout: Layout, batches: Iterator[pa.RecordBatch]
+) -> Iterator[tuple[pa.Table, EventStore, PatternMatches]]:
+    """Yield the events of whole keys, sorted, with a pattern's matches on them."""
+    for table, ends in whole_keys(batches, layout):
+        store = EventStore.of(table, layout, RowReader(layout.schema))
+        events = KeyedEvents(layout.times_ms(table), layout.bits(table), np.r_[0, ends])
         handles = np.arange(table.num_rows)
-        events = KeyedEvents(self.layout.times_ms(table), self.layout.bits(table), np.r_[0, ends])
-        found = pattern_matches(self.pattern, self.layout, table, store, handles, events)
-        return found, store
+        yield table, store, pattern_matches(pattern, layout, table, store, handles, events)
 
 
 def _naming_keys(
@@ -360,9 +355,7 @@ class PatternEndingsTask:
         nfa, layout = NFACompiler.compile(self.pattern), self.layout
         with running(layout.pattern) as context, opened(nfa, context, "a condition"):
             pattern = CompressiblePattern.of(nfa, layout.expressions, self.variables)
-            keyed = _KeyedMatches(pattern, layout)
-            for table, ends in whole_keys(batches, layout):
-                matches, _ = keyed.of(table, ends)
+            for table, _, matches in _keyed_matches(pattern, layout, batches):
                 with _naming_keys(layout, table, matches):
                     endings = dated(self.rows.asked(table)(matches), matches.events)
                     while part := list(islice(endings, _MOST_ROWS)):
@@ -386,9 +379,8 @@ class PatternListTask:
             opened(nfa, context, "a condition"),
             opened(self.consumer, context, "a function"),
         ):
-            keyed = _KeyedMatches(CompressiblePattern.of(nfa, layout.expressions, ()), layout)
-            for table, ends in whole_keys(batches, layout):
-                matches, store = keyed.of(table, ends)
+            pattern = CompressiblePattern.of(nfa, layout.expressions, ())
+            for table, store, matches in _keyed_matches(pattern, layout, batches):
                 with _naming_keys(layout, table, matches):
                     for found in self._found(nfa, matches):
                         yield from batches_of(self.consumer, found, store)

@@ -245,12 +245,14 @@ class QueryJob:
 
     def stream(self, consumer: Consumer, sides: Mapping[str, str]) -> StreamJob:
         """Return the job on unbounded events."""
-        prepared, is_filtered = self._prepared_stream(sides)
+        prepared, unneeded = self._prepared_stream(sides)
         held_back = HeldBack.by_query(self.query, self.output)
-        layout, variables = prepared.layout, self.query.variables
-        unpack = UnpackTask(layout, variables, consumer, sides)
+        layout = prepared.layout
+        unpack = UnpackTask(layout, self.query.variables, consumer, sides)
         output = StreamOutput(unpack, output_schema(consumer), held_back, sides)
-        return self._stream(prepared, is_filtered, output, self._fingerprint(layout))
+        matching = QueryMatching(plan=self.plan, columns=self.columns(layout))
+        facts = self._fingerprint(layout)
+        return StreamJob.of(self.job, prepared, matching, facts, output, unneeded)
 
     # --- without listing
 
@@ -271,14 +273,16 @@ class QueryJob:
 
     def stream_of_endings(self, rows: EndingRows) -> StreamJob:
         """Return the job on unbounded events with a row for each that completes matches."""
-        prepared, is_filtered = self._prepared_stream({})
+        prepared, unneeded = self._prepared_stream({})
         held_back = HeldBack.by_query(self.query, self.output, compressed=True)
         facts = {**self._fingerprint(prepared.layout), "output": "all matches of an event"}
         if self.windows is not None:
             held_back = HeldBack(self.windows.length)
             facts["output"] = f"all matches of windows of {self.windows}"
         output = StreamOutput(RowsTask(), rows.schema, held_back, what=rows.what)
-        return self._stream(prepared, is_filtered, output, facts, rows)
+        columns = self.columns(prepared.layout)
+        matching = QueryMatching(plan=self.plan, columns=columns, rows=rows)
+        return StreamJob.of(self.job, prepared, matching, facts, output, unneeded)
 
     def columns(self, layout: Layout) -> QueryColumns:
         """Return what the query reads from events, whose columns are in `layout`."""
@@ -332,8 +336,8 @@ class QueryJob:
             return window, window if self.query.looks_ahead else 0
         return window if self.query.looks_back else 0, window
 
-    def _prepared_stream(self, sides: Mapping[str, str]) -> tuple[Prepared, bool]:
-        """Return the unbounded events, and whether they tell which of them matches need."""
+    def _prepared_stream(self, sides: Mapping[str, str]) -> tuple[Prepared, frozenset[int]]:
+        """Return the unbounded events, and the bits of those that no match needs."""
         added, needed = self._computed(), self.needed()
         is_filtered = needed is not None and not set(sides) - {NULLS}
         if is_filtered:
@@ -341,20 +345,7 @@ class QueryJob:
         prepared = self.job.prepared(added, tuple(self._names.values()))
         if self.windows is not None:
             prepared = copied(self.windows, prepared, self.source)
-        return prepared, is_filtered
-
-    def _stream(
-        self,
-        prepared: Prepared,
-        is_filtered: bool,
-        output: StreamOutput,
-        facts: dict[str, str],
-        rows: EndingRows | None = None,
-    ) -> StreamJob:
-        columns = self.columns(prepared.layout)
-        matching = QueryMatching(plan=self.plan, columns=columns, rows=rows)
-        unneeded = UNUSABLE if is_filtered else frozenset[int]()
-        return StreamJob.of(self.job, prepared, matching, facts, output, unneeded)
+        return prepared, UNUSABLE if is_filtered else frozenset()
 
     def _fingerprint(self, layout: Layout) -> dict[str, str]:
         """Return what must stay the same for stored state to be reused."""
