@@ -129,10 +129,11 @@ class _Before:
         if not node.isStreaming():
             return
         name = node.nodeName()
-        rest = self._rest(node) if name == _RESULT and not is_inside else None
-        if rest is not None:
+        left = attached(node, self.session) if name == _RESULT and not is_inside else None
+        if left is not None:
             if above:
                 raise _refused(self.pattern, above)
+            rest = partial(cloudpickle.loads(left[1]), left[0])  # see `remember`
             self.found[str(output_id(node))] = (rest, self.number + 1)
             is_inside = True
         elif is_emitting(node) or name.startswith(_PASSING):
@@ -143,11 +144,6 @@ class _Before:
         children = node.children()
         for at in range(children.size()):
             self.visit(children.apply(at), is_inside, above)
-
-    def _rest(self, node: Any) -> Callable[[str, int], DataFrame] | None:
-        """Return what :func:`remember` has left at an operator."""
-        found = attached(node, self.session)
-        return None if found is None else partial(cloudpickle.loads(found[1]), found[0])
 
 
 def _passes(node: Any) -> bool:

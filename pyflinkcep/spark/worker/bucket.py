@@ -230,7 +230,8 @@ class BucketWork:
         now, latest = self._believed(arrivals, now)
         outputs = []
         if now > self.reached and not self._plan.is_downstream:
-            if self._waits_for(now):
+            is_due = any(earliest <= now for earliest in self.index.segments.values())
+            if is_due or self.state.waiting_pages(now):
                 # The source's watermark passed these before the events arrived, as in Flink.
                 outputs.append(BucketOutput(*self._advance(None, now)))
             self.reached = now
@@ -259,11 +260,6 @@ class BucketWork:
         last = None if now == MIN_WATERMARK else now + (task.plan.delay_ms or 0)
         latest = believed(arrivals.spans, last, task.plan.max_ahead_ms)
         return now, MIN_WATERMARK if latest is None else latest
-
-    def _waits_for(self, watermark: int) -> bool:
-        """Whether an event or a key waits for a watermark."""
-        is_due = any(earliest <= watermark for earliest in self.index.segments.values())
-        return is_due or bool(self.state.waiting_pages(watermark))
 
     def _advance(self, fresh: pa.Table | None, watermark: int) -> tuple[Found, EventStore]:
         """Advance time to a watermark, for new events too."""

@@ -88,9 +88,9 @@ class FunctionConsumer(Consumer):
 
     def open(self, context: RuntimeContext) -> None:
         """Open the function."""
-        self._writers = {
-            name: RowWriter(schema, self._source(name)) for name, schema in self.schemas.items()
-        }
+        for name, schema in self.schemas.items():
+            where = "" if name == MAIN else f" for side output {name!r}"
+            self._writers[name] = RowWriter(schema, f"{self.function!r}{where}")
         self.function.setRuntimeContext(context)
         self.function.open(context)
 
@@ -114,7 +114,8 @@ class FunctionConsumer(Consumer):
                     self._time_out(match, context)
             except (Exception, SystemExit, KeyboardInterrupt) as cause:
                 error = self._failure(cause, "match" if is_match else "timeout", match)
-                key = self._key(found, number, events)
+                first = found.handles[found.firsts[number]]  # all of its events share the key
+                key = key_values(self.keys, events.take([first]), 0)
                 raise error.at_time(timestamp).at_key(key) from error.__cause__
         return {name: self._writers[name].table(rows) for name, rows in context.rows.items()}
 
@@ -135,15 +136,6 @@ class FunctionConsumer(Consumer):
         )
         error.__cause__ = cause
         return error
-
-    def _key(self, found: Found, number: int, events: EventStore) -> dict[str, Any] | None:
-        """Return the key of a result, which all of its events share."""
-        first = found.handles[found.firsts[number]]
-        return key_values(self.keys, events.take([first]), 0)
-
-    def _source(self, output: str) -> str:
-        where = "" if output == MAIN else f" for side output {output!r}"
-        return f"{self.function!r}{where}"
 
 
 class _Context:

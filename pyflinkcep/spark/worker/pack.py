@@ -252,7 +252,11 @@ class PackTask:
         ]
         rest = [None] * (len(data) - 1)
         others = [write_times(times) if len(times) else None, *rest]
-        null_count = sum(part.num_rows for part in nulls)
+        null_count, without = sum(part.num_rows for part in nulls), None
+        if null_count:  # with the user's columns
+            whole = pa.concat_tables([part.select(self.schema.names) for part in nulls])
+            own = self.layout.schema.fieldNames()
+            without = write_table(whole.cast(self.schema).select(own))
         told = None if spans is None or not len(spans) else spans.astype("<i8").tobytes()
         columns = [
             pa.array(ids[chosen]),
@@ -262,15 +266,10 @@ class PackTask:
             pa.array(others, pa.binary()),
             pa.array([latest] * len(data), pa.int64()),
             pa.array([told] * len(data), pa.binary()),
-            pa.array([self._written(nulls) if null_count else None, *rest], pa.binary()),
+            pa.array([without, *rest], pa.binary()),
             pa.array([null_count] + [0] * len(rest), pa.int64()),
         ]
         return pa.RecordBatch.from_arrays(columns, names=PACKED.fieldNames())
-
-    def _written(self, nulls: Sequence[pa.Table]) -> bytes:
-        """Return events without key or time as bytes, with the user's columns."""
-        whole = pa.concat_tables([part.select(self.schema.names) for part in nulls])
-        return write_table(whole.cast(self.schema).select(self.layout.schema.fieldNames()))
 
     def _has_null_key(self, table: pa.Table) -> Flags:
         """Return for each event whether its key is null altogether."""

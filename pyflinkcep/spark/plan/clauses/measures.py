@@ -393,16 +393,14 @@ def _analysed(
     late = {leaf: error for leaf, error in errors_of.items() if leaf.is_late}
     result, computed = _with_late(result, late, values)
     values = {**values, **folded, **computed}
-    written = {name: _over_columns(expression, values) for name, expression in measures.items()}
+    written = {
+        name: expression.sql(lambda leaf: _in_column(leaf, values))
+        for name, expression in measures.items()
+    }
     errors: dict[str, _Error] = {}
     for name, sql in written.items():
         errors.setdefault(sql, _error_over_columns(names, name, measures[name], values, what))
     return result, written, argument_types(result, errors)
-
-
-def _over_columns(expression: Expression, values: Values) -> str:
-    """Return a measure as SQL over the columns of values."""
-    return expression.sql(lambda leaf: _in_column(leaf, values))
 
 
 def _in_column(leaf: Leaf, values: Values) -> str:

@@ -191,7 +191,8 @@ class StandardJob:
         read = read_clause(clause, names)
         read = attrs.evolve(read, measures=computed_late(read.measures, dataframe))
         within = standard_window_ms(clause, names.source)
-        time, unit = _time(dataframe, clause, names) if within else (None, 1)
+        time = within_time(clause, names, time_type(dataframe)) if within else None
+        is_bigint = time is None or isinstance(dataframe.schema[time].dataType, LongType)
         ansi = is_ansi(dataframe)
         numbered, over = _windowed(dataframe, clause)
         defines = Defines.of(read, names, SparkTypes(numbered, names), over, ansi)
@@ -213,7 +214,13 @@ class StandardJob:
         fields += [StructField(value.name, value.type) for value in values.values()]
         schema = StructType(fields)
         rows = StandardRows(
-            plan, arrow_schema(schema), [*shown, *rest], conditions, measures, time, unit
+            plan,
+            arrow_schema(schema),
+            [*shown, *rest],
+            conditions,
+            measures,
+            time,
+            1 if is_bigint else 1000,
         )
         order = order_after_time(clause) if dataframe.isStreaming else None
         if dataframe.isStreaming:
@@ -365,9 +372,3 @@ def _windowed(dataframe: DataFrame, clause: Clause) -> tuple[DataFrame, str | No
     by = ", ".join([*([str(order)] if clause.order else []), POSITION])
     over = f"{'PARTITION BY ' if keys else ''}{keys} ORDER BY {by}"
     return dataframe.withColumn(POSITION, F.monotonically_increasing_id()), over
-
-
-def _time(dataframe: DataFrame, clause: Clause, names: Names) -> tuple[str, int]:
-    """Return the column that WITHIN measures, and its units per millisecond."""
-    name = within_time(clause, names, time_type(dataframe))
-    return name, 1 if isinstance(dataframe.schema[name].dataType, LongType) else 1000

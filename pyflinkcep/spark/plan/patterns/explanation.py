@@ -52,17 +52,25 @@ def explanation(
         else relevance_of(nfas[timeouts], shows_next)
         for how, (timeouts, shows_next) in _RESULTS.items()
     }
-    filtered = list(_filter_lines(nfa, decided))
+    filtered, reason = list(_filter_lines(nfa, decided)), why_plain(nfa)
+    kind = "unbounded" if dataframe.isStreaming else "bounded"
+    names = ", ".join(_COLUMN.sub(r"\1", str(key)) for key in keys)
+    order = time or watermark_column(dataframe)
+    watermark = []
+    if dataframe.isStreaming and order in dataframe.columns:
+        watermark = [f"watermark: {StreamWatermark.of(dataframe, order)}"]
     if dataframe.isStreaming and any(found.droppable for found in decided.values()):
         filtered.append("in Python, once the watermark has seen them; late ones are counted")
     sections = {
         job_name(nfa.description): [
-            _input(dataframe, keys, time),
-            *_watermark(dataframe, time),
+            f"input: {kind}, {f'key {names}' if keys else 'no key'}, "
+            f"ordered by {order or 'nothing yet: call inEventTime(...)'}",
+            *watermark,
             f"window: {', '.join(_windows(nfa))}",
             f"after a match: {_plain(repr(nfa.skip_strategy))}",
             *_evaluated(evaluations or {}),
-            f"matched {_matched_by(nfa)}",
+            # Workers use the same if installed like the driver.
+            f"matched {f'in Python: {reason}' if reason else 'by the compiled kernel'}",
         ],
         "States (T takes the event, I ignores it, P also tries the next state)": [
             _plain(str(table.state))
@@ -81,20 +89,6 @@ def _plain(text: str) -> str:
     return _OBJECT.sub(r"\1", text)
 
 
-def _input(dataframe: DataFrame, keys: Sequence[str | Column], time: str | None) -> str:
-    kind = "unbounded" if dataframe.isStreaming else "bounded"
-    names = [_COLUMN.sub(r"\1", str(key)) for key in keys]
-    key = f"key {', '.join(names)}" if keys else "no key"
-    order = time or watermark_column(dataframe) or "nothing yet: call inEventTime(...)"
-    return f"input: {kind}, {key}, ordered by {order}"
-
-
-def _watermark(dataframe: DataFrame, time: str | None) -> Iterator[str]:
-    column = time or watermark_column(dataframe)
-    if dataframe.isStreaming and column in dataframe.columns:
-        yield f"watermark: {StreamWatermark.of(dataframe, column)}"
-
-
 def _evaluated(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
     """Merge the lines that are alike for all ways to use matches."""
     if len({how.name for how in evaluations.values()}) == 1:
@@ -106,12 +100,6 @@ def _evaluated(evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
         others = " or ".join(name for name in how.candidates if name != how.name)
         if others:
             yield f"where events say that it costs less: the query that it is, by {others}"
-
-
-def _matched_by(nfa: NFA) -> str:
-    """Return what matches; workers use the same if installed like the driver."""
-    reason = why_plain(nfa)
-    return f"in Python: {reason}" if reason else "by the compiled kernel"
 
 
 # --- windows
