@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from functools import partial
 
 import attrs
 from pyspark.sql import Column, DataFrame
@@ -57,8 +56,7 @@ class EventFilter:
         if not self.early:
             return self.job
         wanted = _formula(self.asked, self.droppable)
-        column = F.lit(wanted) if isinstance(wanted, bool) else wanted
-        return self.job.where(column | _no_time(self.job.source))
+        return self.job.where(wanted | _no_time(self.job.source))
 
     def after(self, prepared: Prepared) -> Prepared:
         """Return the prepared events, filtered by their answers unless `early`."""
@@ -122,35 +120,20 @@ def _can_be_asked_twice(dataframe: DataFrame, conditions: Sequence[Column]) -> b
         return False
 
 
-def _formula(asked: Asked, droppable: frozenset[int]) -> Column | bool:
+def _formula(asked: Asked, droppable: frozenset[int]) -> Column:
     """Return a condition that holds for all events that are not droppable."""
     # NULL counts as false: without a ``not`` a formula is then never true by mistake.
     if not asked or not droppable:
-        return not droppable
+        return F.lit(not droppable)
     (atom, holds), rest = asked[0], asked[1:]
-    halves = partial(_formula, rest)
     without = frozenset(bits for bits in droppable if not bits & atom.bit)
     holding = frozenset(bits & ~atom.bit for bits in droppable if bits & atom.bit)
     if without == holding:
-        return halves(without)
-    if holding < without:  # a condition that holds can only make an event needed
-        return _or(_and(holds, halves(holding)), halves(without))
-    fails = ~F.coalesce(holds, F.lit(False))
-    return _or(_and(holds, halves(holding)), _and(fails, halves(without)))
-
-
-def _and(one: Column, other: Column | bool) -> Column | bool:
-    if isinstance(other, bool):
-        return one if other else False
-    return one & other
-
-
-def _or(one: Column | bool, other: Column | bool) -> Column | bool:
-    if isinstance(one, bool):
-        return True if one else other
-    if isinstance(other, bool):
-        return True if other else one
-    return one | other
+        return _formula(rest, without)
+    if not holding < without:  # else a condition that holds can only make an event needed
+        fails = ~F.coalesce(holds, F.lit(False))
+        return (holds & _formula(rest, holding)) | (fails & _formula(rest, without))
+    return (holds & _formula(rest, holding)) | _formula(rest, without)
 
 
 _FEWEST = 8  # How many columns must be saved: a column of columns costs something itself
