@@ -181,7 +181,7 @@ def test_each_event_is_answered_for(condition: Any, filtered: bool) -> None:
 
     taken = [[f"s{n}", 20 + 2 * n] for n in range(STAGES)]
     assert bucket.matches == [("k", 18 + 2 * STAGES, taken)]
-    assert bucket.task.layout.bit_columns == (
+    assert bucket.task.plan.layout.bit_columns == (
         ("__cep_bits", "__cep_bits1", "__cep_bits2") if condition is name_is else ()
     )
     assert bucket.dropped_count == (5 if filtered and condition is name_is else 0)
@@ -216,7 +216,7 @@ def test_events_that_did_not_come_are_counted_anew() -> None:
 
     old, new = Bucket(behind(100)), NFACompiler.compile(behind(70))
     both = frozenset({0, bit(behind(70))})
-    stored = old.task.fingerprint
+    stored = old.task.plan.fingerprint
 
     assert bit(behind(100)) != bit(behind(70)) > 1 << 63
     assert still_droppable([0, bit(behind(100))], stored, new, both) == sorted(both)

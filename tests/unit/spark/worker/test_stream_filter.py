@@ -24,7 +24,7 @@ from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.errors import InputError, PatternChangedError
 from pyflinkcep.matching.columns import BITS, spark_atoms
 from pyflinkcep.matching.sorting import BUDGET_BYTES
-from pyflinkcep.matching.stretches import Events, Stretches
+from pyflinkcep.matching.stretches import needed_stretches
 from pyflinkcep.spark.state.checksums import read_table
 from pyflinkcep.spark.worker import pack as packing
 from pyflinkcep.spark.worker.batch import BatchTask
@@ -381,14 +381,13 @@ def test_keys_are_passed_over() -> None:
     nfa = NFACompiler.compile(A.followedBy("b").where(taking("b")), False)
     by_name = {str(atom.condition).split("'")[1]: atom.bit for atom in spark_atoms(nfa)}
     bits = np.array([by_name.get(name, 0) for name in "aaxabbax"])
-    events = Events(np.arange(8), None, 0, bits)
     firsts = np.array([0, 3, 5, 6])
     rules, known = CepOperator(nfa), known_bits(nfa.atoms)
-    all_ = Stretches.split(events, firsts, rules, lambda number: None)
-    few = Stretches.split(events, firsts, rules, lambda number: None, KeyNeeds.of(nfa, known))
+    all_ = needed_stretches(rules, bits, firsts, None)
+    few = needed_stretches(rules, bits, firsts, KeyNeeds.of(nfa, known))
 
-    assert all_.needed.tolist() == [True, True, False, True]
-    assert few.needed.tolist() == [False, True, False, True]
+    assert all_.tolist() == [True, True, False, True]
+    assert few.tolist() == [False, True, False, True]
 
 
 def answered(given_: Iterator[pa.RecordBatch], pattern: Pattern) -> Iterator[pa.RecordBatch]:
