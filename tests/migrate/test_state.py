@@ -153,7 +153,7 @@ HOLDS |= {
 REFUSED = {
     "new Written(0)": "super.check()",
     "new Base() { protected boolean check(int x) { return x == factor || super.check(x - 4); } }": "super.check()",
-    "SimpleCondition.of(HIGH.and(EVEN.negate())::test)": "of a function",
+    "SimpleCondition.of(HIGH.and(EVEN.negate())::test)": "HIGH.and(EVEN.negate())",
     "SimpleCondition.of(e -> HIGH.negate().test(e) && EVEN.or(HIGH).test(e))": "of a function",
     "SimpleCondition.of(e -> { int x; return (x = e.n * 2) > 4 && x < 13; })": "assignment expression",
     "new Block()": "statements outside of its methods",

@@ -10,7 +10,14 @@ from typing import Any
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, method_of, read_type
+from pyflinkcep.migrate.java.declarations import (
+    Field,
+    JavaClass,
+    JavaType,
+    Method,
+    method_of,
+    read_type,
+)
 from pyflinkcep.migrate.java.project import UNKNOWN, Project, filled
 from pyflinkcep.migrate.java.source import (
     Node,
@@ -188,25 +195,15 @@ class Function:
 
     parameters: tuple[tuple[str, JavaType], ...]  # Names and types
     body: Node  # A block or an expression
-    # Where it stands.
-    project: Project
-    source: Source
-    within: JavaClass | None
-    fields: dict[str, Expression] = attrs.field(factory=dict)  # The values of fields of its class
-    # The methods of an anonymous class around, by name and number of parameters.
-    methods: dict[tuple[str, int], Method] = attrs.field(factory=dict)
+    scope: Scope  # What names mean where it stands
     event_type: JavaType = UNKNOWN  # The first type argument of its class
     result_type: JavaType = UNKNOWN  # The declared type of its result
     doc: str = ""  # Its Java doc; empty if it has none
     type_arguments: tuple[JavaType, ...] = ()  # The type arguments of the class that it extends
     class_name: str = ""  # The name of the class; empty for anonymous ones
-    # The class of the object, whose methods may override those that the class around has.
-    dynamic: JavaClass | None = None
     # The names around that the function does not see, such as those of its own fields.
     hidden: frozenset[str] = frozenset()
-    around: frozenset[str] = frozenset()  # The variables around the function
     variables: tuple[str, ...] = ()  # The type variables of its class
-    types: dict[str, JavaType] = attrs.field(factory=dict)  # What they stand for
 
     def of_types(self, types: dict[str, JavaType]) -> Function:
         """Return the function with types in place of type variables."""
@@ -216,7 +213,7 @@ class Function:
             event_type=filled(self.event_type, types),
             result_type=filled(self.result_type, types),
             type_arguments=tuple(filled(type_, types) for type_ in self.type_arguments),
-            types={**self.types, **types},
+            scope=attrs.evolve(self.scope, types={**self.scope.types, **types}),
         )
 
     @property
@@ -227,20 +224,12 @@ class Function:
 
 def reader_of(function: Function, findings: Findings, known: Mapping[str, Any]) -> Reader:
     """Return a reader of the body of a function."""
-    scope = Scope(
-        function.source,
-        function.within,
-        function.project,
-        fields=dict(function.fields),
-        dynamic=function.dynamic,
-        around=function.around,
-        types=dict(function.types),
-    )
+    scope = attrs.evolve(function.scope, fields=dict(function.scope.fields))
     for name, value in known.items():
-        known_value = expression_of(value, function.project)
+        known_value = expression_of(value, scope.project)
         if known_value is not None and name not in function.hidden:
             scope.fields.setdefault(name, known_value)
-    return Reader(scope, findings, local_methods=function.methods)
+    return Reader(scope, findings)
 
 
 def function_of(
@@ -254,8 +243,8 @@ def function_of(
     """Return the function that an argument is."""
     finder = _Finder(project, methods, findings, known)
     inner = _Finder(project, _METHODS, findings, known)
-    findings.resolve = lambda node_, source_, around: inner.find(node_, source_, around, 1)
-    return finder.find(node, source, project.at(source, line_of(node)), 0)
+    findings.resolve = lambda one, at: inner.find(one, Scope(at.source, at.within, project), 1)
+    return finder.find(node, Scope(source, project.at(source, line_of(node)), project), 0)
 
 
 @attrs.frozen(eq=False)
@@ -265,221 +254,178 @@ class _Finder:
     findings: Findings
     known: Mapping[str, Any]
 
-    def find(self, node: Node, source: Source, within: JavaClass | None, depth: int) -> Function:
+    def find(self, node: Node, at: Scope, depth: int) -> Function:
+        """Return the function that an expression at a place is."""
         if depth > 10:
             raise Untranslatable("a function made by too many others", line_of(node))
         match node.type:
             case "parenthesized_expression" | "cast_expression":
                 inner = node.child_by_field_name("value") or children(node)[-1]
-                return self.find(inner, source, within, depth + 1)
+                return self.find(inner, at, depth + 1)
             case "lambda_expression":
+                scope = attrs.evolve(at, around=locals_around(node))
                 body = node.child_by_field_name("body")
-                parameters = tuple(parameters_of(node))
-                doc, around = javadoc(node), locals_around(node)
-                return Function(
-                    parameters, body, self.project, source, within, doc=doc, around=around
-                )
+                return Function(tuple(parameters_of(node)), body, scope, doc=javadoc(node))
             case "method_reference":
-                return self._reference(node, source, within)
+                return self._reference(node, at)
             case "object_creation_expression":
-                return self._created(node, source, within)
+                return self._created(node, at)
             case "method_invocation":
-                return self._called(node, source, within, depth)
+                return self._called(node, at, depth)
             case "identifier" | "field_access":
                 name = text_of(node).rsplit(".", 1)[-1]
-                found = self.project.constant_field(name, source, within)
+                found = self.project.constant_field(name, at.source, at.within)
                 if found is None and node.type == "field_access":
-                    of = self.project.find(
-                        text_of(node.child_by_field_name("object")), source, within
-                    )
+                    of = self._class(text_of(node.child_by_field_name("object")), at)
                     owner = self.project.owner_of(of, name) if of is not None else None
                     found = (owner.fields[name], owner) if owner is not None else None
                 if found is not None and found[0].value is not None:
-                    inner = self.find(found[0].value, found[1].source, found[1], depth + 1)
-                    types = found[0].type.args
-                    known = inner.event_type.name != "?"
-                    return inner if known or not types else attrs.evolve(inner, event_type=types[0])
-        raise Untranslatable(
-            f"{text_of(node)[:60]} is made where it cannot be followed", line_of(node)
-        )
+                    return self._held(found, depth)
+        what = f"{text_of(node)[:60]} is made where it cannot be followed"
+        raise Untranslatable(what, line_of(node))
 
-    # --- classes
+    def _at(self, of: JavaClass, **names: Any) -> Scope:
+        return Scope(of.source, of, self.project, **names)
 
-    def _created(self, node: Node, source: Source, within: JavaClass | None) -> Function:
-        type_ = read_type(node.child_by_field_name("type"))
-        body = next((part for part in children(node) if part.type == "class_body"), None)
-        of = self.project.find(type_.name, source, within)
-        arguments = children(node.child_by_field_name("arguments"))
-        if body is not None:
-            own = [part for part in children(body) if part.type == "method_declaration"]
-            declared = {(m.name, len(m.parameters)): m for m in (method_of(part) for part in own)}
-            found = next((m for m in declared.values() if m.name in self.methods), None)
-            fields, names = fields_of_body(
-                self._reader(source, within), body, declared, self.methods
-            )
-            if of is not None:
-                reader = self._reader(source, within)
-                fields = {**fields_of_object(reader, of, arguments, node, self.methods), **fields}
-                names |= set(self.project.all_fields(of))
-            if found is not None:
-                made = self._method(found, source, within, type_, fields, declared)
-                around = locals_around(node) - names
-                return attrs.evolve(made, dynamic=of, hidden=frozenset(names), around=around)
-        if of is None:
-            raise Untranslatable(f"the class {type_} is not in the sources", line_of(node))
-        made = self.of_class(of, arguments, node, source, within, type_)
-        return made if body is None else attrs.evolve(made, fields=fields, methods=declared)
+    def _class(self, name: str, at: Scope) -> JavaClass | None:
+        return self.project.find(name, at.source, at.within)
 
-    def of_class(
-        self,
-        of: JavaClass,
-        arguments: list[Node],
-        node: Node,
-        source: Source,
-        within: JavaClass | None,
-        type_: JavaType,
-    ) -> Function:
-        """Return the method of a new object of a class of the project."""
-        reader = self._reader(source, within)
-        method = next(
-            (
-                one
-                for owner in self.project.lineage(of)
-                for name in self.methods
-                for one in owner.methods.get(name, [])
-                if one.body is not None
-            ),
-            None,
-        )
-        if method is None:
-            raise Untranslatable(f"{of.name} has no {self.methods[0]}()", line_of(node))
-        fields = fields_of_object(reader, of, arguments, node, self.methods)
-        own = set(self.project.all_fields(of))
-        hidden = frozenset(own | locals_around(node))
-        parents = [one for one in (of.superclass, *of.interfaces) if one is not None and one.args]
-        above = parents[0] if parents else type_
-        owner = method.owner or of
-        found = self._method(method, owner.source, owner, above, fields, {})
-        doc = found.doc or javadoc(of.node)
-        made = attrs.evolve(found, class_name=of.name, doc=doc, dynamic=of, hidden=hidden)
-        types = dict(zip(of.variables, type_.args, strict=False))
-        return attrs.evolve(made, variables=of.variables).of_types(types)
+    def _held(self, found: tuple[Field, JavaClass], depth: int) -> Function:
+        """Return the function that a field holds."""
+        field, owner = found
+        inner = self.find(field.value, self._at(owner), depth + 1)
+        known = inner.event_type.name != "?" or not field.type.args
+        return inner if known else attrs.evolve(inner, event_type=field.type.args[0])
 
-    def _reader(self, source: Source, within: JavaClass | None) -> Reader:
+    def _reader(self, at: Scope) -> Reader:
         """Return a reader of what is given to a constructor or method."""
-        reader = Reader(Scope(source, within, self.project), self.findings)
+        scope = Scope(at.source, at.within, self.project)
         for name, value in self.known.items():
             expression = expression_of(value, self.project)
             if expression is not None:
-                reader.scope.values[name] = expression
-        return reader
+                scope.values[name] = expression
+        return Reader(scope, self.findings)
 
-    def _method(
-        self,
-        method: Method,
-        source: Source,
-        within: JavaClass | None,
-        type_: JavaType,
-        fields: dict[str, Expression],
-        declared: dict[tuple[str, int], Method],
-    ) -> Function:
+    # --- classes
+
+    def _created(self, node: Node, at: Scope) -> Function:
+        type_ = read_type(node.child_by_field_name("type"))
+        body = next((part for part in children(node) if part.type == "class_body"), None)
+        of = self._class(type_.name, at)
+        declared: dict[tuple[str, int], Method] = {}
+        fields: dict[str, Expression] = {}
+        if body is not None:
+            own = [part for part in children(body) if part.type == "method_declaration"]
+            declared = {(m.name, len(m.parameters)): m for m in (method_of(part) for part in own)}
+            fields, names = fields_of_body(self._reader(at), body, declared, self.methods)
+            if of is not None:
+                given = children(node.child_by_field_name("arguments"))
+                above = fields_of_object(self._reader(at), of, given, node, self.methods)
+                fields, names = {**above, **fields}, names | set(self.project.all_fields(of))
+            found = next((m for m in declared.values() if m.name in self.methods), None)
+            if found is not None:
+                around = locals_around(node) - names
+                scope = attrs.evolve(at, fields=fields, methods=declared, dynamic=of, around=around)
+                return attrs.evolve(self._method(found, scope, type_), hidden=frozenset(names))
+        if of is None:
+            raise Untranslatable(f"the class {type_} is not in the sources", line_of(node))
+        made = self._of_class(of, node, at, type_)
+        if body is None:
+            return made
+        scope = attrs.evolve(made.scope, fields=fields, methods=declared)
+        return attrs.evolve(made, scope=scope)
+
+    def _of_class(self, of: JavaClass, node: Node, at: Scope, type_: JavaType) -> Function:
+        """Return the method of a new object of a class of the project."""
+        lineage = list(self.project.lineage(of))
+        named = (m for one in lineage for name in self.methods for m in one.methods.get(name, []))
+        method = next((one for one in named if one.body is not None), None)
+        if method is None:
+            raise Untranslatable(f"{of.name} has no {self.methods[0]}()", line_of(node))
+        given = children(node.child_by_field_name("arguments"))
+        fields = fields_of_object(self._reader(at), of, given, node, self.methods)
+        parents = [one for one in (of.superclass, *of.interfaces) if one is not None and one.args]
+        scope = self._at(method.owner or of, fields=fields, dynamic=of)
+        found = self._method(method, scope, parents[0] if parents else type_)
+        made = attrs.evolve(
+            found,
+            class_name=of.name,
+            doc=found.doc or javadoc(of.node),
+            hidden=frozenset({*self.project.all_fields(of), *locals_around(node)}),
+            variables=of.variables,
+        )
+        return made.of_types(dict(zip(of.variables, type_.args, strict=False)))
+
+    def _method(self, method: Method, scope: Scope, type_: JavaType) -> Function:
+        """Return a method as a function, of an object of a type."""
         if method.body is None:
             raise Untranslatable(f"{method.name}() has no body", line_of(method.node))
-        return Function(
-            method.parameters,
-            method.body,
-            self.project,
-            source,
-            within,
-            fields,
-            declared,
-            type_.args[0] if type_.args else JavaType("?"),
-            method.type,
-            javadoc(method.node),
-            type_.args,
-        )
+        event, doc = (type_.args[0] if type_.args else UNKNOWN), javadoc(method.node)
+        given = (method.parameters, method.body, scope, event, method.type, doc, type_.args)
+        return Function(*given)
 
     # --- others
 
-    def _reference(self, node: Node, source: Source, within: JavaClass | None) -> Function:
+    def _reference(self, node: Node, at: Scope) -> Function:
         owner, name = text_of(node.children[0]), text_of(node.children[-1])
-        of = within if owner == "this" else self.project.find(owner, source, within)
-        held = self.project.constant_field(owner, source, within) if of is None else None
+        of = at.within if owner == "this" else self._class(owner, at)
+        held = self.project.constant_field(owner, at.source, at.within) if of is None else None
         if held is not None and held[0].value is not None and name in (*_METHODS, *self.methods):
-            meant = self.find(held[0].value, held[1].source, held[1], 1)
-            types = held[0].type.args
-            return attrs.evolve(meant, event_type=types[0]) if types else meant
-        made = node.children[0].type == "method_invocation"  # such as hot.and(open)::test
-        if of is None and not made and not (owner[:1].isupper() and owner.isidentifier()):
+            return self._held(held, 0)
+        if of is None and not (owner[:1].isupper() and owner.isidentifier()):
             raise Untranslatable(f"the class {owner} is not in the sources", line_of(node))
         if of is None:  # of a library: as the lambda that it stands for
-            return self._written(
-                f"it -> {owner}.{name}(it)", UNKNOWN, source, within, line_of(node)
-            )
+            return self._written(f"it -> {owner}.{name}(it)", UNKNOWN, at, node)
         for count in (1, 2):
             methods = self.project.overloads(of, name, count)
             if len(methods) > 1:
                 raise Untranslatable(f"which of several {name}() is meant", line_of(node))
             for method in methods:
-                around = method.owner or of
-                return self._method(method, around.source, around, JavaType("?"), {}, {})
-        return self._written(f"it -> it.{name}()", JavaType(of.name), of.source, of, line_of(node))
+                return self._method(method, self._at(method.owner or of), UNKNOWN)
+        return self._written(f"it -> it.{name}()", JavaType(of.name), self._at(of), node)
 
-    def _written(
-        self, text: str, type_: JavaType, source: Source, within: JavaClass | None, line: int
-    ) -> Function:
+    def _written(self, text: str, type_: JavaType, at: Scope, node: Node) -> Function:
         """Return the function of a lambda of one parameter, from its text."""
-        body = lambda_of(text, source.file, line).child_by_field_name("body")
-        return Function((("it", type_),), body, self.project, source, within)
+        body = lambda_of(text, at.source.file, line_of(node)).child_by_field_name("body")
+        return Function((("it", type_),), body, at)
 
-    def _called(self, node: Node, source: Source, within: JavaClass | None, depth: int) -> Function:
+    def _called(self, node: Node, at: Scope, depth: int) -> Function:
         """Return the function that a method makes: ``SimpleCondition.of``, a project's factory."""
         name = text_of(node.child_by_field_name("name"))
         arguments = children(node.child_by_field_name("arguments"))
         owner = node.child_by_field_name("object")
-        owner_name = text_of(owner) if owner is not None else ""
-        of = self.project.find(owner_name, source, within) if owner_name else within
-        around = of
+        around = self._class(text_of(owner), at) if owner is not None else at.within
         while around is not None:
-            method = self._reader(source, within).method(around, name, arguments)
+            method = self._reader(at).method(around, name, arguments)
             if method is not None and method.body is not None:
-                return self._factory(
-                    method, method.owner or around, arguments, source, within, depth
-                )
+                return self._factory(method, method.owner or around, arguments, at, depth)
             around = around.outer
         if name in _WRAPPERS and len(arguments) == 1:
-            return self.find(arguments[0], source, within, depth + 1)
+            return self.find(arguments[0], at, depth + 1)
         raise Untranslatable(f"{text_of(node)[:60]} is not in the sources", line_of(node))
 
     def _factory(
-        self,
-        method: Method,
-        of: JavaClass,
-        arguments: list[Node],
-        source: Source,
-        within: JavaClass | None,
-        depth: int,
+        self, method: Method, of: JavaClass, arguments: list[Node], at: Scope, depth: int
     ) -> Function:
         statements = [one for one in children(method.body) if one.type != "line_comment"]
         if len(statements) != 1 or statements[0].type != "return_statement":
             raise Untranslatable(f"{method.name}() does more than return", line_of(method.node))
-        reader = self._reader(source, within)
+        reader = self._reader(at)
         given: dict[str, Expression] = {}
         if method.spreads:
             values = reader.packed(method, [reader.argument(argument) for argument in arguments])
-            given = {
-                name: value for (name, _), value in zip(method.parameters, values, strict=True)
-            }
-            arguments = []
+            names = [name for name, _ in method.parameters]
+            given, arguments = dict(zip(names, values, strict=True)), []
         for (name, type_), argument in zip(method.parameters, arguments, strict=False):
             with suppress(Untranslatable):
                 given[name] = reader.assigned(reader.argument(argument, (type_,)), type_)
         inner = attrs.evolve(self, known=given)
-        found = inner.find(children(statements[0])[0], of.source, of, depth + 1)
+        found = inner.find(children(statements[0])[0], self._at(of), depth + 1)
         if found.class_name:
             return found
         seen = {name: value for name, value in given.items() if name not in found.hidden}
-        return attrs.evolve(found, fields={**seen, **found.fields})
+        fields = {**seen, **found.scope.fields}
+        return attrs.evolve(found, scope=attrs.evolve(found.scope, fields=fields))
 
 
 def javadoc(node: Node) -> str:

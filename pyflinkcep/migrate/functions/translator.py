@@ -250,7 +250,7 @@ class _Translator:
     def _find(self, kind: str) -> Function:
         given = (self.node, self.source, self.project)
         found = function_of(*given, _KINDS[kind].methods, self.findings, self.known)
-        open_ = [name for name in found.variables if name not in found.types]
+        open_ = [name for name in found.variables if name not in found.scope.types]
         events = found.type_arguments[0].name if found.type_arguments else ""
         if events in open_ and self.event_type:  # new Function<>()
             return found.of_types({events: written_type(self.event_type)})
@@ -267,8 +267,8 @@ class _Translator:
         if not self.event_type:
             return type_
         given = written_type(self.event_type)
-        above = self.project.find(type_.name, function.source)
-        of = self.project.find(given.name, function.source)
+        above = self.project.find(type_.name, function.scope.source)
+        of = self.project.find(given.name, function.scope.source)
         if above is not None and above.kind == "interface" and of is not None:
             return given if self.project.is_a(of, above.name) else type_
         return given if type_.name in _OPEN and not type_.dims else type_

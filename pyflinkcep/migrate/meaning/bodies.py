@@ -414,8 +414,8 @@ def function_called(
     if not isinstance(number, int) or reader.scope.depth > _MOST:
         raise reader.no(node, "a function that is not known here")
     function = reader.findings.objects[number]
-    inner = reader.at(function.source, function.within, fields=dict(function.fields))
-    inner.local_methods = function.methods
+    place = function.scope
+    inner = reader.at(place.source, place.within, fields={**place.fields}, methods=place.methods)
     for (name, type_), value in zip(function.parameters, values, strict=False):
         inner.scope.values[name] = reader.cast_known(value, type_)
     if function.is_block:

@@ -181,7 +181,7 @@ def _own(reader: Reader, name: str, arguments: list[Node], node: Node) -> Expres
         )
         if of is not None and (of_object or (not arguments and scope.project.getter(of, name))):
             return on_value(reader, scope.this, name, arguments, node)
-    local = reader.local_method(name, len(arguments))
+    local = scope.methods.get((name, len(arguments)))
     if local is not None:
         return _followed(reader, local, scope.within, None, arguments, node)
     if scope.dynamic is not None:
@@ -376,7 +376,7 @@ def _followed(
     )
     if method.owner is None:
         inner.scope.around = scope.around
-    inner.local_methods = reader.local_methods if owner is None else {}
+    inner.scope.methods = scope.methods if owner is None else {}
     if owner is not None and within is not None:
         inner.scope.types = dict(zip(within.variables, owner.type.args, strict=False))
         method = attrs.evolve(method, type=filled(method.type, inner.scope.types))
@@ -738,5 +738,5 @@ def known_function(reader: Reader, node: Node) -> Expression:
     findings = reader.findings
     if findings.resolve is None:
         raise reader.no(node, "a function as a value")
-    findings.objects.append(findings.resolve(node, reader.source, reader.scope.within))
+    findings.objects.append(findings.resolve(node, reader.scope))
     return Const(len(findings.objects) - 1, JavaType("Function"))

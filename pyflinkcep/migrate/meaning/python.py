@@ -822,7 +822,9 @@ class Statements:
                 body, handler = (self._inner(part, frozenset()) for part in (of.body, of.handler))
                 if not set(of.kinds) <= set(_ERRORS):
                     raise Untranslatable(f"catch ({' | '.join(of.kinds)})")
-                error = "ValueError" if of.kinds == ("NumberFormatException",) else "Exception"
+                error = "ValueError" if of.kinds == ("NumberFormatException",) else _ANY
+                if error == _ANY:
+                    self.python.findings.imports.add("from pyflinkcep import FunctionError")
                 name = " as error" if "error" in _names_read(of.handler) else ""
                 return ["try:", *body, f"except {error}{name}:", *handler]
             case Break():
@@ -878,6 +880,14 @@ class Statements:
         return [f"{self.python.write(target)} = {written}"]
 
     def _if(self, of: If, word: str = "if") -> list[str]:
+        match of:
+            case If(Binary(">" | "<" as op, kept, Var() as best), (Set(Var() as same, value),), ()):
+                if best == same and kept == value and word == "if":
+                    name, *both = (
+                        "max" if op == ">" else "min",
+                        *map(self.python.write, (best, kept)),
+                    )
+                    return [f"{both[0]} = {name}({', '.join(both)})"]
         condition = self.python.write(of.condition)
         then = self._inner(of.then, non_null_if(of.condition, True))
         lines = [f"{word} {condition}:", *then]
@@ -923,6 +933,10 @@ def _is_made(of: Expression) -> bool:
     return isinstance(of, Make) or (isinstance(of, Call) and of.operation is ops.JSON_OF)
 
 
+_ANY = (
+    "(ArithmeticError, AttributeError, FunctionError, LookupError, RuntimeError, StopIteration, "
+    "TypeError, ValueError)"
+)
 _ERRORS = ("NumberFormatException", "Exception", "RuntimeException", "Throwable")
 """Errors of Java that Python has too: a text that is no number, or any."""
 

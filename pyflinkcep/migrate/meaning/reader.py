@@ -200,8 +200,6 @@ class Reader:
     findings: Findings  # Gets what was found on the way
     event_type: JavaType = UNKNOWN  # The class of events
     result_type: JavaType = UNKNOWN  # What the function around returns
-    # The methods of the anonymous class around.
-    local_methods: dict[tuple[str, int], Method] = attrs.field(factory=dict)
 
     @property
     def source(self) -> Source:
@@ -305,10 +303,6 @@ class Reader:
             return self.within_block().argument(argument).type
         except Untranslatable:
             return UNKNOWN
-
-    def local_method(self, name: str, count: int) -> Method | None:
-        """Return a method of the anonymous class around."""
-        return self.local_methods.get((name, count))
 
     def argument(self, node: Node, types: tuple[JavaType, ...] = ()) -> Expression:
         """Return an argument or assigned value, which may be a function."""

@@ -13,7 +13,7 @@ import attrs
 
 from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.constants import converted
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.project import (
     UNKNOWN,
     Project,
@@ -70,8 +70,8 @@ class Findings:
     helper_names: dict[int, str] = attrs.field(factory=dict)
     tags: dict[str, str | None] = attrs.field(factory=dict)
     aggregates: bool = False  # Whether loops may become aggregates, which only SQL has
-    # Finds the function that an object is, by its node, file and class around.
-    resolve: Callable[[Node, Source, JavaClass | None], Any] | None = None
+    # Finds the function that an object is, by its node and place.
+    resolve: Callable[[Node, Scope], Any] | None = None
     # The functions found so, which values of the type Function number.
     objects: list[Any] = attrs.field(factory=list)
     # The variables around that were read, whose values are known at run time alone.
@@ -104,6 +104,8 @@ class Scope:
     around: frozenset[str] = frozenset()
     # What the type variables of the class stand for.
     types: dict[str, JavaType] = attrs.field(factory=dict)
+    # The methods of the anonymous class around, by name and number of parameters.
+    methods: dict[tuple[str, int], Method] = attrs.field(factory=dict)
 
     def declare(self, name: str, type_: JavaType) -> Var:
         """Add a variable; its name in Python is free."""
