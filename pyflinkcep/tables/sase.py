@@ -4,20 +4,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Literal, overload
 
 import attrs
 
 from pyflinkcep.engines.choice import OUTPUTS, chosen, chosen_for_compressed, hides_choice
-from pyflinkcep.engines.compressed.counting import Total
+from pyflinkcep.engines.compressed.counting import NOTHING, MeasuredValues, Total
 from pyflinkcep.engines.compressed.matches import (
+    COUNT,
     WINDOW_END,
     WINDOW_START,
-    CompressedMatches,
     Measured,
     TimeWindows,
+    check_names,
     listing,
     read_measure,
     refuse_outside,
@@ -260,7 +262,7 @@ def _types(table: Any, kinds: Mapping[str, Kind]) -> RowTypes:
 
 def _compressed(query: Query, objects: EventObjects) -> CompressedMatches | list[dict[str, Any]]:
     """Return the matches without listing them, or their totals by window."""
-    found = CompressedMatches(_Pieces(query, objects))
+    found = CompressedMatches(query, objects)
     if query.totals is None:
         return found
     measures = [read_measure(text, query.variables) for text in query.totals.aggregates]
@@ -285,36 +287,96 @@ def _refuse_compressed(query: Query, output: str, limit: PartialMatchLimit | Non
         raise compressed_with_limit()
 
 
-@attrs.frozen(eq=False, slots=False)
-class _Pieces:
-    """The compressed matches in terms of the user's events."""
+@attrs.frozen(eq=False, repr=False, slots=False)
+class CompressedMatches:
+    """
+    The matches of a query or a pattern on a list, compressed.
 
-    query: Query
-    objects: EventObjects
+    Nothing is listed: work and memory grow with the events and the states of the query, not
+    with the number of matches.
+    """
+
+    _query: Query
+    _objects: EventObjects
 
     @cached_property
-    def found(self) -> UnlistedMatches:
-        return compressed_matches(self.query, self.objects.table)
+    def _found(self) -> UnlistedMatches:
+        return compressed_matches(self._query, self._objects.table)
 
-    @property
-    def variables(self) -> Sequence[str]:
-        return self.query.variables
+    def count(self) -> int:
+        """Return the number of matches, exactly, however large."""
+        return self._found.totals(())[0]
 
-    @property
-    def groups(self) -> Sequence[str]:
-        return self.query.key
+    @overload
+    def aggregate(self, *texts: str, window: None = None, slide: None = None) -> dict[str, Any]: ...
 
-    def matches(self) -> Iterator[dict[str, list[Any]]]:
-        return (self.objects.match(found) for found in self.found.matches())
+    @overload
+    def aggregate(
+        self, *texts: str, window: timedelta | str, slide: timedelta | str | None = None
+    ) -> list[dict[str, Any]]: ...
 
-    def totals(self, measures: Sequence[Measured]) -> tuple[int, tuple[Total, ...]]:
-        columns = [(str(m.variable), self.objects.measured(m), m.function) for m in measures]
-        return self.found.totals(columns)
+    def aggregate(
+        self,
+        *texts: str,
+        window: timedelta | str | None = None,
+        slide: timedelta | str | None = None,
+    ) -> dict[str, Any] | list[dict[str, Any]]:
+        """
+        Return aggregates over the events of variables in all matches, or in those of each window.
 
-    def window_totals(
-        self, windows: TimeWindows, measures: Sequence[Measured]
+        Examples
+        --------
+        >>> from pyflinkcep.testing import matchSase
+        >>> events = [{"type": t, "ts": n} for n, t in enumerate("ABABB")]
+        >>> found = matchSase("PATTERN SEQ(A a, B b)", events, "ts", compressed=True)
+        >>> found.aggregate("count(*)"), found.aggregate(window="4 milliseconds")
+        ({'count(*)': 5}, [{'windowStart': 0, 'windowEnd': 4, 'count': 3}])
+        """
+        wanted = [read_measure(text, self._query.variables) for text in texts]
+        windows = TimeWindows.of(window, slide)
+        if windows is None:
+            check_names((), wanted)
+            return self._row(wanted, *self._found.totals(self._columns(wanted)))
+        return self.of_windows(windows, wanted)
+
+    def of_windows(self, windows: TimeWindows, wanted: Sequence[Measured]) -> list[dict[str, Any]]:
+        """Return the rows of windows."""
+        check_names([*self._query.key, WINDOW_START, WINDOW_END, COUNT], wanted)
+        return [
+            {**window, COUNT: count, **self._row(wanted, count, totals)}
+            for window, count, totals in self._window_totals(windows, wanted)
+        ]
+
+    def _row(
+        self, wanted: Sequence[Measured], count: int, totals: Sequence[Total]
+    ) -> dict[str, Any]:
+        found = iter(totals)
+        return {
+            w.name: w.result(count, NOTHING if w.variable is None else next(found)) for w in wanted
+        }
+
+    def unpack(self, limit: int | None = None) -> list[dict[str, list[Any]]]:
+        """Enumerate matches lazily."""
+        if limit is not None and limit < 0:
+            raise InvalidArgumentError(f"unpack(limit={limit})", "pass 0 or more, or no limit")
+        return list(islice(iter(self), limit))
+
+    def __iter__(self) -> Iterator[dict[str, list[Any]]]:
+        return (self._objects.match(found) for found in self._found.matches())
+
+    def _columns(self, wanted: Iterable[Measured]) -> list[MeasuredValues]:
+        """Return what aggregates over events read, not those over matches alone."""
+        return [
+            (one.variable, self._objects.measured(one), one.function)
+            for one in wanted
+            if one.variable is not None
+        ]
+
+    def _window_totals(
+        self, windows: TimeWindows, wanted: Sequence[Measured]
     ) -> Iterator[tuple[dict[str, Any], int, Sequence[Total]]]:
-        query, objects = self.query, self.objects
+        """Yield for each window with matches its columns, their number and the totals."""
+        query, objects = self._query, self._objects
         refuse_outside(query)
         columns = [objects.values(name) for name in query.key]
         every = _events_by_window(objects.table.times, columns, windows)
@@ -322,9 +384,7 @@ class _Pieces:
         numbers = [number for number, own in enumerate(every.values()) for _ in own]
         plain = query if query.totals is None else listing(query)
         found = compressed_matches(plain, _copied(objects.table, positions, numbers))
-        values = [
-            (str(m.variable), _taken(objects.measured(m), positions), m.function) for m in measures
-        ]
+        values = [(name, _taken(own, positions), how) for name, own, how in self._columns(wanted)]
         ended = totals_by_window(found.totals_by_event, values, numbers)
         groups = [(start, own[0]) for (start, _), own in every.items()]
         for at, count, totals in sorted(ended, key=lambda one: numbers[one[0]]):

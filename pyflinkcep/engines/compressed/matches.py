@@ -7,13 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from decimal import Decimal
-from itertools import islice
-from typing import Any, Protocol, overload
+from typing import Any
 
 import attrs
 
 from pyflinkcep.engines.compressed.counting import (
-    NOTHING,
     Ended,
     Exact,
     MeasuredValues,
@@ -216,104 +214,3 @@ def check_names(others: Iterable[str], measured: Iterable[Measured]) -> None:
                 "give the aggregate another name with AS, or rename the attribute",
             )
         known.add(name.lower())
-
-
-class Pieces(Protocol):
-    """What :class:`CompressedMatches` needs from an evaluation."""
-
-    @property
-    def variables(self) -> Sequence[str]:
-        """The variables of matches."""
-
-    @property
-    def groups(self) -> Sequence[str]:
-        """The attributes that the events of a window have in common."""
-
-    def totals(self, measures: Sequence[Measured]) -> tuple[int, tuple[Total, ...]]:
-        """Return the number of matches, and the requested totals."""
-
-    def matches(self) -> Iterator[dict[str, list[Any]]]:
-        """Yield the matches one after another."""
-
-    def window_totals(
-        self, windows: TimeWindows, measures: Sequence[Measured]
-    ) -> Iterator[tuple[dict[str, Any], int, Sequence[Total]]]:
-        """Yield for each window with matches its columns, their number and the totals."""
-
-
-class CompressedMatches:
-    """
-    The matches of a query or a pattern on a list, compressed.
-
-    Nothing is listed: work and memory grow with the events and the states of the query, not
-    with the number of matches.
-    """
-
-    def __init__(self, pieces: Pieces) -> None:
-        self._pieces = pieces
-
-    def count(self) -> int:
-        """Return the number of matches, exactly, however large."""
-        return self._pieces.totals(())[0]
-
-    @overload
-    def aggregate(self, *texts: str, window: None = None, slide: None = None) -> dict[str, Any]: ...
-
-    @overload
-    def aggregate(
-        self, *texts: str, window: timedelta | str, slide: timedelta | str | None = None
-    ) -> list[dict[str, Any]]: ...
-
-    def aggregate(
-        self,
-        *texts: str,
-        window: timedelta | str | None = None,
-        slide: timedelta | str | None = None,
-    ) -> dict[str, Any] | list[dict[str, Any]]:
-        """
-        Return aggregates over the events of variables in all matches, or in those of each window.
-
-        Examples
-        --------
-        >>> from pyflinkcep.testing import matchSase
-        >>> events = [{"type": t, "ts": n} for n, t in enumerate("ABABB")]
-        >>> found = matchSase("PATTERN SEQ(A a, B b)", events, "ts", compressed=True)
-        >>> found.aggregate("count(*)"), found.aggregate(window="4 milliseconds")
-        ({'count(*)': 5}, [{'windowStart': 0, 'windowEnd': 4, 'count': 3}])
-        """
-        wanted = [read_measure(text, self._pieces.variables) for text in texts]
-        windows = TimeWindows.of(window, slide)
-        if windows is None:
-            check_names((), wanted)
-            return self._row(wanted, *self._pieces.totals(_of_events(wanted)))
-        return self.of_windows(windows, wanted)
-
-    def of_windows(self, windows: TimeWindows, wanted: Sequence[Measured]) -> list[dict[str, Any]]:
-        """Return the rows of windows."""
-        check_names([*self._pieces.groups, WINDOW_START, WINDOW_END, COUNT], wanted)
-        return [
-            {**window, COUNT: count, **self._row(wanted, count, totals)}
-            for window, count, totals in self._pieces.window_totals(windows, _of_events(wanted))
-        ]
-
-    def _row(
-        self, wanted: Sequence[Measured], count: int, totals: Sequence[Total]
-    ) -> dict[str, Any]:
-        found = iter(totals)
-        return {
-            w.name: w.result(count, NOTHING if w.variable is None else next(found)) for w in wanted
-        }
-
-    def unpack(self, limit: int | None = None) -> list[dict[str, list[Any]]]:
-        """Enumerate matches lazily."""
-        if limit is not None and limit < 0:
-            raise InvalidArgumentError(f"unpack(limit={limit})", "pass 0 or more, or no limit")
-        return list(islice(self._pieces.matches(), limit))
-
-    def __iter__(self) -> Iterator[dict[str, list[Any]]]:
-        return self._pieces.matches()
-
-
-def _of_events(wanted: Sequence[Measured]) -> list[Measured]:
-    """Return the aggregates over events, not just over matches."""
-    return [one for one in wanted if one.variable is not None]
