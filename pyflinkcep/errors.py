@@ -229,30 +229,22 @@ class CepRuntimeError(CepError, RuntimeError):
 
     def at_key(self, key: Any) -> CepRuntimeError:
         """Return the same error with the key filled in; None, for unkeyed events, is left out."""
-        return self if key is None or self.key is not None else self._with(key=repr(key))
+        return self if key is None else self._with("key", repr(key))
 
     def at_time(self, timestamp_ms: int) -> CepRuntimeError:
         """Return the same error with the event's time filled in."""
-        return self if self.timestamp_ms is not None else self._with(timestamp_ms=timestamp_ms)
+        return self._with("timestamp_ms", timestamp_ms)
 
     def in_pattern(self, pattern: str) -> CepRuntimeError:
         """Return the same error with the pattern filled in."""
-        return self if self.pattern is not None else self._with(pattern=pattern)
+        return self._with("pattern", pattern)
 
-    def _with(
-        self,
-        key: str | None = None,
-        timestamp_ms: int | None = None,
-        pattern: str | None = None,
-    ) -> CepRuntimeError:
-        error = type(self)(
-            self.message,
-            self.hint,
-            self.stage,
-            self.key or key,
-            self.timestamp_ms if timestamp_ms is None else timestamp_ms,
-            self.pattern or pattern,
-        )
+    def _with(self, fact: str, value: Any) -> CepRuntimeError:
+        """Return the same error with a fact that it does not have yet."""
+        if getattr(self, fact) is not None:
+            return self
+        known = {"key": self.key, "timestamp_ms": self.timestamp_ms, "pattern": self.pattern}
+        error = type(self)(self.message, self.hint, self.stage, **{**known, fact: value})
         error.__cause__ = self.__cause__
         return error
 

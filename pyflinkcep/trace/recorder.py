@@ -9,16 +9,9 @@ from typing import Any, Protocol
 
 import attrs
 
-from pyflinkcep.conditions import (
-    BooleanConditions,
-    IterativeCondition,
-    RichAndCondition,
-    RichNotCondition,
-    RichOrCondition,
-    sql_of,
-)
+from pyflinkcep.conditions import IterativeCondition, sql_of
 from pyflinkcep.engines.flink.nfa import NFA, ComputationState, EventMatch, Expressions
-from pyflinkcep.engines.flink.nfa.atoms import Atom, Atoms
+from pyflinkcep.engines.flink.nfa.atoms import Atom, Atoms, known_value
 from pyflinkcep.engines.flink.nfa.moves import Continuation, Windows
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER
 from pyflinkcep.engines.flink.nfa.observer import Observer
@@ -98,41 +91,13 @@ def decisive(
     return why if value is False else ()
 
 
-_Why = tuple[tuple[Atom, bool], ...]
-
-
 def valued(
     condition: IterativeCondition | None, atoms: Atoms, answers: Answers
-) -> tuple[bool | None, _Why]:
+) -> tuple[bool | None, tuple[tuple[Atom, bool], ...]]:
     """Return a condition's value as far as known, and the answers that decide it."""
-    if condition is None:
-        return True, ()
-    if isinstance(condition, BooleanConditions):
-        return condition.value, ()
-    if isinstance(condition, RichNotCondition):
-        value, why = valued(condition.nestedConditions[0], atoms, answers)
-        return (None if value is None else not value), why
-    if isinstance(condition, RichAndCondition | RichOrCondition):
-        return _joined(condition, atoms, answers)
-    atom = atoms.of(condition)
-    if atom not in answers:
-        return None, ()
-    return answers[atom], ((atom, answers[atom]),)
-
-
-def _joined(
-    condition: RichAndCondition | RichOrCondition, atoms: Atoms, answers: Answers
-) -> tuple[bool | None, _Why]:
-    decisive_value = isinstance(condition, RichOrCondition)
-    all_reasons: _Why = ()
-    known = True
-    for part in condition.nestedConditions:
-        value, why = valued(part, atoms, answers)
-        if value is decisive_value:
-            return value, why
-        known = known and value is not None
-        all_reasons += why
-    return (not decisive_value if known else None), all_reasons
+    value, parts = known_value(condition, lambda part: answers.get(atoms.of(part)))
+    why = [atoms.of(part) for part in parts]
+    return value, tuple((atom, answers[atom]) for atom in why)
 
 
 Steps = Sequence[tuple[int, str]]

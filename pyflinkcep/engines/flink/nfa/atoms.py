@@ -109,6 +109,34 @@ class Atoms:
         return self._by_identity[_identity(condition)]
 
 
+def known_value(
+    condition: IterativeCondition | None, answer: Callable[[IterativeCondition], bool | None]
+) -> tuple[bool | None, tuple[IterativeCondition, ...]]:
+    """
+    Return a condition's value as far as known, and the user's conditions that decide it.
+
+    `answer` returns that of one of these, None if it is not known.
+    """
+    if condition is None or isinstance(condition, BooleanConditions):
+        return condition is None or condition.value, ()
+    if isinstance(condition, RichNotCondition):
+        value, why = known_value(condition.nestedConditions[0], answer)
+        return (None if value is None else not value), why
+    if not isinstance(condition, RichAndCondition | RichOrCondition):
+        value = answer(condition)
+        return value, () if value is None else (condition,)
+    decisive = isinstance(condition, RichOrCondition)
+    reasons: tuple[IterativeCondition, ...] = ()
+    is_known = True
+    for part in condition.nestedConditions:
+        value, why = known_value(part, answer)
+        if value is decisive:
+            return value, why
+        is_known = is_known and value is not None
+        reasons += why
+    return (not decisive if is_known else None), reasons
+
+
 def _known(condition: IterativeCondition, holds: bool) -> Iterator[tuple[str, bool]]:
     """Yield the SQL whose answer is known if that of a condition is."""
     if isinstance(condition, ExpressionCondition) and isinstance(condition.expression, str):

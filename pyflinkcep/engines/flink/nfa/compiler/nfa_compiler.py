@@ -5,15 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from pyflinkcep.conditions import (
-    BooleanConditions,
-    IterativeCondition,
-    RichAndCondition,
-    RichNotCondition,
-    RichOrCondition,
-    SimpleCondition,
-)
-from pyflinkcep.engines.flink.nfa.atoms import Atom, Atoms
+from pyflinkcep.conditions import IterativeCondition, SimpleCondition
+from pyflinkcep.engines.flink.nfa.atoms import Atom, Atoms, known_value
 from pyflinkcep.engines.flink.nfa.compiler.combined_builder import CombinedBuilder
 from pyflinkcep.engines.flink.nfa.compiler.graph_builder import (
     ENDING_STATE_NAME,
@@ -200,24 +193,10 @@ def _has_proceed_cycle(state: State) -> bool:
 
 def _lets_an_unwanted_event_pass(edge: StateTransition) -> bool:
     """Whether the edge holds for any event that satisfies no condition on single events."""
-    return _truth(edge.condition) is True
+    return known_value(edge.condition, _of_unwanted)[0] is True
 
 
-def _truth(condition: IterativeCondition | None) -> bool | None:
-    """Return a condition's answer for such an event; None if the partial match decides."""
-    if condition is None:
-        return True
-    if isinstance(condition, BooleanConditions):
-        return condition.value
-    if isinstance(condition, RichNotCondition):
-        part = _truth(condition.nestedConditions[0])
-        return None if part is None else not part
-    if isinstance(condition, RichAndCondition | RichOrCondition):
-        decisive = isinstance(condition, RichOrCondition)
-        parts = [_truth(part) for part in condition.nestedConditions]
-        if decisive in parts:
-            return decisive
-        return None if None in parts else not decisive
+def _of_unwanted(condition: IterativeCondition) -> bool | None:
     return False if isinstance(condition, SimpleCondition) else None
 
 
