@@ -47,13 +47,26 @@ NUMBER = -1
 
 
 @attrs.frozen
-class Fold:
-    """An aggregate that is computed from all rows that it sees."""
+class Late:
+    """SQL over what it takes from a row, for the rows that a match took alone."""
+
+    fields: tuple[str, ...]  # What it takes from each row, as the argument of a leaf
+    pieces: tuple[str | int, ...]  # Its text, with the numbers of fields in their places
+
+    def rendered(self, name: Callable[[int], str]) -> str:
+        """Return its text, with names for its fields and :data:`NUMBER`."""
+        return "".join(name(one) if isinstance(one, int) else one for one in self.pieces)
+
+    def over(self, row: str) -> str:
+        """Return it as SQL over a struct of the fields."""
+        return self.rendered(lambda field: f"{row}.{item(field)}")
+
+
+@attrs.frozen(kw_only=True)
+class Fold(Late):
+    """An aggregate that is computed from all rows that it sees; its pieces may be NUMBER."""
 
     name: str  # Its name in Spark
-    fields: tuple[str, ...]  # What it takes from each row, as the argument of a leaf
-    # Its text, with the numbers of fields in their places, and :data:`NUMBER`.
-    pieces: tuple[str | int, ...]
     text: str = attrs.field(eq=False, repr=False)  # The expression that it is part of
     call: Syntax = attrs.field(eq=False, repr=False)  # The aggregate, parsed
     # The parts of it that are fields, or :data:`NUMBER`.
@@ -83,22 +96,6 @@ class Fold:
         """Return what of FILTER or ORDER BY an operand is; None for an argument."""
         has_suffixes = self.call.form is Form.OPAQUE and len(part.operands) == 1
         return part.value if has_suffixes and part.value in ("filter", "order by") else None
-
-    def rendered(self, name: Callable[[int], str]) -> str:
-        """Return its text, with names for its fields and :data:`NUMBER`."""
-        return "".join(name(one) if isinstance(one, int) else one for one in self.pieces)
-
-
-@attrs.frozen
-class Late:
-    """An argument that may fail, for the rows that a match took alone."""
-
-    fields: tuple[str, ...]  # The SQL of what it takes from a row
-    pieces: tuple[str | int, ...]  # Its text, with the numbers of fields in their places
-
-    def over(self, row: str) -> str:
-        """Return the argument as SQL over a struct of the fields."""
-        return "".join(f"{row}.{item(p)}" if isinstance(p, int) else p for p in self.pieces)
 
 
 @attrs.frozen

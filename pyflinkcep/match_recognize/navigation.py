@@ -414,7 +414,9 @@ class LeafReader:
             inputs[part] = number
             at = part.end
         pieces.append(self._text[at : node.end])
-        fold = Fold(function, tuple(fields), tuple(pieces), self._text, node, inputs)
+        fold = Fold(
+            tuple(fields), tuple(pieces), name=function, text=self._text, call=node, inputs=inputs
+        )
         return Leaf.of("fold", owner, final=node.start in self._final, fold=fold)
 
     def _inputs(self, node: Syntax) -> Iterator[Syntax]:

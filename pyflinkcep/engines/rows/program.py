@@ -41,6 +41,7 @@ from pyflinkcep.match_recognize.tree import (
     Permutation,
     Quantified,
     Variable,
+    parts,
 )
 
 _MOST_INSTRUCTIONS = 100_000
@@ -92,21 +93,14 @@ def compile_pattern(
     return Program(tuple(compiler.code), tuple(variables), compiler.deepest)
 
 
-def _check_bounds(part: Part, source: Source) -> None:
-    if isinstance(part, Quantified) and part.high == 0:
-        raise source.error(
-            f"{part.part}{part.written}: expected at least 1 as the greatest number of times",
-            "leave it out of PATTERN, or write ? for none or one",
-            *part.span,
-        )
-    for inner in _inside(part):
-        _check_bounds(inner, source)
-
-
-def _inside(part: Part) -> tuple[Part, ...]:
-    if isinstance(part, Variable | Anchor):
-        return ()
-    return (part.part,) if isinstance(part, Exclusion | Quantified) else part.parts
+def _check_bounds(pattern: Part, source: Source) -> None:
+    for part in parts(pattern):
+        if isinstance(part, Quantified) and part.high == 0:
+            raise source.error(
+                f"{part.part}{part.written}: expected at least 1 as the greatest number of times",
+                "leave it out of PATTERN, or write ? for none or one",
+                *part.span,
+            )
 
 
 def _size(part: Part) -> int:

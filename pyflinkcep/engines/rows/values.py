@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import reduce
+from functools import partial, reduce
 from operator import and_, or_, xor
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import attrs
 import numpy as np
@@ -29,6 +29,7 @@ from pyflinkcep.expressions.program import (
     Slot,
     Type,
 )
+from pyflinkcep.expressions.sql_functions import FUNCTIONS
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
     BOOLEAN,
@@ -85,14 +86,7 @@ def shifted(field: FieldArray, shift: int, ends: np.ndarray[Any, Any]) -> FieldA
     return values[rows], there, is_float
 
 
-class TypedFold(NamedTuple):
-    """A fold as a function of its fields for each row, and the type of its values."""
-
-    function: Callable[[Sequence[Sequence[Any]]], Any]
-    type: SqlType | None
-
-
-def fold_function(fold: Fold, types: RowTypes = UNTYPED) -> TypedFold:
+def fold_function(fold: Fold, types: RowTypes = UNTYPED) -> Typed:
     """Return the function of a fold, for fields of some types, and the type of its values."""
     # The number of the match is the last value of a row, if the fold reads it.
     arguments = fold.arguments
@@ -118,16 +112,14 @@ def fold_function(fold: Fold, types: RowTypes = UNTYPED) -> TypedFold:
             if all(truth(condition(row)) for condition in conditions)
         ]
         taken = _distinct(taken) if fold.is_distinct else taken
-        if of.of_rows is not None:
-            return of.of_rows(taken)
         try:
-            return aggregated(of.aggregate, _values(taken), given[0].type)
+            return of.value(taken, given[0].type if given else None)
         except ArithmeticError:
             if fold.name.startswith("try_"):
                 return None
             raise
 
-    return TypedFold(folded, type_)
+    return Typed(folded, type_)
 
 
 _ARRAY = array_of(None)
@@ -144,14 +136,16 @@ _TEXTS: _Takes = (lambda _: False, "cast it to string")
 class _Fold:
     """An aggregate in Python."""
 
-    # Given the arguments of all rows; None if conditions over stages have it too.
-    of_rows: Callable[[list[list[Any]]], Any] | None
+    # Of the first arguments that are not NULL, and NULL without any; or of the arguments of all
+    # rows; neither if conditions over stages have it too.
+    of_values: Callable[[list[Any]], Any] | None = None
     result: SqlType | None = None  # Its type; None for that of its first argument
     # The least and greatest number of its arguments.
     least: int = 1
     most: int = 1
     takes: _Takes | None = None  # What its first argument is, beside a text or NULL, and a hint
     aggregate: str = "stddev"  # What it is called there, or what has its type
+    of_rows: Callable[[list[list[Any]]], Any] | None = None
 
     def type(self, name: str, of: SqlType | None) -> SqlType | None:
         """Return the type of its values, which refuses what it never takes."""
@@ -162,6 +156,15 @@ class _Fold:
         if self.takes in (_NUMBERS, _LENGTHS):
             return of and aggregate_type(self.aggregate, of)
         return array_of(of) if self.result is _ARRAY else self.result or of
+
+    def value(self, rows: list[list[Any]], type_: SqlType | None) -> Any:
+        """Return its value, given the arguments of all rows, the first of a type."""
+        if self.of_rows is not None:
+            return self.of_rows(rows)
+        values = _values(rows)
+        if self.of_values is None:
+            return aggregated(self.aggregate, values, type_)
+        return self.of_values(values) if values else None
 
 
 def gathered(rows: Sequence[Sequence[Any]]) -> list[Any] | None:
@@ -195,16 +198,6 @@ def _values(rows: list[list[Any]]) -> list[Any]:
     return [row[0] for row in rows if row[0] is not None]
 
 
-def _of_some(function: Callable[[list[Any]], Any]) -> Callable[[Any], Any]:
-    """Return an aggregate of the values that are not NULL; NULL if there are none."""
-
-    def aggregate(rows: list[list[Any]]) -> Any:
-        values = _values(rows)
-        return function(values) if values else None
-
-    return aggregate
-
-
 def _moments(values: list[Any]) -> Moments:
     return Moments(list(map(float, values)))
 
@@ -212,14 +205,12 @@ def _moments(values: list[Any]) -> Moments:
 def _by(sign: int) -> Callable[[list[list[Any]]], Any]:
     """Return MAX_BY or MIN_BY; of equal rows the last, as in Spark."""
 
+    def better(best: list[Any], row: list[Any]) -> list[Any]:
+        return row if sign * compared(row[1], best[1]) >= 0 else best
+
     def aggregate(rows: list[list[Any]]) -> Any:
-        best = None
-        for row in rows:
-            if row[1] is None:
-                continue
-            if best is None or sign * compared(row[1], best[1]) >= 0:
-                best = row
-        return None if best is None else best[0]
+        known = [row for row in rows if row[1] is not None]
+        return reduce(better, known)[0] if known else None
 
     return aggregate
 
@@ -231,49 +222,50 @@ def _joined(rows: list[list[Any]]) -> str | None:
 
 
 def _distinct_values(rows: list[list[Any]]) -> list[Any]:
-    values = (v + 0.0 if isinstance(v, float) else v for v in _values(rows))  # not -0.0
-    return [row[0] for row in _distinct([[value] for value in values])]
+    return list(FUNCTIONS["array_distinct"].compute(_values(rows)))
 
 
 def _picked(at: int) -> Callable[[list[list[Any]]], Any]:
     return lambda rows: rows[at][0] if rows else None
 
 
-def _bits(function: Callable[[int, int], int]) -> Callable[[Any], Any]:
-    return _of_some(lambda values: reduce(function, values))
-
-
-_EVERY = _of_some(lambda values: all(map(truth, values)))
-_ANY = _of_some(lambda values: any(map(truth, values)))
-_VARIANCE = _of_some(lambda values: _moments(values).variance())
+_EVERY = _Fold(lambda values: all(map(truth, values)), BOOLEAN, takes=_TRUTHS)
+_ANY = _Fold(lambda values: any(map(truth, values)), BOOLEAN, takes=_TRUTHS)
+_TEXT = _Fold(result=STRING, most=2, takes=_TEXTS, of_rows=_joined)
+_VARIANCE = _Fold(lambda values: _moments(values).variance(), takes=_NUMBERS)
 
 _PLACES = {"any_value": 0, "first_value": 0, "last_value": -1}
 _BITS = {"bit_and": and_, "bit_or": or_, "bit_xor": xor}
 _FOLDS = {
-    "count": _Fold(lambda rows: sum(None not in row for row in rows), BIGINT, 0, 255),
-    "array_agg": _Fold(gathered, _ARRAY),
-    "collect_list": _Fold(_values, _ARRAY),
-    "collect_set": _Fold(_distinct_values, _ARRAY),
-    "approx_count_distinct": _Fold(lambda rows: len(_distinct_values(rows)), BIGINT, most=2),
-    "count_if": _Fold(
-        lambda rows: sum(truth(row[0]) is True for row in rows), BIGINT, takes=_TRUTHS
+    "count": _Fold(
+        of_rows=lambda rows: sum(None not in row for row in rows), result=BIGINT, least=0, most=255
     ),
-    **dict.fromkeys(("bool_and", "every"), _Fold(_EVERY, BOOLEAN, takes=_TRUTHS)),
-    **dict.fromkeys(("bool_or", "any", "some"), _Fold(_ANY, BOOLEAN, takes=_TRUTHS)),
-    "max_by": _Fold(_by(1), least=2, most=2),
-    "min_by": _Fold(_by(-1), least=2, most=2),
-    **{name: _Fold(_picked(at)) for name, at in _PLACES.items()},
-    **dict.fromkeys(("listagg", "string_agg"), _Fold(_joined, STRING, most=2, takes=_TEXTS)),
-    **{name: _Fold(_bits(function), takes=_WHOLE) for name, function in _BITS.items()},
-    "stddev_pop": _Fold(_of_some(lambda values: _moments(values).deviation(0)), takes=_NUMBERS),
-    "var_pop": _Fold(_of_some(lambda values: _moments(values).variance(0)), takes=_NUMBERS),
-    **dict.fromkeys(("variance", "var_samp"), _Fold(_VARIANCE, takes=_NUMBERS)),
-    **{name: _Fold(None, takes=_NUMBERS, aggregate=name) for name in ("stddev", "median")},
-    **dict.fromkeys(("std", "stddev_samp"), _Fold(None, takes=_NUMBERS)),
-    **{name: _Fold(None, takes=_LENGTHS, aggregate=name.removeprefix("try_"))
+    "array_agg": _Fold(of_rows=gathered, result=_ARRAY),
+    "collect_list": _Fold(of_rows=_values, result=_ARRAY),
+    "collect_set": _Fold(of_rows=_distinct_values, result=_ARRAY),
+    "approx_count_distinct": _Fold(
+        of_rows=lambda rows: len(_distinct_values(rows)), result=BIGINT, most=2
+    ),
+    "count_if": _Fold(
+        of_rows=lambda rows: sum(truth(row[0]) is True for row in rows), result=BIGINT,
+        takes=_TRUTHS,
+    ),
+    **dict.fromkeys(("bool_and", "every"), _EVERY),
+    **dict.fromkeys(("bool_or", "any", "some"), _ANY),
+    "max_by": _Fold(of_rows=_by(1), least=2, most=2),
+    "min_by": _Fold(of_rows=_by(-1), least=2, most=2),
+    **{name: _Fold(of_rows=_picked(at)) for name, at in _PLACES.items()},
+    **dict.fromkeys(("listagg", "string_agg"), _TEXT),
+    **{name: _Fold(partial(reduce, function), takes=_WHOLE) for name, function in _BITS.items()},
+    "stddev_pop": _Fold(lambda values: _moments(values).deviation(0), takes=_NUMBERS),
+    "var_pop": _Fold(lambda values: _moments(values).variance(0), takes=_NUMBERS),
+    **dict.fromkeys(("variance", "var_samp"), _VARIANCE),
+    **{name: _Fold(takes=_NUMBERS, aggregate=name) for name in ("stddev", "median")},
+    **dict.fromkeys(("std", "stddev_samp"), _Fold(takes=_NUMBERS)),
+    **{name: _Fold(takes=_LENGTHS, aggregate=name.removeprefix("try_"))
        for name in ("sum", "try_sum", "avg", "try_avg")},
-    "mean": _Fold(None, takes=_LENGTHS, aggregate="avg"),
-    **{name: _Fold(None, aggregate=name) for name in ("min", "max")},
+    "mean": _Fold(takes=_LENGTHS, aggregate="avg"),
+    **{name: _Fold(aggregate=name) for name in ("min", "max")},
 }  # fmt: skip
 """The aggregates of DEFINE, and of MEASURES in memory."""
 

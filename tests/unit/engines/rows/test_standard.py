@@ -347,7 +347,8 @@ _FOLDED = [
 
 def _folded(text: str, rows: list[dict[str, Any]]) -> Any:
     call = parsed(text)
-    return fold_function(Fold(str(call.value), (), (text,), text, call, {})).function(rows)
+    fold = Fold((), (text,), name=str(call.value), text=text, call=call, inputs={})
+    return fold_function(fold).function(rows)
 
 
 @pytest.mark.parametrize(
@@ -397,7 +398,7 @@ def test_averages_of_long_decimals_have_all_digits() -> None:
     whole = "12345678901234567890123456789012"
     rows: Any = [{"f0": Decimal(f"{whole}.{end}")} for end in (34, 36, 37)]
     call, type_ = parsed("avg(f0)"), SqlType("decimal", 34, 2)
-    fold = Fold("avg", (), ("avg(f0)",), "avg(f0)", call, {})
+    fold = Fold((), ("avg(f0)",), name="avg", text="avg(f0)", call=call, inputs={})
     found = fold_function(fold, RowTypes({"f0": type_}))
     assert found.function(rows) == Decimal(f"{whole}.356667")
     assert found.type == SqlType("decimal", 38, 6)
