@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
@@ -19,7 +19,6 @@ from pyflinkcep.engines.rows.matching import OutputRows, Place
 from pyflinkcep.engines.rows.plan import (
     Defines,
     StandardClause,
-    StandardPlan,
     error_of,
     read_clause,
 )
@@ -46,10 +45,11 @@ from pyflinkcep.tables.column_match import ColumnMatch
 from pyflinkcep.tables.found_rows import match_times
 from pyflinkcep.tables.order import PER_MS, Keys
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
-from pyflinkcep.tables.typed_columns import NumberColumn, as_array, as_column, clock_zone, sql_type
+from pyflinkcep.tables.typed_columns import NumberColumn, as_column, clock_zone, sql_type
 from pyflinkcep.tables.values import warn_of_unit
 
 _MATCH_NUMBER = Leaf.of("match_number")
+_T = TypeVar("_T")
 
 
 def _parts(leaf: Leaf) -> tuple[Leaf, ...]:
@@ -310,28 +310,27 @@ def standard_output(table: pa.Table, clause: Clause, names: Names) -> pa.Table:
     read = read_clause(clause, names)
     within = standard_window_ms(clause, names.source)
     time = _time(table, clause, names) if within else None
-    sql = RowSql(table)
-    defines = Defines.of(read, names, _Types(sql, read, names), None, True)
+    conditions = _Conditions(RowSql(table), read)
+    defines = Defines.of(read, names, conditions, None, True)
     read = defines.read
     plan = read.plan(
         defines.kinds, True, within, tuple(all_parts(read.measures)), defines.evaluated
     )
     plan = plan.with_casts()
-    columns = _Columns(table.num_rows, sql, read, plan)
     rows = StandardRows(
         plan,
         pa.schema([]),
         [],
-        columns.of_conditions(),
-        columns.of_evaluated(defines.evaluated_arguments()),
+        conditions.of_programs(read, plan.kinds),
+        conditions.of_evaluated(read, defines.evaluated_arguments()),
         _TIME if time is not None else None,
         1 if time is None else time[1],
-        columns.failed,
+        conditions.failed,
     )
     if time is not None:
-        columns.added[_TIME] = time[0]
+        conditions.columns[_TIME] = time[0]
     order = _order(table, clause)
-    matches = RowMatches(plan, _matched(rows, pa.table(columns.added), order))
+    matches = RowMatches(plan, _matched(rows, pa.table(conditions.columns), order))
     handles = matches.handles
     if any(leaf.shift for leaf in plan.leaves):
         handles = np.arange(table.num_rows)
@@ -382,25 +381,25 @@ def _time_type(table: pa.Table, name: str) -> tuple[bool, str]:
 
 
 @attrs.frozen(eq=False)
-class _Types:
-    """See :class:`~pyflinkcep.engines.rows.plan.RowTypes`."""
+class _Conditions:
+    """
+    What SQL over a row gives to conditions, computed before matching.
+
+    See :class:`~pyflinkcep.engines.rows.plan.RowTypes`.
+    """
 
     sql: RowSql
     read: StandardClause
-    names: Names
+    columns: dict[str, pa.ChunkedArray] = attrs.field(factory=dict)  # Those computed, by name
+    # By the SQL that fails for some rows: the column that says which, and the error.
+    failed: dict[str, tuple[str, CepError]] = attrs.field(factory=dict)
 
     def kinds(self, read: StandardClause) -> dict[str, Kind]:
         """Return the types of the conditions' arguments."""
-        kinds = {}
-        for variable, expression in read.conditions.items():
-            for sql in read.arguments_of(condition_leaves(expression)):
-                try:
-                    kind = self.sql.kind(sql)
-                except (OnlyByRow, CepError) as raised:
-                    raise _condition_error(self.names, variable, expression, raised) from raised
-                if kind is not None:
-                    kinds[sql] = kind
-        return kinds
+        leaves = chain.from_iterable(map(condition_leaves, read.conditions.values()))
+        arguments = dict.fromkeys(read.arguments_of(leaves))
+        kinds = {sql: self._asked(read, sql, partial(self.sql.kind, sql)) for sql in arguments}
+        return {sql: kind for sql, kind in kinds.items() if kind is not None}
 
     def check(self, variable: str, expression: Expression) -> None:
         """Refuse a condition that is not one, as far as its type is known."""
@@ -410,70 +409,50 @@ class _Types:
         except CepError:
             return  # which is said when it is evaluated
         if kind not in (Kind.BOOLEAN, None):
-            raise error_of(self.names, variable, expression)(
+            raise error_of(self.read.names, variable, expression)(
                 f"not a condition: expected boolean, got {kind.value}", "compare it with a value"
             )
 
+    def of_programs(self, read: StandardClause, kinds: Mapping[str, Kind]) -> dict[str, str]:
+        """Return the columns of the arguments of programs."""
+        names = {sql: f"{VALUE}{number}" for number, sql in enumerate(kinds)}
+        for sql, name in names.items():
+            field = self._asked(read, sql, partial(self.sql.field, sql, kinds[sql]))
+            if isinstance(field, NumberColumn):
+                self.columns[name] = field.as_column()
+            else:
+                self.columns[name] = field.cast(pa.string())
+        return names
 
-def _condition_error(
-    names: Names, variable: str, expression: Expression, raised: Exception
-) -> CepError:
-    """Return an error about a condition, for a reason in SQL over a row."""
-    return error_of(names, variable, expression)(*_reason(raised, "use another expression"))
-
-
-class _Columns:
-    """The columns that conditions read, computed from rows before matching."""
-
-    def __init__(self, size: int, sql: RowSql, read: StandardClause, plan: StandardPlan) -> None:
-        self._size = size
-        self._sql = sql
-        self._read = read
-        self._plan = plan
-        self.added: dict[str, pa.ChunkedArray] = {}
-        self.failed: dict[str, tuple[str, CepError]] = {}
-
-    def of_conditions(self) -> dict[str, str]:
-        """Return the columns of the conditions' arguments."""
-        found = {}
-        for number, (sql, kind) in enumerate(self._plan.kinds.items()):
-            found[sql] = f"{VALUE}{number}"
-            try:
-                self.added[found[sql]] = self._machine(sql, kind)
-            except (OnlyByRow, CepError) as cause:
-                raise self._error(sql, cause) from cause
-        return found
-
-    def _machine(self, sql: str, kind: Kind) -> pa.ChunkedArray:
-        field = self._sql.field(sql, kind)
-        if not isinstance(field, NumberColumn):
-            return field.cast(pa.string())
-        return pa.chunked_array([as_array(field.values(0, self._size))])
-
-    def of_evaluated(self, arguments: list[str]) -> dict[str, str]:
+    def of_evaluated(self, read: StandardClause, arguments: list[str]) -> dict[str, str]:
         """Return the columns of the arguments of conditions without a program."""
         names = {sql: f"{_ARGUMENT}{number}" for number, sql in enumerate(arguments)}
         for sql, name in names.items():
-            try:
-                self.added[name], failed = self._sql.partial(sql)
-            except (OnlyByRow, CepError) as cause:
-                raise self._error(sql, cause) from cause
+            column, failed = self._asked(read, sql, partial(self.sql.partial, sql))
+            self.columns[name] = column
             if failed:
-                self.failed[sql] = f"{name} failed", self._error(sql, next(iter(failed.values())))
-                told = np.zeros(self._size, bool)
+                error = self._error(read, sql, next(iter(failed.values())))
+                self.failed[sql] = f"{name} failed", error
+                told = np.zeros(len(column), bool)
                 told[list(failed)] = True
-                self.added[f"{name} failed"] = pa.chunked_array([told])
+                self.columns[f"{name} failed"] = pa.chunked_array([told])
         return names
 
-    def _error(self, sql: str, raised: Exception) -> CepError:
+    def _asked(self, read: StandardClause, sql: str, ask: Callable[[], _T]) -> _T:
+        try:
+            return ask()
+        except (OnlyByRow, CepError) as raised:
+            raise self._error(read, sql, raised) from raised
+
+    def _error(self, read: StandardClause, sql: str, raised: Exception) -> CepError:
         """Return an error about the condition that needs a value of rows."""
-        read = self._read
         variable, expression = next(
             (variable, expression)
             for variable, expression in read.conditions.items()
             if sql in read.arguments_of([*expression.leaves, *condition_leaves(expression)])
         )
-        return _condition_error(read.names, variable, expression, raised)
+        error = error_of(read.names, variable, expression)
+        return error(*_reason(raised, "use another expression"))
 
 
 # --- the order

@@ -202,6 +202,10 @@ class NumberColumn:
         part = attrs.evolve(self, column=self.column.take(integers(rows)))
         return part.values(0, len(rows))
 
+    def as_column(self) -> pa.ChunkedArray:
+        """Return the numbers as a column of programs."""
+        return pa.chunked_array([as_array(self.values(0, len(self.column)))])
+
     def _scaled(self, data: Array) -> Array:
         if self.divisor != 1:
             return np.floor_divide(data, self.divisor)
