@@ -59,20 +59,6 @@ class ColumnMatch:
     ties: OrderColumns | None = None  # The order of events of one key and millisecond
 
     @classmethod
-    def of(
-        cls,
-        pattern: Pattern,
-        table: pa.Table,
-        timestamp: Field | None,
-        key: Field | Sequence[str] | None,
-    ) -> ColumnMatch | None:
-        """Analyse a pattern on a table."""
-        try:
-            return cls.analysed(pattern, table, timestamp, key)
-        except OnlyByRow:
-            return None
-
-    @classmethod
     def analysed(
         cls,
         pattern: Pattern,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import chain
 from typing import Any
 
 import attrs
@@ -172,7 +173,12 @@ def _column(rows: Sequence[Any], name: str) -> list[Any]:
 def _check_known(rows: Sequence[Any], name: str) -> None:
     """Refuse an attribute that no event has."""
     if rows and not any(name in _attributes(event) for event in rows):
-        known = list(dict.fromkeys(key for event in rows for key in _attributes(event)))
+        check_attribute(name, list(dict.fromkeys(chain.from_iterable(map(_attributes, rows)))))
+
+
+def check_attribute(name: str, known: Sequence[str]) -> None:
+    """Refuse an attribute that is not one of those known."""
+    if name not in known:
         hint = did_you_mean(name, known, f"the attributes are {', '.join(known)}")
         raise InputError(f"the query names the attribute {name!r}, which no event has", hint)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any, TypeVar, overload
 
@@ -252,9 +253,14 @@ def match(
         )
     table, rest = table_or_rest(events)
     if delayThreshold is None and evaluation != EVENT_LISTS:
-        columns = _by_columns(pattern, rest, table, timestamp, key, limit)
+        columns = table_of_dicts(rest) if table is None else table
         if columns is not None:
-            return columns
+            from pyflinkcep.tables.column_match import ColumnMatch  # which loads Arrow
+            from pyflinkcep.tables.row_sql import OnlyByRow
+
+            with suppress(OnlyByRow):
+                analysed = ColumnMatch.analysed(pattern, columns, timestamp, key)
+                return analysed.matches(limit, rest if table is None else None)
     given = rows_of(rest)
     if evaluation == EVENT_LISTS and delayThreshold is not None:
         raise NotSupportedError(
@@ -266,21 +272,3 @@ def match(
     found = Matches(run.by_lists())
     found._has_timeouts = False
     return found
-
-
-def _by_columns(
-    pattern: Pattern,
-    events: Any,
-    table: Any,
-    timestamp: str | Callable[[Any], Any] | None,
-    key: str | Sequence[str] | Callable[[Any], Any] | None,
-    limit: PartialMatchLimit | None,
-) -> Matches[Any] | None:
-    """Return the matches of events in columns, or of dicts that can be; None for other events."""
-    columns = table_of_dicts(events) if table is None else table
-    if columns is None:
-        return None
-    from pyflinkcep.tables.column_match import ColumnMatch
-
-    analysed = ColumnMatch.of(pattern, columns, timestamp, key)
-    return None if analysed is None else analysed.matches(limit, events if table is None else None)

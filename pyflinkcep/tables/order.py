@@ -52,15 +52,19 @@ class Times:
         column = _column(table, field, "timestamp")
         type_ = column.type
         is_time = pa.types.is_timestamp(type_)
+
+        def by_row() -> list[int]:
+            return list(map(exact_time, column.to_pylist(), lazily(table)))
+
         if column.null_count or not (is_time or pa.types.is_integer(type_)):
-            return cls(*_by_microseconds(_by_row(table, column)))
+            return cls(*_by_microseconds(by_row()))
         try:
             if is_time and type_.unit == "s":
                 type_ = pa.timestamp("ms", type_.tz)
                 column = column.cast(type_)
             raw = column.cast(pa.int64())
         except pa.ArrowInvalid:
-            return cls(*_by_microseconds(_by_row(table, column)))
+            return cls(*_by_microseconds(by_row()))
         found = cls(raw, PER_MS[type_.unit], type_) if is_time else cls(raw)
         if size and not is_time:
             found._check(table, field)
@@ -109,18 +113,6 @@ def _by_microseconds(exact: list[int]) -> tuple[pa.ChunkedArray, int]:
     if not any(time % 1000 for time in exact) or not -(2**63) <= min(exact) <= max(exact) < 2**63:
         return _chunked([time // 1000 for time in exact]), 1
     return _chunked(exact), 1000
-
-
-def _by_row(table: pa.Table, column: pa.ChunkedArray) -> list[int]:
-    """Return times in microseconds one by one, or raise for the first that is not a time."""
-    found = []
-    for row, value in enumerate(column.to_pylist()):
-        try:
-            found.append(exact_time(value, None))
-        except InputError:  # as it is with the event
-            exact_time(value, records(table, np.asarray([row]))[0])
-            raise
-    return found
 
 
 def _column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:

@@ -12,7 +12,6 @@ import pyarrow as pa
 
 from pyflinkcep.engines.queries import QueryPlan, by_last_event, last_event
 from pyflinkcep.engines.table import EventTable, Numbers
-from pyflinkcep.errors import InputError, did_you_mean
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.matching.columns import Ints, integers
 from pyflinkcep.matching.order import order_by
@@ -26,6 +25,7 @@ from pyflinkcep.sase.attributes import (
 )
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import check_types
+from pyflinkcep.tables.event_list import check_attribute
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
@@ -57,7 +57,7 @@ class QueryRows:
         if not isinstance(type_, str) or any(map(is_computed, (*queried, *named))):
             return None
         for name in (*queried, *named, *copied_attributes(query), type_):
-            _check(rows, name)
+            check_attribute(name, rows.column_names)
         kinds = {name: _kind(rows.column(name)) for name in queried}
         types = rows.column(type_).type
         is_text = kind_of(types) is Kind.STRING
@@ -147,13 +147,6 @@ def _partitioned(
     grouped = order_by([codes])
     own_parts = codes[grouped].astype(np.int64)
     return (grouped if order is None else order[grouped]), grouped, own_parts
-
-
-def _check(rows: pa.Table, name: str) -> None:
-    known = rows.column_names
-    if name not in known:
-        hint = did_you_mean(name, known, f"the attributes are {', '.join(known)}")
-        raise InputError(f"the query names the attribute {name!r}, which no event has", hint)
 
 
 def _kind(column: pa.ChunkedArray) -> Kind | None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -30,18 +30,11 @@ from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.expressions.sql_types import (
     ARRAY,
     BIGINT,
-    BINARY,
-    BOOLEAN,
-    DATE,
-    DOUBLE,
-    FLOAT,
     INTERVAL,
     MAP,
-    STRING,
     STRUCT,
     TIMESTAMP,
     TIMESTAMP_NTZ,
-    VOID,
     SqlType,
 )
 from pyflinkcep.expressions.sql_values import zone_of
@@ -52,14 +45,15 @@ from pyflinkcep.matching.columns import Ints, doubles, in_one_piece, integers, p
 _US = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
 
 
-_WHOLE = {
+_SQL = {
     pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint",
-    pa.uint8(): "smallint", pa.uint16(): "int", pa.uint32(): "bigint",
+    pa.uint8(): "smallint", pa.uint16(): "int", pa.uint32(): "bigint", pa.null(): "void",
+    pa.bool_(): "boolean", pa.float16(): "float", pa.float32(): "float", pa.float64(): "double",
+    pa.large_string(): "string", pa.string(): "string", pa.large_binary(): "binary",
+    pa.binary(): "binary", pa.date64(): "date", pa.date32(): "date",
 }  # fmt: skip
 _ARROW = {
-    "void": pa.null(), "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(),
-    "int": pa.int32(), "bigint": pa.int64(), "float": pa.float32(), "double": pa.float64(),
-    "string": pa.string(), "binary": pa.binary(), "date": pa.date32(),
+    **{name: type_ for type_, name in _SQL.items() if not pa.types.is_unsigned_integer(type_)},
     "timestamp_ntz": pa.timestamp("us"), "interval": pa.duration("us"),
     "interval day": pa.duration("us"),
 }  # fmt: skip
@@ -67,8 +61,8 @@ _ARROW = {
 
 def sql_type(type_: pa.DataType) -> SqlType | None:
     """Return the type that Spark gives a column; None for one that it lacks."""
-    if type_ in _WHOLE:
-        return SqlType(_WHOLE[type_])
+    if type_ in _SQL:
+        return SqlType(_SQL[type_])
     if pa.types.is_timestamp(type_):
         return TIMESTAMP if type_.tz else TIMESTAMP_NTZ
     if pa.types.is_decimal(type_):
@@ -86,15 +80,7 @@ def sql_type(type_: pa.DataType) -> SqlType | None:
         own = [type_.field(place) for place in range(type_.num_fields)]
         inner = tuple(sql_type(field.type) for field in own)
         return SqlType(STRUCT, inner=inner, fields=tuple(field.name for field in own))
-    return next((found for is_one, found in _OTHERS if is_one(type_)), None)
-
-
-_OTHERS: tuple[tuple[Callable[[pa.DataType], bool], SqlType], ...] = (
-    (pa.types.is_boolean, BOOLEAN), (pa.types.is_float64, DOUBLE), (pa.types.is_floating, FLOAT),
-    (lambda type_: _is_text(type_), STRING), (pa.types.is_date, DATE),
-    (pa.types.is_duration, INTERVAL), (pa.types.is_null, VOID), (pa.types.is_binary, BINARY),
-    (pa.types.is_large_binary, BINARY),
-)  # fmt: skip
+    return INTERVAL if pa.types.is_duration(type_) else None
 
 
 def arrow_type(type_: SqlType | None, zone: str) -> pa.DataType | None:
@@ -173,10 +159,6 @@ def is_exact(column: pa.ChunkedArray) -> bool:
         return True
     whole = column.cast(pa.int64())
     return not any(((chunk.fill_null(0).to_numpy() % 1_000) != 0).any() for chunk in whole.chunks)
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
 
 @attrs.frozen(eq=False)

@@ -107,9 +107,8 @@ def test_conditions_over_stages(text: str) -> None:
 def test_programs_answer_conditions() -> None:
     """What programs have is computed on columns, and the rest event by event."""
     pattern = Pattern.begin("a").where("n < 3").next("b").where("size(items) > 1")
-    analysed = ColumnMatch.of(pattern, TABLE, None, None)
+    analysed = ColumnMatch.analysed(pattern, TABLE, None, None)
 
-    assert analysed is not None
     assert analysed.answers is not None
     assert (analysed.answers > 0).tolist() == [True, True, False, False, True, True, False, False]
 
