@@ -5,9 +5,9 @@ Matches on events in memory: tables of Arrow, pandas and polars, files of Parque
 :func:`match` is for patterns, :func:`matchSase` for queries, :func:`matchRecognize` for SQL.
 """
 
-from pyflinkcep.tables.events import Record
+from pyflinkcep.tables.events import Record, Timeout
 from pyflinkcep.tables.match import match
-from pyflinkcep.tables.matches import Matches, OutputTable, Timeout
+from pyflinkcep.tables.matches import Matches, OutputTable
 from pyflinkcep.tables.recognize import matchRecognize
 from pyflinkcep.tables.sase import matchSase
 

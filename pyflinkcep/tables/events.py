@@ -5,10 +5,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from os import PathLike
-from typing import Any, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from pyflinkcep.functions import no_such_column
 from pyflinkcep.time import MISSING
+
+EventT = TypeVar("EventT")
+
+
+class Timeout(NamedTuple, Generic[EventT]):
+    """
+    A partial match whose window ended.
+
+    Attributes
+    ----------
+    match : dict of str to list
+        Stage name to events.
+    timestamp : int, epoch milliseconds
+        The end of its window.
+    """
+
+    match: dict[str, list[EventT]]
+    timestamp: int
 
 
 class Record(dict[str, Any]):

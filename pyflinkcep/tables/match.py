@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 import attrs
 import numpy as np
@@ -31,8 +31,8 @@ from pyflinkcep.errors import (
 from pyflinkcep.expressions.evaluator import local_expressions
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.pattern import Pattern
-from pyflinkcep.tables.events import Record, Table
-from pyflinkcep.tables.matches import Matches, Timeout
+from pyflinkcep.tables.events import EventT, Record, Table, Timeout
+from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.rows import rows_of, table_of_dicts, table_or_rest
 from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages, over_stages
 from pyflinkcep.tables.values import delay_ms, exact_times_of, grouping_key, key_getter, tie_order
@@ -135,9 +135,6 @@ class _Results:
 
     def late(self, key: Any, event: Any) -> None:
         self.found.late.append(event)
-
-
-EventT = TypeVar("EventT")
 
 
 @overload

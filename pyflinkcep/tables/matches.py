@@ -4,33 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.tables.events import EventT, Timeout
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from pyflinkcep.tables.found_rows import FoundRows
-
-
-EventT = TypeVar("EventT")
-
-
-class Timeout(NamedTuple, Generic[EventT]):
-    """
-    A partial match whose window ended.
-
-    Attributes
-    ----------
-    match : dict of str to list
-        Stage name to events.
-    timestamp : int, epoch milliseconds
-        The end of its window.
-    """
-
-    match: dict[str, list[EventT]]
-    timestamp: int
 
 
 _AT_ONCE = 1024

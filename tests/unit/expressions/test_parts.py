@@ -35,6 +35,7 @@ from pyflinkcep.match_recognize.statement import with_parameters
 
 
 def test_tokens_and_literals() -> None:
+    """Texts are cut, and literals have the values that Spark gives them."""
     tokens = tokenized("`a b`.x >= 1.5D -- so")
     assert [token.text for token in tokens] == ["a b", ".", "x", ">=", "1.5D", ""]
     assert slip("n in [1, 5]") == "write a list in parentheses: IN (1, 5)"
@@ -49,6 +50,7 @@ def test_tokens_and_literals() -> None:
 
 
 def test_texts_made_of_parts() -> None:
+    """Places in SQL, and parameters of statements, are filled."""
     sql = joined(("lower(", SqlTemplate(("", ""), "CLASSIFIER()"), ")"))
     assert isinstance(sql, SqlTemplate)
     assert (sql, sql.filled("'A'")) == ("lower(CLASSIFIER())", "lower('A')")
@@ -57,6 +59,7 @@ def test_texts_made_of_parts() -> None:
 
 
 def test_trees_and_guards() -> None:
+    """A part that is computed only in some cases is told under which condition."""
     assert parsed("a + b * 2 > 1").operands[0].value == "+"
     text = "v = 0 OR n > 1 / v"
     tree = parsed(text)
@@ -70,6 +73,7 @@ def test_trees_and_guards() -> None:
 
 
 def test_conditions_of_events() -> None:
+    """SQL about one event is evaluated, and taken apart."""
     holds = event_condition("kind = 'a' AND price BETWEEN 1 AND 2.5")
     assert holds({"kind": "a", "price": 2})
     assert not holds({"kind": "a", "price": None})
@@ -82,6 +86,7 @@ def test_conditions_of_events() -> None:
 
 
 def test_digits_and_decimals() -> None:
+    """Digits are those of Spark: of literals, of results, of sums and averages."""
     assert digits_of_value(Decimal("-0.050")) == Digits(3, 3)
     assert digits_of_value(Decimal("1e3")) == Digits(4, 0)
     assert digits_of_value(0) == Digits(1, 0)
@@ -96,6 +101,7 @@ def test_digits_and_decimals() -> None:
 
 
 def test_types() -> None:
+    """Types are read as users write them, and have a type in common, or none."""
     decimal, long = cast_type("DECIMAL(5, 2)"), cast_type("long")
     assert decimal is not None
     assert long is not None
