@@ -254,14 +254,7 @@ _UNITS = {
 
 
 def converted(value: Value, type_: str) -> Value:
-    """
-    Return a number as a variable of a type holds it; other values unchanged.
-
-    Examples
-    --------
-    >>> converted(Const(2**31), "int")
-    Const(value=-2147483648, type=JavaType(name='int', args=(), dims=0))
-    """
+    """Return a number as a variable of a type holds it; other values unchanged."""
     kind = unboxed(JavaType(type_))
     if not isinstance(value, Const) or not is_numeric(kind) or value.type == BOOLEAN:
         return value
@@ -310,14 +303,7 @@ def tree_of(value: Value | None) -> Expression | None:
 
 
 def duration(method: str, arguments: list[Any]) -> timedelta | None:
-    """
-    Return the duration that a method of ``Duration`` or ``Time`` makes.
-
-    Examples
-    --------
-    >>> duration("ofMinutes", [5]), duration("of", [2, "TimeUnit.HOURS"])
-    (datetime.timedelta(seconds=300), datetime.timedelta(seconds=7200))
-    """
+    """Return the duration that a method of ``Duration`` or ``Time`` makes."""
     unit = method.removeprefix("of") if len(arguments) == 1 else str(arguments[-1])
     unit = unit.rsplit(".", 1)[-1].lower()
     if not arguments or not isinstance(arguments[0], int | float):
@@ -329,14 +315,7 @@ def duration(method: str, arguments: list[Any]) -> timedelta | None:
 
 
 def in_unit(unit: str, method: str, amount: Value) -> Value | None:
-    """
-    Return what a unit of time makes of an amount, such as ``TimeUnit.SECONDS.toMillis(3)``.
-
-    Examples
-    --------
-    >>> [in_unit("SECONDS", to, Const(90)).value for to in ("toMillis", "toMinutes")]
-    [90000, 1]
-    """
+    """Return what a unit of time makes of an amount, such as ``TimeUnit.SECONDS.toMillis(3)``."""
     sizes = [duration("of", [1, name]) for name in (unit, method.removeprefix("to"))]
     if sizes[0] is None or sizes[1] is None:
         return None
@@ -350,14 +329,7 @@ def in_unit(unit: str, method: str, amount: Value) -> Value | None:
 
 
 def list_name(written: str) -> str:
-    """
-    Return the name of the parameter for a list, as Java names it.
-
-    Examples
-    --------
-    >>> list_name("rules.getNames()"), list_name("names")
-    ('Names', 'names')
-    """
+    """Return the name of the parameter for a list, as Java names it."""
     last = written.split("(", 1)[0].rsplit(".", 1)[-1]
     return last[3:] if last.startswith("get") and last[3:4].isupper() else last
 
@@ -368,14 +340,7 @@ def parameter(name: str, kind: str, default: object = None) -> Symbol:
 
 
 def numbered(wanted: str, taken: str) -> str:
-    """
-    Return the next name after one that is taken.
-
-    Examples
-    --------
-    >>> numbered("limit", "limit"), numbered("limit", "limit_2")
-    ('limit_2', 'limit_3')
-    """
+    """Return the next name after one that is taken."""
     number = taken.removeprefix(wanted).removeprefix("_")
     return f"{wanted}_{int(number) + 1 if number else 2}"
 

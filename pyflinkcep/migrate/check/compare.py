@@ -233,14 +233,7 @@ _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d:
 
 
 def typed_events(events: Sequence[Mapping[str, Any]], schema: str | None) -> list[Record]:
-    """
-    Return events from JSON with the types of their columns.
-
-    Examples
-    --------
-    >>> typed_events([{"day": "2024-05-06", "p": {"x": 1}}], "day date, p struct<x:double>")
-    [{'day': datetime.date(2024, 5, 6), 'p': {'x': 1.0}}]
-    """
+    """Return events from JSON with the types of their columns."""
     types = columns_of(schema or "")
     rows = []
     for event in events:

@@ -65,14 +65,7 @@ def float32(value: float) -> float:
 
 
 def unescaped(text: str) -> str:
-    r"""
-    Return the text that escapes stand for.
-
-    Examples
-    --------
-    >>> unescaped(r"a\tb\u0041\101")
-    'a\tbAA'
-    """
+    """Return the text that escapes stand for."""
 
     def one(found: re.Match[str]) -> str:
         escape = found[1]

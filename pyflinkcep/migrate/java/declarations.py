@@ -54,14 +54,7 @@ def read_type(node: Node | None) -> JavaType:
 
 
 def written_type(text: str) -> JavaType:
-    """
-    Return a type from its text.
-
-    Examples
-    --------
-    >>> written_type("java.util.Map<String, List<Long>>").args[1].args
-    (JavaType(name='Long', args=(), dims=0),)
-    """
+    """Return a type from its text."""
     text = text.strip()
     dims = 0
     while text.endswith("[]"):
@@ -72,14 +65,7 @@ def written_type(text: str) -> JavaType:
 
 
 def type_arguments(name: str) -> list[str]:
-    """
-    Return the arguments of a generic type.
-
-    Examples
-    --------
-    >>> type_arguments("KeyedStream<Event, Tuple2<String, Integer>>")
-    ['Event', 'Tuple2<String, Integer>']
-    """
+    """Return the arguments of a generic type."""
     return [str(one) for one in written_type(name).args]
 
 

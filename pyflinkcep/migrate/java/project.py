@@ -15,16 +15,7 @@ _GETTERS = frozenset({"@Data", "@Value", "@Getter"})
 
 @attrs.define(eq=False)
 class Project:
-    """
-    An index over the files of a project.
-
-    Examples
-    --------
-    >>> from pyflinkcep.migrate.java.source import parse_java
-    >>> project = Project([parse_java("class A { int x; } class B extends A { String y; }")])
-    >>> [str(field.type) for field in project.all_fields(project.find("B")).values()]
-    ['int', 'String']
-    """
+    """An index over the files of a project."""
 
     _sources: Iterable[Source] = attrs.field(factory=tuple)
     _by_name: dict[str, list[JavaClass]] = attrs.field(init=False, factory=dict)
@@ -285,14 +276,7 @@ def capitalized(name: str) -> str:
 
 
 def property_of(method: str) -> str:
-    """
-    Return the name of the property that a getter is for; empty if it is not named as one.
-
-    Examples
-    --------
-    >>> property_of("getUserId"), property_of("isHot"), property_of("URL"), property_of("getURL")
-    ('userId', 'hot', '', 'URL')
-    """
+    """Return the name of the property that a getter is for; empty if it is not named as one."""
     for prefix in ("get", "is"):
         rest = method[len(prefix) :]
         if method.startswith(prefix) and rest[:1].isupper():
@@ -379,14 +363,7 @@ def spark_type(
     within: JavaClass | None = None,
     seen: tuple[str, ...] = (),
 ) -> str | None:
-    """
-    Return Spark's type for values of a Java type; None if it is unknown.
-
-    Examples
-    --------
-    >>> spark_type(JavaType("List", (JavaType("Integer"),)), Project())
-    'array<int>'
-    """
+    """Return Spark's type for values of a Java type; None if it is unknown."""
     if type_.dims:
         inner = JavaType(type_.name, type_.args, type_.dims - 1)
         if inner == JavaType("byte"):
@@ -470,13 +447,6 @@ def schema_of(name: str, source: Source | None, project: Project) -> str | None:
     Return the columns of a class as DDL, in the order of its fields; None if it is unknown.
 
     The fields of its subclasses follow; then a column, :func:`discriminator`, holds the class.
-
-    Examples
-    --------
-    >>> from pyflinkcep.migrate.java.source import parse_java
-    >>> file = parse_java("class Order { String user; Double amount; java.util.List<Long> ids; }")
-    >>> schema_of("Order", file, Project([file]))
-    'user string, amount double, ids array<bigint>'
     """
     of = project.find(name, source)
     if of is None or of.kind == "enum":
@@ -490,15 +460,6 @@ def chosen(methods: Sequence[Method], given: Sequence[JavaType], project: Projec
     Return the method that Java calls with arguments of some types; None if that is not plain.
 
     It is plain if just one takes these very types, or classes of the project above them.
-
-    Examples
-    --------
-    >>> from pyflinkcep.migrate.java.source import parse_java
-    >>> java = "class A { void f(int x) {} void f(A x) {} } class B extends A {}"
-    >>> project = Project([parse_java(java)])
-    >>> methods = project.find("A").methods["f"]
-    >>> [str(chosen(methods, [JavaType(name)], project).parameters[0][1]) for name in ("int", "B")]
-    ['int', 'A']
     """
     if len(methods) == 1:
         return methods[0]
@@ -527,14 +488,7 @@ def _is_below(given: JavaType, wanted: JavaType, project: Project) -> bool:
 
 
 def columns_of(ddl: str) -> dict[str, str]:
-    """
-    Return the columns of a schema with their types.
-
-    Examples
-    --------
-    >>> columns_of("a string, `b c` struct<d:int,e:int>")
-    {'a': 'string', 'b c': 'struct<d:int,e:int>'}
-    """
+    """Return the columns of a schema with their types."""
     found = {}
     for column in comma_parts(ddl):
         name, _, type_ = column[1:].partition("`") if column[0] == "`" else column.partition(" ")

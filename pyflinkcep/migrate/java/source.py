@@ -74,14 +74,7 @@ def _parser() -> Any:
 
 
 def parse_java(text: str | bytes, file: str | Path = "<text>") -> Source:
-    """
-    Parse a file of Java; errors of syntax are kept in the tree.
-
-    Examples
-    --------
-    >>> parse_java("package a; import b.C; class D {}").imports
-    {'C': 'b.C'}
-    """
+    """Parse a file of Java; errors of syntax are kept in the tree."""
     data = text.encode("utf-8", "replace") if isinstance(text, str) else text
     root = _parser().parse(data).root_node
     package, imports, wildcards = "", {}, []
@@ -108,14 +101,7 @@ def _broken(node: Node) -> Iterator[Node]:
 
 
 def lambda_of(text: str, file: str, line: int = 1) -> Node:
-    """
-    Return the node of a lambda from its text, as if it stood in a line of a file.
-
-    Examples
-    --------
-    >>> line_of(lambda_of("it -> it.x()", "A.java", 7))
-    7
-    """
+    """Return the node of a lambda from its text, as if it stood in a line of a file."""
     lines = "\n" * (line - 1)
     root = parse_java(f"{lines}class X {{ Object x = {text}; }}", file).root
     return next(inside(root, "lambda_expression"))
@@ -168,14 +154,7 @@ def simple_name(name: str) -> str:
 
 
 def comma_parts(text: str) -> list[str]:
-    """
-    Return the parts between commas that are in no parentheses, brackets or quotes.
-
-    Examples
-    --------
-    >>> comma_parts("a string, b struct<c:int,d:int>")
-    ['a string', 'b struct<c:int,d:int>']
-    """
+    """Return the parts between commas that are in no parentheses, brackets or quotes."""
     found, depth, start, quote = [], 0, 0, ""
     for at, letter in enumerate(text):
         if quote:
@@ -198,14 +177,7 @@ def is_stream_type(kind: str) -> bool:
 
 
 def snake(name: str) -> str:
-    """
-    Return a Java name as Python writes it.
-
-    Examples
-    --------
-    >>> snake("loginFailures"), snake("HTTPServer"), snake("MAX_SIZE"), snake("class")
-    ('login_failures', 'http_server', 'max_size', 'class_')
-    """
+    """Return a Java name as Python writes it."""
     words = re.sub(r"\W", "_", _HUMPS.sub("_", name)).lower()
     made = re.sub(r"_+", "_", words).strip("_") or "unnamed"
     made = f"n{made}" if made[0].isdigit() else made

@@ -32,14 +32,7 @@ def in_units(duration: timedelta) -> tuple[str, int]:
 
 
 def timed(duration: timedelta) -> str:
-    """
-    Return a duration as Python, in its largest whole unit.
-
-    Examples
-    --------
-    >>> timed(timedelta(minutes=90)), timed(timedelta(hours=48)), timed(timedelta(0))
-    ('timedelta(minutes=90)', 'timedelta(days=2)', 'timedelta(0)')
-    """
+    """Return a duration as Python, in its largest whole unit."""
     unit, amount = in_units(duration)
     return f"timedelta({unit}={amount})" if amount else "timedelta(0)"
 

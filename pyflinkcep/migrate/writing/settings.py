@@ -207,14 +207,7 @@ def _reads_clock(node: Node) -> bool:
 
 
 def delay_text(delay: timedelta) -> str:
-    """
-    Return a delay as ``withWatermark`` takes it.
-
-    Examples
-    --------
-    >>> delay_text(timedelta(minutes=1)), delay_text(timedelta(0))
-    ('1 minute', '0 seconds')
-    """
+    """Return a delay as ``withWatermark`` takes it."""
     unit, amount = in_units(delay)
     return f"{amount} {unit.removesuffix('s') if amount == 1 else unit}"
 

@@ -69,16 +69,7 @@ _PLAIN = {
 
 
 def table_of(sql: str, where: Where = ("", 0)) -> Table | None:
-    """
-    Return the table that a statement declares; None if it declares none that is understood.
-
-    Examples
-    --------
-    >>> made = table_of("CREATE TABLE t (a INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - "
-    ...                 "INTERVAL '5' SECOND) WITH ('connector' = 'kafka')")
-    >>> made.ddl, made.watermark, made.options
-    ('a int, ts timestamp', ('ts', '5 seconds'), {'connector': 'kafka'})
-    """
+    """Return the table that a statement declares; None if it declares none that is understood."""
     found = _TABLE.fullmatch(sql)
     if found is None:
         return None
@@ -115,14 +106,7 @@ def _add(table: Table, part: str) -> None:
 
 
 def spark_type(written: str) -> str | None:
-    """
-    Return Spark's type for one of Flink's SQL; None if it is unknown.
-
-    Examples
-    --------
-    >>> spark_type("ROW<a INT, b ARRAY<VARCHAR(20)>>"), spark_type("DECIMAL(10, 2)")
-    ('struct<a:int,b:array<string>>', 'decimal(10,2)')
-    """
+    """Return Spark's type for one of Flink's SQL; None if it is unknown."""
     found = _TYPE.fullmatch(written.strip())
     kind = "" if found is None else found[1].lower()
     parts = [] if found is None else comma_parts(found[2] or "")
@@ -138,14 +122,7 @@ def spark_type(written: str) -> str | None:
 
 
 def spark_expression(sql: str) -> str:
-    """
-    Return an expression of Flink's SQL as Spark has it.
-
-    Examples
-    --------
-    >>> spark_expression("TO_TIMESTAMP_LTZ(ms, 3)"), spark_expression("PROCTIME()")
-    ('timestamp_millis(ms)', 'current_timestamp()')
-    """
+    """Return an expression of Flink's SQL as Spark has it."""
     text = re.sub(r"TO_TIMESTAMP_LTZ\((.*),\s*3\s*\)", r"timestamp_millis(\1)", sql, flags=re.I)
     text = re.sub(r"TO_TIMESTAMP_LTZ\((.*),\s*0\s*\)", r"timestamp_seconds(\1)", text, flags=re.I)
     text = re.sub(r"\bPROCTIME\(\)", "current_timestamp()", text, flags=re.IGNORECASE)

@@ -10,8 +10,9 @@ import pytest
 
 from pyflinkcep.migrate.chains.walker import Walker
 from pyflinkcep.migrate.java.constants import Const
-from pyflinkcep.migrate.java.project import Project, discriminator, schema_of
-from pyflinkcep.migrate.java.source import parse_java
+from pyflinkcep.migrate.java.declarations import JavaType
+from pyflinkcep.migrate.java.project import Project, chosen, discriminator, schema_of
+from pyflinkcep.migrate.java.source import lambda_of, line_of, parse_java
 from pyflinkcep.migrate.runtime import (
     compare,
     compare_text,
@@ -136,3 +137,32 @@ def test_strings_of_java() -> None:
     assert (
         java_format("%s|%5d|%.2f|%,d|%%", None, 7, 1.005, 1234567) == "null|    7|1.01|1,234,567|%"
     )
+
+
+def test_pieces_of_a_file() -> None:
+    """A file has its imports, a lambda of its own a line, a class what it inherits, its schema."""
+    java = "class A { int x; void f(int x) {} void f(A x) {} } class B extends A { String y; }"
+    project = Project([parse_java(java)])
+    fields = project.all_fields(project.find("B"))
+    file = parse_java("class Order { String user; Double amount; java.util.List<Long> ids; }")
+
+    assert parse_java("package a; import b.C; class D {}").imports == {"C": "b.C"}
+    assert line_of(lambda_of("it -> it.x()", "A.java", 7)) == 7
+    assert [str(field.type) for field in fields.values()] == ["int", "String"]
+    assert schema_of("Order", file, Project([file])) == (
+        "user string, amount double, ids array<bigint>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"), [("int", "int"), ("B", "A"), ("String", None), ("short", None)]
+)
+def test_which_of_several_methods_is_called(given: str, wanted: str | None) -> None:
+    """It is known where one alone takes these very types, or classes of the program above them."""
+    java = "class A { void f(int x) {} void f(A x) {} } class B extends A {}"
+    project = Project([parse_java(java)])
+    found = project.find("A")
+    assert found is not None
+    method = chosen(found.methods["f"], [JavaType(given)], project)
+
+    assert (method and str(method.parameters[0][1])) == wanted
