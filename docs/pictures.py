@@ -26,6 +26,7 @@ PICTURES: dict[str, dict[str, Callable[[dict[str, Any]], Any]]] = {
         "why-mended.svg": lambda names: names["mended_found"].diagram(),
     },
     "funnel.md": {"funnel.svg": lambda names: names["bought"].diagram()},
+    "index.md": {"index-pattern.svg": lambda names: names["picture"]},
     "start.md": {"start-pattern.svg": lambda names: names["picture"]},
     **{
         f"gallery/{page.name}": {
