@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import pyspark
 
-__all__ = ["LOCAL_CHECKPOINTS"]
-
 _PACKAGE = "org.apache.spark.sql.execution.streaming"
 _FOLDER = "" if pyspark.__version__.startswith("4.0.") else ".checkpointing"
 

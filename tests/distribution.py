@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from xdist.scheduler import LoadScopeScheduling
 
-__all__ = ["ALSO_ON_SPARK", "Distribution", "group", "place"]
-
 ALSO_ON_SPARK = ("tests/migrate/test_runs.py", "tests/test_docs.py", "tests/test_samples.py")
 """The files that are not in ``tests/spark``, and have tests that need its session."""
 

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-__all__ = ["JVM_OPTIONS"]
-
 JVM_OPTIONS = " ".join(
     [
         "-XX:TieredStopAtLevel=1",  # else half the time is the second compiler's

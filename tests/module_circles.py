@@ -7,8 +7,6 @@ import ast
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["arrows", "circles", "imported"]
-
 
 def imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     """Return what an import names, with the modules in front."""

@@ -11,8 +11,6 @@ from xml.etree import ElementTree
 
 import pyspark
 
-__all__ = ["make_spark_home"]
-
 _QUICK_FILES = Path(__file__).parent / "java" / "QuickFileSystem.java"
 _SITE = """<configuration>
 <property><name>fs.file.impl</name><value>QuickFileSystem</value></property>

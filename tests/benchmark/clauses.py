@@ -17,8 +17,6 @@ from tests.benchmark.memory import PeakMemory
 from tests.benchmark.session import answer_columns
 from tests.benchmark.workloads import seconds
 
-__all__ = ["CLAUSES", "HARD", "KEYED", "LOOP", "Clause", "measure_clause", "measure_pattern"]
-
 
 @attrs.frozen
 class Clause:

@@ -21,15 +21,6 @@ from tests.conformance.cases import (
     python_condition,
 )
 
-__all__ = [
-    "at_the_end_of_input",
-    "has_windows",
-    "in_time",
-    "runs_on_spark",
-    "sql_condition",
-    "timeless_cases",
-]
-
 
 def runs_on_spark(case: Case) -> bool:
     """Whether a case ends without an error and does without Java's subclasses."""

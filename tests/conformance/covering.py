@@ -10,8 +10,6 @@ from typing import Any
 from tests.conformance.cases import Case
 from tests.kernel_harness import HAS_KERNEL
 
-__all__ = ["covering", "enough", "features"]
-
 _SAMPLE = 100
 
 

@@ -19,8 +19,6 @@ from typing import Any
 from pyflinkcep.errors import CepError
 from tests.conformance.cases import Case, load
 
-__all__ = ["flink_cases", "problem", "problem_with_error", "problems", "standard_cases"]
-
 _SAME_WORDS = ("TableException", "MalformedPatternException", "FlinkRuntimeException", "Error")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

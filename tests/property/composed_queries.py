@@ -18,8 +18,7 @@ from pyflinkcep import CepError
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.sase import SaseQuery, parse
 from pyflinkcep.testing import matchSase
-from tests.property.composed_iterations import Taken
-from tests.property.composed_reference import matches
+from tests.property.composed_reference import Taken, matches
 
 STRATEGIES = (
     "strict_contiguity",

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""
-The meaning of composed SEQ patterns, by brute force: slow and obvious.
+"""The meaning of composed SEQ patterns, by brute force: slow and obvious.
 
 A run has taken events for a prefix of some word of the pattern. What may come next is read off the
 pattern, not off a list of words: :func:`following` is the derivative of a regular expression. The
@@ -16,6 +15,7 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.expressions.evaluator import event_function
 from pyflinkcep.expressions.tree import Aggregate, Column, Literal, Operation, Tree, leaves
 from pyflinkcep.sase.model import (
     AnyOrder,
@@ -30,18 +30,6 @@ from pyflinkcep.sase.model import (
     Strategy,
 )
 from pyflinkcep.sase.placement import clauses
-from tests.property.composed_iterations import (
-    Begun,
-    Further,
-    Iteration,
-    Taken,
-    around,
-    base,
-    inside,
-    merged,
-    path,
-)
-from tests.property.composed_values import Event, attribute, computed
 
 NOTHING: Shape = Sequence(())
 
@@ -395,3 +383,104 @@ class _Machine:
             return attribute(self.events[at], str(leaf.attribute))
         which = positions[-1] if is_before or leaf.index in ("i-1", "LEN") else positions[0]
         return attribute(self.events[which], str(leaf.attribute))
+
+
+# --- values of events and operations on them, as the reference computes them
+
+
+Event = dict[str, Any]
+
+
+def attribute(event: Event, name: str) -> Any:
+    """Return an attribute of an event, or what SQL computes from it."""
+    return event_function(name)(event) if name.startswith("(") else event[name]
+
+
+def computed(operator: str, values: list[Any]) -> Any:
+    """Return an operation on values, by the rules of SQL."""
+    if operator == "case":
+        pairs = zip(values[::2], values[1::2], strict=False)
+        otherwise = values[-1] if len(values) % 2 else None
+        return next((then for condition, then in pairs if condition is True), otherwise)
+    if operator == "coalesce":
+        return next((value for value in values if value is not None), None)
+    if operator in ("is null", "is not null"):
+        return (values[0] is None) is (operator == "is null")
+    if operator == "or":
+        return True if True in values else None if None in values else False
+    if operator == "and":
+        return False if False in values else None if None in values else True
+    if None in values:
+        return None
+    if operator in ("not", "abs"):
+        return not values[0] if operator == "not" else abs(values[0])
+    a, b = values
+    return {
+        "=": lambda: a == b, "<>": lambda: a != b, "<": lambda: a < b, "<=": lambda: a <= b,
+        ">": lambda: a > b, ">=": lambda: a >= b, "+": lambda: a + b, "-": lambda: a - b,
+    }[operator]()  # fmt: skip
+
+
+# --- names of variables in groups that repeat, as the reference has them: ``a@2`` and ``a@2.1``
+
+
+Taken = tuple[tuple[str, tuple[int, ...]], ...]
+"""The variables of a run, in the order of their events, and the positions of these."""
+
+
+@attrs.frozen
+class Iteration:
+    """What is left of an iteration of a group."""
+
+    number: int
+    part: Any
+
+
+@attrs.frozen
+class Begun:
+    """What is left of parts in any order; `absent` must not come before the next event of one."""
+
+    parts: tuple[Any, ...]
+    absent: tuple[str, ...]
+
+
+@attrs.frozen
+class Further:
+    """The iterations of a group from a number on."""
+
+    number: int
+    group: Repeated
+
+
+def base(name: str) -> str:
+    """Return the variable of a name."""
+    return name.partition("@")[0]
+
+
+def path(name: str) -> tuple[str, ...]:
+    """Return the iterations of a name, the outermost first."""
+    numbers = name.partition("@")[2]
+    return tuple(numbers.split(".")) if numbers else ()
+
+
+def inside(name: str, number: int) -> str:
+    """Return a name in an iteration."""
+    return f"{base(name)}@{'.'.join((str(number), *path(name)))}"
+
+
+def around(shape: Any, groups: tuple[Any, ...] = ()) -> dict[str, tuple[Any, ...]]:
+    """Return for each variable the groups around it that repeat."""
+    if isinstance(shape, One):
+        return {shape.variable: groups}
+    if isinstance(shape, Repeated):
+        return around(shape.part, (*groups, id(shape)))
+    inner = (shape.part,) if isinstance(shape, Optional) else shape.parts
+    return {name: own for part in inner for name, own in around(part, groups).items()}
+
+
+def merged(match: Taken) -> Taken:
+    """Return a match with the events of all iterations by variable."""
+    found: dict[str, list[int]] = {}
+    for name, own in match:
+        found.setdefault(base(name), []).extend(own)
+    return tuple(sorted(((n, tuple(sorted(own))) for n, own in found.items()), key=lambda p: p[1]))

@@ -21,8 +21,6 @@ from pyflinkcep.expressions.tree import Tree
 from pyflinkcep.sase.model import Component, Query
 from pyflinkcep.sase.returns import Returns
 
-__all__ = ["start_cep"]
-
 Chosen = dict[str, list[int]]
 """A set r of the paper: variable to positions."""
 

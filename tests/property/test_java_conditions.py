@@ -19,8 +19,7 @@ from pyflinkcep.migrate.java.source import Source, parse_java
 from pyflinkcep.migrate.meaning.translated import Translated
 from pyflinkcep.tables.events import as_event
 from pyflinkcep.testing import match
-from tests.property.java_loops import Loops
-from tests.property.java_programs import Conditions, answers, event_class, events
+from tests.property.java_programs import Conditions, Loops, answers, event_class, events
 
 pytest.importorskip("tree_sitter_java", reason="needs pyflinkcep[migrate]")
 

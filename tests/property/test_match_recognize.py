@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pyflinkcep.errors import CepError
 from tests.conformance.sql_cases import flink_cases, standard_cases
-from tests.unit.match_recognize.planning import plans
+from tests.unit.match_recognize.lists import plans
 
 _CASES = [*flink_cases()[::7], *standard_cases()[::3]]
 _TOKEN = re.compile(r"\s+|'[^']*'|`[^`]*`|\w+|.")

@@ -3,20 +3,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from itertools import chain
 from typing import Any
 
-from hypothesis import assume, given
+import attrs
+import pyarrow as pa
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.testing import NFATestHarness, OperatorTestHarness
-from tests.property.brute_force import brute_force
+from pyflinkcep import AfterMatchSkipStrategy, match
+from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
+from pyflinkcep.engines.flink.nfa.relevance import Relevance
+from pyflinkcep.testing import NFATestHarness, OperatorTestHarness, trace
 from tests.property.strategies import (
     Event,
     PatternSpec,
     StageSpec,
+    is_buildable,
     patterns,
     plain_patterns,
     timed_events,
@@ -138,8 +143,8 @@ def test_events_of_a_match_fit_their_stages(spec: PatternSpec, events: Timed) ->
 @given(patterns(), timed_events())
 def test_events_of_a_match_are_in_order_and_taken_once(spec: PatternSpec, events: Timed) -> None:
     """In every stage events are in order of arrival, and no event stands twice in a match."""
-    for match in feed(NFATestHarness(spec.build()), events):
-        numbers = [[event.number for event in taken] for taken in match.values()]
+    for found in feed(NFATestHarness(spec.build()), events):
+        numbers = [[event.number for event in taken] for taken in found.values()]
         flat = list(chain.from_iterable(numbers))
 
         assert ([sorted(taken) for taken in numbers], len(set(flat))) == (numbers, len(flat))
@@ -225,3 +230,215 @@ def test_a_window_so_long_that_it_never_ends(spec: PatternSpec, events: Timed) -
     windowed = plain.build().within(timedelta(days=1))
 
     assert feed(NFATestHarness(windowed), events) == feed(NFATestHarness(plain.build()), events)
+
+
+# --- events as a list and as a table have the same matches and the same timeouts
+
+
+Numbers = dict[str, list[int]]
+
+
+def one_of(names: frozenset[str]) -> str:
+    """Return a condition that a table computes by columns."""
+    return f"name IN ({', '.join(map(repr, sorted(names)))})"
+
+
+def numbers(found: dict[str, list[Any]]) -> Numbers:
+    """Return what stages took, by the numbers of events."""
+    return {stage: [event["number"] for event in events] for stage, events in found.items()}
+
+
+def outcome(found: Any) -> tuple[list[Numbers], list[tuple[int, Numbers]]]:
+    """Return the matches and the timeouts."""
+    timeouts = [(timeout.timestamp, numbers(timeout.match)) for timeout in found.timeouts]
+    return list(map(numbers, found)), timeouts
+
+
+_A = frozenset("a")
+_OPTIONAL = (("optional", ()),)
+SKIPPED = PatternSpec(
+    (
+        StageSpec("begin", _A, calls=_OPTIONAL),
+        StageSpec("next", _A, calls=_OPTIONAL),
+        StageSpec("next", _A),
+        StageSpec("notFollowedBy", _A),
+    ),
+    AfterMatchSkipStrategy.skipPastLastEvent(),
+    (2, "FIRST_AND_LAST"),
+)
+"""The end of the first window releases a match, which skips what the later one would end."""
+
+
+@given(patterns(), timed_events())
+@example(SKIPPED, [(Event("a", 0, 1), 1), (Event("a", 1, 1), 2)])
+def test_a_list_and_a_table_are_alike(spec: PatternSpec, events: list[tuple[Event, int]]) -> None:
+    """The end of the input ends windows one after another, however the events are given."""
+    without = attrs.evolve(spec, stages=tuple(map(_plain, spec.stages)))
+    pattern = without.build(one_of)
+    rows = [
+        {"name": event.name, "number": event.number, "price": event.price, "ts": time}
+        for event, time in events
+    ]
+    schema = pa.schema(
+        [("name", "string"), ("number", "int64"), ("price", "int64"), ("ts", "int64")]
+    )
+    by_row = match(pattern, rows, timestamp="ts")
+    by_column = match(pattern, pa.Table.from_pylist(rows, schema), timestamp="ts")
+    assert outcome(by_row) == outcome(by_column)
+    shown = trace(pattern, rows, timestamp="ts")
+    assert [numbers(found) for found in shown.matches] == outcome(by_row)[0]
+
+
+def _plain(stage: Any) -> Any:
+    """Return a stage whose conditions are SQL alone."""
+    return attrs.evolve(stage, rising=False, group=tuple(map(_plain, stage.group)))
+
+
+# --- dropping the events that are said to change nothing changes nothing, on random patterns
+
+
+MANY = settings.default.max_examples * 2
+
+
+@attrs.frozen
+class Trial:
+    """A pattern, which of its conditions are known beforehand, and an input."""
+
+    spec: PatternSpec
+    events: Timed
+    delays: list[int]
+    wants_timeouts: bool
+    shows_time: bool
+    unknown: int
+
+    def relevance(self, nfa: NFA) -> Relevance:
+        """Decide what may be dropped."""
+        return Relevance.of(nfa, self.known(nfa), self.shows_time)
+
+    def known(self, nfa: NFA) -> int:
+        """Return the conditions that are known: all simple ones, or all but some."""
+        return sum(atom.bit for atom in nfa.atoms) & ~self.unknown
+
+    def run(self, events: Timed, watermarks: list[int]) -> OperatorTestHarness:
+        """Return what Flink's operator gives for some of the events, and all watermarks."""
+        harness = OperatorTestHarness(self.spec.build(), self.wants_timeouts)
+        at = 0
+        for watermark in watermarks:
+            while at < len(events) and events[at][1] <= watermark:
+                harness.processElement(*events[at])
+                at += 1
+            harness.processWatermark(watermark)
+        for event in events[at:]:
+            harness.processElement(*event)
+        harness.close()
+        return harness
+
+    def result(self, harness: OperatorTestHarness, nfa: NFA) -> tuple[Any, Any]:
+        """Return what can be seen: where time is hidden, a trailing NOT's matches have no order."""
+        matches = [(ts if self.shows_time else 0, match) for _, ts, match in harness.matches]
+        if any(table.is_pending for table in nfa.tables.values()):
+            matches.sort(key=repr)
+        return matches, harness.timeouts
+
+
+def trials(spec: st.SearchStrategy[PatternSpec]) -> st.SearchStrategy[Trial]:
+    """Return trials; half of the events fulfil no condition."""
+    return st.builds(
+        Trial,
+        spec,
+        _events(),
+        st.lists(st.integers(0, 6), max_size=4),
+        st.booleans(),
+        st.booleans(),
+        st.sampled_from([0, 0, 0, 1, 2, 4, 6]),
+    )
+
+
+@st.composite
+def _events(draw: st.DrawFn) -> Timed:
+    time, events = 1, []
+    rows = st.tuples(st.sampled_from("abcxyz"), st.integers(1, 4), st.sampled_from([0, 1, 1, 3]))
+    for number, (name, price, step) in enumerate(draw(st.lists(rows, min_size=4, max_size=20))):
+        time += step
+        events.append((Event(name, number, price), time))
+    return events
+
+
+def bits(nfa: NFA, event: Event) -> int:
+    """Return the bits of the simple conditions that an event fulfils."""
+    return sum(atom.bit for atom in nfa.atoms if atom.bit and atom.function(event))
+
+
+def check(trial: Trial) -> None:
+    """Compare the results with and without what may be dropped, if anything may."""
+    nfa = NFACompiler.compile(trial.spec.build(), trial.wants_timeouts)
+    droppable, known = trial.relevance(nfa).droppable, trial.known(nfa)
+    kept = [timed for timed in trial.events if bits(nfa, timed[0]) & known not in droppable]
+    assume(len(kept) < len(trial.events))  # else both runs are the same
+    watermarks = [trial.events[at % len(trial.events)][1] + at % 2 for at in trial.delays]
+    watermarks.sort()
+    everything = trial.run(trial.events, watermarks)
+    without = trial.run(kept, watermarks)
+
+    assert trial.result(without, nfa) == trial.result(everything, nfa)
+
+
+def _without_strictness(stage: StageSpec) -> StageSpec:
+    """Return a stage as it would be were there neither strict contiguity nor notNext."""
+    relaxed = {"next": "followedBy", "notNext": "notFollowedBy"}
+    calls = [("allowCombinations", ()) if c == ("consecutive", ()) else c for c in stage.calls]
+    group = tuple(map(_without_strictness, stage.group))
+    return attrs.evolve(stage, op=relaxed.get(stage.op, stage.op), calls=tuple(calls), group=group)
+
+
+def relaxed_patterns() -> st.SearchStrategy[PatternSpec]:
+    """Return patterns most of which let events pass by."""
+    windows = st.one_of(st.none(), st.tuples(st.integers(2, 9), st.just("FIRST_AND_LAST")))
+
+    def relax(spec: PatternSpec) -> PatternSpec:
+        return attrs.evolve(spec, stages=tuple(map(_without_strictness, spec.stages)))
+
+    return patterns(windows).map(relax).filter(is_buildable)
+
+
+@settings(max_examples=MANY)
+@given(trials(relaxed_patterns()))
+def test_what_may_be_dropped_of_relaxed_patterns_changes_no_result(trial: Trial) -> None:
+    """The same where half of the patterns let something be dropped."""
+    check(trial)
+
+
+@settings(max_examples=MANY)
+@given(trials(patterns()))
+def test_what_may_be_dropped_changes_no_result(trial: Trial) -> None:
+    """Matches, timeouts, their order and times are the same with and without the events."""
+    check(trial)
+
+
+# --- all matches of a plain pattern, by trying every way; slow, and plainly what the words mean
+
+
+Way = tuple[int, ...]
+
+
+def brute_force(spec: PatternSpec, events: Sequence[Event]) -> set[Way]:
+    """
+    Give every match of a plain pattern as the positions of its events.
+
+    ``next`` takes the very next event; ``followedBy`` the first later one that fits;
+    ``followedByAny`` any later one that fits.
+    """
+    first, *rest = spec.stages
+    ways: set[Way] = {(at,) for at, event in enumerate(events) if event.name in first.names}
+    for stage in rest:
+        longer: set[Way] = set()
+        for way in ways:
+            later = range(way[-1] + 1, len(events))
+            fitting = [at for at in later if events[at].name in stage.names]
+            if stage.op == "next":
+                fitting = [at for at in fitting if at == way[-1] + 1]
+            elif stage.op == "followedBy":
+                fitting = fitting[:1]
+            longer |= {(*way, at) for at in fitting}
+        ways = longer
+    return ways

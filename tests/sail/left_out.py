@@ -7,8 +7,6 @@ from collections.abc import Iterable
 
 import pytest
 
-__all__ = ["leave_out"]
-
 _STREAM = "streams are refused on Sail"
 _JVM = "about Spark's JVM: its plans, jobs, pages, workers or accumulators"
 _ORDER = "compares the order of rows in the result, which Sail does not keep"

@@ -21,10 +21,10 @@ from pyflinkcep.expressions.parser import sql_condition
 from pyflinkcep.expressions.program import CompiledExpressions, Kind, Type
 from pyflinkcep.expressions.tree import MatchExpression
 from tests.kernel_harness import MANY, needs_kernel
-from tests.unit.expressions.slots import accumulated
 from tests.unit.expressions.test_match_expressions import (
     EVENTS,
     _kind_of,
+    accumulated,
     compiled_expressions,
     compiled_from,
     outcome,

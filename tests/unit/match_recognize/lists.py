@@ -19,8 +19,10 @@ from pyflinkcep.expressions.grammar import Form, parsed
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.match_recognize.checks import check_clause
 from pyflinkcep.match_recognize.expressions import condition_leaves
+from pyflinkcep.match_recognize.flink import FlinkClause, read_flink_clause
 from pyflinkcep.match_recognize.leaves import LEAF, Leaf, parts_of
 from pyflinkcep.match_recognize.names import Names, spelled_alike
+from pyflinkcep.match_recognize.parser import standard_window_ms, window_ms
 from pyflinkcep.match_recognize.statement import Statement
 from pyflinkcep.match_recognize.tree import Rows
 from pyflinkcep.matching.leaf_columns import LeafColumns
@@ -224,3 +226,22 @@ def _sorted(rows: list[Any], order: list[tuple[int, bool]]) -> list[Any]:
         return 0
 
     return sorted(rows, key=cmp_to_key(compare))
+
+
+# --- plans of statements without Spark: everything up to the types of columns
+
+
+def plans(sql: str, columns: Sequence[str], dialect: str) -> list[FlinkClause | StandardClause]:
+    """Return the plan of each clause of a statement."""
+    statement, found = Statement(sql), []
+    while (use := statement.next_use()) is not None:
+        standard = dialect == "standard"
+        clause = spelled_alike(use.clause) if standard else use.clause
+        names = Names.of(clause, statement.source, columns, use.alias, standard)
+        within = (standard_window_ms if standard else window_ms)(clause, statement.source)
+        check_clause(clause, names, case_sensitive=False)
+        found.append(
+            read_clause(clause, names) if standard else read_flink_clause(clause, names, within)
+        )
+        statement.replaced(use, f"__cep_view_{len(found)}")
+    return found

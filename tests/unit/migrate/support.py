@@ -10,8 +10,6 @@ from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java
 from pyflinkcep.migrate.meaning.translated import Translated, TranslatedFunction
 
-__all__ = ["condition", "defined", "function"]
-
 CLASSES = """
 import java.util.*;
 abstract class Reading {

@@ -15,22 +15,28 @@ import pytest
 
 from pyflinkcep import (
     AfterMatchSkipStrategy,
+    CepError,
     GroupPattern,
     Pattern,
     Time,
     UnusedResultWarning,
     WithinType,
 )
+from pyflinkcep import (
+    AfterMatchSkipStrategy as Skip,
+)
 from pyflinkcep.conditions import (
     BooleanConditions,
     RichAndCondition,
     RichOrCondition,
+    SimpleCondition,
     SubtypeCondition,
 )
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.engines.flink.nfa.compiler.nfa_compiler import all_stages
+from pyflinkcep.errors import InvalidArgumentError, SkipError
 from pyflinkcep.pattern.stage import ConsumingStrategy, Quantifier, Times
 from pyflinkcep.testing import match
-from tests.shorthand import Named, ms, parse
+from tests.shorthand import Named, matches, ms, parse, run
 
 A, B, C = (Named((name,)) for name in "abc")
 
@@ -526,3 +532,264 @@ def test_a_travelling_pattern_forgets() -> None:
     copy = pickle.loads(pickle.dumps(start))
 
     assert copy.next("b").describe() == "a ⇒ b"
+
+
+# --- ``oneOf`` and ``allOf``: what they return, and what is refused by name
+
+
+GAP = WithinType.PREVIOUS_AND_CURRENT
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a -> (b | c >> d){2} -> e", "a → (b | c ⇒ d){2} → e"),
+        ("(b & c)+?", "(b & c)+?"),
+        ("(b &>> c) ->> (d &->> e)", "(b &⇒ c) ⇢ (d &⇢ e)"),
+        ("((| a) | (b & c))", "((a) | (b & c))"),
+    ],
+)
+def test_how_they_are_shown(text: str, shown: str) -> None:
+    """Alternatives are joined by a bar, patterns in any order by an ampersand."""
+    assert repr(parse(text)) == f"Pattern({shown})"
+
+
+def test_they_are_groups() -> None:
+    """The methods that take a group take them as the stage itself, quantifier and window too."""
+    choice = Pattern.oneOf(parse("a"), parse("b")).oneOrMore().within(ms(5))
+    for method, strategy in (
+        ("next", ConsumingStrategy.STRICT),
+        ("followedBy", ConsumingStrategy.SKIP_TILL_NEXT),
+        ("followedByAny", ConsumingStrategy.SKIP_TILL_ANY),
+    ):
+        stage = getattr(parse("s"), method)(choice)
+
+        assert stage.getQuantifier().consumingStrategy is strategy
+        assert stage.getTimes() == choice.getTimes()
+        assert stage.getWindowSize() == 5
+        assert [part.getName() for part in stage.getParts()] == ["a", "b"]
+    skip = AfterMatchSkipStrategy.skipToNext()
+    assert Pattern.begin(choice, skip).getAfterMatchSkipStrategy() == skip
+    with pytest.raises(CepError, match="group of one pattern"):
+        choice.getRawPattern()
+
+
+def test_conditions_inside_are_replaced() -> None:
+    """What replaces conditions reaches every part, in the pattern and in what is shown of it."""
+    always = SimpleCondition.of(bool)
+    pattern = parse("z -> (a | b -> (c & d))").with_conditions(lambda _: always)
+    stages = [stage for stage in all_stages(pattern) if not isinstance(stage, GroupPattern)]
+
+    assert [stage.getCondition() for stage in stages] == [always] * 5
+    assert pattern._repr_html_().count(f"<td>{always!r}</td>") == 5
+
+
+def test_they_can_be_sent() -> None:
+    """A pattern with groups is the same after it was pickled."""
+    pattern = parse("a -> (b | c) -> (d & e)")
+
+    assert repr(pickle.loads(pickle.dumps(pattern))) == repr(pattern)
+
+
+def test_pictures() -> None:
+    """Alternatives are drawn below one another, patterns in any order in a frame that says so."""
+    picture = parse("a -> (b | c){2} -> (d &>> e -> f)").diagram()
+
+    assert "in any order" in picture.svg
+    assert "one of" in picture.svg
+    assert picture.mermaid.count("-->") + picture.mermaid.count("== ") > 0
+    assert parse("(a | b) -> c").diagram(automaton=True).svg.startswith("<svg")
+
+
+def test_tables() -> None:
+    """The table of a pattern says how a group combines its parts."""
+    table = parse("z -> (a | b)")._repr_html_()
+
+    assert "<td>oneOf</td>" in table
+
+
+a, b = parse("a"), parse("b")
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Pattern.oneOf(), "oneOf: expected at least one Pattern"),
+        (lambda: Pattern.allOf(), "allOf: expected at least one Pattern"),
+        (lambda: Pattern.oneOf("a"), "oneOf: expected a Pattern, got 'a'"),
+        (lambda: Pattern.allOf(a, b, joinedBy="notNext"), "expected joinedBy to be one of"),
+        (
+            lambda: Pattern.allOf(*(parse(f"s{n}") for n in range(7))),
+            r"7 patterns have 5,040 orders: expected at most 6 patterns \(720 orders\)",
+        ),
+        (lambda: parse("(a? | b?)"), "several alternatives may match without an event"),
+        (lambda: parse("(a? | b)?"), "an alternative may match without an event"),
+        (lambda: parse("(a? | b){0,2}"), "an alternative may match without an event"),
+        (lambda: parse("(a? & b)"), r"allOf: \(a\?\) may match without an event"),
+        (lambda: parse("(a | b within[5])"), r"oneOf: \(b\) has a window of its own"),
+        (lambda: parse("(a | (b -> c within[5] -> d))"), "has a window of its own"),
+        (lambda: parse("(a | b !-> c)"), "ends with the NOT stage 'c'"),
+        (lambda: parse("(a & (b !-> c))"), "ends with the NOT stage 'c'"),
+        (lambda: parse("(a & b{2}<5>)"), "has a window for the gaps of its repetitions"),
+        (lambda: parse("(a | b) gap[5]"), "oneOf: expected no window for gaps on the whole"),
+        (lambda: parse("(a | b){2}<5>"), "oneOf: expected no window for gaps on the whole"),
+        (lambda: parse("(a & b)+<5>"), "allOf: expected no window for gaps on the whole"),
+        (lambda: parse("(a | b){2}:greedy"), "Option not applicable to group pattern"),
+        (lambda: parse("(a+:greedy | b) -> c?"), "cannot be preceded by greedy"),
+        (lambda: parse("z+:greedy").followedBy(parse("(a | b)?")), "cannot be preceded by greedy"),
+        (lambda: parse("(a? | b) !-> c -> d"), "optional path to NOT condition"),
+        (lambda: Pattern.oneOf(a, b).where(lambda e: True), "does not support where clause"),
+        (
+            lambda: Pattern.oneOf(Pattern.begin("a", AfterMatchSkipStrategy.skipToNext())),
+            "has a skip strategy, which is about whole matches",
+        ),
+    ],
+)
+def test_refusals(build: Callable[[], Any], message: str) -> None:
+    """What Flink's automaton cannot say, or says alike, is refused by name, with a hint."""
+    with pytest.raises(CepError, match=message) as caught:
+        build()
+    assert "Hint: " in str(caught.value)
+
+
+def test_a_window_of_the_whole() -> None:
+    """A window is set on the group, or on a later stage, and not given to a part."""
+    assert Pattern.oneOf(a, b).within(timedelta(seconds=1)).getWindowSize() == 1000
+    assert parse("(a gap[5] | b gap[5])").getParts()[0].getWindowSize(GAP) == 5  # type: ignore[attr-defined]
+
+
+# --- after-match skip strategies, by themselves and on matches
+
+
+PATH = {"a": [(1, 0), (3, 0)], "b": [(4, 0), (4, 1)]}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "pruning_id", "pruned"),
+    [
+        (Skip.noSkip(), None, ""),
+        (Skip.skipToNext(), (1, 0), "before at"),
+        (Skip.skipPastLastEvent(), (4, 1), "before at"),
+        (Skip.skipToFirst("b"), (4, 0), "before"),
+        (Skip.skipToLast("a"), (3, 0), "before"),
+        (Skip.skipToLast("b"), (4, 1), "before"),
+        (Skip.skipToFirst("c"), None, ""),
+    ],
+)
+def test_what_is_discarded(strategy: Skip, pruning_id: Any, pruned: str) -> None:
+    """Each strategy finds its event in the match and discards what began before, or at, it."""
+    found = strategy.pruning_id([PATH])
+    names = []
+    if found is not None:
+        timestamp, counter = found
+        starts = {
+            "before": (timestamp, counter - 1),
+            "at": found,
+            "after": (timestamp, counter + 1),
+        }
+        names = [name for name, start in starts.items() if strategy.should_prune(start, found)]
+
+    assert (found, " ".join(names)) == (pruning_id, pruned)
+
+
+def test_only_no_skip_discards_nothing() -> None:
+    """``isSkipStrategy`` is false for ``noSkip`` alone."""
+    strategies = [
+        Skip.noSkip(),
+        Skip.skipToNext(),
+        Skip.skipPastLastEvent(),
+        Skip.skipToFirst("a"),
+        Skip.skipToLast("a"),
+    ]
+
+    assert [s.isSkipStrategy() for s in strategies] == [False, True, True, True, True]
+
+
+def test_names() -> None:
+    """Strategies that skip to a stage give its name, the others none."""
+    strategies = [Skip.skipToFirst("a"), Skip.skipToLast("b"), Skip.skipToNext(), Skip.noSkip()]
+
+    assert [s.getPatternName() for s in strategies] == ["a", "b", None, None]
+
+
+def test_strategies_compare_by_value() -> None:
+    """Kind, stage and strictness make a strategy."""
+    one = Skip.skipToFirst("a")
+
+    assert [
+        one == other
+        for other in (
+            Skip.skipToFirst("a"),
+            Skip.skipToFirst("b"),
+            Skip.skipToLast("a"),
+            one.throwExceptionOnMiss(),
+        )
+    ] == [True, False, False, False]
+
+
+def test_strictness_is_a_copy() -> None:
+    """``throwExceptionOnMiss`` leaves the strategy it is called on as it was."""
+    lenient = Skip.skipToLast("a")
+    strict = lenient.throwExceptionOnMiss()
+
+    assert (lenient.shouldThrowException, strict.shouldThrowException) == (False, True)
+
+
+def test_a_strict_strategy_needs_its_stage() -> None:
+    """A match without the stage is an error that shows the match's event ids."""
+    with pytest.raises(SkipError) as caught:
+        run("a -> b? -> c", "a c", Skip.skipToFirst("b").throwExceptionOnMiss())
+    message = caught.value.message
+
+    assert (message.split(" found match ")[0], caught.value.stage) == (
+        "Could not skip to b. No such element in the",
+        "b",
+    )
+
+
+def test_a_strict_strategy_must_get_on() -> None:
+    """To skip to the first event of the match would find the same match again."""
+    with pytest.raises(SkipError) as caught:
+        run("a -> b", "a b", Skip.skipToFirst("a").throwExceptionOnMiss())
+
+    assert (caught.value.message, bool(caught.value.hint)) == (
+        "Could not skip to first element of a match.",
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        (Skip.noSkip(), "{a1 a2 a3} {a2 a3 a4} {a3 a4 a5} {a4 a5 a6}"),
+        (Skip.skipToNext(), "{a1 a2 a3} {a2 a3 a4} {a3 a4 a5} {a4 a5 a6}"),
+        (Skip.skipPastLastEvent(), "{a1 a2 a3} {a4 a5 a6}"),
+        (Skip.skipToFirst("a"), "{a1 a2 a3} {a2 a3 a4} {a3 a4 a5} {a4 a5 a6}"),
+        (Skip.skipToLast("a"), "{a1 a2 a3} {a3 a4 a5}"),
+    ],
+)
+def test_strategies_on_a_count(strategy: Skip, expected: str) -> None:
+    """Where the next match may begin depends on the strategy."""
+    assert matches("a{3}", "a1 a2 a3 a4 a5 a6", strategy) == expected
+
+
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        (Skip.noSkip(), "{a b1 c1} {a b2 c1} {a b1 c2} {a b2 c2}"),
+        (Skip.skipToNext(), "{a b1 c1}"),
+        (Skip.skipToFirst("b"), "{a b1 c1}"),
+        (Skip.skipToFirst("c"), "{a b1 c1}"),
+    ],
+)
+def test_strategies_on_combinations(strategy: Skip, expected: str) -> None:
+    """Of matches with one first event a skip strategy leaves the first."""
+    assert matches("a ->> b ->> c", "a b1 b2 c1 c2", strategy) == expected
+
+
+@pytest.mark.parametrize(
+    "strategy", [Skip.noSkip(), Skip.skipToNext(), Skip.skipToFirst("a").throwExceptionOnMiss()]
+)
+def test_pickling_of_skip_strategies(strategy: Skip) -> None:
+    """A strategy survives pickling."""
+    assert pickle.loads(pickle.dumps(strategy)) == strategy

@@ -19,8 +19,13 @@ from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.sql_types import SqlType
 from pyflinkcep.match_recognize.expressions import condition_leaves
 from pyflinkcep.match_recognize.leaves import Fold, has_label, labelled
-from tests.unit.match_recognize.lists import ListColumns, answer, condition_arguments, reading
-from tests.unit.match_recognize.planning import plans
+from tests.unit.match_recognize.lists import (
+    ListColumns,
+    answer,
+    condition_arguments,
+    plans,
+    reading,
+)
 
 _COLUMNS = [["id", "INT"], ["k", "STRING"], ["name", "STRING"], ["v", "DOUBLE"]]
 _ROWS = [[1, "x", "a", 1.0], [2, "x", "b", 2.0], [3, "y", "a", None], [4, "x", "b", 4.0]]

@@ -22,7 +22,7 @@ from pyflinkcep.spark.plan.engine import Engine
 from pyflinkcep.spark.plan.patterns.diagnostics import Arrivals, _holder
 from pyflinkcep.spark.plan.settings import SelectCall
 from pyflinkcep.spark.plan.watermark import StreamWatermark, in_sections
-from tests.unit.match_recognize.planning import plans
+from tests.unit.match_recognize.lists import plans
 
 TAG = OutputTag("late", "n int")
 

@@ -153,7 +153,7 @@ class Bucket:
     # Whether events that matching can do without are dropped, as before a stream's shuffle.
     filtered: bool = False
     shows_time: bool = True  # whether it can do so only where the times of matches stay the same
-    # How far the watermark is behind the latest event of a batch; None if it is only what.
+    # How far the watermark is behind the latest event of a batch; None: only what batch() is given.
     delay_ms: int | None = None
     is_downstream: bool = False
     # How many events were dropped, late or too far ahead, dropped ones among them.

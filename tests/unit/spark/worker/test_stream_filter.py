@@ -33,7 +33,7 @@ from pyflinkcep.testing import OperatorTestHarness
 from tests.conformance.cases import OPERATOR_FILES, Case, by_key, chunks
 from tests.conformance.drivers import disagreements
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
-from tests.property.test_relevance import relaxed_patterns
+from tests.property.test_properties import relaxed_patterns
 from tests.shorthand import ms
 from tests.unit.spark.worker.buckets import Bucket, name_is
 from tests.unit.spark.worker.test_batch_task import Recording, batches, layout
