@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import operator
-import pickle
 from typing import Any
 
 import pytest
@@ -99,16 +98,6 @@ def test_an_error_of_ours_passes_unchanged() -> None:
 
     with pytest.raises(MissingConditionError):
         harness.process("e", 1)
-
-
-def test_errors_at_run_time_survive_pickling() -> None:
-    """The error can travel from a worker to the driver with everything it says."""
-    harness = NFATestHarness(Pattern.begin("a").where(lambda e: e.missing))
-    with pytest.raises(ConditionError) as caught:
-        harness.process("e", 1)
-    copy = pickle.loads(pickle.dumps(caught.value))
-
-    assert (type(copy), str(copy), copy.stage) == (ConditionError, str(caught.value), "a")
 
 
 class Recorder(IterativeCondition):
