@@ -15,7 +15,8 @@ from pyspark.sql import functions as F
 from pyflinkcep import CEP, Pattern, keyBy
 from pyflinkcep.errors import NotSupportedError
 from tests.spark.streams import FileSource, run
-from tests.spark.support import configured
+
+pytestmark = pytest.mark.usefixtures("one_task")
 
 
 @pytest.fixture
@@ -25,13 +26,6 @@ def source(tmp_path: Path) -> FileSource:
     source = FileSource(tmp_path / "source")
     source.add(rows[:80], rows[80:])
     return source
-
-
-@pytest.fixture(autouse=True)
-def one_task(spark: SparkSession) -> Any:
-    """Let each micro-batch be one task after the shuffle."""
-    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
-        yield
 
 
 def matches(table: DataFrame, pattern: Pattern, time: str = "time") -> Any:

@@ -17,7 +17,8 @@ from pyflinkcep import CEP, OutputTag, Pattern, keyBy
 from pyflinkcep.errors import InputError, NotSupportedError
 from pyflinkcep.sase import parse
 from tests.spark.streams import FileSource, run
-from tests.spark.support import configured
+
+pytestmark = pytest.mark.usefixtures("one_task")
 
 WINDOW_MS = 4000
 
@@ -29,13 +30,6 @@ def source(tmp_path: Path) -> FileSource:
     source = FileSource(tmp_path / "source")
     source.add(rows[:120], rows[120:], [("end", 10_000_000, "c", 0)])
     return source
-
-
-@pytest.fixture(autouse=True)
-def one_task(spark: SparkSession) -> Any:
-    """Let each micro-batch be one task after the shuffle."""
-    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
-        yield
 
 
 def alone() -> Pattern:

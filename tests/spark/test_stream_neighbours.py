@@ -21,6 +21,8 @@ from pyflinkcep.spark.plan.watermark import streaming_nodes
 from tests.spark.streams import FileSource, run
 from tests.spark.support import configured
 
+pytestmark = pytest.mark.usefixtures("one_task")
+
 WINDOW = timedelta(milliseconds=200)
 LAST = [("w", 50_000, "c", 0)]
 
@@ -32,13 +34,6 @@ def source(tmp_path: Path) -> FileSource:
     source = FileSource(tmp_path / "source")
     source.add(rows[:30], rows[30:], LAST, LAST)
     return source
-
-
-@pytest.fixture(autouse=True)
-def one_task(spark: SparkSession) -> Any:
-    """Let each micro-batch be one task after a shuffle."""
-    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
-        yield
 
 
 def pairs(table: DataFrame, time: str, first: Any, second: Any) -> DataFrame:

@@ -19,23 +19,12 @@ from pyflinkcep.monitor import Monitor
 from tests.spark.streams import FileSource, Finished, failure, heard, run
 from tests.spark.support import configured
 
+pytestmark = pytest.mark.usefixtures("one_task")
+
 Rows = list[tuple[Any, ...]]
 PAIR = "user string, a int, b int"
 
 _IS_SPARK_40 = pyspark.__version__.startswith("4.0.")
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> FileSource:
-    """Return an empty source."""
-    return FileSource(tmp_path / "source")
-
-
-@pytest.fixture(autouse=True)
-def one_task(spark: SparkSession) -> Any:
-    """Let each micro-batch be one task after the shuffle."""
-    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
-        yield
 
 
 def a_to_b(window_ms: int | None = 20, condition_of_b: Any = "name = 'b'") -> Pattern:

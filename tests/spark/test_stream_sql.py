@@ -13,17 +13,11 @@ from pyflinkcep import CEP, matchRecognize
 from pyflinkcep.errors import CepError
 from tests.spark.logins import CLAUSE, logins
 from tests.spark.streams import FileSource, failure, run
-from tests.spark.support import configured
+
+pytestmark = pytest.mark.usefixtures("one_task")
 
 TEXT = f"""WITH seen AS (SELECT * FROM logins WHERE ts > 0)
     SELECT *, fails * 2 AS twice FROM seen MATCH_RECOGNIZE ({CLAUSE}) AS m WHERE fails > 1"""
-
-
-@pytest.fixture(autouse=True)
-def one_task(spark: SparkSession) -> Any:
-    """Let each micro-batch be one task after the shuffle."""
-    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
-        yield
 
 
 @pytest.fixture

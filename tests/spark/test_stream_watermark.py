@@ -16,20 +16,9 @@ from pyflinkcep.spark.plan.watermark import StreamWatermark
 from tests.spark.streams import FileSource, failure, run
 from tests.spark.support import configured
 
+pytestmark = pytest.mark.usefixtures("one_task")
+
 WINDOW = timedelta(milliseconds=40)
-
-
-@pytest.fixture
-def source(tmp_path: Path) -> FileSource:
-    """Return an empty source."""
-    return FileSource(tmp_path / "source")
-
-
-@pytest.fixture(autouse=True)
-def one_task(spark: SparkSession) -> Any:
-    """Let each micro-batch be one task after the shuffle."""
-    with configured(spark, {"spark.sql.shuffle.partitions": 1}):
-        yield
 
 
 def a_to_b(table: DataFrame) -> Any:

@@ -135,13 +135,10 @@ def test_times_saturate() -> None:
     assert earlier(times, 7).tolist()[:3] == [MIN_WATERMARK, MIN_WATERMARK, -7]
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize("evaluation", ["nfa", "backtracking", "eventLists"])
-def test_whole_numbers_beside_floats_are_floats(
-    path: str, evaluation: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whole_numbers_beside_floats_are_floats(evaluation: str) -> None:
     """As on Spark, where a column has one type: 2⁵³ + 1 beside floats is 2⁵³."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", path)
     given = [{"type": "A", "x": 2**53 + 1}, {"type": "B", "x": float(2**53)}]
     for comparison, count in (("=", 1), (">", 0), ("<=", 1)):
         text = f"PATTERN SEQ(A a, B b) WHERE a.x {comparison} b.x"
@@ -152,13 +149,10 @@ def test_whole_numbers_beside_floats_are_floats(
             matchSase("PATTERN SEQ(A a, B b) WHERE a.x + 1 > b.x", own, evaluation=evaluation)
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize("evaluation", ["nfa", "backtracking", "eventLists"])
-def test_numbers_beyond_64_bits_compare(
-    path: str, evaluation: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_numbers_beyond_64_bits_compare(evaluation: str) -> None:
     """Keys and identifiers on lists may be larger than Spark's numbers, NULL among them."""
-    monkeypatch.setenv("PYFLINKCEP_KERNEL", path)
     values = [2**100, 2**100 + 1, None, 2**100 + 1]
     given = [{"type": "AB"[n % 2], "x": x} for n, x in enumerate(values)]
     for condition, count in (("b.x > a.x", 2), ("b.x = a.x", 0), ("[x]", 0), ("b.x <> 7", 3)):
