@@ -163,16 +163,9 @@ def test_counters_of_the_past_are_cleared() -> None:
 
     ids = [accessor.register_event("e", time).event_id for time in (5, 5, 7, 5, 8)]
 
-    assert [(i.timestamp, i.id) for i in ids] == [(5, 0), (5, 1), (7, 0), (5, 2), (8, 0)]
+    assert ids == [(5, 0), (5, 1), (7, 0), (5, 2), (8, 0)]
+    assert sorted(ids) == [(5, 0), (5, 1), (5, 2), (7, 0), (8, 0)]
     assert (buffer.timestamp, buffer.event_count) == (8, 1)
-
-
-def test_ids_of_one_timestamp_count_up() -> None:
-    """Events of equal time are told apart by a counter, and ordered by it."""
-    accessor = SharedBuffer().get_accessor()
-    ids = [accessor.register_event("e", t).event_id for t in (5, 5, 4)]
-
-    assert (ids, sorted(ids)) == ([(5, 0), (5, 1), (4, 0)], [(4, 0), (5, 0), (5, 1)])
 
 
 def test_a_long_chain_is_released_without_recursion() -> None:
@@ -213,20 +206,15 @@ def test_locking_or_releasing_a_node_that_is_gone_does_nothing() -> None:
 # --- dewey numbers
 
 
-def number(text: str) -> DeweyNumber:
-    """Read a number."""
-    return DeweyNumber.of(map(int, text.split(".")))
-
-
 def test_increase_and_add_stage() -> None:
     """Increasing counts up the last digit, a stage adds a digit 0."""
     steps = [
-        number("1").increase(),
-        number("2").add_stage(),
-        number("1.0").increase(),
-        number("1.1").add_stage(),
-        number("1.0.3").increase(4),
-        number("1.2").increase(0),
+        dewey("1").increase(),
+        dewey("2").add_stage(),
+        dewey("1.0").increase(),
+        dewey("1.1").add_stage(),
+        dewey("1.0.3").increase(4),
+        dewey("1.2").increase(0),
     ]
 
     assert list(map(str, steps)) == ["2", "2.0", "1.1", "1.1.0", "1.0.7", "1.2"]
@@ -249,7 +237,7 @@ def test_increase_and_add_stage() -> None:
 )
 def test_compatibility(version: str, edge: str, compatible: bool) -> None:
     """A run may walk edges of its own past, and of siblings that branched off before it."""
-    assert number(version).is_compatible_with(number(edge)) is compatible
+    assert dewey(version).is_compatible_with(dewey(edge)) is compatible
 
 
 def test_a_number_without_digits() -> None:
@@ -263,9 +251,9 @@ def test_a_number_without_digits() -> None:
 @pytest.mark.parametrize("text", ["1", "1.0.2", "10.20"])
 def test_round_trips(text: str) -> None:
     """A number reads what it writes, and survives pickling as the same type."""
-    copy = pickle.loads(pickle.dumps(number(text)))
+    copy = pickle.loads(pickle.dumps(dewey(text)))
 
-    assert (str(number(text)), copy, type(copy)) == (text, number(text), DeweyNumber)
+    assert (str(dewey(text)), copy, type(copy)) == (text, dewey(text), DeweyNumber)
 
 
 # --- what is held while patterns run: shared, and no longer than needed
