@@ -44,12 +44,7 @@ class KernelRun:
         by_windows: bool = False,
     ) -> None:
         kernel = make_kernel(
-            nfa,
-            0,
-            limit,
-            processing_time,
-            gives_reached=gives_reached,
-            by_windows=by_windows,
+            nfa, 0, limit, processing_time, gives_reached=gives_reached, by_windows=by_windows
         )
         assert kernel is not None
         self.nfa = nfa

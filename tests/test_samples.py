@@ -214,12 +214,7 @@ def test_main_job_reads_files_and_writes_a_folder(ending, spark, tmp_path, capsy
     assert [
         (row.tag, row.exit[11:16])
         for row in spark.read.csv(str(folder), header=True).sort("tag", "shelf").collect()
-    ] == [
-        ("book", "09:30"),
-        ("scarf", "10:30"),
-        ("scarf", "10:30"),
-        ("watch", "20:59"),
-    ]
+    ] == [("book", "09:30"), ("scarf", "10:30"), ("scarf", "10:30"), ("watch", "20:59")]
 
 
 def test_without_java_and_sail_the_main_job_says_so_in_one_line(tmp_path):

@@ -15,11 +15,7 @@ FOLDERS = ["--no-cache", "pyflinkcep", "tests", "samples"]
 
 @pytest.mark.parametrize(
     ("module", "arguments"),
-    [
-        ("ruff", ["check", *FOLDERS]),
-        ("ruff", ["format", "--check", *FOLDERS]),
-        ("mypy", []),
-    ],
+    [("ruff", ["check", *FOLDERS]), ("ruff", ["format", "--check", *FOLDERS]), ("mypy", [])],
     ids=["lint", "format", "types"],
 )
 def test_gate(module: str, arguments: list[str]) -> None:

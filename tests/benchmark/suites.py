@@ -14,14 +14,7 @@ from tests.benchmark import batch, clauses, latency, peers, stream
 from tests.benchmark.clauses import CLAUSES, HARD, KEYED, LOOP, Clause
 from tests.benchmark.events import EventSource, PendingEvents, RandomEvents
 from tests.benchmark.measurement import Measurement
-from tests.benchmark.workloads import (
-    PENDING,
-    VARIANTS,
-    WORKLOADS,
-    Workload,
-    any_within,
-    chain,
-)
+from tests.benchmark.workloads import PENDING, VARIANTS, WORKLOADS, Workload, any_within, chain
 
 _GROWTH = (1, 4, 16)
 _KEYS = (1, 100, 10_000, 500_000)

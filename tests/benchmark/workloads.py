@@ -93,10 +93,7 @@ def _absence(c: Conditions) -> Pattern:
 _ABC = {"a": of_type(0), "b": of_type(1), "c": of_type(2)}
 _STOCK = {
     "a": ("volume > 1900", lambda e: e.volume > 1900),
-    "up": (
-        "price > avg(match.price)",
-        AboveAverage(),
-    ),
+    "up": ("price > avg(match.price)", AboveAverage()),
     "b": ("volume < 0.8 * last(up.volume)", VolumeDrop()),
 }
 
@@ -114,9 +111,7 @@ WORKLOADS = {
 """The workloads that are set against Flink."""
 
 PENDING = Workload(
-    "pending",
-    {"a": of_type(0), "b": of_type(1)},
-    lambda c: _begin(c).followedBy("b").where(c["b"]),
+    "pending", {"a": of_type(0), "b": of_type(1)}, lambda c: _begin(c).followedBy("b").where(c["b"])
 )
 """What :class:`~tests.benchmark.events.PendingEvents` is for."""
 

@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.cases import (
-    NFA_FILES,
-    OPERATOR_FILES,
-    Case,
-    chunks,
-    error_difference,
-    load,
-)
+from tests.conformance.cases import NFA_FILES, OPERATOR_FILES, Case, chunks, error_difference, load
 from tests.conformance.drivers import check_nfa, check_operator, disagreements
 
 _NFA = chunks(NFA_FILES, 50)

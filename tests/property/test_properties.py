@@ -110,10 +110,7 @@ def test_trying_every_way() -> None:
     events = [Event(name, number, 1) for number, name in enumerate("aababc")]
     found = {
         op: brute_force(
-            PatternSpec(
-                (StageSpec("begin", frozenset("a")), StageSpec(op, frozenset("b"))),
-            ),
-            events,
+            PatternSpec((StageSpec("begin", frozenset("a")), StageSpec(op, frozenset("b")))), events
         )
         for op in ("next", "followedBy", "followedByAny")
     }

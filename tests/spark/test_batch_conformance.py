@@ -30,14 +30,7 @@ from tests.conformance.bounded_cases import (
     sql_condition,
     timeless_cases,
 )
-from tests.conformance.cases import (
-    Case,
-    build_pattern,
-    by_key,
-    expected_rows,
-    load,
-    match_ids,
-)
+from tests.conformance.cases import Case, build_pattern, by_key, expected_rows, load, match_ids
 from tests.conformance.covering import covering, features
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured

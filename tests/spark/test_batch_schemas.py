@@ -228,11 +228,7 @@ def test_null_counts_as_false(spark: SparkSession) -> None:
         {name: on(frame, p, "user").select(ids, "text string").toDF() for name, p in jobs.items()}
     )
 
-    assert found == {
-        "null": [],
-        "or": ["a=1 b=2", "a=3 b=4"],
-        "notNext": ["a=1 b=2", "a=3 b=4"],
-    }
+    assert found == {"null": [], "or": ["a=1 b=2", "a=3 b=4"], "notNext": ["a=1 b=2", "a=3 b=4"]}
 
 
 def test_a_column_may_come_from_the_frame_itself(spark: SparkSession) -> None:

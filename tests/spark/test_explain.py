@@ -111,10 +111,7 @@ def test_input_and_windows(spark: SparkSession, explained: Any) -> None:
     [
         (Pattern.begin("a"), "by the compiled kernel"),
         (Pattern.begin("a").next("b").where("type = last(a.type)"), "by the compiled kernel"),
-        (
-            Pattern.begin("a").next("b").where("name = last(a.name)"),
-            "by the compiled kernel",
-        ),
+        (Pattern.begin("a").next("b").where("name = last(a.name)"), "by the compiled kernel"),
         (Pattern.begin("a", Own()).next("b"), "in Python: the skip strategy Own is in Python"),
     ],
     ids=["any", "numbers", "texts", "own strategy"],

@@ -97,10 +97,7 @@ def calls(spark: SparkSession) -> dict[str, Call]:
         "CEP.pattern of a query": (CEP.pattern, {"input": keyed, "pattern": QUERY}),
         "CEP.sql": (CEP.sql, {"spark": spark, "text": sql}),
         "CEP.sase": (CEP.sase, {"spark": spark, "text": f"FROM keyword_events {QUERY}"}),
-        "matchRecognize": (
-            matchRecognize,
-            {"df": timed, "clause": CLAUSE.replace("ts", "at")},
-        ),
+        "matchRecognize": (matchRecognize, {"df": timed, "clause": CLAUSE.replace("ts", "at")}),
         "keyBy": (keyBy, {"dataframe": frame, "columns": "user"}),
         "match": (match, {"pattern": PATTERN, "events": [EVENT]}),
         "trace": (trace, {"pattern": PATTERN, "events": [EVENT]}),

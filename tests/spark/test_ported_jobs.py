@@ -112,10 +112,7 @@ class Report(PatternProcessFunction):
 
 @pytest.mark.parametrize(
     "later",
-    [
-        MuchLater(),
-        "temperature >= 50 AND time - first(hot.time) >= INTERVAL '10' MINUTE",
-    ],
+    [MuchLater(), "temperature >= 50 AND time - first(hot.time) >= INTERVAL '10' MINUTE"],
     ids=["class", "SQL"],
 )
 def test_still_hot_later(spark: SparkSession, later: Any) -> None:

@@ -142,8 +142,7 @@ def test_null_where_none_may_be() -> None:
 
 
 @pytest.mark.parametrize(
-    "given",
-    [(1, "a"), [1, "a"], Row(n=1, value="a"), Row(value="a", n=1), {"value": "a", "n": 1}],
+    "given", [(1, "a"), [1, "a"], Row(n=1, value="a"), Row(value="a", n=1), {"value": "a", "n": 1}]
 )
 def test_kinds_of_rows(given: Any) -> None:
     """Tuples and lists go by position, Rows and dicts by name."""

@@ -20,10 +20,7 @@ from tests.conformance.cases import Case, build_pattern, by_key, load, make_even
 from tests.conformance.covering import covering, features
 from tests.spark.streams import FileSource, Finished, run, start
 from tests.spark.support import configured
-from tests.spark.test_batch_conformance import (
-    ROW,
-    Everything,
-)
+from tests.spark.test_batch_conformance import ROW, Everything
 
 COLUMNS = "case string, key string, ts bigint, id int, name string, price double"
 LATE = OutputTag("late")

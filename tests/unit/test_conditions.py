@@ -12,12 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pyflinkcep import (
-    IterativeCondition,
-    Pattern,
-    RichIterativeCondition,
-    SimpleCondition,
-)
+from pyflinkcep import IterativeCondition, Pattern, RichIterativeCondition, SimpleCondition
 from pyflinkcep.conditions import (
     BooleanConditions,
     ExpressionCondition,

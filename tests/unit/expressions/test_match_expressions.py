@@ -235,9 +235,7 @@ def _kind_of(part: str) -> Kind:
 
 
 @given(
-    compiled_expressions(),
-    st.lists(st.tuples(st.sampled_from("acz"), EVENTS), max_size=5),
-    EVENTS,
+    compiled_expressions(), st.lists(st.tuples(st.sampled_from("acz"), EVENTS), max_size=5), EVENTS
 )
 def test_slots_are_kept_event_by_event(
     given_: Any, taken: list[tuple[str, dict[str, Any]]], event: dict[str, Any]

@@ -89,9 +89,7 @@ def kernel_answer(expressions: CompiledExpressions, taken: Taken, rows: list[lis
 
 @settings(max_examples=settings.default.max_examples * 5)
 @given(
-    compiled_expressions(),
-    st.lists(st.tuples(st.sampled_from("acz"), EVENTS), max_size=5),
-    EVENTS,
+    compiled_expressions(), st.lists(st.tuples(st.sampled_from("acz"), EVENTS), max_size=5), EVENTS
 )
 def test_random_expressions(given_: Any, drawn: Taken, event: dict[str, Any]) -> None:
     """Slots, arithmetic, comparisons, logic and errors are those of plain Python."""
@@ -117,11 +115,7 @@ def test_random_expressions(given_: Any, drawn: Taken, event: dict[str, Any]) ->
 
 
 @settings(max_examples=settings.default.max_examples * 5)
-@given(
-    random_expressions(),
-    st.lists(st.tuples(st.sampled_from("acz"), ROWS), max_size=5),
-    ROWS,
-)
+@given(random_expressions(), st.lists(st.tuples(st.sampled_from("acz"), ROWS), max_size=5), ROWS)
 def test_random_programs(expressions: CompiledExpressions, drawn: Any, last: list[Any]) -> None:
     """Every instruction and slot, with texts too, does what it does in plain Python."""
     taken = sorted(drawn, key=lambda step: step[0])

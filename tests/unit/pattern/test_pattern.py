@@ -22,9 +22,7 @@ from pyflinkcep import (
     UnusedResultWarning,
     WithinType,
 )
-from pyflinkcep import (
-    AfterMatchSkipStrategy as Skip,
-)
+from pyflinkcep import AfterMatchSkipStrategy as Skip
 from pyflinkcep.conditions import (
     BooleanConditions,
     RichAndCondition,
@@ -56,11 +54,7 @@ def test_contiguity(arrow: str, strategy: ConsumingStrategy) -> None:
     pattern = parse(f"start {arrow} next {arrow} end")
     chain = [(s.getName(), s.getQuantifier().consumingStrategy) for s in pattern.stages()]
 
-    assert chain == [
-        ("start", ConsumingStrategy.STRICT),
-        ("next", strategy),
-        ("end", strategy),
-    ]
+    assert chain == [("start", ConsumingStrategy.STRICT), ("next", strategy), ("end", strategy)]
 
 
 def test_links_end_at_the_first_stage() -> None:

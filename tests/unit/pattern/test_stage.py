@@ -9,12 +9,7 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep import (
-    AfterMatchSkipStrategy,
-    CepError,
-    MalformedPatternException,
-    Pattern,
-)
+from pyflinkcep import AfterMatchSkipStrategy, CepError, MalformedPatternException, Pattern
 from pyflinkcep.errors import InvalidArgumentError, MissingConditionError, NotSupportedError
 from pyflinkcep.pattern.stage import (
     ConsumingStrategy,
@@ -125,11 +120,7 @@ OTHERS: list[tuple[Callable[[], Any], type[CepError], str]] = [
     (lambda: _stage().optional().notFollowedBy("b"), NotSupportedError, _OPTIONAL_NOT),
     (lambda: _stage().times(0, 1).notNext("b"), NotSupportedError, _OPTIONAL_NOT),
     (lambda: _group().optional().notNext("b"), NotSupportedError, _OPTIONAL_NOT),
-    (
-        lambda: _group().where(len),
-        NotSupportedError,
-        "GroupPattern does not support where clause.",
-    ),
+    (lambda: _group().where(len), NotSupportedError, "GroupPattern does not support where clause."),
     (lambda: _group().or_(len), NotSupportedError, "GroupPattern does not support or clause."),
     (
         lambda: _group().subtype(int),

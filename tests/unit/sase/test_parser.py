@@ -426,10 +426,7 @@ def test_the_lines_of_explain() -> None:
         query = parse(text)
         return list(AnalysedQuery(query).slots_explained())
 
-    assert lines(loop) == [
-        "after a: nothing, they are one run",
-        "after b: last(b.x)",
-    ]
+    assert lines(loop) == ["after a: nothing, they are one run", "after b: last(b.x)"]
     assert lines(loop + " WITHIN 5") == [
         "after a: the time of its first event",
         "after b: last(b.x), the time of its first event",

@@ -171,10 +171,7 @@ def test_a_composed_query_is_drawn() -> None:
     assert (choice.optional, type(choice.row.parts[0]).__name__) == ("optional", "Choice")
     assert isinstance(both, Frame)
     assert (both.caption, both.row.links[0].text) == ("in any order", "and")
-    assert (a, last) == (
-        Box("a", ("type A",)),
-        Box("g", ("type G",), "1 or more", "optional"),
-    )
+    assert (a, last) == (Box("a", ("type A",)), Box("g", ("type G",), "1 or more", "optional"))
     assert overlapping(boxes(query.diagram().svg)) == []
 
 

@@ -118,10 +118,7 @@ def test_programs_answer_conditions() -> None:
 
 @pytest.mark.parametrize(
     "events",
-    [
-        pa.table([[1], [2]], names=["n", "n"]),
-        pd.DataFrame([[1, 2]], columns=["n", "n"]),
-    ],
+    [pa.table([[1], [2]], names=["n", "n"]), pd.DataFrame([[1, 2]], columns=["n", "n"])],
     ids=["arrow", "pandas"],
 )
 def test_two_columns_of_one_name(events: Any) -> None:

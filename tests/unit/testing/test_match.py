@@ -105,10 +105,7 @@ def test_timeouts_are_beside_the_matches() -> None:
     """Partial matches whose window ended come with the end of their window."""
     found = match(parse("a -> b within[3]"), ["a1", "x", "x", "x", "a2", "b"])
 
-    assert (found, found.timeouts) == (
-        [{"a": ["a2"], "b": ["b"]}],
-        [({"a": ["a1"]}, 3)],
-    )
+    assert (found, found.timeouts) == ([{"a": ["a2"], "b": ["b"]}], [({"a": ["a1"]}, 3)])
 
 
 @pytest.mark.parametrize(
@@ -290,11 +287,7 @@ def test_equal(expected: Any, settings: Any) -> None:
             "1 of 2 expected matches missing, 1 unexpected:\n"
             "- a: 1 | b: 2\n+ a: 1 | b: 2, 3\n  a: 4 | b: 5",
         ),
-        (
-            [],
-            {},
-            "0 of 0 expected matches missing, 2 unexpected:\n+ a: 1 | b: 2, 3\n+ a: 4 | b: 5",
-        ),
+        ([], {}, "0 of 0 expected matches missing, 2 unexpected:\n+ a: 1 | b: 2, 3\n+ a: 4 | b: 5"),
         (
             [{"a": [4], "b": [5]}, {"a": [1], "b": [2, 3]}, {"a": [4], "b": [5]}],
             {"ignoreOrder": True},

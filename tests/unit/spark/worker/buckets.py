@@ -12,14 +12,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 from pyspark.sql import Row
-from pyspark.sql.types import (
-    BooleanType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructType,
-)
+from pyspark.sql.types import BooleanType, DoubleType, IntegerType, LongType, StringType, StructType
 
 from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler

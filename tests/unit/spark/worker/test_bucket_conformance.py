@@ -170,13 +170,7 @@ def test_the_watermark_moves_within_the_micro_batch(
 
 def _rows(rows: list[tuple[str, Event, int]]) -> list[dict[str, Any]]:
     return [
-        {
-            "key": key,
-            "ts": ts,
-            "id": event.number,
-            "name": event.name,
-            "price": float(event.price),
-        }
+        {"key": key, "ts": ts, "id": event.number, "name": event.name, "price": float(event.price)}
         for key, event, ts in rows
     ]
 

@@ -124,10 +124,7 @@ def test_floats_are_added_one_after_another() -> None:
     """In the order of the events, as DEFINE adds them: 2**53 + 1 + … stays 2**53."""
     numbers = [2.0**53, *[1.0] * 20, 0.5]
     found = attrs.evolve(
-        _FOUND,
-        ends=np.asarray([21, 22]),
-        stage_of=np.zeros(22, np.int32),
-        handles=np.arange(22),
+        _FOUND, ends=np.asarray([21, 22]), stage_of=np.zeros(22, np.int32), handles=np.arange(22)
     )
     store = EventStore(
         RowReader(StructType().add("f", DoubleType())), pa.schema({"f": pa.float64()})

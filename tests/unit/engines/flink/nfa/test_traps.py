@@ -25,10 +25,7 @@ def test_skip_strategies_hold_matches_back() -> None:
         for pattern in ("b+ -> c", "b+:cons >> c")
     )
 
-    assert (loop, strict) == (
-        "{b1 b2 b3 c} {b1 b2 c} {b1 c}",
-        "{b1 b2 b3 c} {b2 b3 c} {b3 c}",
-    )
+    assert (loop, strict) == ("{b1 b2 b3 c} {b1 b2 c} {b1 c}", "{b1 b2 b3 c} {b2 b3 c} {b3 c}")
 
 
 def test_ties_are_ordered_as_in_a_java_heap() -> None:
@@ -59,10 +56,7 @@ def test_not_at_the_end_of_a_group() -> None:
 
 def test_not_followed_by_before_not_next_is_dropped() -> None:
     """``!->`` directly before ``!>>`` is without effect; in the other order both hold."""
-    actual = [
-        matches("a !-> b !>> c -> d", "a x b d"),
-        matches("a !>> b !-> c -> d", "a x c d"),
-    ]
+    actual = [matches("a !-> b !>> c -> d", "a x b d"), matches("a !>> b !-> c -> d", "a x c d")]
 
     assert actual == ["{a d}", ""]
 
@@ -270,11 +264,7 @@ def test_an_event_serves_several_runs() -> None:
         matches("x[b]? -> y[b]?", "b1 b2"),
     ]
 
-    assert actual == [
-        "{a1 a2} {a2 a3}",
-        "{a1 a2 a3} {a3 a4 a5}",
-        "{b1} {b1} {b1 b2} {b2} {b2}",
-    ]
+    assert actual == ["{a1 a2} {a2 a3}", "{a1 a2 a3} {a3 a4 a5}", "{b1} {b1} {b1 b2} {b2} {b2}"]
 
 
 def test_optional_first_stage() -> None:
@@ -471,13 +461,7 @@ def test_the_earliest_time_never_expires() -> None:
 def test_matches_held_back_wait_in_a_java_heap() -> None:
     """Of two waiting matches with one start the later one may come first, as in Flink."""
     actual = run(
-        "a -> b+ -> c within[50]",
-        "a1@1 a2@2 b1@3 c1@4 x@5 b2@6 c2@7 @90",
-        Skip.skipToFirst("a"),
+        "a -> b+ -> c within[50]", "a1@1 a2@2 b1@3 c1@4 x@5 b2@6 c2@7 @90", Skip.skipToFirst("a")
     )
 
-    assert actual.emitted == [
-        "c1: {a1 b1 c1}",
-        "c2: {a1 b1 b2 c2}",
-        "90: {a2 b1 b2 c2} {a2 b1 c1}",
-    ]
+    assert actual.emitted == ["c1: {a1 b1 c1}", "c2: {a1 b1 b2 c2}", "90: {a2 b1 b2 c2} {a2 b1 c1}"]

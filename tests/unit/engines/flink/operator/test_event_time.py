@@ -231,11 +231,7 @@ def test_clean_up() -> None:
 
     assert (queued, first, keys_then, second, harness.keysWithState) == (
         2,
-        [
-            "6:{start1 middle1 end1}",
-            "6:{start1 middle2 end1}",
-            "6:{start2 middle2 end1}",
-        ],
+        ["6:{start1 middle1 end1}", "6:{start1 middle2 end1}", "6:{start2 middle2 end1}"],
         {42},
         ["13:{start2 middle2 end2}"],
         0,
@@ -322,11 +318,7 @@ def test_a_timer_fires_after_the_window() -> None:
     at_the_end = results(harness.timeouts)
     feed_clock(harness, "@14")
 
-    assert (at_the_end, results(harness.timeouts), harness.keysWithState) == (
-        [],
-        ["13:{a}"],
-        0,
-    )
+    assert (at_the_end, results(harness.timeouts), harness.keysWithState) == ([], ["13:{a}"], 0)
 
 
 def test_no_timer_at_the_end_of_input() -> None:
@@ -418,13 +410,7 @@ def test_what_is_no_comparator() -> None:
 def test_events_of_equal_time_are_sorted() -> None:
     """The comparator orders events of one time; times come first."""
     harness = OperatorTestHarness(parse("start ->> middle ->> end"), comparator=lambda event: event)
-    for event, time in [
-        ("start1", 1),
-        ("middle2", 5),
-        ("start2", 2),
-        ("middle1", 5),
-        ("end", 7),
-    ]:
+    for event, time in [("start1", 1), ("middle2", 5), ("start2", 2), ("middle1", 5), ("end", 7)]:
         harness.processElement(event, time)
     harness.close()
 

@@ -232,10 +232,7 @@ def test_a_changed_pattern_is_refused() -> None:
     assert (
         caught.value.message.startswith("State b does not exist in the NFA. "),
         caught.value.hint,
-    ) == (
-        True,
-        "restore with the pattern that the state was written for",
-    )
+    ) == (True, "restore with the pattern that the state was written for")
 
 
 def test_sections_round_trip() -> None:

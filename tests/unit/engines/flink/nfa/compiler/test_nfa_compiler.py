@@ -7,14 +7,8 @@ from typing import Any
 
 import pytest
 
-from pyflinkcep import (
-    AfterMatchSkipStrategy as Skip,
-)
-from pyflinkcep import (
-    MalformedPatternException,
-    NotSupportedError,
-    Pattern,
-)
+from pyflinkcep import AfterMatchSkipStrategy as Skip
+from pyflinkcep import MalformedPatternException, NotSupportedError, Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler, StateType
 from pyflinkcep.engines.flink.nfa.compiler.graph_builder import NFAStateNameHandler
 from tests.shorthand import parse
