@@ -27,29 +27,31 @@ def disagreements(cases: Iterable[Case], check: Check) -> dict[str, str]:
     return {name: problem for name, problem in answers.items() if problem is not None}
 
 
-def check_nfa(case: Case, make: Callable[..., Any] = NFATestHarness) -> str | None:
-    """Return how the automaton's answer to a case differs from Flink's; None when it does not."""
+def nfa_answers(harness: Any, rows: Iterable[tuple[int, Any]]) -> tuple[list[Any], list[Any]]:
+    """Return matches and timeouts as recorded answers have them; rows come with their places."""
     matches: list[Any] = []
     timeouts: list[Any] = []
-    harness = None
-    error: Exception | None = None
+    for at, row in rows:
+        pending, expired = harness.advanceTime(row["ts"])
+        matches += [{"at": at, "pending": True, "match": match_ids(m)} for m in pending]
+        timeouts += [{"at": at, "ts": ts, "match": match_ids(m)} for m, ts in expired]
+        if "id" in row:
+            found = harness.process(make_event(row), row["ts"])
+            matches += [{"at": at, "match": match_ids(m)} for m in found]
+    return matches, timeouts
+
+
+def check_nfa(case: Case, make: Callable[..., Any] = NFATestHarness) -> str | None:
+    """Return how the automaton's answer to a case differs from Flink's; None when it does not."""
+    expect = case["expect"]
     try:
         harness = make(build_pattern(case), case["timeouts"])
-        for at, row in enumerate(case["events"]):
-            pending, expired = harness.advanceTime(row["ts"])
-            matches += [{"at": at, "pending": True, "match": match_ids(m)} for m in pending]
-            timeouts += [{"at": at, "ts": ts, "match": match_ids(m)} for m, ts in expired]
-            if "id" in row:
-                found = harness.process(make_event(row), row["ts"])
-                matches += [{"at": at, "match": match_ids(m)} for m in found]
+        matches, timeouts = nfa_answers(harness, enumerate(case["events"]))
     except Exception as raised:
-        error = raised
-    expect = case["expect"]
-    problem = error_difference(error, expect.get("error"))
-    if problem is not None or error is not None or harness is None:
-        return problem
+        return error_difference(raised, expect.get("error"))
     return (
-        difference("matches", matches, expect["matches"])
+        error_difference(None, expect.get("error"))
+        or difference("matches", matches, expect["matches"])
         or difference("timeouts", timeouts, expect["timeouts"])
         or _more_held("partial matches", harness.partialMatches, expect["partial"])
         or _more_held("buffer nodes", harness.bufferNodes, expect["nodes"])
@@ -59,8 +61,7 @@ def check_nfa(case: Case, make: Callable[..., Any] = NFATestHarness) -> str | No
 
 def check_operator(case: Case, make: Callable[..., Any] = OperatorTestHarness) -> str | None:
     """Return how the operator's answer differs, with a snapshot and restore after every event."""
-    harness = None
-    error: Exception | None = None
+    error = case["expect"].get("error")
     try:
         harness = make(build_pattern(case), case["timeouts"], lateDataOutput=case["lateOutput"])
         for row in case["items"]:
@@ -72,17 +73,14 @@ def check_operator(case: Case, make: Callable[..., Any] = OperatorTestHarness) -
             harness = harness.snapshotAndRestore()
         harness.close()
     except Exception as raised:
-        error = raised
-    problem = error_difference(error, case["expect"].get("error"))
-    if problem is not None or error is not None or harness is None:
-        return problem
+        return error_difference(raised, error)
     actual = {
         "match": by_key((key, ts, match_ids(m)) for key, ts, m in harness.matches),
         "timeout": by_key((key, ts, match_ids(m)) for key, ts, m in harness.timeouts),
         "late": by_key((key, event.id) for key, event in harness.lateData),
     }
     problems = (difference(kind, actual[kind], expected_rows(case, kind)) for kind in actual)
-    return next((problem for problem in problems if problem is not None), None)
+    return error_difference(None, error) or next(filter(None, problems), None)
 
 
 def _more_held(what: str, actual: int, flink: int) -> str | None:

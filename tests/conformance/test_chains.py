@@ -33,6 +33,7 @@ from tests.conformance.cases import (
     make_event,
     match_ids,
 )
+from tests.conformance.drivers import nfa_answers
 from tests.kernel_harness import HAS_KERNEL, KernelNFAHarness
 
 
@@ -110,19 +111,6 @@ def rewritten(case: Case) -> Iterator[tuple[Group, Pattern]]:
                 continue
 
 
-def answers(case: Case, harness: Any) -> tuple[list[Any], list[Any]]:
-    """The matches of a pattern on the events of a case, and the timeouts."""
-    found, timeouts = [], []
-    for at, row in enumerate(case["events"]):
-        ready, expired = harness.advanceTime(row["ts"])
-        found += [{"at": at, "pending": True, "match": match_ids(m)} for m in ready]
-        timeouts += [{"at": at, "ts": ts, "match": match_ids(m)} for m, ts in expired]
-        if "id" in row:
-            matches = harness.process(make_event(row), row["ts"])
-            found += [{"at": at, "match": match_ids(m)} for m in matches]
-    return found, timeouts
-
-
 def check_groups(case: Case) -> int:
     """Hold each rewritten pattern to Flink's answer; return how many there are."""
     count = 0
@@ -131,12 +119,15 @@ def check_groups(case: Case) -> int:
             harness = NFATestHarness(pattern, case["timeouts"])
         except CepError:
             continue
-        found = answers(case, harness)
+        rows = list(enumerate(case["events"]))
+        found = nfa_answers(harness, rows)
         assert found[0] == case["expect"]["matches"], f"{case['id']}: {pattern}"
         if group is not one_of:
             assert found[1] == case["expect"]["timeouts"], f"{case['id']}: {pattern}"
         if HAS_KERNEL:
-            assert answers(case, KernelNFAHarness(pattern, case["timeouts"])) == found, case["id"]
+            assert nfa_answers(KernelNFAHarness(pattern, case["timeouts"]), rows) == found, case[
+                "id"
+            ]
         count += 1
     return count
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -47,51 +48,28 @@ def _case(file: str, wanted: str) -> Case:
     return copy.deepcopy(next(c for c in load(file) if c["expect"].get(wanted)))
 
 
-def _spoil_match(expect: Any) -> None:
-    expect["matches"][0]["match"][0][1] += 1
+def _alter(expect: Any, *path: Any) -> None:
+    """Change the number, or the name, at the end of a path."""
+    *before, last = path
+    for step in before:
+        expect = expect[step]
+    expect[last] += 1 if isinstance(expect[last], int) else "x"
 
 
-def _spoil_stage(expect: Any) -> None:
-    expect["matches"][0]["match"][0][0] += "x"
+_ERROR = {"type": "MalformedPatternException", "message": "no"}
+_SPOILT: dict[str, Callable[[Any], Any]] = {
+    "match": lambda expect: _alter(expect, "matches", 0, "match", 0, 1),
+    "stage": lambda expect: _alter(expect, "matches", 0, "match", 0, 0),
+    "moment": lambda expect: _alter(expect, "matches", 0, "at"),
+    "lost": lambda expect: expect["matches"].pop(),
+    "repeated": lambda expect: expect["matches"].append(expect["matches"][0]),
+    "timeout": lambda expect: expect["timeouts"].append({"at": 0, "ts": 1, "match": []}),
+    "less held": lambda expect: expect.update(partial=0),
+    "error": lambda expect: expect.update(error=_ERROR),
+}
 
 
-def _spoil_moment(expect: Any) -> None:
-    expect["matches"][0]["at"] += 1
-
-
-def _drop_match(expect: Any) -> None:
-    del expect["matches"][-1]
-
-
-def _repeat_match(expect: Any) -> None:
-    expect["matches"].append(expect["matches"][0])
-
-
-def _spoil_timeout(expect: Any) -> None:
-    expect["timeouts"].append({"at": 0, "ts": 1, "match": []})
-
-
-def _keep_less(expect: Any) -> None:
-    expect["partial"] = 0
-
-
-def _want_error(expect: Any) -> None:
-    expect["error"] = {"type": "MalformedPatternException", "message": "no"}
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        _spoil_match,
-        _spoil_stage,
-        _spoil_moment,
-        _drop_match,
-        _repeat_match,
-        _spoil_timeout,
-        _keep_less,
-        _want_error,
-    ],
-)
+@pytest.mark.parametrize("spoil", _SPOILT.values(), ids=_SPOILT)
 def test_a_wrong_nfa_expectation_is_noticed(spoil: Any) -> None:
     """Any change to a recorded answer makes its case fail, and the failure names the case."""
     case = _case("flink_itcases", "matches")

@@ -22,6 +22,7 @@ from tests.conformance.cases import (
     make_event,
     match_ids,
 )
+from tests.conformance.drivers import nfa_answers
 
 _CHUNKS = chunks(NFA_FILES, 100)
 _END = 10**12
@@ -95,15 +96,13 @@ def rows_to_keep(case: Case) -> list[tuple[int, Any]] | None:
 def answer_without(case: Case, rows: list[tuple[int, Any]]) -> Any:
     """Return the matches by the number of their last row, and the timeouts."""
     harness = NFATestHarness(build_pattern(case), case["timeouts"])
-    matches, timeouts = [], []
-    for at, row in rows:
-        held, expired = harness.advanceTime(row["ts"])
-        timeouts += [[ts, match_ids(match)] for match, ts in expired]
-        found = [*held, *(harness.process(make_event(row), row["ts"]) if "id" in row else [])]
-        matches += [[at, match_ids(match)] for match in found]
+    matches, timeouts = nfa_answers(harness, rows)
     _, expired = harness.advanceTime(case["events"][-1]["ts"])  # the last row may be dropped
-    timeouts += [[ts, match_ids(match)] for match, ts in expired]
-    return matches, timeouts
+    late = [[ts, match_ids(match)] for match, ts in expired]
+    return (
+        [[found["at"], found["match"]] for found in matches],
+        [[found["ts"], found["match"]] for found in timeouts] + late,
+    )
 
 
 def test_recorded_answers_without_droppable_events() -> None:
