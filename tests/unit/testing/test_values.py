@@ -230,7 +230,7 @@ def test_epoch_seconds(evaluation: str) -> None:
     assert [run(1, 50), run(datetime(1970, 1, 20), datetime(1970, 1, 20))] == [1, 1]
 
 
-# --- sQL conditions in ``match`` and in harnesses, without Spark
+# --- SQL conditions in ``match`` and in harnesses, without Spark
 
 
 EVENTS = [
@@ -302,13 +302,6 @@ def test_sql_over_stages_needs_examples() -> None:
     assert "examples=" in str(caught.value.hint)
 
 
-@pytest.fixture
-def no_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide a session that other tests of the process may have started."""
-    monkeypatch.setattr("pyflinkcep.tables.sql._running_session", lambda: None)
-
-
-@pytest.mark.usefixtures("no_session")
 @pytest.mark.parametrize("text", ["soundex(kind) = 'A000'", "price IN (SELECT 3)"])
 def test_what_only_spark_can_evaluate(text: str) -> None:
     """Without a session what needs Spark is refused, and the error says what to do."""
@@ -318,7 +311,6 @@ def test_what_only_spark_can_evaluate(text: str) -> None:
     assert "SparkSession" in str(caught.value.hint)
 
 
-@pytest.mark.usefixtures("no_session")
 @pytest.mark.parametrize(
     ("text", "instead"),
     [
