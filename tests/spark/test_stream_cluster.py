@@ -10,7 +10,9 @@ from pathlib import Path
 import psutil
 from pyspark.sql import SparkSession
 
-from tests.spark.test_stream_crash import begin, commits, expected, finish, start, written
+from tests.spark.test_stream_crash import begin, commits, expected, finish, folder, start, written
+
+__all__ = ["folder"]
 
 
 def test_on_a_cluster_of_two_executors(spark: SparkSession, folder: Path) -> None:

@@ -19,7 +19,6 @@ from pyflinkcep import Pattern
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.testing import NFATestHarness, OperatorTestHarness, Record, match
-from tests.shorthand import parse
 
 RISE = Pattern.begin("low").where(lambda e: e.n < 3).next("high").where(lambda e: e.n > 7)
 COLUMNS = {"n": [9, 1], "at": [datetime(2024, 5, 6, 9, 1), datetime(2024, 5, 6, 9)], "key": "kk"}
@@ -154,34 +153,3 @@ def test_harnesses_take_dicts_too() -> None:
 
     assert nfa.process({"n": 9}, 2) == [{"low": [{"n": 1}], "high": [{"n": 9}]}]
     assert operator.matches == [(None, 2, {"low": [{"n": 1}], "high": [{"n": 9}]})]
-
-
-# --- the fixtures
-
-
-def test_watermarks_by_hand(cepHarness: Callable[..., OperatorTestHarness]) -> None:
-    """Nothing is matched before the watermark; timeouts and late events are collected."""
-    harness = cepHarness(parse("a -> b within[5]"))
-    harness.processElement("b", 2)
-    harness.processElement("a", 1)
-    before = list(harness.matches)
-    harness.processWatermark(2)
-    harness.processElement("late", 2)
-    harness.processElement("a", 3)
-    harness.processWatermark(9)
-
-    assert (before, harness.matches, harness.timeouts, harness.lateData) == (
-        [],
-        [(None, 2, {"a": ["a"], "b": ["b"]})],
-        [(None, 8, {"a": ["a"]})],
-        [(None, "late")],
-    )
-
-
-def test_settings_go_to_the_harness(cepHarness: Callable[..., OperatorTestHarness]) -> None:
-    """The harness's own settings can be given."""
-    harness = cepHarness(parse("a"), lateDataOutput=False)
-    harness.processWatermark(5)
-    harness.processElement("a", 1)
-
-    assert (harness.lateData, harness.numLateRecordsDropped) == ([], 1)
