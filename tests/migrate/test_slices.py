@@ -4,8 +4,7 @@
 from pathlib import Path
 
 from pyflinkcep.migrate.check import compare
-from pyflinkcep.migrate.check.flink import Answer, CompileError
-from pyflinkcep.migrate.check.slices import Jars, Rows, Site, sliced
+from pyflinkcep.migrate.check.flink import Answer, CompileError, Jars, Rows, Site, sliced
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import inside, parse_java, text_of
 from pyflinkcep.migrate.migration import migrate

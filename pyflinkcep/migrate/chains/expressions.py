@@ -11,8 +11,9 @@ from typing import Any
 import attrs
 
 from pyflinkcep.migrate.chains import flow
-from pyflinkcep.migrate.chains.effects import CHANGES, KEPT, Watch, either, forget
 from pyflinkcep.migrate.chains.values import (
+    CHANGES,
+    KEPT,
     Call,
     Code,
     Const,
@@ -26,10 +27,13 @@ from pyflinkcep.migrate.chains.values import (
     TooLong,
     Unknown,
     Value,
+    Watch,
     binary,
     changes,
     converted,
     duration,
+    either,
+    forget,
     in_unit,
     names_reached,
     numbered,

@@ -9,11 +9,11 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from pyflinkcep.migrate.chains import flow
-from pyflinkcep.migrate.chains.effects import Fork, Watch, forget
 from pyflinkcep.migrate.chains.expressions import Expressions
 from pyflinkcep.migrate.chains.values import (
     Code,
     Const,
+    Fork,
     Gap,
     Header,
     Link,
@@ -24,8 +24,10 @@ from pyflinkcep.migrate.chains.values import (
     Symbol,
     Unknown,
     Value,
+    Watch,
     binary,
     converted,
+    forget,
     list_name,
     tree_of,
 )

@@ -10,8 +10,7 @@ import attrs
 
 from pyflinkcep.migrate.chains.flow import SAME_EVENTS, SINKS, STATEMENTS
 from pyflinkcep.migrate.chains.values import Call, Code, Const, Made, Stream, Tag, Value
-from pyflinkcep.migrate.check.flink import Checked, Selected
-from pyflinkcep.migrate.check.slices import Site
+from pyflinkcep.migrate.check.flink import Checked, Selected, Site
 from pyflinkcep.migrate.java.project import columns_of
 from pyflinkcep.migrate.java.source import Node, children, enclosing, line_of, snake, text_of
 from pyflinkcep.migrate.meaning.literals import constant as quoted

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import re
 
-from pyflinkcep.migrate.chains.effects import CHANGES
 from pyflinkcep.migrate.chains.expressions import STAGES
 from pyflinkcep.migrate.chains.flow import STATEMENTS, share_types
-from pyflinkcep.migrate.chains.values import Code, Link, Scope
+from pyflinkcep.migrate.chains.values import CHANGES, Code, Link, Scope
 from pyflinkcep.migrate.chains.walker import Walker
-from pyflinkcep.migrate.check.flink import Checked, Written
-from pyflinkcep.migrate.check.slices import Site
+from pyflinkcep.migrate.check.flink import Checked, Site, Written
 from pyflinkcep.migrate.java.constants import literal_of
 from pyflinkcep.migrate.java.declarations import JavaClass, Method
 from pyflinkcep.migrate.java.project import Project, columns_of
