@@ -370,9 +370,9 @@ def _is_own(value: Expression, own: set[str]) -> bool:
     )
 
 
-def folded_body(reader: Reader, body: Node) -> Expression:
+def folded_body(reader: Reader, body: Node | tuple[Statement, ...]) -> Expression:
     """Return a block that returns a value as an expression; raise Untranslatable otherwise."""
-    found = folded(read_block(reader, body))
+    found = folded(body if isinstance(body, tuple) else read_block(reader, body))
     if not reader.findings.aggregates and has_aggregates(found):
         raise Untranslatable("a loop in an expression")
     return found

@@ -41,10 +41,7 @@ from pyflinkcep.migrate.meaning.calls import (
 )
 from pyflinkcep.migrate.meaning.library import CONSTANTS, STATIC
 from pyflinkcep.migrate.meaning.reading import Findings, Scope, as_type
-from pyflinkcep.migrate.meaning.statements import (
-    case_labels,
-    is_case,
-)
+from pyflinkcep.migrate.meaning.statements import read_switch
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Call,
@@ -78,10 +75,6 @@ def tag_of(node: Node | None, declared: JavaType) -> Const | None:
 def declared_tag(reader: Reader, node: Node) -> Const | None:
     """Return the tag that a variable of a method around, or a field, holds; None for others."""
     name = text_of(node)
-    scope = reader.scope
-    found = scope.project.constant_field(name, scope.source, scope.within)
-    if found is not None and found[0].type.name == "OutputTag":
-        return tag_of(found[0].value, found[0].type)
     around = node.parent
     while around is not None:
         if around.type in ("block", "constructor_body"):
@@ -151,36 +144,6 @@ def as_lambda(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Node:
             body = f"{names[0]}.{name}({', '.join(names[1:])})"
             type_ = f"{owner} " if not types or types[0] == UNKNOWN else ""
     return lambda_of(f"({type_}{given}) -> {body}", reader.source.file, line_of(node))
-
-
-def read_switch(reader: Reader, node: Node) -> Expression:
-    """Return a switch expression as choices."""
-    tested = reader.read(node.child_by_field_name("condition"))
-    otherwise: Expression | None = None
-    cases: list[tuple[Expression, Expression]] = []
-    for rule in children(node.child_by_field_name("body")):
-        if rule.type != "switch_rule":
-            raise reader.no(node, "a switch expression with ':'")
-        label, body = children(rule)[0], children(rule)[-1]
-        inner = reader.within_block()
-        if body.type == "expression_statement":
-            value = inner.read(children(body)[0])
-        elif body.type == "block":
-            value = folded_body(inner, body)
-        else:
-            raise reader.no(body, "a switch expression that throws")
-        labels = case_labels(reader, label, tested)
-        if labels is None:
-            otherwise = value
-        else:
-            cases.append((is_case(tested, labels), value))
-    if otherwise is None:
-        if not cases:
-            raise reader.no(node, "a switch expression without cases")
-        otherwise = cases.pop()[1]
-    for condition, value in reversed(cases):
-        otherwise = reader.choice(condition, value, otherwise)
-    return otherwise
 
 
 _OF_JAVA = frozenset({
@@ -562,49 +525,34 @@ class Reader:
             field = scope.project.field(of, name) if of is not None else None
             if field is not None and "static" not in field.modifiers:
                 return self.member(scope.this, name, node)
-        constant = self._constant(name)
-        if constant is not None:
-            return constant
-        found = self.enum_constant(name) or declared_tag(self, node)
+        found = self._constant(name) or self.enum_constant(name) or declared_tag(self, node)
         if found is not None:
             return found
-        listed = self._constant_list(name)
-        if listed is not None:
-            return listed
         raise self.no(node, f"the value of {name} is not known here")
 
-    def _constant(self, name: str, of: JavaClass | None = None) -> Const | None:
-        """Return the plain value of a final field, or a limit of a type; None for others."""
-        scope = self.scope
-        found = scope.project.constant_field(name, self.source, of or scope.within)
-        if found is None or not found[0].is_constant or scope.depth > 20:
+    def _constant(self, name: str, of: JavaClass | None = None) -> Expression | None:
+        """Return what a final field holds, or a static one that nothing assigns; None for others."""
+        found = self.scope.project.constant_field(name, self.source, of or self.scope.within)
+        if found is None or found[0].value is None or self.scope.depth > 20:
             return None
         field, owner = found
+        if field.type.name == "OutputTag":
+            return tag_of(field.value, field.type)
+        is_static = "static" in field.modifiers
         try:
-            trial = attrs.evolve(self.at(owner.source, owner), findings=Findings())
-            value = trial.read(field.value)
+            value = self.at(owner.source, owner).argument(field.value, (field.type,))
         except Untranslatable:
+            if is_static:
+                raise
             return None
-        return converted(value, field.type) if isinstance(value, Const) else None
-
-    def _constant_list(self, name: str, of: JavaClass | None = None) -> Expression | None:
-        """Return a constant that is not a plain value, such as ``List.of("a", "b")``."""
-        scope = self.scope
-        found = scope.project.constant_field(name, self.source, of or scope.within)
-        if found is not None and found[0].type.name == "OutputTag":
-            return None
-        if found is None or scope.depth > 8:
-            return None
-        field, owner = found
-        if field.value is None or "static" not in field.modifiers:
-            return None
-        at = self.at(owner.source, owner)
-        value = self.assigned(at.argument(field.value, (field.type,)), field.type)
-        if isinstance(value, Call) and not value.operands:
+        is_plain = isinstance(value, Const) and "final" in field.modifiers
+        if isinstance(value, Const) and is_plain:
+            return converted(value, field.type) or value
+        if not is_static or (isinstance(value, Call) and not value.operands):
             return None  # filled elsewhere
-        if "final" not in field.modifiers and is_assigned(name, owner, scope.project):
+        if "final" not in field.modifiers and is_assigned(name, owner, self.scope.project):
             raise Untranslatable(f"{name} is assigned while the program runs")
-        return value
+        return self.assigned(value, field.type)
 
     def _this(self, node: Node) -> Expression:
         if self.scope.this is None:
@@ -622,7 +570,7 @@ class Reader:
                 return self._identifier(node.child_by_field_name("field"))
         if not self._is_value(owner):
             of = self.class_named(text_of(owner))
-            constant = LIMITS.get((text_of(owner), name))
+            constant: Expression | None = LIMITS.get((text_of(owner), name))
             if constant is None and of is not None:
                 constant = self._constant(name, of)
             if constant is not None:
@@ -630,13 +578,6 @@ class Reader:
             library = CONSTANTS.get((text_of(owner).rsplit(".", 1)[-1], name))
             if of is None and library is not None:
                 return library
-            listed = self._constant_list(name, of) if of is not None else None
-            if listed is not None:
-                return listed
-            held = self.scope.project.field(of, name) if of is not None else None
-            tag = tag_of(held.value, held.type) if held is not None else None
-            if tag is not None:
-                return tag
             if of is not None and of.kind == "enum" and name in of.constants:
                 return Const(name, JavaType(of.name))
             if text_of(owner) in _OF_JAVA:
@@ -715,7 +656,7 @@ class Reader:
         return Call(ops.GET, (array, index), element)
 
     def _switch_expression(self, node: Node) -> Expression:
-        return read_switch(self, node)
+        return folded_body(self, tuple(read_switch(self, node, is_value=True)))
 
     def _object_creation_expression(self, node: Node) -> Expression:
         return read_creation(self, node)

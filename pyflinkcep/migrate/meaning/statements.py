@@ -466,7 +466,8 @@ def _try(reader: Reader, node: Node) -> list[Statement]:
     return [Try(read_block(reader, node.child_by_field_name("body")), handler, kinds)]
 
 
-def _switch(reader: Reader, node: Node) -> list[Statement]:
+def read_switch(reader: Reader, node: Node, *, is_value: bool = False) -> list[Statement]:
+    """Return a switch as conditionals; one that is a value returns those of its cases."""
     tested = reader.read(node.child_by_field_name("condition"))
     groups = children(node.child_by_field_name("body"))
     cases: list[tuple[list[Expression], bool, tuple[Statement, ...]]] = []
@@ -481,9 +482,14 @@ def _switch(reader: Reader, node: Node) -> list[Statement]:
             is_default = is_default or given is None
             labels += given or []
         body = [part for part in parts if part.type != "switch_label"]
-        following = _of_case(inner, group, body, following)
+        if is_value and body[0].type == "expression_statement":
+            following = (Return(inner.read(children(body[0])[0])),)
+        else:
+            following = _of_case(inner, group, body, following)
         cases.insert(0, (labels, is_default, following))
     otherwise = next((statements for _, is_default, statements in cases if is_default), ())
+    if is_value and not otherwise:
+        otherwise = cases.pop()[2]  # one that has all constants of an enum
     for labels, is_default, statements in reversed(cases):
         if labels and not is_default:
             otherwise = (If(is_case(tested, labels), statements, otherwise),)
@@ -539,7 +545,7 @@ _READERS: dict[str, Callable[[Reader, Node], list[Statement]]] = {
     "return_statement": _return,
     "throw_statement": _throw,
     "try_statement": _try,
-    "switch_expression": _switch,
+    "switch_expression": read_switch,
     "yield_statement": _yield,
     "break_statement": lambda _, __: [Break()],
     "continue_statement": lambda _, __: [Continue()],
