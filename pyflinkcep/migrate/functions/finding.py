@@ -33,8 +33,8 @@ from pyflinkcep.migrate.java.source import (
 )
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.calls import constructed, initial, opened, set_fields, zero
-from pyflinkcep.migrate.meaning.reader import Reader, parameters_of
-from pyflinkcep.migrate.meaning.reading import Findings, Scope
+from pyflinkcep.migrate.meaning.reader import Reader
+from pyflinkcep.migrate.meaning.reading import Findings, Scope, parameters_of
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Untranslatable
 
 

@@ -40,7 +40,7 @@ from pyflinkcep.migrate.meaning.calls import (
     zero,
 )
 from pyflinkcep.migrate.meaning.library import CONSTANTS, STATIC
-from pyflinkcep.migrate.meaning.reading import Findings, Scope, as_type
+from pyflinkcep.migrate.meaning.reading import Findings, Scope, as_type, parameters_of
 from pyflinkcep.migrate.meaning.statements import read_switch
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
@@ -72,8 +72,8 @@ def tag_of(node: Node | None, declared: JavaType) -> Const | None:
     return Const(name.value, declared if declared.args and not type_.args else type_)
 
 
-def declared_tag(reader: Reader, node: Node) -> Const | None:
-    """Return the tag that a variable of a method around, or a field, holds; None for others."""
+def declared_tag(node: Node) -> Const | None:
+    """Return the tag that a variable of a method around holds; None for others."""
     name = text_of(node)
     around = node.parent
     while around is not None:
@@ -91,23 +91,6 @@ def declared_tag(reader: Reader, node: Node) -> Const | None:
 
 _COMPARISONS = ("<", "<=", ">", ">=")
 _ARITHMETIC = ("+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", ">>>")
-
-
-def parameters_of(node: Node) -> list[tuple[str, JavaType]]:
-    """Return the names and types of the parameters of a lambda."""
-    found = node.child_by_field_name("parameters")
-    if found is None:
-        return []
-    if found.type == "identifier":
-        return [(text_of(found), UNKNOWN)]
-    result = []
-    for part in children(found):
-        if part.type == "identifier":
-            result.append((text_of(part), UNKNOWN))
-        elif part.child_by_field_name("name") is not None:
-            type_ = read_type(part.child_by_field_name("type"))
-            result.append((text_of(part.child_by_field_name("name")), type_))
-    return result
 
 
 def read_lambda(reader: Reader, node: Node, types: tuple[JavaType, ...]) -> Lambda:
@@ -525,13 +508,13 @@ class Reader:
             field = scope.project.field(of, name) if of is not None else None
             if field is not None and "static" not in field.modifiers:
                 return self.member(scope.this, name, node)
-        found = self._constant(name) or self.enum_constant(name) or declared_tag(self, node)
+        found = self._constant(name) or self.enum_constant(name) or declared_tag(node)
         if found is not None:
             return found
         raise self.no(node, f"the value of {name} is not known here")
 
     def _constant(self, name: str, of: JavaClass | None = None) -> Expression | None:
-        """Return what a final field holds, or a static one that nothing assigns; None for others."""
+        """Return what a final or static field always holds; None for others."""
         found = self.scope.project.constant_field(name, self.source, of or self.scope.within)
         if found is None or found[0].value is None or self.scope.depth > 20:
             return None

@@ -13,7 +13,7 @@ import attrs
 
 from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.constants import converted
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
+from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
 from pyflinkcep.migrate.java.project import (
     UNKNOWN,
     Project,
@@ -21,7 +21,7 @@ from pyflinkcep.migrate.java.project import (
     is_numeric,
     unboxed,
 )
-from pyflinkcep.migrate.java.source import Node, Source
+from pyflinkcep.migrate.java.source import Node, Source, children, text_of
 from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.meaning.tree import (
     Captured,
@@ -147,3 +147,20 @@ def element_of(type_: JavaType) -> JavaType:
     if type_.dims:
         return JavaType(type_.name, type_.args, type_.dims - 1)
     return type_.args[0] if type_.args else UNKNOWN
+
+
+def parameters_of(node: Node) -> list[tuple[str, JavaType]]:
+    """Return the names and types of the parameters of a lambda."""
+    found = node.child_by_field_name("parameters")
+    if found is None:
+        return []
+    if found.type == "identifier":
+        return [(text_of(found), UNKNOWN)]
+    result = []
+    for part in children(found):
+        if part.type == "identifier":
+            result.append((text_of(part), UNKNOWN))
+        elif part.child_by_field_name("name") is not None:
+            type_ = read_type(part.child_by_field_name("type"))
+            result.append((text_of(part.child_by_field_name("name")), type_))
+    return result

@@ -21,7 +21,7 @@ from pyflinkcep.migrate.java.source import (
 )
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.json_nodes import is_parsed
-from pyflinkcep.migrate.meaning.reading import element_of
+from pyflinkcep.migrate.meaning.reading import element_of, parameters_of
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Break,
@@ -136,27 +136,31 @@ def measured(reader: Reader, node: Node) -> bool:
 
 
 def for_each_call(reader: Reader, node: Node) -> Statement | None:
-    """Return ``xs.forEach(x -> …)`` as a loop."""
-    if text_of(node.child_by_field_name("name")) != "forEach":
-        return None
+    """Return ``xs.forEach(x -> …)`` or ``map.forEach((k, v) -> …)`` as a loop; None for others."""
     arguments = children(node.child_by_field_name("arguments"))
-    if len(arguments) == 1 and arguments[0].type == "method_reference":
-        owner, called = text_of(arguments[0].children[0]), text_of(arguments[0].children[-1])
-        text = f"each -> {owner}.{called}(each)"
-        arguments = [lambda_of(text, reader.source.file, line_of(node))]
-    if len(arguments) != 1 or arguments[0].type != "lambda_expression":
+    if text_of(node.child_by_field_name("name")) != "forEach" or len(arguments) != 1:
         return None
-    names = children(arguments[0].child_by_field_name("parameters"))
-    parameter = arguments[0].child_by_field_name("parameters")
-    name = text_of(parameter if parameter.type == "identifier" else names[0])
-    if len(names) == 2:
-        return _pair_each(reader, node, arguments[0])
-    iterable = reader.read(node.child_by_field_name("object"))
+    function = arguments[0]
+    if function.type == "method_reference":
+        owner, called = text_of(function.children[0]), text_of(function.children[-1])
+        text = f"each -> {owner}.{called}(each)"
+        function = lambda_of(text, reader.source.file, line_of(node))
+    names = [name for name, _ in parameters_of(function)]
+    if not names:
+        return None
+    whole = reader.read(node.child_by_field_name("object"))
     inner = reader.within_block()
-    element = element_of(iterable.type)
-    variable = inner.scope.declare(name, element)
-    statements = _turn(inner, arguments[0])
-    return ForEach(variable.name, element, iterable, statements)
+    if len(names) == 1:
+        each = inner.scope.declare(names[0], element_of(whole.type))
+        return ForEach(each.name, each.type, whole, _turn(inner, function))
+    args = whole.type.args if len(whole.type.args) == 2 else (UNKNOWN, UNKNOWN)
+    each = inner.scope.declare("entry", JavaType("Entry", args))
+    lets = []
+    for name, type_, getter in zip(names, args, (ops.KEY, ops.VALUE), strict=True):
+        variable = inner.scope.declare(name, type_)
+        lets.append(Let(variable.name, type_, Call(getter, (each,), type_)))
+    pairs = Call(ops.ENTRIES, (whole,), JavaType("Set", (each.type,)))
+    return ForEach(each.name, each.type, pairs, (*lets, *_turn(inner, function)))
 
 
 def _turn(reader: Reader, function: Node) -> tuple[Statement, ...]:
@@ -181,24 +185,6 @@ def _going_on(statements: tuple[Statement, ...]) -> tuple[Statement, ...]:
             case _:
                 found.append(one)
     return tuple(found)
-
-
-def _pair_each(reader: Reader, node: Node, function: Node) -> Statement:
-    """Return ``map.forEach((k, v) -> …)`` as a loop."""
-    whole = reader.read(node.child_by_field_name("object"))
-    args = whole.type.args if len(whole.type.args) == 2 else (UNKNOWN, UNKNOWN)
-    entry = JavaType("Entry", args)
-    inner = reader.within_block()
-    each = inner.scope.declare("entry", entry)
-    names = children(function.child_by_field_name("parameters"))
-    lets = []
-    for place, getter in enumerate((ops.KEY, ops.VALUE)):
-        name = names[place].child_by_field_name("name") or names[place]
-        variable = inner.scope.declare(text_of(name), args[place])
-        lets.append(Let(variable.name, variable.type, Call(getter, (each,), args[place])))
-    statements = _turn(inner, function)
-    pairs = Call(ops.ENTRIES, (whole,), JavaType("Set", (entry,)))
-    return ForEach(each.name, entry, pairs, (*lets, *statements))
 
 
 _EFFECTS = ("method_invocation", "assignment_expression", "update_expression")
