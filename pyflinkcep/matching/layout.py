@@ -31,14 +31,6 @@ def bit_names(atoms: Iterable[Atom]) -> tuple[str, ...]:
     return tuple(bit_name(word) for word in range(-(-most // WORD)))
 
 
-def read_bits(table: pa.Table, names: Collection[str]) -> Ints | None:
-    """Return the bits: a number for each event, or a row of numbers; None without columns."""
-    columns = [plain_numbers(table.column(name)) for name in names]
-    if len(columns) > 1:
-        return np.column_stack(columns)
-    return columns[0] if columns else None
-
-
 def as_integers(bits: Ints) -> list[int]:
     """Return the bits of each event as one integer, however many words they have."""
     if bits.ndim == 1:
@@ -146,8 +138,11 @@ class Layout:
             )
 
     def bits(self, table: pa.Table) -> Ints | None:
-        """Return the bits of the conditions that Spark evaluated; see :func:`read_bits`."""
-        return read_bits(table, self.bit_columns)
+        """Return the bits of Spark's conditions: a number, or a row of numbers, for each event."""
+        columns = [plain_numbers(table.column(name)) for name in self.bit_columns]
+        if len(columns) > 1:
+            return np.column_stack(columns)
+        return columns[0] if columns else None
 
     def key_changes(self, table: pa.Table) -> Ints:
         """Return the positions after the first at which another key begins, in a sorted table."""

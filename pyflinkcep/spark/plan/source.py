@@ -377,12 +377,6 @@ class EventSource:
         return list(self.dataframe.columns if self.kept is None else self.kept)
 
     @property
-    def payload_columns(self) -> list[str]:
-        """The columns kept from an event: its own, and computed keys."""
-        extra = [key.column for key in self.keys if key.column not in self.event_columns]
-        return [*self.event_columns, *extra]
-
-    @property
     def watermark_delay_ms(self) -> int:
         """The delay of the watermark on the time column; 0 if there is none."""
         if self.time_column is None:
@@ -427,13 +421,15 @@ class EventSource:
         expressions: CompiledExpressions | None = None,
     ) -> Layout:
         """Return the layout of what :meth:`prepare` returns, including :meth:`key_hash`."""
+        own = self.event_columns
+        computed = [key.column for key in self.keys if key.column not in own]
         signature = [key.signature for key in self.keys]
         if always_hash or self._needs_hash:
             signature.insert(0, HASH)
         return Layout(
             pattern=self.pattern,
-            schema=StructType([self.dataframe.schema[name] for name in self.event_columns]),
-            payload=(*self.payload_columns, *field_names(expressions)),
+            schema=StructType([self.dataframe.schema[name] for name in own]),
+            payload=(*own, *computed, *field_names(expressions)),
             key_names=tuple(key.name for key in self.keys),
             key_columns=tuple(key.column for key in self.keys),
             key_signature=tuple(signature),

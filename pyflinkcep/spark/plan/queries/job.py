@@ -232,11 +232,6 @@ class QueryJob:
         """The variables that take events."""
         return self.query.variables
 
-    @property
-    def type_column(self) -> str:
-        """The column that holds an event's type."""
-        return self.analysed.type_column
-
     def run(self, consumer: Consumer, limit: int | None = None) -> DataFrame:
         """Run the job on bounded events; a task emits at most `limit` matches."""
         prepared = self.prepared()
@@ -286,7 +281,7 @@ class QueryJob:
 
     def columns(self, layout: Layout) -> QueryColumns:
         """Return what the query reads from events, whose columns are in `layout`."""
-        return QueryColumns(layout, self.type_column, self.kinds, self._names)
+        return QueryColumns(layout, self.analysed.type_column, self.kinds, self._names)
 
     def prepared(self, by_end: bool = False) -> Prepared:
         """Return the bounded events with what Spark computes from each."""
@@ -321,7 +316,7 @@ class QueryJob:
 
     def _computed(self) -> dict[str, Column]:
         """Return what Spark computes from events, each value only for the types that need it."""
-        types, every = F.col(quoted(self.type_column)), F.lit(True)
+        types, every = F.col(quoted(self.analysed.type_column)), F.lit(True)
         events = self.job.source.dataframe
         wanted = {sql: types.isin(sorted(set(own))) for sql, own in self.analysed.computed.items()}
         return {
@@ -354,7 +349,7 @@ class QueryJob:
             QUERY: stored_text(self.query),
             USABLE: self.needed() or "all",
             "output": self.output,
-            "type column": self.type_column,
+            "type column": self.analysed.type_column,
             **layout_facts(layout, self.job.settings.groups),
         }
 
