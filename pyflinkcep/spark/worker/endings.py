@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from decimal import Decimal
 from functools import partial
@@ -47,10 +47,9 @@ COUNT_TEXT = f"{PREFIX}count"  # The column with the count as text, exact to any
 # (position of the completing event, time in milliseconds or None for the end of the input, the
 # result for its matches).
 Ending = tuple[int, int | None, Sequence[Any]]
+Endings = Iterator[tuple[Any, ...]]
 
 
-# Returns endings: the position of the completing event, followed by the results for its matches.
-Ask = Callable[[Compressed], Iterator[tuple[Any, ...]]]
 _MOST = 10**38
 
 
@@ -69,8 +68,8 @@ class EndingRows(ABC):
         """Their content, in a word, to distinguish the outputs of a query."""
 
     @abstractmethod
-    def asked(self, events: pa.Table, keys: Sequence[int] = ()) -> Ask:
-        """Return the function that finds endings."""
+    def endings(self, found: Compressed, events: pa.Table, keys: Sequence[int] = ()) -> Endings:
+        """Yield endings: the position of the completing event, then the results for its matches."""
 
     @abstractmethod
     def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
@@ -107,10 +106,9 @@ class TotalRows(EndingRows):
         """Totals."""
         return "totals"
 
-    def asked(self, events: pa.Table, _keys: Sequence[int] = ()) -> Ask:
-        """Return the function that finds counts and totals."""
-        measures = self._measures(events)
-        return lambda found: found.totals_by_event(measures)
+    def endings(self, found: Compressed, events: pa.Table, _keys: Sequence[int] = ()) -> Endings:
+        """Yield counts and totals."""
+        return found.totals_by_event(self._measures(events))
 
     def _measures(self, events: pa.Table) -> list[MeasuredValues]:
         """Return the aggregates over events, not just over matches, with the values of these."""
@@ -158,9 +156,9 @@ class PackedRows(EndingRows):
         """Packed matches."""
         return "packed"
 
-    def asked(self, events: pa.Table, _keys: Sequence[int] = ()) -> Ask:
-        """Return the function that finds the nodes of last events."""
-        return lambda found: found.roots_by_event()
+    def endings(self, found: Compressed, events: pa.Table, _keys: Sequence[int] = ()) -> Endings:
+        """Yield the nodes of last events."""
+        return found.roots_by_event()
 
     def columns(self, events: pa.Table, found: Sequence[Any]) -> list[pa.Array]:
         """Return the count, the events, the nodes and the roots."""
@@ -226,10 +224,9 @@ class WindowRows(TotalRows):
         """Totals of windows."""
         return "windows"
 
-    def asked(self, events: pa.Table, keys: Sequence[int] = ()) -> Ask:
-        """Return the function that adds up what ends in each window, at one of these events."""
-        measures = self._measures(events)
-        return lambda found: totals_by_window(found.totals_by_event, measures, keys)
+    def endings(self, found: Compressed, events: pa.Table, keys: Sequence[int] = ()) -> Endings:
+        """Yield what ends in each window, added up, at one of these events."""
+        return totals_by_window(found.totals_by_event, self._measures(events), keys)
 
     def times(self, events: pa.Table, listed: Sequence[Ending]) -> list[pa.Array]:
         """Return the starts and the ends of windows."""
@@ -313,7 +310,7 @@ class PatternEndingPages(EventPages):
         bounds = np.asarray([0, len(handles)])
         events = KeyedEvents(times, self._layout.bits(own), bounds, held, before, watermark)
         matches = pattern_matches(self._pattern, self._layout, own, self._store, handles, events)
-        endings = list(dated(self._rows.asked(own)(matches), events))
+        endings = list(dated(self._rows.endings(matches, own), events))
         if endings:
             self._made.append(self._rows.table(own, endings))
         return matches, times
@@ -357,7 +354,7 @@ class PatternEndingsTask:
             pattern = CompressiblePattern.of(nfa, layout.expressions, self.variables)
             for table, _, matches in _keyed_matches(pattern, layout, batches):
                 with _naming_keys(layout, table, matches):
-                    endings = dated(self.rows.asked(table)(matches), matches.events)
+                    endings = dated(self.rows.endings(matches, table), matches.events)
                     while part := list(islice(endings, _MOST_ROWS)):
                         yield from self.rows.table(table, part).to_batches()
 

@@ -116,14 +116,6 @@ def _values(events: pa.Table, number: int) -> Any:
     return values if valid is None else np.ma.MaskedArray(values, ~valid)
 
 
-@attrs.frozen(eq=False)
-class Endings:
-    """A row for each event that completes matches, which are not listed."""
-
-    rows: EndingRows  # Summarizes the matches that an event completes
-    variables: tuple[str, ...]  # The stages that take events
-
-
 @attrs.frozen(eq=False, kw_only=True)
 class PatternMatching(Matching):
     """A pattern on a stream; see :class:`BucketPlan`."""
@@ -133,7 +125,9 @@ class PatternMatching(Matching):
     wanted: Wanted  # What is wanted of the matcher
     # Events that matching does not need, as bits of the conditions that Spark evaluated.
     droppable: frozenset[int] = frozenset()
-    endings: Endings | None = None  # What to return instead of listed matches; None to list them
+    # Summarizes the matches that an event completes; None to list them.
+    rows: EndingRows | None = None
+    variables: tuple[str, ...] = ()  # The stages that take events, for `rows`
     # The stages that take events, and their numbers; empty for endings.
     counted_stages: Mapping[str, int] = attrs.field(factory=dict)
 
@@ -144,9 +138,9 @@ class PatternMatching(Matching):
             stack.enter_context(opened(nfa, context, "a condition"))
         rules = CepOperator(nfa, None, plan.processing_time, self.wanted.limit)
         matcher: PageMatcher
-        if self.endings is not None:
-            compressible = CompressiblePattern.of(nfa, expressions, self.endings.variables)
-            matcher = PatternEndingPages(compressible, plan.layout, self.endings.rows)
+        if self.rows is not None:
+            compressible = CompressiblePattern.of(nfa, expressions, self.variables)
+            matcher = PatternEndingPages(compressible, plan.layout, self.rows)
         else:
             matcher = make_matcher(
                 nfa, self.wanted, expressions, plan.processing_time, is_stream=True

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -106,8 +107,8 @@ class EndingsTask:
             for events, sliced in keyed_tables(batches, self.columns):
                 # A slice owns the matches that end in it, so that each event has one row.
                 table = attrs.evolve(sliced, starts=None, ends=sliced.starts)
-                asked = self.rows.asked(events, listed(table.keys or ()))
-                found = asked(compressed_matches(self.query, table))
+                matches, keys = compressed_matches(self.query, table), listed(table.keys or ())
+                found = self.rows.endings(matches, events, keys)
                 endings = ((at, table.times[at], ending) for at, *ending in found)
                 while part := list(islice(endings, _MOST_ROWS)):
                     yield from self.rows.table(events, part).to_batches()
@@ -189,7 +190,7 @@ class QueryEndingPages(QueryPages):
     def find(self, portion: Portion, handles: Ints) -> Kept:
         """Collect the rows that a portion adds."""
         events = self._store.take(handles, self._store.shown)
-        endings, kept = self._streamed.endings(portion, self._rows.asked(events))
+        endings, kept = self._streamed.endings(portion, partial(self._rows.endings, events=events))
         times = portion.table.times
         if endings:
             listed = [(at, times[at], ending) for at, *ending in endings]
@@ -216,7 +217,7 @@ class QueryWindowPages(QueryEndingPages):
             keys = np.repeat(np.arange(over.sum()), sizes[over])
             table = self._columns.table(self._store.take(own, self._columns.names), keys)
             events = self._store.take(own, self._store.shown)
-            found = self._rows.asked(events, keys.tolist())(self._streamed.whole(table))
+            found = self._rows.endings(self._streamed.whole(table), events, keys.tolist())
             listed = [(at, None, ending) for at, *ending in found]
             if listed:
                 self._made.append(self._rows.table(events, listed))

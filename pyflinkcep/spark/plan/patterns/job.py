@@ -44,7 +44,7 @@ from pyflinkcep.spark.worker.consumers import (
 )
 from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.pack import RowsTask, UnpackTask
-from pyflinkcep.spark.worker.pattern_task import ChainTask, Endings, PatternMatching
+from pyflinkcep.spark.worker.pattern_task import ChainTask, PatternMatching
 
 # The ways to use matches, by whether they need timeouts and whether they see their order.
 _WAYS = {
@@ -219,9 +219,7 @@ class PatternJob:
         return StreamJob.of(
             self.job,
             attrs.evolve(prepared, layout=layout),
-            self._matching(
-                droppable, Wanted(limit=self.limit), Endings(rows, tuple(self.variables))
-            ),
+            self._matching(droppable, Wanted(limit=self.limit), rows),
             {**facts, "output": "all matches of an event"},
             StreamOutput(RowsTask(), rows.schema, HeldBack.by_pattern(self.nfa), what=rows.what),
             droppable,
@@ -262,7 +260,7 @@ class PatternJob:
         return droppable_events(self.nfa, in_processing_time, self.limit is not None, shows_next)
 
     def _matching(
-        self, droppable: frozenset[int], wanted: Wanted, endings: Endings | None = None
+        self, droppable: frozenset[int], wanted: Wanted, rows: EndingRows | None = None
     ) -> PatternMatching:
         taking = {stage: self.nfa.stages.index(stage) for stage in self.variables}
         return PatternMatching(
@@ -270,6 +268,7 @@ class PatternJob:
             comparator=self.comparator,
             wanted=wanted,
             droppable=droppable,
-            endings=endings,
-            counted_stages=taking if endings is None else {},
+            rows=rows,
+            variables=tuple(self.variables),
+            counted_stages=taking if rows is None else {},
         )
