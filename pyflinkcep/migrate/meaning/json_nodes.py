@@ -17,25 +17,13 @@ from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Get, Unary,
 if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
 
-_BY_NAME = (
-    "JSONObject",
-    "JsonNode",
-    "ObjectNode",
-    "JsonObject",
-    "JsonElement",
-    "Row",
-    "GenericRecord",
-    "MissingNode",
-    "JSONArray",
-    "JsonArray",
-    "ArrayNode",
-)
 _MADE = ("JSONObject", "ObjectNode", "JsonObject")
 _MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap")
 _ARRAYS = ("JSONArray", "JsonArray", "ArrayNode")
 _NODE_CLASSES = (
     "JsonNode", "ObjectNode", "JsonObject", "JsonElement", "MissingNode", "JSONObject", *_ARRAYS,
 )  # fmt: skip
+_BY_NAME = (*_NODE_CLASSES, "Row", "GenericRecord")
 _DOUBLE, _NODE, _MISSING = JavaType("double"), JavaType("JsonNode"), JavaType("MissingNode")
 _TYPED = {
     "String": STRING, "Integer": JavaType("Integer"), "Int": INT, "IntValue": INT,
@@ -53,12 +41,8 @@ _NODES = {
     "getAsJsonObject": _NODE, "getAsJsonArray": _NODE, "deepCopy": _NODE,
 }  # fmt: skip
 _DEFAULTS: dict[JavaType, str | int | float | bool] = {
-    STRING: "",
-    INT: 0,
-    LONG: 0,
-    _DOUBLE: 0.0,
-    BOOLEAN: False,
-}
+    STRING: "", INT: 0, LONG: 0, _DOUBLE: 0.0, BOOLEAN: False,
+}  # fmt: skip
 """What a field that is missing is, where that is no error."""
 _FIELDS = ("get", "path", "getField", "getFieldAs", "opt", "with", "at")
 
@@ -128,7 +112,11 @@ def json_call(
     if name in ("get", "path") and len(keys) == 1 and parsed and not isinstance(keys[0], Const):
         return Call(ops.JSON_ITEM, (owner, keys[0]), _NODE)
     if owner.type.name == "Row" and len(keys) == 1 and is_whole(keys[0].type):
-        return _of_row(reader, owner, name, keys[0], node)
+        place = keys[0].value if isinstance(keys[0], Const) else None
+        if name not in ("getField", "getFieldAs") or place is None:
+            return None
+        reader.note(node, f"field {place} of the row is taken as the column f{place}")
+        return Get(owner, f"f{place}", _written_type(reader, node) or UNKNOWN)
     if name in _NODES and isinstance(owner, Get) and len(keys) == 1:
         other = reader.cast(keys[0], _NODES[name])
         if parsed:
@@ -143,7 +131,8 @@ def json_call(
         return None
     value_type = owner.type.args[1] if len(owner.type.args) == 2 else UNKNOWN
     if name == "findValue" and len(keys) == 1 and owner.type.name in _NODE_CLASSES:
-        reader.note(node, f"{key} is taken as a field of {_named(owner)}, wherever JSON has it")
+        of = owner.name if isinstance(owner, Get) else "the event"
+        reader.note(node, f"{key} is taken as a field of {of}, wherever JSON has it")
         return Get(owner, key, _NODE)
     if name in _FIELDS and len(keys) == 1:
         type_ = _NODE if owner.type.name in _NODE_CLASSES else value_type
@@ -207,25 +196,10 @@ def _of_array(owner: Expression, name: str, place: Expression) -> Expression | N
     return None if type_ is None else Call(ops.JSON_ITEM, (owner, place), type_)
 
 
-def _of_row(
-    reader: Reader, owner: Expression, name: str, place: Expression, node: Node
-) -> Expression | None:
-    """Return a field of a row by its place: Flink names those without a name f0, f1, …."""
-    known = isinstance(place, Const) and isinstance(place.value, int)
-    if name not in ("getField", "getFieldAs") or not known or not isinstance(place, Const):
-        return None
-    reader.note(node, f"field {place.value} of the row is taken as the column f{place.value}")
-    return Get(owner, f"f{place.value}", _written_type(reader, node) or UNKNOWN)
-
-
 def _written_type(reader: Reader, node: Node) -> JavaType | None:
     """Return the type argument of a call such as ``row.<Integer>getFieldAs("n")``."""
     given = node.child_by_field_name("type_arguments")
     return reader.type_at(children(given)[0]) if given is not None and children(given) else None
-
-
-def _named(owner: Expression) -> str:
-    return owner.name if isinstance(owner, Get) else "the event"
 
 
 def _converted(owner: Expression, name: str, parsed: bool) -> Expression | None:
