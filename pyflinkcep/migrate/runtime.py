@@ -14,6 +14,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal, localcontext
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from pyflinkcep.errors import FunctionError, NotSupportedError
@@ -705,24 +706,13 @@ def json_is(value: Any, kind: str) -> bool:
     return isinstance(value, types[kind])
 
 
-class Rows:
-    """Takes the rows of one event, as ``Collector`` does."""
-
-    def __init__(self) -> None:
-        self.rows: list[Any] = []
-
-    def collect(self, row: Any) -> None:
-        """Add a row."""
-        self.rows.append(row)
-
-
 def collected(function: Callable[[Any, Any], None]) -> Callable[[Any], list[Any]]:
     """Return a function of an event that returns the rows that another one collects."""
 
     def rows(event: Any) -> list[Any]:
-        out = Rows()
-        function(event, out)
-        return out.rows
+        found: list[Any] = []
+        function(event, SimpleNamespace(collect=found.append))
+        return found
 
     return rows
 

@@ -21,7 +21,7 @@ from pyflinkcep.migrate.functions.rows import (
 )
 from pyflinkcep.migrate.java.declarations import JavaType, written_type
 from pyflinkcep.migrate.java.project import BOOLEAN, INT, LONG, UNKNOWN, Project, is_plain, unboxed
-from pyflinkcep.migrate.java.source import Node, Source, line_of, text_of
+from pyflinkcep.migrate.java.source import Node, Source, inside, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.bodies import (
     checked_changes,
@@ -280,7 +280,8 @@ class _Translator:
         given, names = function.parameters, _KINDS[kind].parameters
         if kind == "element":
             names = ("event", "ctx", "out")
-            if len(given) > 1 and uses(function.body, given[1][0]):
+            names_read = map(text_of, inside(function.body, "identifier"))
+            if len(given) > 1 and given[1][0] in names_read:
                 raise Untranslatable("the context of a process function", line_of(function.body))
         if kind in ("condition", "value") and given:
             names, given = names[: len(given)], given[: len(names)]
@@ -565,17 +566,6 @@ def _has_one_each(function: Function) -> bool:
     """Whether a function is given one event of each stage, as before Flink 1.3."""
     args = function.parameters[0][1].args if function.parameters else ()
     return len(args) == 2 and not args[1].args and args[1].name not in ("?", "List", "Object")
-
-
-def uses(body: Node, name: str) -> bool:
-    """Whether a body names a variable."""
-    waiting = [body]
-    while waiting:
-        one = waiting.pop()
-        if one.type == "identifier" and text_of(one) == name:
-            return True
-        waiting.extend(one.named_children)
-    return False
 
 
 def _inferred(statements: Iterable[Statement], returns: bool) -> JavaType:

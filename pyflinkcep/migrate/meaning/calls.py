@@ -24,7 +24,16 @@ from pyflinkcep.migrate.java.source import Node, children, text_of, written_in
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.bodies import function_called, value_of_body
 from pyflinkcep.migrate.meaning.json_nodes import is_json, parsed_json
-from pyflinkcep.migrate.meaning.library import CONSTANTS, by_name, library_call, static_call
+from pyflinkcep.migrate.meaning.library import (
+    CONSTANTS,
+    LISTS,
+    MAPS,
+    METHODS,
+    STATIC,
+    by_name,
+    library_call,
+    static_call,
+)
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Const,
@@ -110,14 +119,11 @@ def _fields(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expression]:
     return {**initial(inner, of), **dict(zip(names, values, strict=True))}
 
 
-_LIBRARY = frozenset({
-    "String", "List", "Map", "Iterable", "Set", "Collection", "Optional", "BigDecimal", "Instant",
-    "LocalDateTime", "LocalDate", "ZonedDateTime", "Date", "Timestamp", "Duration", "Class",
-    "Context", "Collector", "Iterator", "Stream", "Entry", "HashMap", "LinkedHashMap", "TreeMap",
-    "ArrayList", "LinkedList", "HashSet", "LinkedHashSet", "TreeSet", "Deque", "ArrayDeque",
-    "IntStream", "LongStream", "DoubleStream", "StringBuilder", "StringBuffer",
-    "BigInteger", "LocalTime", "ZoneId", "Matcher", "Regex", "Comparator",
-})  # fmt: skip
+_LIBRARY = {
+    *(owner for owner, _, _ in (*METHODS, *STATIC)), *LISTS, *MAPS, "ZonedDateTime", "LocalTime",
+    "BigInteger", "Matcher", "Comparator",
+}  # fmt: skip
+"""Classes whose getters are no columns."""
 _OF_ENUM = ("name", "toString", "equals", "ordinal")
 _OF_VALUES = frozenset({"@Data", "@Value", "@EqualsAndHashCode"})
 """Annotations of Lombok by which ``equals`` compares fields."""

@@ -407,10 +407,10 @@ def _in_context(operation: Operation, type_: JavaType) -> Made:
 
 # --- the table
 
-_LISTS = ("List", "ArrayList", "LinkedList", "Collection", "Set", "HashSet", "Iterable", "Deque",
+LISTS = ("List", "ArrayList", "LinkedList", "Collection", "Set", "HashSet", "Iterable", "Deque",
           "TreeSet", "LinkedHashSet", "ArrayDeque", "ImmutableList", "ImmutableSet", "SortedSet",
           "Queue")  # fmt: skip
-_MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap", "ImmutableMap",
+MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap", "ImmutableMap",
          "SortedMap", "EnumMap")  # fmt: skip
 _DATES = "LocalDateTime|ZonedDateTime|LocalDate"
 _TIMES = f"{_DATES}|Instant|Date|Timestamp|Duration"
@@ -427,7 +427,7 @@ def _kinds(type_: JavaType) -> tuple[str, ...]:
     name = type_.name
     if type_.dims:
         return ("List", "*")
-    if name in _LISTS:
+    if name in LISTS:
         return ("Set", "List", "*") if "Set" in name else ("List", "*")
     if is_boxed(type_):
         return ("Number", "*")
@@ -440,7 +440,7 @@ def _kinds(type_: JavaType) -> tuple[str, ...]:
         if name.endswith(kind):
             return (name, kind, "*")
     name = "String" if name == "CharSequence" else name
-    return ("Map" if name in _MAPS else name, "*")
+    return ("Map" if name in MAPS else name, "*")
 
 
 METHODS = _table(

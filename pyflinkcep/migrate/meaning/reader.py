@@ -421,19 +421,12 @@ class Reader:
         """Return a value cast to a type."""
         have, want = unboxed(value.type), unboxed(type_)
         if is_numeric(want) and is_numeric(have) and have != want:
-            converted_ = as_type(value, want)
-            widens = (
-                is_whole(have) and is_whole(want) and promoted(have.name, want.name) != have.name
-            )
-            if converted_ is value and not widens and is_whole(want):
-                return Cast(value, want)
-            return (
-                converted_
-                if converted_ is not value
-                else attrs.evolve(value, type=type_)
-                if (isinstance(value, Const | Get | Var))
-                else Cast(value, want)
-            )
+            found = as_type(value, want)
+            if found is not value:
+                return found
+            narrows = is_whole(want) and promoted(have.name, want.name) == have.name
+            is_plain = isinstance(value, Const | Get | Var) and not narrows
+            return attrs.evolve(value, type=type_) if is_plain else Cast(value, want)
         if isinstance(value, Get | Var | Call) and not is_numeric(have):
             return attrs.evolve(value, type=type_)
         return value
