@@ -124,75 +124,73 @@ def _compiled(query: Query, kinds: tuple[tuple[str, Kind], ...]) -> SaseAutomato
     return _Compiler(query).run(dict(kinds))
 
 
+_Keys = tuple[str | None, str | None]
+"""The keys of an edge's conditions, on the event alone and on the run too; None for none."""
+
+
 class _Compiler:
     """Collects the conditions, compiles them together, and returns them."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
         self._names = query.variables
-        self._edges = placed(query)
-        self._expressions: dict[str, MatchExpression] = {}
-        self._where: dict[str, str] = {}
+        self._placed = placed(query)
+        self._asked: dict[str, tuple[str, MatchExpression]] = {}  # With what they are called
+        self._expressions: CompiledExpressions
+        self._functions: MatchFunctions
 
     def run(self, kinds: Mapping[str, Kind]) -> SaseAutomaton:
-        query = self._query
-        own = [self._texts(name, number) for number, name in enumerate(self._names)]
-        partition = self._edge("partition", (), constants=True, same=True)
+        query, first = self._query, self._names[0]
+        own = [self._placed[name] for name in self._names]
+        begin = [
+            self._edge(f"begin of {name}", edges.begin, follows=name != first)
+            for name, edges in zip(self._names, own, strict=True)
+        ]
+        take = [
+            self._edge(f"take of {name}", edges.take)
+            for name, edges in zip(self._names, own, strict=True)
+        ]
+        leave = [
+            self._keys(f"end of {name}", [clause.tree for clause in edges.leave])
+            for name, edges in zip(self._names, own, strict=True)
+        ]
+        partition = self._edge("partition", ())
         absent = {
-            part.variable: self._edge(
-                f"absence of {part.variable}",
-                self._edges[part.variable].absent,
-                constants=True,
-                same=True,
-            )
-            for part in query.components
-            if part.negated
+            name: self._edge(f"absence of {name}", self._placed[name].absent)
+            for name in (part.variable for part in query.components if part.negated)
         }
-        expressions = compiled(
-            [(self._where[text], e) for text, e in self._expressions.items()],
-            {column_sql(name): kind for name, kind in kinds.items()},
-            False,
-        )
-        functions = generated(expressions)
-        edge = _Handout(expressions, functions)
+        columns = {column_sql(name): kind for name, kind in kinds.items()}
+        self._expressions = compiled(list(self._asked.values()), columns, False)
+        self._functions = generated(self._expressions)
         return SaseAutomaton(
             query,
             tuple(part.type for part in query.positive),
             tuple(part.repeats for part in query.positive),
             tuple(query.strategy_of(name) for name in self._names),
-            tuple(edge(texts[0]) for texts in own),
-            tuple(edge(texts[1]) for texts in own),
-            tuple(edge(texts[2]) for texts in own),
-            edge(partition),
+            tuple(map(self._conditions, begin)),
+            tuple(map(self._conditions, take)),
+            tuple(map(self._conditions, leave)),
+            self._conditions(partition),
             tuple(
-                self._negative(parts, [edge(absent[p.variable]) for p in parts], edge)
+                self._negative(parts, [self._conditions(absent[p.variable]) for p in parts])
                 for parts in query.negations
             ),
-            tuple(attribute_of(field.sql) for field in expressions.fields),
-            expressions,
-            functions,
-            tuple(map(edge.update, self._names)),
+            tuple(attribute_of(field.sql) for field in self._expressions.fields),
+            self._expressions,
+            self._functions,
+            tuple(map(self._update, self._names)),
         )
 
-    def _texts(self, name: str, number: int) -> list[tuple[str | None, str | None]]:
-        edges = self._edges[name]
-        return [
-            self._edge(f"begin of {name}", edges.begin, constants=True, same=number > 0),
-            self._edge(f"take of {name}", edges.take, constants=True, same=True),
-            self._edge(f"end of {name}", edges.leave, constants=False, same=False),
-        ]
-
-    def _edge(
-        self, what: str, own: Iterable[PlacedClause], *, constants: bool, same: bool
-    ) -> tuple[str | None, str | None]:
-        """Register the conditions of an edge; return their texts, on the event alone and joint."""
+    def _edge(self, what: str, own: Iterable[PlacedClause], *, follows: bool = True) -> _Keys:
+        """Register the conditions of an edge; `follows` says whether a run has begun before it."""
         query = self._query
-        trees = [clause.tree for clause in own]
-        if constants:
-            trees += constant_tests(query)
-        if same and query.is_global:
-            first = self._names[0]
-            trees += [_equal(name, first) for name in query.equal]
+        trees: list[Tree] = [clause.tree for clause in own]
+        trees += constant_tests(query)
+        if follows and query.is_global:
+            trees += [_equal(name, self._names[0]) for name in query.equal]
+        return self._keys(what, trees)
+
+    def _keys(self, what: str, trees: list[Tree]) -> _Keys:
         alone = [tree for tree in trees if not _has_aggregate(tree)]
         joint = [tree for tree in trees if _has_aggregate(tree)]
         return self._register(what, alone), self._register(what, joint)
@@ -202,27 +200,38 @@ class _Compiler:
             return None
         tree = joined("and", trees)
         text = f"{what}: {tree.text}"
-        self._where[text] = f"the {what}"
-        self._expressions[text] = MatchExpression(text, tree, ())
+        self._asked[text] = f"the {what}", MatchExpression(text, tree, ())
         return text
 
+    def _conditions(self, keys: _Keys) -> EdgeConditions:
+        """Return compiled conditions."""
+        conditions, programs = self._functions.conditions, self._expressions.programs
+        alone, joint = (None if key is None else conditions[key] for key in keys)
+        reads = frozenset() if keys[1] is None else self._expressions.slots_of(keys[1])
+        codes: Any = tuple(() if key is None else programs[key] for key in keys)
+        return EdgeConditions(alone, joint, reads, codes)
+
+    def _update(self, name: str) -> Update | None:
+        """Return how the slots change with an event of a component."""
+        return self._functions.updates.get(name, self._functions.other)
+
     def _negative(
-        self, parts: Sequence[Component], conditions: Sequence[EdgeConditions], edge: _Handout
+        self, parts: Sequence[Component], conditions: Sequence[EdgeConditions]
     ) -> Negative:
         own = [part.variable for part in parts]
         gap = needs = sum(
             not part.negated for part in self._query.components[: self._query.place(own[0])]
         )
-        reads = {v for name in own for clause in self._edges[name].absent for v in clause.reads}
+        reads = {v for name in own for clause in self._placed[name].absent for v in clause.reads}
         for variable in reads.difference(own):
             number = self._names.index(variable)
             needs = max(needs, number + 1 if self._query.component(variable).repeats else number)
         at_end = gap in (0, len(self._names))
-        slots = edge.expressions.slots
+        slots = self._expressions.slots
         taken = (n for asked in conditions for n in asked.reads if slots[n].stage not in own)
         return Negative(
             tuple(
-                Absent(part.type, asked, edge.update(part.variable))
+                Absent(part.type, asked, self._update(part.variable))
                 for part, asked in zip(parts, conditions, strict=True)
             ),
             gap,
@@ -239,25 +248,6 @@ def _equal(name: str, first: str) -> Operation:
 
 def _has_aggregate(tree: Tree) -> bool:
     return any(isinstance(leaf, Aggregate) for leaf in leaves(tree))
-
-
-@attrs.frozen(eq=False)
-class _Handout:
-    """Returns compiled conditions by text."""
-
-    expressions: CompiledExpressions
-    functions: MatchFunctions
-
-    def update(self, name: str) -> Update | None:
-        """Return how the slots change with an event of a component."""
-        return self.functions.updates.get(name, self.functions.other)
-
-    def __call__(self, texts: tuple[str | None, str | None]) -> EdgeConditions:
-        alone, joint = (None if text is None else self.functions.conditions[text] for text in texts)
-        reads = frozenset() if texts[1] is None else self.expressions.slots_of(texts[1])
-        programs = self.expressions.programs
-        codes: Any = tuple(() if text is None else programs[text] for text in texts)
-        return EdgeConditions(alone, joint, reads, codes)
 
 
 LOOPING, WAITING = 1, 2
