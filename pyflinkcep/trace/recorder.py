@@ -46,24 +46,19 @@ from pyflinkcep.trace.result import Trace
 Answers = Mapping[Atom, bool]
 
 
-@attrs.frozen(eq=False)
-class Refusal:
-    """A stage that could have taken an event, and the answers for which it did not."""
-
-    stage: str
-    decisive: tuple[tuple[Atom, bool], ...]
+_Why = tuple[tuple[Atom, bool], ...]
 
 
-def refusals(table: StateTable, answers: Answers) -> Iterator[Refusal]:
-    """Yield the stages that could have taken an event in a state, and did not, each once."""
-    seen: set[str] = set()
+def refusals(table: StateTable, answers: Answers) -> dict[str, _Why]:
+    """Return the stages that could have taken an event in a state and did not, each with why."""
+    found: dict[str, _Why] = {}
     for state in passed_on_to(table.state):
         for edge in state.transitions:
-            if edge.action is StateTransitionAction.TAKE and state.stage not in seen:
-                why = decisive(edge.condition, table.atoms, answers)
-                if why:
-                    seen.add(state.stage)
-                    yield Refusal(state.stage, why)
+            if edge.action is StateTransitionAction.TAKE and state.stage not in found:
+                value, why = valued(edge.condition, table.atoms, answers)
+                if value is False and why:
+                    found[state.stage] = why
+    return found
 
 
 def wanted(table: StateTable) -> tuple[str, ...]:
@@ -83,17 +78,9 @@ def _takes(state: State) -> bool:
     return any(edge.action is StateTransitionAction.TAKE for edge in state.transitions)
 
 
-def decisive(
-    condition: IterativeCondition | None, atoms: Atoms, answers: Answers
-) -> tuple[tuple[Atom, bool], ...]:
-    """Return the answers for which a condition does not hold; none if it holds or is unknown."""
-    value, why = valued(condition, atoms, answers)
-    return why if value is False else ()
-
-
 def valued(
     condition: IterativeCondition | None, atoms: Atoms, answers: Answers
-) -> tuple[bool | None, tuple[tuple[Atom, bool], ...]]:
+) -> tuple[bool | None, _Why]:
     """Return a condition's value as far as known, and the answers that decide it."""
     value, parts = known_value(condition, lambda part: answers.get(atoms.of(part)))
     why = [atoms.of(part) for part in parts]
@@ -428,12 +415,9 @@ class Recorder(Observer):
         self, table: StateTable, known: Mapping[Atom, bool], lane: PartialMatch | None
     ) -> Iterator[Miss]:
         steps = () if lane is None else lane.steps
-        for refusal in refusals(table, known):
-            answers = (
-                self.answerer.answer(atom, holds, self._event, steps)
-                for atom, holds in refusal.decisive
-            )
-            yield Miss(self._event, refusal.stage, tuple(answers))
+        for stage, why in refusals(table, known).items():
+            answers = (self.answerer.answer(*one, self._event, steps) for one in why)
+            yield Miss(self._event, stage, tuple(answers))
 
 
 def _ending(match: TracedMatch, ending: Ending) -> Ending:

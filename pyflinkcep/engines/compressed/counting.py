@@ -12,7 +12,7 @@ from fractions import Fraction
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import attrs
 import numpy as np
@@ -160,11 +160,6 @@ RequestedTotal = tuple[int, Sequence[Any] | None, str]
 """A component, the values of events or None to count them, and an aggregate; also "rank", the
 greatest of ranks from 1 on."""
 
-Place = TypeVar("Place", covariant=True)
-
-Ending = tuple[Place, int, tuple[Total, ...]]
-"""Where matches end, their number, and totals over them."""
-
 _DIGITS = 63
 _WEIGHT = 1 << _DIGITS
 """The bound of weights in the kernel."""
@@ -173,7 +168,7 @@ _MOST_PARTS = 8
 """How many weights at most a value becomes."""
 
 
-Counting = Callable[[Weighing], Iterator[tuple[Place, int, int]]]
+Counting = Callable[[Weighing], Iterator[tuple[int, int, int]]]
 """Yields where matches end, their number, and the weight of a component's events in them, or the
 greatest; any number without weights."""
 
@@ -301,7 +296,7 @@ class Weighed:
         known = [measure for measure in found if measure is not None]
         return known if len(known) == len(found) else None
 
-    def totals(self, counting: Counting[Place]) -> Iterator[tuple[Place, int, Total]]:
+    def totals(self, counting: Counting) -> Iterator[tuple[int, int, Total]]:
         """Yield where matches end, their number, and the requested total."""
         if self.ranks is not None:
             for at, count, rank in counting((self.ranks, self.component, True)):
@@ -320,9 +315,7 @@ class Weighed:
             yield at, count, (number, weight + self.least * number, 0, 0) if number else NOTHING
 
 
-def weighed_totals(
-    counting: Counting[Place], measures: Sequence[Weighed]
-) -> Iterator[Ending[Place]]:
+def weighed_totals(counting: Counting, measures: Sequence[Weighed]) -> Iterator[Ended]:
     """Yield where matches end, their number, and the requested total of each measure."""
     if not measures:
         yield from ((at, count, ()) for at, count, _ in counting(NO_WEIGHTS))
@@ -334,9 +327,9 @@ def weighed_totals(
 
 def exact_totals(
     requested: Sequence[RequestedTotal],
-    weighed: Callable[[Sequence[RequestedTotal]], Iterator[Ending[Place]] | None],
-    counted: Callable[[Sequence[RequestedTotal]], Iterator[Ending[Place]]],
-) -> Iterator[Ending[Place]]:
+    weighed: Callable[[Sequence[RequestedTotal]], Iterator[Ended] | None],
+    counted: Callable[[Sequence[RequestedTotal]], Iterator[Ended]],
+) -> Iterator[Ended]:
     """Yield where matches end, their number, and the requested totals."""
     readings = [_reading(one) for one in requested]
     whole = [one for reading in readings for one in reading.requests]

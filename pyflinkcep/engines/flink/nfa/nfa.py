@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
 
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.engines.flink.nfa.emission import EventMatch, FoundMatch, emit, emit_at_once
-from pyflinkcep.engines.flink.nfa.evaluation import EventEvaluation, Expressions
+from pyflinkcep.engines.flink.nfa.evaluation import EventEvaluation
 from pyflinkcep.engines.flink.nfa.moves import Successors, Windows, branch, move_on, release
 from pyflinkcep.engines.flink.nfa.nfa_state import NEVER, ComputationState, NFAState
 from pyflinkcep.engines.flink.nfa.observer import Observer
@@ -94,16 +94,6 @@ class NFA:
     def create_initial_state(self) -> NFAState:
         """Return the state of a new key."""
         return NFAState([ComputationState(self.start, DeweyNumber.of([1]))], deadline=NEVER)
-
-    def evaluation(
-        self,
-        view: Callable[[Any], Any] | None = None,
-        known: int = 0,
-        processing_time: int | None = None,
-        expressions: Expressions | None = None,
-    ) -> EventEvaluation:
-        """Return what evaluates the conditions; see :class:`EventEvaluation`."""
-        return EventEvaluation(view, known, processing_time, expressions, self.observer)
 
     def open(self, context: RuntimeContext) -> None:
         """Open the conditions that have a life cycle, once for every transition."""
@@ -231,29 +221,16 @@ class NFA:
         """
         Process an event for every partial match; call :meth:`advance_time` first.
 
-        Ports ``NFA.process`` (Flink 2.3.0).
+        Ports ``NFA.process`` and ``doProcess`` (Flink 2.3.0).
         """
-        if self.observer is None:
-            return self._process(accessor, state, timestamp, evaluation, event)
-        self.observer.comes(event, timestamp)
-        matches = self._process(accessor, state, timestamp, evaluation, event)
-        self.observer.done(state.partial_matches)
-        return matches
-
-    def _process(
-        self,
-        accessor: SharedBufferAccessor,
-        state: NFAState,
-        timestamp: int,
-        evaluation: EventEvaluation,
-        event: Any,
-    ) -> list[EventMatch]:
-        """Process an event, as ``NFA.doProcess`` does (Flink 2.3.0)."""
         observer, final = self.observer, self.final if self.skips else None
         following: list[ComputationState] = []
         successors = Successors(following, [], [])
         entry: LockableEvent | None = None
+        matches: list[EventMatch] = []
         changed = False
+        if observer is not None:
+            observer.comes(event, timestamp)
         steps = self._first_steps(state, evaluation)
         for partial in state.partial_matches:
             step = steps[partial.table]
@@ -281,14 +258,15 @@ class NFA:
                     observer.began(accessor, [one for one in made if not one.move.stays])
                 else:
                     observer.went_on(accessor, partial, before, made)
-        if not changed:
-            return []
-        state.state_changed = True
-        state.partial_matches = following
-        matches = self._emit(accessor, state, successors)
-        state.deadline = self.windows.first_deadline(state.partial_matches)
-        if entry is not None:
-            accessor.release_event(entry)
+        if changed:
+            state.state_changed = True
+            state.partial_matches = following
+            matches = self._emit(accessor, state, successors)
+            state.deadline = self.windows.first_deadline(state.partial_matches)
+            if entry is not None:
+                accessor.release_event(entry)
+        if observer is not None:
+            observer.done(state.partial_matches)
         return matches
 
     def _first_steps(

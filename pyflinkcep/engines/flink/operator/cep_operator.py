@@ -14,7 +14,14 @@ from typing import Any, Protocol
 
 import attrs
 
-from pyflinkcep.engines.flink.nfa import NFA, EventMatch, Expressions, NFAState, TimedOut
+from pyflinkcep.engines.flink.nfa import (
+    NFA,
+    EventEvaluation,
+    EventMatch,
+    Expressions,
+    NFAState,
+    TimedOut,
+)
 from pyflinkcep.engines.flink.nfa.steps import Ask
 from pyflinkcep.engines.flink.sharedbuffer import SharedBuffer, SharedBufferAccessor
 from pyflinkcep.errors import (
@@ -218,7 +225,9 @@ class CepOperator:
     ) -> None:
         """Match events of a key in their final order."""
         nfa, nfa_state, accessor = self.nfa, state.nfa_state, state.buffer.get_accessor()
-        evaluation = nfa.evaluation(self.view, known, processing_time, self.expressions)
+        evaluation = EventEvaluation(
+            self.view, known, processing_time, self.expressions, nfa.observer
+        )
         answers = itertools.repeat(0) if values is None else values
         now: int | None = None
         begun = timestamps[0] if nfa_state.is_new_start_partial_match and len(timestamps) else None
