@@ -28,6 +28,10 @@ class Job {{
     static final Map<String, Integer> LATER = new HashMap<>();
     static {{ LATER.put("a", 7); }}
     record Checked(int least) {{ Checked {{ least = least + 1; }} }}
+    static SimpleCondition<Event> late(int x) {{
+        int y = x * 2;
+        return SimpleCondition.of(e -> e.n > y);
+    }}
     static int limit = 7;
     static int moving = 3;
     static boolean beyond(Event e) {{ return e.n > limit; }}
@@ -112,6 +116,7 @@ class Job {{
 }}
 """
 HOLDS = {
+    "late(3)": {7, 8, 9},
     "new Base() { protected boolean check(int x) { return x == factor || x > 6; } }": {3, 7, 8, 9},
     "SimpleCondition.of(e -> { int k = 0; switch (e.n) { case 1: k += 5; break; case 2: k++; default: k += 2; } return k == 5 || k == 3; })": (
         {1, 2}
@@ -151,6 +156,8 @@ HOLDS |= {
     ),
 }
 REFUSED = {
+    "SimpleCondition.of(e -> Shape.BOX.compareTo(Shape.TRI) < e.n)": "compareTo()",
+    'SimpleCondition.of(e -> ("" + Duration.ofMillis(e.n)).equals("PT1S"))': "the text of a Duration",
     "new Written(0)": "super.check()",
     "new Base() { protected boolean check(int x) { return x == factor || super.check(x - 4); } }": "super.check()",
     "SimpleCondition.of(HIGH.and(EVEN.negate())::test)": "HIGH.and(EVEN.negate())",

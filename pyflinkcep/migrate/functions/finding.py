@@ -68,37 +68,27 @@ def expression_of(value: Any, project: Project) -> Expression | None:
         if len(known) < len(inner) or len(types) != 1:
             return None
         return Call(ops.LIST, tuple(known), JavaType("List", (types.pop(),)))
-    if isinstance(value, GivenFunction):
-        return _function(value, project)
-    return _object(value, project) if isinstance(value, Given) else None
+    if not isinstance(value, Given | GivenFunction):
+        return None
+    reader = Reader(Scope(value.source, None, project), Findings())
+    try:
+        if isinstance(value, GivenFunction):
+            reader.scope.within = project.at(value.source, line_of(value.node))
+            return reader.function(value.node, ())
+        of, arguments = project.find(value.type, value.source), []
+        for one in value.arguments:
+            arguments.append(expression_of(one, project))
+        known = [one for one in arguments if one is not None]
+        whole = of is not None and len(known) == len(arguments)
+        return constructed(reader, of, known, of.node) if of is not None and whole else None
+    except Untranslatable:
+        return None
 
 
 def array_of(values: tuple[Any, ...], type_: JavaType, project: Project) -> Expression | None:
     """Return an array of known values; None if not all are known."""
     found = expression_of(values, project)
     return attrs.evolve(found, type=type_) if isinstance(found, Call) else None
-
-
-def _function(value: GivenFunction, project: Project) -> Expression | None:
-    within = project.at(value.source, line_of(value.node))
-    reader = Reader(Scope(value.source, within, project), Findings())
-    try:
-        return reader.function(value.node, ())
-    except Untranslatable:
-        return None
-
-
-def _object(value: Given, project: Project) -> Expression | None:
-    of = project.find(value.type, value.source)
-    arguments = [expression_of(one, project) for one in value.arguments]
-    known = [one for one in arguments if one is not None]
-    if of is None or len(known) < len(arguments):
-        return None
-    reader = Reader(Scope(value.source, None, project), Findings())
-    try:
-        return constructed(reader, of, known, of.node)
-    except Untranslatable:
-        return None
 
 
 _FUNCTIONS = ("method_declaration", "constructor_declaration", "lambda_expression")
