@@ -248,7 +248,7 @@ def test_what_is_nested_too_deep_is_refused_by_name(text: str) -> None:
 def test_chains_of_and_and_or_have_no_end() -> None:
     """A chain is not deep, and keeps its order and its places in the text."""
     for word in ("or", "and"):
-        text = f" {word} ".join(f"last(up.n) = {number}" for number in range(3000))
+        text = f" {word} ".join(f"last(up.n) = {number}" for number in range(1500))
         condition: Any = sql_condition(text)
         assert compiled([("here", condition)], {"n": Kind.BIGINT}, True).programs
     tree = parsed("a or b or c")

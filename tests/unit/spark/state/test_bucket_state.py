@@ -91,15 +91,15 @@ def answer(bucket: Bucket) -> tuple[Any, Any, Any]:
 # --- pages
 
 
-@pytest.mark.parametrize("batch_size", [25, 400])
+@pytest.mark.parametrize(("size", "batch_size"), [(1000, 25), (2000, 400)])
 @pytest.mark.parametrize("key_groups", [1, 4])
 def test_pages_that_split_change_no_answer(
-    monkeypatch: pytest.MonkeyPatch, key_groups: int, batch_size: int
+    monkeypatch: pytest.MonkeyPatch, key_groups: int, size: int, batch_size: int
 ) -> None:
     """However often pages are divided while keys are at work, results are the operator's."""
     monkeypatch.setattr(bucket_state, "_LARGE_PAGE", 2000)
     monkeypatch.setattr(bucket_state, "_LARGE_COMMON", 2000)
-    batches = batches_of(random_events(1, keys=80, size=2000), batch_size)
+    batches = batches_of(random_events(1, keys=80, size=size), batch_size)
     bucket = Bucket(a_to_b(), key_groups=key_groups)
     deepest = 0
     for rows, watermark in batches:
@@ -168,7 +168,7 @@ def test_state_does_not_grow_with_the_events_of_a_batch() -> None:
             sizes.append((storage.read, storage.written))
         return sizes[-1]
 
-    once, four_times, sixteen_times = per_batch(200), per_batch(800), per_batch(3200)
+    once, four_times, sixteen_times = per_batch(100), per_batch(400), per_batch(1600)
 
     assert min(once) > 1000
     for more in (four_times, sixteen_times):
