@@ -42,9 +42,10 @@ bench: ## measure throughput; results go to benchmark.json
 docs: docs/architecture.svg pictures ## build the manual as a site, in docs/_build/html
 	$(PYTHON) -m sphinx -W --keep-going -q -j auto -d docs/_build/doctrees docs docs/_build/html
 
-pictures: ## draw the pictures of the manual from its examples, and write its table of functions
+pictures: ## draw the pictures of the manual, and write its table of functions and its notebook
 	$(PYTHON) docs/pictures.py
 	$(PYTHON) docs/function_table.py
+	$(PYTHON) docs/notebook.py
 
 matrix: ## run a small suite on each PySpark with each Python found; writes docs/versions.md
 	$(PYTHON) -m tests.matrix

@@ -36,6 +36,7 @@ templates_path = ["_templates"]
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
+smartquotes = False  # values in types of parameters are to be copied
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_show_class_members = False

@@ -2,6 +2,7 @@
 """The README and the manual show code that runs, and links that lead somewhere."""
 
 import doctest
+import json
 import re
 import runpy
 import subprocess
@@ -156,6 +157,21 @@ def test_the_table_of_functions_is_that_of_the_package():
     written = runpy.run_path(str(ROOT / "docs" / "function_table.py"))
 
     assert text(written["PAGE"]) == written["page"]()
+
+
+def test_the_notebook_is_the_start_page(tmp_path, monkeypatch, capsys):
+    """`make pictures` writes it again; its cells run in order, those before Spark without Java."""
+    written = runpy.run_path(str(ROOT / "docs" / "notebook.py"))
+    book = text(written["NOTEBOOK"])
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for cell in json.loads(book)["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code" and "pyspark" not in source:
+            exec(source, names)
+
+    assert book == written["notebook"]()
+    assert "alert: ann" in capsys.readouterr().out
 
 
 def headings(page):
