@@ -270,8 +270,6 @@ def _reduced(name: str, kind: Kind, data: Any, rows: Ints, size: int) -> Values:
     aggregate = AGGREGATES[name]
     nulls = counts < aggregate.least
     with np.errstate(all="ignore"):  # infinities, NaN and numbers that wrap around are values
-        if name == "stddev":
-            return Values(_deviations(np.asarray(data, np.float64), counts), nulls)
         if aggregate.of_list is not None:
             found: Any = np.zeros(size)
             parts = np.split(np.asarray(data, np.float64), np.cumsum(counts)[:-1])
@@ -288,19 +286,6 @@ def _reduced(name: str, kind: Kind, data: Any, rows: Ints, size: int) -> Values:
                 some = counts > 0
                 found[some] = reduce.reduceat(data, (np.cumsum(counts) - counts)[some])
         return Values(found, nulls)
-
-
-def _deviations(data: Any, counts: Ints) -> Any:
-    """Return standard deviations as `Moments` computes them, number by number of all rows."""
-    begins = np.cumsum(counts) - counts
-    mean, moment = np.zeros(len(counts)), np.zeros(len(counts))
-    for number in range(int(counts.max(initial=0))):
-        rows = np.flatnonzero(counts > number)
-        distance = data[begins[rows] + number] - mean[rows]
-        step = distance / (number + 1)
-        mean[rows] += step
-        moment[rows] += distance * (distance - step)
-    return np.sqrt(moment / np.maximum(counts - 1, 1))
 
 
 def _of_decimals(name: str, kind: Kind, data: Any, rows: Ints, counts: Ints) -> Values:
