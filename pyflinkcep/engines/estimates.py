@@ -20,7 +20,6 @@ import numpy as np
 
 from pyflinkcep.engines.choice import AUTO, EVENT_LISTS, Evaluation, chosen
 from pyflinkcep.engines.composed_queries import plain_queries
-from pyflinkcep.engines.lists.bridge import kernel_split
 from pyflinkcep.engines.lists.frame import ElementList, Frame
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.ranges import TypeCodes
@@ -193,7 +192,7 @@ def estimate(query: Query, table: EventTable, output: str = "all") -> Estimate |
 
 def _lists(query: Query, table: EventTable) -> list[EventLists]:
     """Return the lists of the plain queries that a query stands for."""
-    return [EventLists.of(word, table, kernel_split()) for word in plain_queries(query)]
+    return [EventLists.of(word, table) for word in plain_queries(query)]
 
 
 def _of_join(every: Sequence[EventLists]) -> float:

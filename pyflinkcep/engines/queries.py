@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
 from functools import cached_property
 from itertools import islice
 from typing import Any, TypeVar
@@ -34,7 +33,7 @@ from pyflinkcep.engines.compressed.counting import (
 )
 from pyflinkcep.engines.compressed.nodes import MatchArrays, Node
 from pyflinkcep.engines.estimates import resolved
-from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
+from pyflinkcep.engines.lists.bridge import joined_frames
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.frame import Frame
 from pyflinkcep.engines.lists.matching import EventLists, selected
@@ -143,21 +142,19 @@ class _Column:
 
     data: Any  # The values; 1 to count events
     known: Any  # Which are not NULL; None for all
-    adds: bool  # Whether they have a sum
 
     @classmethod
     def of(cls, values: Sequence[Any] | None) -> _Column:
         """Return a column; None counts events."""
         if values is None:
-            return cls(None, None, True)
+            return cls(None, None)
         known = [value for value in values if value is not None]
-        adds = not any(isinstance(value, str | date) for value in known)
         flags = np.fromiter((value is not None for value in values), bool, len(values))
         is_small = all(type(value) is int and abs(value) < _SMALL for value in known)
         some = known[0] if known else 0
         data = np.empty(len(values), np.int64 if is_small else object)
         data[:] = [some if value is None else value for value in values]
-        return cls(data, flags, adds)
+        return cls(data, flags)
 
     def totals(self, ends: Ints, rows: Ints, events: Ints) -> Iterator[tuple[int, Total]]:
         """Yield the totals of events by where their rows end."""
@@ -174,9 +171,8 @@ class _Column:
             yield from zip(places, ((n, n, 1, 1) for n in numbers), strict=True)
         elif places:
             own = self.data[events[order]]
-            sums = np.add.reduceat(own, begins).tolist() if self.adds else [0] * len(places)
-            low, high = (f.reduceat(own, begins).tolist() for f in (np.minimum, np.maximum))
-            yield from zip(places, zip(numbers, sums, low, high, strict=True), strict=True)
+            reduced = (f.reduceat(own, begins).tolist() for f in (np.add, np.minimum, np.maximum))
+            yield from zip(places, zip(numbers, *reduced, strict=True), strict=True)
 
 
 _MANY_ROWS = 1 << 14
@@ -244,7 +240,7 @@ def _sequences(
 
 def list_frames(query: Query, table: EventTable, output: str = "all") -> Iterator[Frame]:
     """Yield the matches that eventLists finds, many at a time, as columns of positions."""
-    return _frames(EventLists.of(query, table, kernel_split()), output)
+    return _frames(EventLists.of(query, table), output)
 
 
 def _frames(lists: EventLists, output: str) -> Iterator[Frame]:
@@ -279,7 +275,7 @@ def _run_frames(chain: PatternChain, table: EventTable, evaluation: str) -> Iter
 
 
 def _list_matches(query: Query, table: EventTable, output: str) -> Iterator[MatchPositions]:
-    lists = EventLists.of(query, table, kernel_split())
+    lists = EventLists.of(query, table)
     return (match for frame in _frames(lists, output) for match in lists.matches(frame))
 
 
@@ -322,7 +318,7 @@ class _Elements(Compressed):
 
     def __init__(self, query: Query, table: EventTable) -> None:
         self._query, self._table = query, table
-        self._lists = EventLists.of(query, table, kernel_split())
+        self._lists = EventLists.of(query, table)
 
     @property
     def variables(self) -> list[str]:
@@ -461,7 +457,7 @@ def _added(every: Sequence[Observed], variables: Sequence[str]) -> Observed:
 
 
 def _joined(query: Query, table: EventTable, output: str) -> Observed:
-    lists = EventLists.of(query, table, kernel_split())
+    lists = EventLists.of(query, table)
     told: list[bytes] = []
     frames = lists.frames(joined_frames(lists, told.append))
     if output != "all":

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from functools import partial
@@ -97,12 +96,7 @@ def _with(total: Total, runs: int, value: Any) -> Total:
     """Return a total after each of some runs takes an event with a value."""
     if value is None:
         return total
-    return combined(total, (runs, summand(value, runs), value, value))
-
-
-def summand(value: Any, times: int = 1) -> Any:
-    """Return what a value adds to a sum; texts and times have an order only."""
-    return 0 if isinstance(value, str | date) else times * value
+    return combined(total, (runs, runs * value, value, value))
 
 
 def combined(one: Total, other: Total) -> Total:

@@ -13,7 +13,7 @@ import numpy as np
 from pyflinkcep.engines.lists.clauses import Columns, JoinPrograms, join_programs, named
 from pyflinkcep.engines.lists.frame import ElementList, Frame
 from pyflinkcep.engines.lists.matching import EventLists
-from pyflinkcep.engines.lists.ranges import Ints, Split, Stretches
+from pyflinkcep.engines.lists.ranges import JOINING, Ints
 from pyflinkcep.expressions.arrays import Values, computed, ranked
 from pyflinkcep.expressions.numbers import LEAST, MOST
 from pyflinkcep.expressions.program import Op, Type
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 _MOST_ROWS = 1 << 14
 _NO_WINDOW = -1
-_JOINING = "event lists are joined"
 _PLAIN = (
     Op.LIKE, Op.PREFIX_END, Op.DECIMAL, Op.UNITS, Op.INT_TO_DECIMAL, Op.DECIMAL_TO_FLOAT,
     Op.DECIMAL_TO_INT, Op.FIT,
@@ -45,26 +44,11 @@ def joined_frames(
     plan = _Plan(lists, module)
     if any(value.typed.type is Type.DECIMAL for value in plan.programs.values):
         return None
-    with naming_memory_errors(_JOINING):
+    with naming_memory_errors(JOINING):
         steps = tuple(plan.steps())
     if any(op in _PLAIN for *_, codes in steps for code in codes for op, _ in code):
         return None
     return plan.frames(steps, met)
-
-
-def kernel_split() -> Split | None:
-    """Return the split for :meth:`EventLists.of`; None on the plain path."""
-    module = compiled_module()
-    if module is None:
-        return None
-
-    def split(codes: Any, lists: Any, count: int, stretches: Stretches | None) -> list[Ints]:
-        low, high = (None, None) if stretches is None else stretches
-        with naming_memory_errors(_JOINING):
-            found = module.split(np.ascontiguousarray(codes, np.int32), lists, count, low, high)
-        return [np.frombuffer(positions, np.int64) for positions in found]
-
-    return split
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -109,7 +93,7 @@ class _Plan:
     ) -> Iterator[Frame]:
         """Yield the rows of the join."""
         names = self.lists.order
-        with naming_memory_errors(_JOINING):
+        with naming_memory_errors(JOINING):
             join = self._join(steps)
         while True:
             rows = np.empty((_MOST_ROWS, len(names)), np.int64)

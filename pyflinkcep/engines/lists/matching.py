@@ -14,7 +14,6 @@ from pyflinkcep.engines.lists.clauses import Clauses, Columns, named
 from pyflinkcep.engines.lists.frame import Conditions, ElementList, Flags, Frame, Ranks
 from pyflinkcep.engines.lists.ranges import (
     Ints,
-    Split,
     Stretches,
     TypeCodes,
     earlier,
@@ -128,8 +127,8 @@ class EventLists:
     met: dict[str, int] = attrs.field(factory=dict)
 
     @classmethod
-    def of(cls, query: Query, table: EventTable, split: Split | None = None) -> EventLists:
-        """Return the lists of a table's events; `split` is for :meth:`TypeCodes.positions`."""
+    def of(cls, query: Query, table: EventTable) -> EventLists:
+        """Return the lists of a table's events."""
         ranks = Ranks(query, table)
         types = {part.variable: part.type for part in query.components}
         codes = TypeCodes.of(table.types, types.values())
@@ -140,7 +139,7 @@ class EventLists:
             {variable: sample[type_] for variable, type_ in types.items()},
             lambda variable: codes.positions_of(types[variable]),
         )
-        own = codes.positions(split, stretches)
+        own = codes.positions(stretches)
         return cls._of(query, table, ranks, {v: own[type_] for v, type_ in types.items()})
 
     @classmethod

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import Any
 
@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 
 from pyflinkcep.engines.table import Coded
+from pyflinkcep.kernel.module import compiled_module, naming_memory_errors
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -41,9 +42,7 @@ def expanded(low: Ints, high: Ints) -> tuple[Ints, Ints]:
 
 _SAMPLE = 4096
 
-Split = Callable[[Any, Any, int, Stretches | None], Sequence[Ints]]
-"""Takes codes, the list of each code and the number of lists; returns the positions of each list's
-events, in order. With stretches, only events within them count."""
+JOINING = "event lists are joined"
 
 
 @attrs.frozen(eq=False)
@@ -85,27 +84,26 @@ class TypeCodes:
         counts = attrs.evolve(self, codes=self.codes[::step]).counts()
         return {name: step * count for name, count in counts.items()}
 
-    def positions(
-        self, split: Split | None = None, stretches: Stretches | None = None
-    ) -> dict[str, Ints]:
-        """Return the positions of each type's events; `split` does it faster."""
-        found = (split or _split)(self.codes, self.lists, len(self.names), stretches)
-        return dict(zip(self.names, found, strict=True))
+    def positions(self, stretches: Stretches | None = None) -> dict[str, Ints]:
+        """Return the positions of each type's events; with stretches, of those within them."""
+        module = compiled_module()
+        if module is None:
+            return self.plain_positions(stretches)
+        codes, (low, high) = np.ascontiguousarray(self.codes, np.int32), stretches or (None, None)
+        with naming_memory_errors(JOINING):
+            found = module.split(codes, self.lists, len(self.names), low, high)
+        return dict(zip(self.names, (np.frombuffer(own, np.int64) for own in found), strict=True))
+
+    def plain_positions(self, stretches: Stretches | None) -> dict[str, Ints]:
+        """Return the same without the kernel."""
+        if stretches is None:
+            return {name: self.positions_of(name) for name in self.names}
+        places = expanded(*stretches)[1]
+        inside = attrs.evolve(self, codes=self.codes[places])
+        return {name: places[inside.positions_of(name)] for name in self.names}
 
     def positions_of(self, name: str) -> Ints:
         """Return the positions of a type's events."""
-        return self._positions(self.names.index(name))
-
-    def _positions(self, number: int) -> Ints:
-        codes = np.flatnonzero(self.lists == number)
+        codes = np.flatnonzero(self.lists == self.names.index(name))
         own = self.codes == codes[0] if len(codes) == 1 else np.isin(self.codes, codes)
         return np.flatnonzero(own)
-
-
-def _split(codes: Any, lists: Any, count: int, stretches: Stretches | None) -> list[Ints]:
-    every = TypeCodes(codes, lists, [""] * count)
-    if stretches is not None:
-        places = expanded(*stretches)[1]
-        inside = TypeCodes(codes[places], lists, every.names)
-        return [places[inside._positions(number)] for number in range(count)]
-    return [every._positions(number) for number in range(count)]

@@ -13,7 +13,7 @@ import pytest
 
 from pyflinkcep import Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
+from pyflinkcep.engines.lists.bridge import joined_frames
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.sequences.bridge import KernelCounter, KernelQuery
 from pyflinkcep.engines.sequences.compiler import compile_query
@@ -79,7 +79,7 @@ def by_lists() -> Work:
     """Lists of which nothing matches."""
     query = query_of("PATTERN A a; B b; C c WHERE a.x + b.x = c.x + 0.5")
     events = table(1800, "ABC")
-    lists = EventLists.of(query, events, kernel_split())
+    lists = EventLists.of(query, events)
     frames = joined_frames(lists)
     assert frames is not None
     return lambda: list(lists.frames(frames))

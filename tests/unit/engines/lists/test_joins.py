@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyflinkcep.engines.lists import clauses, matching
-from pyflinkcep.engines.lists.bridge import joined_frames, kernel_split
+from pyflinkcep.engines.lists.bridge import joined_frames
 from pyflinkcep.engines.lists.matching import EventLists
 from pyflinkcep.engines.lists.ranges import TypeCodes
 from pyflinkcep.engines.table import Coded, EventTable
@@ -112,7 +112,7 @@ def random_table(chance: random.Random, size: int, keyed: bool) -> EventTable:
 
 def matches(query: SaseQuery, table: EventTable, with_kernel: bool) -> list[dict[str, list[int]]]:
     """All matches, sorted."""
-    lists = EventLists.of(query, table, kernel_split() if with_kernel else None)
+    lists = EventLists.of(query, table)
     frames = lists.frames(joined_frames(lists) if with_kernel else None)
     found = (match for frame in frames for match in lists.matches(frame))
     return sorted(found, key=lambda match: [*match.values()])
@@ -248,8 +248,7 @@ def test_types_are_sorted_within_stretches(stretches: Any) -> None:
     ]
     names = ["x", "y", "z"]
     own = TypeCodes(np.array(codes, np.int32), np.array(lists, np.int32), names)
-    for split in (None, kernel_split()):
-        found = own.positions(split, chosen)
+    for found in (own.positions(chosen), own.plain_positions(chosen)):
         assert [found[name].tolist() for name in names] == expected
     assert own.positions_of("z").tolist() == [at for at, c in enumerate(codes) if c in (0, 3)]
 
