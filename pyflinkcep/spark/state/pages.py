@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 
 import attrs
 import numpy as np
@@ -118,9 +119,22 @@ class Page:
         found, counts = np.unique(numbers, return_counts=True)
         if len(found) < 2:
             return {int(number): self for number in found}
-        parts = np.split(np.argsort(numbers, kind="stable"), np.cumsum(counts)[:-1])
+        ordered = self._take(np.argsort(numbers, kind="stable"))
+        bounds = np.r_[0, np.cumsum(counts)]
+        ends = (np.r_[0, np.cumsum(sizes)][bounds] for sizes in (ordered.lengths, ordered.counts))
+        cuts = (pairwise(at.tolist()) for at in (bounds, *ends))
         return {
-            number: self._take(part) for number, part in zip(found.tolist(), parts, strict=True)
+            number: Page(
+                ordered.keys.slice(start, end - start),
+                ordered.deadlines[start:end],
+                ordered.lengths[start:end],
+                ordered.counts[start:end],
+                ordered.numbers[first:last],
+                ordered.events.slice(begin, stop - begin),
+            )
+            for number, (start, end), (first, last), (begin, stop) in zip(
+                found.tolist(), *cuts, strict=True
+            )
         }
 
     def _take(self, chosen: Ints) -> Page:
