@@ -310,7 +310,7 @@ class SqlColumns:
         return found if never_fails(found.code, ranges) else None
 
     def _range(self, leaf: Column) -> Range:
-        column = self._of(self._names[str(leaf.attribute)])
+        column = self._of(str(leaf.attribute))
         return None if column is None else column.range
 
     def plain_kind(self, text: str) -> Kind | None:

@@ -86,6 +86,23 @@ def test_conditions_in_sql(text: str) -> None:
     assert answer(pattern, TABLE, **how) == answer(pattern, _list(TABLE), **how)
 
 
+CAPITALS = TABLE.rename_columns([name.capitalize() for name in TABLE.column_names])
+
+
+@pytest.mark.parametrize("text", CONDITIONS)
+def test_names_in_sql_are_those_of_columns_whatever_their_capitals(text: str) -> None:
+    """A condition holds for the same rows if the columns are written in other capitals."""
+    pattern = Pattern.begin("a").where(text)
+    found = []
+    for table, row in ((TABLE, "row"), (CAPITALS, "Row")):
+        numbered = table.append_column(row, pa.array(range(8)))
+        try:
+            found.append([getattr(one["a"][0], row) for one in match(pattern, numbered)])
+        except ConditionError as error:
+            found.append(type(error.__cause__))
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize(
     "text",
     [
