@@ -249,7 +249,7 @@ def _named(name: str, column: str, row: Mapping[str, Any], event: Any) -> Any:
     """Return a column of a match, or the field of its first event if it has none."""
     if column in row and not _is_array(row[column]):
         return row[column]
-    fields = event if isinstance(event, Mapping) else _fields(event)
+    fields = dict(event) if isinstance(event, Mapping) else _fields(event)
     if fields is None:
         fields = {own: getattr(event, own) for own in dir(event) if not own.startswith("_")}
     if column in fields:

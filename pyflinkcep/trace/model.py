@@ -208,7 +208,7 @@ def time_text(milliseconds: int | None) -> str:
 def _fields(event: Any) -> Mapping[str, Any] | None:
     """Return the fields of a dict, a Row or a named tuple; None for other events."""
     if isinstance(event, Mapping):
-        return event
+        return dict(event)  # whose methods no field hides
     method = getattr(event, "asDict", None) or getattr(event, "_asdict", None)
     fields = method() if isinstance(event, tuple) and callable(method) else None
     return fields if isinstance(fields, Mapping) else None

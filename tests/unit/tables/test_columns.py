@@ -86,6 +86,26 @@ def test_conditions_in_sql(text: str) -> None:
     assert answer(pattern, TABLE, **how) == answer(pattern, _list(TABLE), **how)
 
 
+METHODS = [name for name in dir(dict) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_columns_may_be_named_as_the_methods_of_a_dict(name: str) -> None:
+    """Such as `items`: in SQL and functions, in what traces say, in charts, whatever the events."""
+    table = pa.table({name: [1, 5, 2, 7], "at": range(4)})
+    pattern = Pattern.begin("low").where(f"`{name}` < 3").next("high").where(f"abs(`{name}`) > 4")
+    by_function = Pattern.begin("low").where(lambda event: event[name] < 3)
+    for events in (table, table.to_pylist()):
+        found = match(pattern, events)
+        assert [[one["low"][0][name], one["high"][0][name]] for one in found] == [[1, 5], [2, 7]]
+        assert len(match(by_function, events)) == 2
+        assert f"{name}=1" in str(trace(pattern, events))
+        assert f"`{name}` < 3: true for 2 of 4 events" in str(whyNot(pattern, events))
+        assert len(funnel(pattern, events).rows) == 2
+        chart = charts.timeline_chart(list(found), key=name, time="at")
+        assert chart is not None
+
+
 CAPITALS = TABLE.rename_columns([name.capitalize() for name in TABLE.column_names])
 
 
@@ -334,6 +354,7 @@ _WITHOUT_PANDAS = """
 import sys
 import pyarrow as pa
 from pyflinkcep import Pattern, match
+from pyflinkcep.testing import funnel, trace, whyNot
 events = pa.ipc.open_file(sys.argv[1]).read_all()
 pattern = Pattern.begin("a").where("n < 3 and k = 'k1'").next("b").where(lambda e: e.n > 7)
 found = match(pattern.where("n > last(a.n)"), events, key="k")
