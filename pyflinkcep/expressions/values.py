@@ -135,7 +135,7 @@ _MISSING = object()
 
 def _exact_member(owner: Any, name: str) -> Any:
     if isinstance(owner, Mapping):
-        return owner[name] if name in owner else _MISSING  # a field may be named get
+        return owner[name] if name in owner else _MISSING  # noqa: SIM401 - a field may be get
     return getattr(owner, name, _MISSING)
 
 
