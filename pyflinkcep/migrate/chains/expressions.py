@@ -162,9 +162,9 @@ class Expressions:
         """Return what is known of the value of an expression."""
         self.step()
         if node is None:
-            return Unknown(Code(node, scope.source, scope))
+            return scope.unknown(node)
         if node.type in LITERALS:
-            return literal_of(node) or Unknown(Code(node, scope.source, scope))
+            return literal_of(node) or scope.unknown(node)
         if node.type in _CODE:
             return self.captured(node, scope)
         follow: Callable[[Node, Scope], Value | None] | None
@@ -193,9 +193,6 @@ class Expressions:
             owner = owner.outer
         return Code(node, scope.source, seen)
 
-    def _this(self, _node: Node, scope: Scope) -> Value | None:
-        return scope.this
-
     def _parenthesized_expression(self, node: Node, scope: Scope) -> Value | None:
         parts = children(node)
         return self.evaluate(parts[0], scope) if parts else None
@@ -206,10 +203,6 @@ class Expressions:
         value = self.evaluate(node.child_by_field_name("value"), scope)
         return converted(value, text_of(node.child_by_field_name("type")))
 
-    def _identifier(self, node: Node, scope: Scope) -> Value | None:
-        name = text_of(node)
-        return scope.values.get(name) or self.field(name, scope)
-
     def _field_access(self, node: Node, scope: Scope) -> Value | None:
         owner, name = node.child_by_field_name("object"), text_of(node.child_by_field_name("field"))
         if owner.type == "this":
@@ -219,18 +212,16 @@ class Expressions:
         limit = LIMITS.get((text_of(owner), name))
         if limit is not None:
             return limit
-        if name == "length":
-            held = self.evaluate(owner, scope)
-            if isinstance(held, Const) and isinstance(held.value, tuple):
-                return Const(len(held.value))
         if owner.type in ("identifier", "field_access", "scoped_identifier"):
             declared = self.project.find(simple_name(text_of(owner)), scope.source)
             if declared is not None and text_of(owner) not in scope.values:
                 if name in declared.fields:
                     return self.field_of(declared, name)
                 if name in declared.constants:
-                    return Code(node, scope.source, scope)
+                    return scope.code(node)
         held = self.evaluate(owner, scope)
+        if name == "length" and isinstance(held, Const) and isinstance(held.value, tuple):
+            return Const(len(held.value))
         return self.member(held, name) if isinstance(held, Made) else None
 
     def member(self, made: Made, name: str) -> Value | None:
@@ -272,7 +263,7 @@ class Expressions:
 
     def _if_sure(self, value: Value, scope: Scope) -> Value:
         """Return a value for what no branch remembers: unknown if it may not be reached."""
-        return Unknown(Code(None, scope.source, scope)) if self.unsure else value
+        return scope.unknown(None) if self.unsure else value
 
     def assign(self, target: Node, value: Value, scope: Scope) -> None:
         """Give a variable, a field or an element a value."""
@@ -293,7 +284,7 @@ class Expressions:
                 self.set_fields[id(declared), name.rsplit(".", 1)[-1]] = value
         elif target.type == "array_access":
             held = self.evaluate(target.child_by_field_name("array"), scope)
-            unknown = Unknown(Code(target, scope.source, scope))
+            unknown = scope.unknown(target)
             if isinstance(held, Const):
                 self.replaced(held, unknown, scope)
 
@@ -307,6 +298,8 @@ class Expressions:
             return self._field_access(node, scope) if node.type == "field_access" else None
         found = scope.values.get(name) if node.type == "identifier" else None
         return found or self.field(name, scope)
+
+    _this = _identifier = held
 
     def replaced(self, old: Value, new: Value, scope: Scope) -> None:
         """Let all that holds a list hold what became of it."""
@@ -389,7 +382,7 @@ class Expressions:
         then, otherwise = (node.child_by_field_name(f) for f in ("consequence", "alternative"))
         if isinstance(condition, Const):
             taken, left = (then, otherwise) if condition.value else (otherwise, then)
-            self.idle.append(Code(left, scope.source, scope))
+            self.idle.append(scope.code(left))
             return self.evaluate(taken, scope)
         test = self.as_test(condition, node.child_by_field_name("condition"), scope)
         values = []
@@ -408,7 +401,7 @@ class Expressions:
     ) -> Value | None:
         """Return the value that is one of two, as a test at run time decides."""
         if isinstance(first, Stream) and isinstance(second, Stream) and first is not second:
-            call = Call("choose", (), Code(node, scope.source, scope))
+            call = Call("choose", (), scope.code(node))
             self.streams.append(Stream(call, (first, second), first.event_type, first.name))
             return self.streams[-1]
         made = either(test, first, second)
@@ -423,9 +416,7 @@ class Expressions:
         name = text_of(target).removeprefix("this.")
         if sign != "=":
             before = self.held(target, scope)
-            value = (binary(sign[:-1], before, value) if before else None) or Unknown(
-                Code(node, scope.source, scope)
-            )
+            value = (binary(sign[:-1], before, value) if before else None) or scope.unknown(node)
         kind = scope.types.get(name) or ""
         if kind and "." not in name:
             value = self.declared(converted(value, kind), name, kind, node.parent)
@@ -437,7 +428,7 @@ class Expressions:
         before = self.held(operand, scope)
         step = Const(1 if "++" in text_of(node) else -1)
         after = binary("+", before, step) if isinstance(before, Const) else None
-        self.assign(operand, after or Unknown(Code(node, scope.source, scope)), scope)
+        self.assign(operand, after or scope.unknown(node), scope)
         return before
 
     def _array_creation_expression(self, node: Node, scope: Scope) -> Value | None:
@@ -616,7 +607,7 @@ class Expressions:
                 what = f"a pattern is handed to {name}(): {PART}"
                 self.doubt(node, scope, what)
             elif isinstance(held, Const) and isinstance(held.value, tuple) and name not in KEPT:
-                self.replaced(held, Unknown(Code(node, scope.source, scope), lost=True), scope)
+                self.replaced(held, scope.unknown(node, lost=True), scope)
             elif part.type in _FUNCTIONS:
                 forget(self, part, scope)
 
@@ -627,7 +618,7 @@ class Expressions:
         if owner is None or owner.type in ("this", "super"):
             return self._own(node, name, scope.owner, scope)
         written = text_of(owner)
-        code = Code(node, scope.source, scope)
+        code = scope.code(node)
         if owner.type in ("identifier", "field_access", "scoped_identifier"):
             kind = simple_name(written)
             if written not in scope.values and kind[:1].isupper():

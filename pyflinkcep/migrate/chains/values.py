@@ -247,6 +247,14 @@ class Scope:
         if type_ is not None:
             self.types[name] = type_
 
+    def code(self, node: Node) -> Code:
+        """Return code with the variables as they are when it is asked."""
+        return Code(node, self.source, self)
+
+    def unknown(self, node: Node, *, lost: bool = False) -> Unknown:
+        """Return what code makes that could not be followed."""
+        return Unknown(self.code(node), lost)
+
     def snapshot(self) -> Scope:
         """Return a copy that later changes do not touch."""
         values, types = ChainMap(dict(self.values)), ChainMap(dict(self.types))
@@ -433,7 +441,7 @@ class Watch:
 
     def old(self, key: tuple[int, Any]) -> Value:
         """Return what a variable held."""
-        unknown = Unknown(Code(None, self.scope.source, self.scope))
+        unknown = self.scope.unknown(None)
         held: Value = self._values[key[0]].get(key[1], unknown)
         return held
 
@@ -486,7 +494,7 @@ class Fork(Watch):
     def _unknown(self, old: Value) -> Value:
         if isinstance(old, Unknown | Code):
             return Unknown(old) if isinstance(old, Code) else old
-        return Unknown(Code(self.node, self.scope.source, self.scope))
+        return self.scope.unknown(self.node)
 
 
 def either(test: Symbol, first: Value, second: Value) -> Value | None:
@@ -533,7 +541,7 @@ def forget(walker: Any, node: Node, scope: Scope) -> None:
     Variables, fields and elements that it assigns are unknown from here on; patterns that it
     changes have a gap there, and what it does with streams is a gap of the job.
     """
-    code = Code(node, scope.source, scope)
+    code = scope.code(node)
     unknown = Unknown(code, lost=True)
     streams = False
     for body in reached(node, scope.owner):

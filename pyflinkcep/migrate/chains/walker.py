@@ -11,7 +11,6 @@ import attrs
 from pyflinkcep.migrate.chains import flow
 from pyflinkcep.migrate.chains.expressions import Expressions
 from pyflinkcep.migrate.chains.values import (
-    Code,
     Const,
     Fork,
     Gap,
@@ -146,7 +145,7 @@ class Walker(Expressions):
 
     def _not_run(self, method: Method, arguments: Sequence[Value], scope: Scope) -> None:
         """Forget what a method that is not followed does with what it is given."""
-        where = Code(method.node, scope.source, scope)
+        where = scope.code(method.node)
         if method.body is not None:
             forget(self, method.body, scope)
         for given in arguments:
@@ -160,7 +159,7 @@ class Walker(Expressions):
     def _parameter(
         self, method: Method, scope: Scope, name: str, kind: str, given: Value | None = None
     ) -> Value:
-        code = Code(method.node, scope.source, scope)
+        code = scope.code(method.node)
         if kind in _PRIMITIVES:
             default = None if given is None else default_of(given)
             if isinstance(given, Unknown) and given.lost:
@@ -210,7 +209,7 @@ class Walker(Expressions):
         for declarator in node.children_by_field_name("declarator"):
             name = text_of(declarator.child_by_field_name("name"))
             value_node = declarator.child_by_field_name("value")
-            code = Code(declarator, scope.source, scope)
+            code = scope.code(declarator)
             value = Unknown(code) if value_node is None else self.evaluate(value_node, scope)
             if value_node is not None and kind in _READ and isinstance(value, Unknown | Made):
                 value = self._read_at_start(value_node, name, kind, value, scope)
@@ -259,7 +258,7 @@ class Walker(Expressions):
         if isinstance(condition, Const):
             chosen, left = (then, otherwise) if condition.value else (otherwise, then)
             if left is not None:
-                self.idle.append(Code(left, scope.source, scope))
+                self.idle.append(scope.code(left))
             return None if chosen is None else self.statement(chosen, scope), False
         test = self.as_test(condition, node.child_by_field_name("condition"), scope)
         fork, streams = Fork(scope, self, node), len(self.streams)
@@ -273,7 +272,7 @@ class Walker(Expressions):
                 fork.swap()
             return (second if first is _ENDED else first), False
         if any(stream.call.method in flow.SINKS for stream in self.streams[streams:]):
-            self.gaps.append(Code(node, scope.source, scope))
+            self.gaps.append(scope.code(node))
         if first is None and second is None:
             fork.join(test)
             return None, False
@@ -306,7 +305,7 @@ class Walker(Expressions):
             if first_value is None or second_value is None:
                 return _Returned(None)
             made = self.joined(test, first_value, second_value, node, fork.scope)
-            return _Returned(made or Unknown(Code(node, fork.scope.source, fork.scope)))
+            return _Returned(made or fork.scope.unknown(node))
         last = node.parent.parent is not None and node.parent.parent.type in _BODIES
         if values == [None] and last and None in (first, second):  # either is the method's end
             fork.join(test)
@@ -357,7 +356,7 @@ class Walker(Expressions):
         changed, added = watch.taken()
         if header is None and (added or any(isinstance(v, Link) for v in changed.values())):
             self.doubt(node, scope, "a loop of which the source does not say how often it runs")
-        code = Code(node, scope.source, scope)
+        code = scope.code(node)
         for key, items in added.items():
             item = Gap(code) if header is None else Loop(header, tuple(items))
             watch.link(key).items.append(item)
@@ -440,7 +439,7 @@ class Walker(Expressions):
             inner.set(name, counter, kind)
             header = Header(next(iter(counter.names)), values)
         else:
-            inner.set(name, Unknown(Code(node, scope.source, scope)), kind)
+            inner.set(name, scope.unknown(node), kind)
         return self._repeated(node, inner, header)
 
     _while_statement = _turns
