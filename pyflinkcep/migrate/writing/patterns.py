@@ -95,11 +95,12 @@ class PatternWriter:
         wanted = snake(link.name or "pattern")
         wanted = wanted if wanted.endswith("pattern") else f"{wanted}_pattern"
         name = self.module.name(wanted)
-        self._body(items, link.event_type)
+        self._whole(items, link.event_type, "return ", 4)
         parameters = tuple(self._parameters.items())
         signature = ", ".join(f"{name}: {python_type(kind)}" for name, kind in parameters)
-        summary, more = _documented(link)
-        body = indented("\n".join([docstring(summary, more), *self._lines]))
+        named = f"the pattern {link.name}" if link.name else "the pattern"
+        doc = docstring(f"Return {named} ({link.begun.place})", link.documented)
+        body = indented("\n".join([doc, *self._lines]))
         self.module.function(f"def {name}({signature}) -> Pattern:\n{body}")
         self._kept.append(link)  # so that its id stays its own
         self.written[id(link)] = (name, parameters)
@@ -120,16 +121,19 @@ class PatternWriter:
 
     # --- statements
 
-    def _body(self, items: Sequence[Item], event_type: str | None) -> None:
+    def _whole(
+        self, items: Sequence[Item], event_type: str | None, target: str, indent: int
+    ) -> None:
+        """Write calls as one expression, or as statements, that a target gets in the end."""
         if all(isinstance(item, Call) for item in items):
-            self._straight(items, event_type, "return ", "Pattern", 4)
+            self._straight(items, event_type, target, "Pattern", indent)
             return
-        self._statements(items, event_type, 4, begun=False)
+        self._statements(items, event_type, indent, begun=False)
         last = self._lines[-1]
-        if last.startswith("pattern = "):
+        if target == "return " and last.startswith("pattern = "):
             self._lines[-1] = f"return {last.removeprefix('pattern = ')}"
         else:
-            self._lines.append("return pattern")
+            self._lines.append(f"{target}pattern")
 
     def _statements(
         self, items: Sequence[Item], event_type: str | None, indent: int, *, begun: bool
@@ -215,7 +219,8 @@ class PatternWriter:
         if call.method == "begin":
             self.seen_starts.add(call.code.node.start_byte)
         if call.method == "begin" or call.method in STAGES:
-            self._stage = _stage_name(call)
+            named = [a.value for a in call.arguments[:1] if isinstance(a, Const)]
+            self._stage = next((one for one in named if isinstance(one, str)), "event")
         if call.method == "subtype":
             return self._subtype(call, event_type)
         arguments = [
@@ -334,13 +339,8 @@ class PatternWriter:
         taken = {line.split(" ", 1)[0] for line in outer}
         while name in taken or name == "pattern":
             name += "_group"
-        if all(isinstance(item, Call) for item in items):
-            self._straight(items, link.event_type, f"{name} = ", "Pattern", indent)
-            made = self._lines
-        else:
-            self._statements(items, link.event_type, indent, begun=False)
-            made = [*self._lines, f"{name} = pattern"]
-        self._lines = [*outer, *made]
+        self._whole(items, link.event_type, f"{name} = ", indent)
+        self._lines = [*outer, *self._lines]
         return name
 
     def _need(self, symbol: Symbol) -> str:
@@ -349,18 +349,6 @@ class PatternWriter:
         return self.module.python_of(symbol)
 
 
-def _stage_name(call: Call) -> str:
-    first = call.arguments[0] if call.arguments else None
-    return first.value if isinstance(first, Const) and isinstance(first.value, str) else "event"
-
-
 _MADE_HERE = ("lambda_expression", "method_reference", "object_creation_expression")
 """What the program makes itself, so that it is no parameter of it."""
 _WITHIN = ("PREVIOUS_AND_CURRENT", "FIRST_AND_LAST")
-
-
-def _documented(link: Link) -> tuple[str, str]:
-    """Return the first line of a pattern's docstring and what follows it."""
-    return f"Return the pattern {link.name or ''} ({link.begun.place})".replace("  ", " "), (
-        link.documented
-    )
