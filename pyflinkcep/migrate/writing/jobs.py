@@ -82,20 +82,23 @@ def selected(
     constants: Mapping[str, str],
 ) -> Selected:
     """Return what is needed to compare the rows that a call makes of matches."""
-    problem = "not all of their functions are translated" if any(m.stub for m in made) else ""
-    if any(m.captured for m in made):
-        problem = problem or "their functions depend on what is known at run time alone"
-    if len(made) > 1 and not tags:
-        problem = problem or "Either has no counterpart: timeouts are a side output"
-    names = [tag.name for tag in tags]
-    names += [name for m in made for name, _ in m.output_tags if name not in names]
+    has_timeouts = len(made) > 1
+    problem = ""
+    if any(m.stub for m in made):
+        problem = "not all of their functions are translated"
+    elif any(m.captured for m in made):
+        problem = "their functions depend on what is known at run time alone"
+    elif has_timeouts and not tags:
+        problem = "Either has no counterpart: timeouts are a side output"
+    names = dict.fromkeys([*(t.name for t in tags), *(n for m in made for n, _ in m.output_tags)])
+    first = next(iter(names), "")
     return Selected(
         call.code.node,
         call.code.source,
         call.method,
         made[0].name or "",
-        timeout=(made[1].name or "") if len(made) > 1 else "",
-        tag=constants.get(names[0], "") if len(made) > 1 and names else "",
+        timeout=(made[1].name or "") if has_timeouts else "",
+        tag=constants.get(first, "") if has_timeouts else "",
         columns=tuple(columns_of(made[0].output_type or "value string")),
         tags=tuple(names),
         problem=problem,

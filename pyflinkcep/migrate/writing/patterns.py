@@ -273,20 +273,15 @@ class PatternWriter:
             return self._skip(value)
         if isinstance(value, Link):
             return self._group(value, indent)
-        if isinstance(value, Code | Unknown):
-            node = value.node if isinstance(value, Code) else value.code.node
-            written = text_of(node)
-            if written.startswith("WithinType.") or written in _WITHIN:
-                return f"WithinType.{written.rsplit('.', 1)[-1]}"
-            lost = isinstance(value, Unknown) and value.lost
-            return self._unknown(call, written, node, place, lost=lost)
         code = code_of(value)
         node = call.code.node if code is None else code.node
-        return self._unknown(call, text_of(node), node, place)
+        written = text_of(node)
+        if written.startswith("WithinType.") or written in _WITHIN:
+            return f"WithinType.{written.rsplit('.', 1)[-1]}"
+        lost = isinstance(value, Unknown) and value.lost
+        return self._unknown(call, written, node, place, lost=lost)
 
-    def _unknown(
-        self, call: Call, written: str, node: Node, place: int, *, lost: bool = False
-    ) -> str:
+    def _unknown(self, call: Call, written: str, node: Node, place: int, *, lost: bool) -> str:
         """Return a parameter for a value that the source does not say."""
         given = children(call.code.node.child_by_field_name("arguments"))[place : place + 1]
         if node.type in _MADE_HERE or any(any(inside(one, *_MADE_HERE)) for one in given):

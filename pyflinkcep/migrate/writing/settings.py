@@ -276,14 +276,10 @@ def source_of(stream: Stream) -> Settings:
         missing = tuple(name for name in names if name not in {"format", *dict(options)})
         return Settings(kind, options, missing, bounded=kind == "text", lines=True)
     text = text_of(call.code.node)
+    if not isinstance(given, Made) and "Kafka" in text:
+        return kafka([], lines="SimpleStringSchema" in text)
     if not isinstance(given, Made):
-        is_kafka = "Kafka" in text
-        bounded = call.method in ("fromSequence", "generateSequence")
-        return (
-            kafka([], lines="SimpleStringSchema" in text)
-            if is_kafka
-            else Settings("unknown", bounded=bounded)
-        )
+        return Settings("unknown", bounded=call.method in ("fromSequence", "generateSequence"))
     name = given.type.split(".", 1)[0]
     if "Kafka" in name:
         return _kafka_source(given)
