@@ -782,17 +782,13 @@ class Expressions:
         return value if call.method in ("intValue", "longValue", "toString", "name") else None
 
 
+_TYPES: dict[type, str] = {Link: "Pattern", Stream: "DataStream", Skip: "AfterMatchSkipStrategy"}
+
+
 def type_of(value: Value) -> str:
     """Return the Java type of a value; ``?`` if it is not known."""
-    match value:
-        case Const():
-            return value.type.name
-        case Symbol() | Made():
-            return simple_name(value.type)
-        case Link():
-            return "Pattern"
-        case Stream():
-            return "DataStream"
-        case Skip():
-            return "AfterMatchSkipStrategy"
-    return "?"
+    if isinstance(value, Const):
+        return value.type.name
+    if isinstance(value, Symbol | Made):
+        return simple_name(value.type)
+    return _TYPES.get(type(value), "?")

@@ -81,7 +81,8 @@ def _translated(
             _run_fields(walker, owner)
         if isinstance(returned, Link) and returned not in walker.links:
             walker.links.append(returned)
-        if method is not None and not isinstance(returned, Link) and _makes_pattern(method):
+        is_pattern = method is not None and method.type.name in _PATTERNS and not method.type.dims
+        if method is not None and is_pattern and not isinstance(returned, Link):
             lost.append(method)
         idle += walker.idle
         used |= {line.begun.node.start_byte for line in walker.links if line.begun.source is source}
@@ -225,9 +226,10 @@ def _is_of_pattern(call: Node) -> bool:
         names.add(name if given or name not in ("next", "times") else "")
         root = root.child_by_field_name("object")
     type_ = "" if root is None else declared_type(root, text_of(root).removeprefix("this."))
-    return bool(names & _ONLY_PATTERNS) or type_ in ("Pattern", "GroupPattern")
+    return bool(names & _ONLY_PATTERNS) or type_ in _PATTERNS
 
 
+_PATTERNS = ("Pattern", "GroupPattern")
 _ONLY_PATTERNS = STAGES | {"oneOrMore", "timesOrMore", "allowCombinations", "consecutive"}
 
 
@@ -238,10 +240,6 @@ def _is_used(call: Node, source: Source, project: Project) -> bool:
         return False
     name = text_of(method.child_by_field_name("name"))
     return any(name in called_in(one) for one in project.sources if one is not source)
-
-
-def _makes_pattern(method: Method) -> bool:
-    return method.type.name in ("Pattern", "GroupPattern") and not method.type.dims
 
 
 def _pattern_name(name: str) -> str:
