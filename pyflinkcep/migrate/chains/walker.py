@@ -161,7 +161,8 @@ class Walker(Expressions):
     ) -> Value:
         code = scope.code(method.node)
         if kind in _PRIMITIVES:
-            default = None if given is None else default_of(given)
+            last = given.arguments[1:][-1:] if isinstance(given, Made) else ()  # getInt("limit", 4)
+            default = next((one.value for one in last if isinstance(one, Const)), None)
             if isinstance(given, Unknown) and given.lost:
                 self.doubt(method.node, scope, _LOST)
             of = (method.name, name) if given is None else given
@@ -476,9 +477,3 @@ def _leaves(end: Node, code: Node) -> bool:
         if found.type in inner or found.type in _BODIES:  # of a lambda, or of another class
             return False
     return True
-
-
-def default_of(value: Value) -> object:
-    """Return the default in ``params.getInt("limit", 4)``; None if there is none."""
-    last = value.arguments[-1] if isinstance(value, Made) and len(value.arguments) > 1 else None
-    return last.value if isinstance(last, Const) else None

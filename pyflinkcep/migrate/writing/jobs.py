@@ -516,11 +516,11 @@ class JobWriter:
     def _time_calls(
         self, applied: Stream, changes: list[Call], events: Stream, *, bounded: bool
     ) -> list[tuple[str, list[str]]]:
-        late = [
-            ("sideOutputLateData", [self.late_tag(change.arguments[0])])
-            for change in changes
-            if change.method == "sideOutputLateData" and change.arguments
+        given = [
+            c.arguments[0] for c in changes if c.method == "sideOutputLateData" and c.arguments
         ]
+        tags = [self._make_tag(t.name, None) if isinstance(t, Tag) else self.tag(t) for t in given]
+        late = [("sideOutputLateData", [tag]) for tag in tags]  # their rows are the events
         timed = events.call.method != "parameter" and self._times(events)
         result = result_before(events)
         settings = [text_of(c.code.node) for c in self._inputs.settings]
@@ -645,10 +645,6 @@ class JobWriter:
             label = text_of(code.node) if code is not None else "side"
             return self.module.constant(snake(label).upper(), f"OutputTag({quoted(label)})")
         return self._make_tag(value.name, ddl or self.translation.schema(value.type, value.code))
-
-    def late_tag(self, value: Value) -> str:
-        """Return the constant of the tag of late data, whose rows are the events."""
-        return self._make_tag(value.name, None) if isinstance(value, Tag) else self.tag(value)
 
     def _make_tag(self, tag: str, ddl: str | None) -> str:
         if tag not in self._tags:
