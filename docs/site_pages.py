@@ -2,6 +2,7 @@
 """What the build changes in pages, and writes beside them: ``llms.txt``."""
 
 import re
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,29 @@ def pictures_within(app: Sphinx, document: nodes.document, _page: str) -> None:
                 image.replace_self(nodes.raw("", _labelled(svg, label), format="html"))
 
 
+def cards(app: Sphinx, document: nodes.document, page: str) -> None:
+    """Make cards with pictures of the table of the gallery."""
+    if app.builder.format != "html" or page != "gallery/index":
+        return
+    table = next(document.findall(nodes.table))
+    html = []
+    for row in next(table.findall(nodes.tbody)).children:
+        domain, question, technique = (entry.astext() for entry in row.children)
+        target = next(row.findall(nodes.reference))["refuri"]
+        svg = Path(app.srcdir, "gallery", target).with_suffix(".svg").read_text(encoding="utf-8")
+        if domain:
+            html.append(f"{'</div>' if html else ''}<h2>{domain}</h2><div class='cards'>")
+        html.append(
+            f"<a class='picture-card' href='{target}'><span aria-hidden='true'>{svg}</span>"
+            f"<strong>{escape(question)}</strong> {escape(technique)}</a>"
+        )
+    table.replace_self(nodes.raw("", "".join([*html, "</div>"]), format="html"))
+
+
 def _labelled(svg: str, label: str) -> str:
     """Return a picture in a box of its own that scrolls, with the text that stands for it."""
-    escaped = label.replace("&", "&amp;").replace('"', "&quot;")
-    return f'<div class="cep-picture" tabindex="0" role="group" aria-label="{escaped}">{svg}</div>'
+    about = f'tabindex="0" role="group" aria-label="{escape(label)}"'
+    return f'<div class="cep-picture" {about}>{svg}</div>'
 
 
 def end_blocks(_app: Sphinx, document: nodes.document) -> None:
@@ -104,5 +124,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for change in (keep_summary, end_blocks, without_empty_heads, beside):
         app.connect("doctree-read", change)
     app.connect("doctree-resolved", pictures_within)
+    app.connect("doctree-resolved", cards)
     app.connect("build-finished", write_llms_txt)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
