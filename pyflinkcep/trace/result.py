@@ -13,6 +13,7 @@ from pyflinkcep.show.diagram import DrawnPicture, Picture, Report
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.trace.model import (
     ENDS,
+    Answer,
     Effect,
     End,
     PartialMatch,
@@ -101,10 +102,13 @@ def _furthest(trace: Record, partial: PartialMatch) -> Iterator[str]:
 
 def _came(partial: PartialMatch) -> Iterator[str]:
     """Yield what was true of the event of a NOT stage."""
-    for answer in partial.ending.answers:
-        _, values = answer_text(answer)
-        holds = "true" if answer.holds else "false"
-        yield f"{answer.stage}: {answer.condition} was {holds}" + (f": {values}" if values else "")
+    yield from (_answer_line(answer, "was") for answer in partial.ending.answers)
+
+
+def _answer_line(answer: Answer, verb: str) -> str:
+    values, holds = answer_text(answer)[1], "true" if answer.holds else "false"
+    shown = f"{answer.stage}: {answer.condition} {verb} {holds}"
+    return f"{shown}: {values}" if values else shown
 
 
 def _others(trace: Record) -> Iterator[str]:
@@ -130,10 +134,7 @@ def _of_event(trace: Record, number: int) -> Iterator[str]:
     yield _event_line(trace, event)
     if event.late:
         yield "  came too late: the watermark had passed it"
-    for answer in event.answers:
-        _, values = answer_text(answer)
-        holds = "true" if answer.holds else "false"
-        yield f"  {answer.stage}: {answer.condition} is {holds}" + (f": {values}" if values else "")
+    yield from (f"  {_answer_line(answer, 'is')}" for answer in event.answers)
     for effect in event.effects:
         yield from _effect_lines(trace, number, effect)
     for match in trace.found:
