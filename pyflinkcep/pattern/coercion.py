@@ -56,7 +56,7 @@ def as_condition(condition: Condition, null_message: str, stage: str = "") -> It
             "pass a function of the event, a SQL string, a Column or an IterativeCondition object",
         )
     function: Callable[..., bool] = condition
-    match _positional_parameters(function):
+    match required_arguments(function):
         case 1:
             return FunctionCondition(function)
         case 2:
@@ -91,7 +91,7 @@ def _is_column(value: object) -> bool:
     )
 
 
-def _positional_parameters(function: Callable[..., Any]) -> int:
+def required_arguments(function: Callable[..., Any]) -> int:
     """Return the number of required arguments; one for builtins without a signature."""
     try:
         parameters = inspect.signature(function).parameters.values()

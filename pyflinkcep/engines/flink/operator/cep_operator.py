@@ -7,7 +7,6 @@ Specifies ``kernel/src/flink/operator.c`` and ``runs.c``; they must be changed t
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -31,6 +30,7 @@ from pyflinkcep.errors import (
     StateLimitError,
     check_choice,
 )
+from pyflinkcep.pattern.coercion import required_arguments
 from pyflinkcep.time import MAX_WATERMARK
 
 Comparator = Any
@@ -55,15 +55,7 @@ def comparator_key(comparator: Comparator | None) -> Callable[[Any], Any] | None
             "pass a sort key or a function of two events",
         )
     key: Callable[[Any], Any] = comparator
-    try:
-        parameters = inspect.signature(comparator).parameters.values()
-    except (TypeError, ValueError):
-        return key
-    required = sum(
-        p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-        for p in parameters
-    )
-    return functools.cmp_to_key(comparator) if required == 2 else key
+    return functools.cmp_to_key(comparator) if required_arguments(comparator) == 2 else key
 
 
 _POLICIES = ("fail", "dropOldest")
