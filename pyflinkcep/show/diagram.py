@@ -224,24 +224,14 @@ class _Flat:
         self.edges.extend(Edge(a, b, link.kind, text) for a in last for b in first)
 
 
-_MERMAID = {
-    "strict": ("==", "==>"),
-    "take": ("==", "==>"),
-    "relaxed": ("-.", ".->"),
-    "any": ("-.", ".->"),
-    "not": ("-.", ".->"),
-    "ignore": ("-.", ".->"),
-}
+_BOLD, _DASHED, _DOTTED = ("==", "==>", "bold"), ("-.", ".->", "dashed"), ("-.", ".->", "dotted")
+_EDGES = {
+    "strict": _BOLD, "take": _BOLD, "relaxed": _DASHED, "not": _DASHED, "ignore": _DASHED,
+    "any": _DOTTED, "proceed": ("--", "-->", "dotted"),
+}  # fmt: skip
+"""How an edge is drawn by its kind: before and after its text in Mermaid, and in DOT."""
+_PLAIN_EDGE = ("--", "-->", "solid")
 _SHAPES = {"final": ("(((", ")))"), "stop": ("{{", "}}"), "start": ("([", "])")}
-_STYLES = {
-    "strict": "bold",
-    "take": "bold",
-    "relaxed": "dashed",
-    "any": "dotted",
-    "not": "dashed",
-    "ignore": "dashed",
-    "proceed": "dotted",
-}
 
 
 def mermaid(graph: Graph) -> str:
@@ -249,7 +239,7 @@ def mermaid(graph: Graph) -> str:
     lines = ["flowchart LR"]
     lines += _framed(graph.nodes, graph, _mermaid_node, _mermaid_frame)
     for edge in graph.edges:
-        left, right = _MERMAID.get(edge.kind, ("--", "-->"))
+        left, right, _ = _EDGES.get(edge.kind, _PLAIN_EDGE)
         text = f' {left} "{_mermaid_text(edge.text)}" {right} ' if edge.text else f" {right} "
         lines.append(f"  {edge.source}{text}{edge.target}")
     lines += [f"  %% {_mermaid_text(note)}" for note in graph.notes]
@@ -263,7 +253,7 @@ def dot(graph: Graph) -> str:
     lines.append('  edge [fontname="Helvetica", fontsize=10];')
     lines += _framed(graph.nodes, graph, _dot_node, _dot_frame)
     for edge in graph.edges:
-        style = _STYLES.get(edge.kind, "solid")
+        style = _EDGES.get(edge.kind, _PLAIN_EDGE)[2]
         lines.append(
             f"  {edge.source} -> {edge.target} [label={_dot_text(edge.text)}, style={style}];"
         )
@@ -292,10 +282,13 @@ def _framed(
         yield f"{'  ' * len(opened)}{frame(opened.pop(), '')[1]}"
 
 
+def _lines(node: Node) -> tuple[str, ...]:
+    return f"not {node.title}" if node.kind == "absent" else node.title, *node.lines
+
+
 def _mermaid_node(node: Node) -> str:
     left, right = _SHAPES.get(node.kind, ("[", "]"))
-    title = f"not {node.title}" if node.kind == "absent" else node.title
-    label = "<br/>".join(map(_mermaid_text, (title, *node.lines)))
+    label = "<br/>".join(map(_mermaid_text, _lines(node)))
     return f'{node.name}{left}"{label}"{right}'
 
 
@@ -313,8 +306,7 @@ _PLAIN = frozenset(" _-+.,:()=/*!?'|→⇒⇢↛⇏↺…")
 
 
 def _dot_node(node: Node) -> str:
-    title = f"not {node.title}" if node.kind == "absent" else node.title
-    label = _dot_text("\n".join((title, *node.lines)))
+    label = _dot_text("\n".join(_lines(node)))
     shapes = {"final": ", shape=doublecircle", "stop": ", shape=octagon", "absent": ", color=red"}
     return f"{node.name} [label={label}{shapes.get(node.kind, '')}];"
 
