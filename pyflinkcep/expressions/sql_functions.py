@@ -59,6 +59,7 @@ from pyflinkcep.expressions.sql_values import (
     kind_name,
     lesser,
     magnitude,
+    read_text,
     time_of,
 )
 
@@ -91,10 +92,7 @@ def _text(value: Any) -> str:
 def _clock(value: Any) -> datetime:
     """Return a time, or what a text says, as its own clock shows it."""
     if isinstance(value, str):
-        try:
-            value = time_of(value)
-        except (ValueError, LookupError, OSError) as cause:
-            raise InputError(f"expected a time, got {value!r}", "write a time") from cause
+        value = read_text(value, time_of, "a time", "write a time")
     if isinstance(value, datetime):
         return value.replace(tzinfo=None)
     if isinstance(value, date):
@@ -105,10 +103,7 @@ def _clock(value: Any) -> datetime:
 def _day(value: Any) -> date:
     """Return the day of a time, or of a text."""
     if isinstance(value, str):
-        try:
-            return date_of(value)
-        except (ValueError, LookupError, OSError) as cause:
-            raise InputError(f"expected a date, got {value!r}", "write a date") from cause
+        value = read_text(value, date_of, "a date", "write a date")
     return _clock(value).date()
 
 

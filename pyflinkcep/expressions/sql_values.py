@@ -263,12 +263,17 @@ def _as_numbers(a: Any, b: Any) -> tuple[Any, Any]:
     return a, b
 
 
-def _parsed_number(text: str, like: Any) -> Any:
+def read_text(text: str, read: Callable[[str], Any], wanted: str, hint: str) -> Any:
+    """Return what a text says; raise InputError if it is not what is wanted."""
     try:
-        return whole_of(text) if isinstance(like, int) else double_of(text)
-    except ValueError as cause:
-        kind = "bigint" if isinstance(like, int) else "double"
-        raise InputError(f"expected {kind}, got {text!r}", "write a value that is one") from cause
+        return read(text)
+    except (ValueError, LookupError, OSError) as cause:
+        raise InputError(f"expected {wanted}, got {text!r}", hint) from cause
+
+
+def _parsed_number(text: str, like: Any) -> Any:
+    read, wanted = (whole_of, "bigint") if isinstance(like, int) else (double_of, "double")
+    return read_text(text, read, wanted, "write a value that is one")
 
 
 def _as_times(a: Any, b: Any) -> tuple[Any, Any]:
@@ -292,13 +297,9 @@ def _beside_time(time: date, other: date) -> date:
 
 
 def _parsed_time(text: str, like: date) -> date:
-    try:
-        if not isinstance(like, datetime):
-            return date_of(text)
-        time = time_of(text)
-    except (ValueError, LookupError, OSError) as cause:
-        raise InputError(f"expected a time, got {text!r}", "write '2026-01-31 12:00:00'") from cause
-    return time.replace(tzinfo=like.tzinfo) if time.tzinfo is None else time
+    read = time_of if isinstance(like, datetime) else date_of
+    time: date = read_text(text, read, "a time", "write '2026-01-31 12:00:00'")
+    return _beside_time(time, like)
 
 
 # --- arithmetic

@@ -84,6 +84,9 @@ def _check_rows(clause: Clause, names: Names) -> None:
         )
 
 
+_UNSUPPORTED = {Alternation: "branching", Permutation: "PERMUTE", Exclusion: "'{-' '-}'"}
+
+
 def _steps(part: Part, names: Names) -> Iterator[tuple[Variable, Quantified | None]]:
     """Yield the variables of a linear pattern, each with its quantifier."""
     error = names.error
@@ -100,12 +103,9 @@ def _steps(part: Part, names: Names) -> Iterator[tuple[Variable, Quantified | No
                 list(_steps(part.part, names))
             raise _unsupported(names, part, "Group patterns are not supported yet.")
         yield part.part, part
-    elif isinstance(part, Alternation):
-        raise _unsupported(names, part, "Currently, CEP doesn't support branching patterns.")
-    elif isinstance(part, Permutation):
-        raise _unsupported(names, part, "Currently, CEP doesn't support PERMUTE patterns.")
-    elif isinstance(part, Exclusion):
-        raise _unsupported(names, part, "Currently, CEP doesn't support '{-' '-}' patterns.")
+    elif type(part) in _UNSUPPORTED:
+        words = f"Currently, CEP doesn't support {_UNSUPPORTED[type(part)]} patterns."
+        raise _unsupported(names, part, words)
     else:
         hint = 'dialect="standard" knows it'
         raise error(part, f"{part} is ignored by Flink", hint, NotSupportedError)

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import attrs
 
 from pyflinkcep.errors import CepError, InvalidArgumentError, did_you_mean
 from pyflinkcep.match_recognize.tokens import Source
-from pyflinkcep.match_recognize.tree import Clause, Span, Text, variables
+from pyflinkcep.match_recognize.tree import Clause, Span, Spanned, Text, variables
 
 
 def nearest(name: str, known: Sequence[str], what: str = "variables") -> str:
@@ -50,14 +49,6 @@ def _spellings(clause: Clause) -> dict[str, str]:
     names = [variable.name for variable in variables(clause.pattern)]
     names += [subset.name for subset in clause.subsets]
     return {name.lower(): name for name in reversed(names)}
-
-
-class Spanned(Protocol):
-    """A part of a statement that knows its position."""
-
-    @property
-    def span(self) -> Span:
-        """Its position."""
 
 
 @attrs.frozen(eq=False)

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from typing import Protocol
+from collections.abc import Callable, Collection, Iterator
 
 import attrs
 
@@ -35,12 +34,6 @@ _OF_NULL = frozenset({
 _MOST_OFFSET = 10_000
 
 
-class _Error(Protocol):
-    def __call__(
-        self, at: Syntax, what: str, hint: str, kind: type[CepError] = ..., /
-    ) -> CepError: ...
-
-
 @attrs.frozen(eq=False)
 class LeafReader:
     """Reads the leaves of one expression, and the parts that are about one row."""
@@ -49,7 +42,8 @@ class LeafReader:
     _final: Collection[int]
     _names: Names
     _variable: str | None
-    _error: _Error
+    # Makes an error, given a part, what is wrong, a hint and the kind of the error.
+    _error: Callable[..., CepError]
     _over: str | None = None
 
     def function(self, node: Syntax) -> str | None:

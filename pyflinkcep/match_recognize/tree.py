@@ -221,6 +221,10 @@ class Definition:
         return f"{_quoted(self.variable)} AS {self.condition}"
 
 
+Spanned = Text | Measure | Skip | Subset | Definition | Part
+"""What knows its position in the statement."""
+
+
 @attrs.frozen
 class Clause:
     """The text between the parentheses of MATCH_RECOGNIZE."""

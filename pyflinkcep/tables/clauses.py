@@ -114,7 +114,7 @@ def measure_error(
 
     def error(raised: Exception) -> CepError:
         message, hint, kind = _reason(raised, "compute it after matching")
-        return names.error(expression, f"measure {name}: {message}", hint, kind)
+        return names.error(expression.span, f"measure {name}: {message}", hint, kind)
 
     return error
 

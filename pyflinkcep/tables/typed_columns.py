@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import attrs
@@ -377,9 +377,8 @@ class SqlColumns:
     def values(self, program: Program) -> Values:
         """Return the value of a program for each row."""
         size = self._table.num_rows
-        found = computed(
-            program.code, lambda place: self._part(program, place, 0, size), self._ranks
-        )
+        field = partial(self._part, program, begin=0, size=size)
+        found = computed(program.code, field, self._ranks)
         return Values(
             np.broadcast_to(np.asarray(found.data), size),
             found.nulls if found.nulls is False else np.broadcast_to(found.nulls, size),
@@ -404,14 +403,7 @@ class SqlColumns:
             for bit, program in programs.items():
                 word, shift = divmod(places[bit], _BITS)
                 own = found[word] if words > 1 else found
-                held = self._holding(program, begin, rows)
+                field = partial(self._part, program, begin=begin, size=rows)
+                held = holding(program.code, rows, field, self._ranks)
                 own[begin : begin + rows] |= np.left_shift(held.astype(dtype), shift)
         return found.T if words > 1 else found
-
-    def _holding(self, program: Program, begin: int, rows: int) -> Array:
-        return holding(
-            program.code,
-            rows,
-            lambda place: self._part(program, place, begin, rows),
-            self._ranks,
-        )

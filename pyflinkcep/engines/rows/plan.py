@@ -450,6 +450,6 @@ def error_of(names: Names, variable: str, expression: Expression) -> Callable[..
     """Return what makes errors about the condition of a variable."""
 
     def error(message: str, hint: str, kind: type[CepError] = InputError) -> CepError:
-        return names.error(expression, f"DEFINE {variable}: {message}", hint, kind)
+        return names.error(expression.span, f"DEFINE {variable}: {message}", hint, kind)
 
     return error
