@@ -202,13 +202,7 @@ def attribute_of(sql: str) -> str:
 
 def leaves(tree: Tree) -> Iterator[Leaf]:
     """Yield the values of events that a tree reads, in order."""
-    waiting = [tree]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, (Column, Aggregate)):
-            yield part
-        elif not isinstance(part, Literal):
-            waiting.extend(part.operands[::-1])
+    return (part for part in parts(tree) if isinstance(part, Leaf))
 
 
 def mapped(tree: Tree, change: Callable[[Tree], Tree]) -> Tree:

@@ -246,17 +246,8 @@ class LeafNames(Names):
         self._leaves = leaves
         self._numbers = {id(part): number for node, number in placed for part in _same(node)}
 
-    def aggregates(self, part: Syntax) -> Iterator[Syntax]:
-        """Yield the leaves, in the order of the text."""
-        if id(part) in self._numbers:
-            yield part
-            return
-        for operand in part.operands:
-            yield from self.aggregates(operand)
-
-    def is_about_event(self, part: Syntax) -> bool:
-        """Whether a part has no leaf."""
-        return next(self.aggregates(part), None) is None
+    def _is_aggregate(self, part: Syntax) -> bool:
+        return id(part) in self._numbers
 
     def leaf(self, part: Syntax) -> Leaf:
         """Return the leaf that a part is."""
