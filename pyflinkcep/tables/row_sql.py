@@ -24,6 +24,7 @@ from pyflinkcep.tables.typed_columns import (
     as_array,
     as_column,
     clock_zone,
+    kind_of,
     row_types,
 )
 
@@ -60,9 +61,10 @@ class RowSql:
 
     def kind(self, sql: str) -> Kind | None:
         """Return the type of a part; None if it is always NULL."""
-        column = self._of(sql).plain_kind(sql)
-        if column is not None:
-            return column
+        column = self._of(sql).own_column(sql)
+        kind = None if column is None else kind_of(column.type)
+        if kind is not None:
+            return kind
         type_ = self._function(sql).type
         if type_ is None or (type_.kind is None and type_ != VOID):
             return kind_of_values(sql, self._values(sql))

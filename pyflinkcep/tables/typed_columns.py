@@ -313,36 +313,21 @@ class SqlColumns:
         column = self._of(str(leaf.attribute))
         return None if column is None else column.range
 
-    def plain_kind(self, text: str) -> Kind | None:
-        """Return the type of an expression that is only a column; None for any other."""
-        name = self._column(text)
-        if name is None:
-            return None
-        return kind_of(self._table.column(name).type)
-
-    def plain(self, text: str, kind: Kind) -> NumberColumn | pa.ChunkedArray | None:
-        """Return the values of an expression that is only a column: numbers, or texts."""
-        name = self._column(text)
-        if name is None:
-            return None
-        column = self._table.column(name)
-        own = kind_of(column.type)
-        if own is not kind and (own is None or own.digits is None or own.digits != kind.digits):
-            return None
-        if kind is Kind.STRING or kind.type is Type.DECIMAL:
-            return column
-        return numbers(column, kind)
-
     def own_column(self, text: str) -> pa.ChunkedArray | None:
         """Return the column that an expression is; None for any other expression."""
-        name = self._column(text)
-        return None if name is None else self._table.column(name)
-
-    def _column(self, text: str) -> str | None:
         tree = self._trees.get(text)
         if tree is None or not isinstance(tree.tree, Column):
             return None
-        return self._names[str(tree.tree.attribute)]
+        return self._table.column(self._names[str(tree.tree.attribute)])
+
+    def plain(self, text: str, kind: Kind) -> NumberColumn | pa.ChunkedArray | None:
+        """Return the values of an expression that is only a column: numbers, or texts."""
+        column = self.own_column(text)
+        own = None if column is None else kind_of(column.type)
+        if own is not kind and (own is None or own.digits is None or own.digits != kind.digits):
+            return None
+        is_plain = kind is Kind.STRING or kind.type is Type.DECIMAL
+        return column if is_plain else numbers(column, kind)
 
     def _is_known(self, written: str) -> bool:
         """Whether a column is always NULL, or has a type and exact values in programs."""
