@@ -541,7 +541,7 @@ class _Maker:
         if not name or detail == "distinct":
             raise self._only_spark(tree)
         parts = [self.typed(part) for part in tree.operands]
-        functions, count = tuple(part.function for part in parts), len(parts)
+        count = len(parts)
         if name in ("cast", "try_cast"):
             return self._cast(tree, parts[0], detail, name == "try_cast")
         if name in CASTS and count == 1 and not detail:
@@ -558,22 +558,31 @@ class _Maker:
             return self._cut(name, parts)
         if detail in UNITS_US and count == 2:
             return self._shifted(name, timedelta(microseconds=UNITS_US[detail]), *parts)
-        if (name, count) in _CALLS:
-            common = wider(part.type for part in parts[1:]) if name == "nvl2" else BOOLEAN
-            if name == "isnan":
-                functions = (self._argument(parts[0], DOUBLE),)
-            if name == "nanvl":
-                is_short = parts[0].type == FLOAT and parts[1].type in (FLOAT, VOID)
-                common = FLOAT if is_short else DOUBLE
-                functions = tuple(self._argument(part, common) for part in parts)
-            if name == "nvl2":
-                functions = (functions[0], *(self._as(part, common) for part in parts[1:]))
-            return Typed(_CALLS[name, count](functions), common)
-        if name in _CALLS_OF_ANY and count >= _CALLS_OF_ANY[name][0]:
-            if name == "concat_ws":
-                return Typed(_with_separator(tuple(map(self._texts, parts))), STRING)
-            return Typed(_of_array(self._alike(parts)), array_of(wider(p.type for p in parts)))
-        return self._function(tree, name, parts)
+        return self._with_nulls(name, parts) or self._function(tree, name, parts)
+
+    def _with_nulls(self, name: str, parts: list[Typed]) -> Typed | None:
+        """Return a function that NULL does not make NULL; None for all others."""
+        match name, parts:
+            case "isnan", [part]:
+                of = self._argument(part, DOUBLE)
+                return Typed(lambda e: (x := of(e)) is not None and x != x, BOOLEAN)
+            case "nanvl", [part, instead]:
+                is_short = part.type == FLOAT and instead.type in (FLOAT, VOID)
+                common: SqlType | None = FLOAT if is_short else DOUBLE
+                first, other = self._argument(part, common), self._argument(instead, common)
+                return Typed(_unless_nan(first, other), common)
+            case "nvl2", [part, *choices] if len(choices) == 2:
+                common = wider(choice.type for choice in choices)
+                asked, ways = part.function, [self._as(choice, common) for choice in choices]
+                return Typed(lambda e: ways[asked(e) is None](e), common)
+            case "array", _:
+                items = self._alike(parts)
+                of_items = array_of(wider(part.type for part in parts))
+                return Typed(lambda e: [of(e) for of in items], of_items)
+            case "concat_ws", [_, *_]:
+                separator, *texts = map(self._texts, parts)
+                return Typed(lambda e: joined(separator(e), tuple(t(e) for t in texts)), STRING)
+        return None
 
     def _cut(self, name: str, parts: list[Typed]) -> Typed:
         """Return trunc() or date_trunc(); of an unknown unit the time is not computed."""
@@ -858,10 +867,6 @@ _STRICT: dict[str, Callable[..., Any]] = {
 # --- functions of one event
 
 
-def _of_array(functions: tuple[Function, ...]) -> Function:
-    return lambda e: [of(e) for of in functions]
-
-
 def _unless_nan(first: Function, other: Function) -> Function:
     """Return NANVL, which does not ask the other value of a number."""
 
@@ -870,25 +875,6 @@ def _unless_nan(first: Function, other: Function) -> Function:
         return other(events) if found is not None and found != found else found
 
     return value
-
-
-def _with_separator(functions: tuple[Function, ...]) -> Function:
-    separator, *others = functions
-    return lambda e: joined(separator(e), tuple(of(e) for of in others))
-
-
-_CALLS_OF_ANY: dict[str, tuple[int, Callable[[tuple[Function, ...]], Function]]] = {
-    "array": (0, _of_array),
-    "concat_ws": (1, _with_separator),
-}
-"""Functions of any number of arguments that NULL does not make NULL, and the least number."""
-
-_CALLS: dict[tuple[str, int], Callable[[tuple[Function, ...]], Function]] = {
-    ("isnan", 1): lambda functions: lambda e: (x := functions[0](e)) is not None and x != x,
-    ("nanvl", 2): lambda functions: _unless_nan(*functions),
-    ("nvl2", 3): lambda functions: lambda e: functions[2 if functions[0](e) is None else 1](e),
-}
-"""Functions by name and number of arguments."""
 
 
 def aggregated(function: str, values: Sequence[Any], type_: SqlType | None = None) -> Any:
