@@ -84,6 +84,7 @@ from pyflinkcep.expressions.sql_values import (
     truth,
     truth_and,
 )
+from pyflinkcep.expressions.tree import FUNCTIONS as OF_SEVERAL
 from pyflinkcep.expressions.tree import (
     Call,
     Interval,
@@ -612,7 +613,8 @@ class _Maker:
         function, count = FUNCTIONS.get(name), len(parts)
         if function is None or tree.detail:
             refused = self._only_spark(tree, f"the function {name}()")
-            refused.hint = did_you_mean(name, FUNCTIONS, refused.hint or "")
+            known = (*FUNCTIONS, *OF_SEVERAL)
+            refused.hint = did_you_mean(name, known, refused.hint or "")
             raise refused
         if not function.least <= count <= function.most:
             raise self._only_spark(tree, f"{name}() with {counted(count, 'argument')}")
