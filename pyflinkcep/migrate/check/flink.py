@@ -15,7 +15,13 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import InputError
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, written_type
+from pyflinkcep.migrate.java.declarations import (
+    CLASSES,
+    JavaClass,
+    JavaType,
+    modifiers_of,
+    written_type,
+)
 from pyflinkcep.migrate.java.project import Project, discriminator
 from pyflinkcep.migrate.java.source import (
     Node,
@@ -34,9 +40,6 @@ GENERATED = frozenset([
     "RequiredArgsConstructor", "ToString", "EqualsAndHashCode", "Slf4j", "Log4j2", "With",
 ])  # fmt: skip
 """The annotations of Lombok."""
-
-CLASSES = ("class_declaration", "record_declaration", "enum_declaration", "interface_declaration")
-"""The nodes of declared classes."""
 
 
 @attrs.frozen
@@ -333,12 +336,7 @@ def _returning(kind: str, head: str, site: Node, member: Node | None, value: str
 
 def _is_static(node: Node) -> bool:
     is_member = node.type in ("method_declaration", "field_declaration")
-    return "static" in _modifiers(node if is_member else node.parent)
-
-
-def _modifiers(member: Node) -> list[str]:
-    found = next((part for part in member.children if part.type == "modifiers"), None)
-    return [] if found is None else text_of(found).split()
+    return "static" in modifiers_of(node if is_member else node.parent)
 
 
 def _needed(method: Node, site: Node) -> list[str]:

@@ -10,10 +10,11 @@ import attrs
 
 from pyflinkcep.migrate.java.source import Node, Source, children, comma_parts, text_of
 
-_CLASSES = {
+CLASSES = {
     "class_declaration": "class", "record_declaration": "record", "enum_declaration": "enum",
     "interface_declaration": "interface", "annotation_type_declaration": "annotation",
 }  # fmt: skip
+"""The nodes of declared classes, with what they declare."""
 
 
 @attrs.frozen
@@ -160,7 +161,7 @@ class JavaClass:
     @property
     def annotations(self) -> frozenset[str]:
         """The simple names of its annotations."""
-        return _modifiers(self.node)
+        return modifiers_of(self.node)
 
     @property
     def superclass(self) -> JavaType | None:
@@ -216,13 +217,13 @@ class JavaClass:
 
 def class_of(node: Node, source: Source, outer: JavaClass | None = None) -> JavaClass | None:
     """Return the class that a node declares, with those inside; None for other nodes."""
-    kind = _CLASSES.get(node.type)
+    kind = CLASSES.get(node.type)
     name = node.child_by_field_name("name") if kind else None
     if kind is None or name is None:
         return None
     found = JavaClass(text_of(name), kind, source, node, outer)
     for member in _members(node):
-        inner = class_of(member, source, found) if member.type in _CLASSES else None
+        inner = class_of(member, source, found) if member.type in CLASSES else None
         if inner is not None:
             found.add_inner(inner)
     return found
@@ -237,7 +238,8 @@ def _members(node: Node) -> Iterator[Node]:
             yield member
 
 
-def _modifiers(node: Node) -> frozenset[str]:
+def modifiers_of(node: Node) -> frozenset[str]:
+    """Return the modifiers of a declaration, with the names of its annotations after an ``@``."""
     found = next((part for part in node.children if part.type == "modifiers"), None)
     if found is None:
         return frozenset()
@@ -251,7 +253,7 @@ def _modifiers(node: Node) -> frozenset[str]:
 
 
 def _fields_of(node: Node, kind: str) -> Iterator[Field]:
-    type_, modifiers = read_type(node.child_by_field_name("type")), _modifiers(node)
+    type_, modifiers = read_type(node.child_by_field_name("type")), modifiers_of(node)
     if kind == "interface":
         modifiers |= {"static", "final", "public"}
     for part in node.children_by_field_name("declarator"):
@@ -293,7 +295,7 @@ def _method(node: Node, owner: JavaClass | None = None) -> Method:
         text_of(node.child_by_field_name("name")),
         read_type(node.child_by_field_name("type")),
         tuple(_parameters(node)),
-        _modifiers(node),
+        modifiers_of(node),
         node.child_by_field_name("body"),
         node,
         owner,
