@@ -117,35 +117,15 @@ class Packed:
     roots: list[int]  # The indexes of the nodes at which reading a match begins
     count: int  # The number of matches
 
-    def ways(self) -> Iterator[list[tuple[int, int]]]:
-        """
-        Yield the matches, each as (stage, event) from its first event on.
-
-        >>> node = (1, 7, (-1, (0, 3, None), (0, 5, None)))
-        >>> list(packed([node]).ways())
-        [[(0, 3), (1, 7)], [(0, 5), (1, 7)]]
-        """
-        waiting: list[tuple[int, Any]] = [(root, ()) for root in reversed(self.roots)]
-        while waiting:
-            number, after = waiting.pop()
-            stage, event, following = self.nodes[number]
-            if stage >= 0:
-                after = ((stage, self.events[event]), after)
-            if stage >= 0 and not following:
-                yield _listed(after)
-            waiting += [(n, after) for n in reversed(following)]
-
-
-def _listed(after: Any) -> list[tuple[int, int]]:
-    way = []
-    while after:
-        event, after = after
-        way.append(event)
-    return way
-
 
 def packed(roots: Iterable[Node]) -> Packed:
-    """Return nodes, and all nodes they lead to, in packed form."""
+    """
+    Return nodes, and all nodes they lead to, in packed form.
+
+    >>> found = packed([(1, 7, (-1, (0, 3, None), (0, 5, None)))])
+    >>> found.events, found.nodes, found.roots, found.count
+    ([3, 5, 7], [(0, 1, []), (0, 0, []), (-1, -1, [1, 0]), (1, 2, [2])], [3], 2)
+    """
     roots = list(roots)
     order = _in_order(roots)
     events = sorted({node[1] for node in order if node[0] != UNION})

@@ -45,10 +45,6 @@ class SharedBuffer:
     timestamp: int | None = None  # The time of the newest id
     event_count: int = 0  # How many ids were assigned for that time
 
-    def is_empty(self) -> bool:
-        """Whether no event is held."""
-        return not self.events
-
     @property
     def node_count(self) -> int:
         """The number of nodes."""
