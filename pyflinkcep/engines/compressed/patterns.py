@@ -255,7 +255,7 @@ class KernelPatternCounter:
     """A pattern, ready to count; conditions on one event may be functions."""
 
     kernel: _kernel.Kernel  # The pattern's kernel
-    _live: tuple[tuple[int, ...], ...]
+    live: tuple[tuple[int, ...], ...]  # The slots that distinguish partial matches, by state
 
     @classmethod
     def of(cls, nfa: NFA, expressions: CompiledExpressions | None) -> KernelPatternCounter | None:
@@ -265,25 +265,6 @@ class KernelPatternCounter:
             return None
         live = {} if expressions is None else live_slots(nfa, expressions)
         return cls(kernel, tuple(live.get(name, ()) for name in nfa.tables))
-
-    def count(self, events: KeyedEvents, weighing: Weighing) -> tuple[Any, ...]:
-        """
-        Return the kernel's count of events that it knows.
-
-        Where matches end, their numbers and weights; and of the last key, when the first live
-        partial match began, and when the first window of one ends.
-        """
-        counted: tuple[Any, ...] = self.kernel.count(
-            self._live,
-            events.times,
-            events.bits,
-            events.bounds,
-            events.held,
-            events.before,
-            events.watermark,
-            *weighing,
-        )
-        return counted
 
 
 @attrs.frozen(eq=False)
@@ -364,11 +345,13 @@ class PatternMatches(Compressed):
     def _by_kernel(
         self, counter: KernelPatternCounter, measures: Sequence[Weighed]
     ) -> Iterator[Ended]:
-        kernel = counter.kernel
-        kernel.set_events(self.views.row, 0, len(self.events.times), self.views.columns)
+        kernel, events = counter.kernel, self.events
+        kernel.set_events(self.views.row, 0, len(events.times), self.views.columns)
+        known = events.times, events.bits, events.bounds, events.held, events.before
+        asked = counter.live, *known, events.watermark
 
         def counting(weighing: Weighing) -> Iterator[tuple[int, int, int]]:
-            found, self.begun, self.deadline = counter.count(self.events, weighing)
+            found, self.begun, self.deadline = kernel.count(*asked, *weighing)
             places, counts, weights = found
             places = np.frombuffer(places, np.int64).tolist()
             return zip(places, counts, weights or counts, strict=True)
