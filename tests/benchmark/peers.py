@@ -25,18 +25,7 @@ def measure_flink(command: str, source: RandomEvents, workload: str, cores: int)
     """Run a workload on Flink."""
     numbers = (source.events, source.keys, source.types, cores, source.seed)
     answer, peaks = _run([*shlex.split(command), workload, *map(str, numbers)])
-    return Measurement(
-        engine="flink",
-        workload=workload,
-        variant="",
-        source=source.name,
-        events=source.events,
-        keys=source.keys,
-        seconds=answer["seconds"],
-        matches=answer["matches"],
-        checksum=answer["checksum"],
-        details={"peak_mib": peaks},
-    )
+    return _measurement(workload, source, source.keys, answer, peaks)
 
 
 def measure_flink_pending(jars: Path, source: PendingEvents) -> Measurement:

@@ -8,10 +8,14 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from pyflinkcep.engines.queries import query_matches
+from pyflinkcep.engines.table import EventTable
 from pyflinkcep.errors import InputError, InvalidArgumentError
+from pyflinkcep.expressions.program import Kind
 from pyflinkcep.sase import parse
 from pyflinkcep.tables.event_list import EventObjects
 from pyflinkcep.testing import matchSase
@@ -429,3 +433,60 @@ def test_literal_times_are_returned_as_times() -> None:
     )
     (row,) = matchSase(f"PATTERN SEQ(A a) RETURN {returned}", [{"type": "A", "t": _BEGIN}])
     assert row == {"t": noon, "d": noon.date(), "g": noon, "c": datetime(2024, 3, 1).date()}
+
+
+# --- the tests ``[attr = literal]`` are comparisons as others are, in every evaluation
+
+
+LARGE = 2**53
+
+
+@pytest.mark.parametrize(
+    ("value", "literal", "holds"),
+    [
+        (float(LARGE), str(LARGE + 1), True),  # compared as doubles
+        (LARGE + 1, f"{LARGE}.0", True),
+        (LARGE + 1, str(LARGE), False),
+        (-0.0, "0", True),
+        (float("nan"), "1", False),
+        (0.1, "0.1", True),
+        (0.8, "80%", True),
+        (None, "1", False),
+        (True, "TRUE", True),
+        ("a", "'a'", True),
+        ("b", "'a'", False),
+        (date(2026, 1, 1), "DATE '2026-01-01'", True),
+        (datetime(2026, 1, 1, tzinfo=UTC), "DATE '2026-01-01'", True),
+        (datetime(2026, 1, 1, tzinfo=UTC), "TIMESTAMP '2026-01-01 02:00:00+02:00'", True),
+    ],
+)
+@pytest.mark.usefixtures("each_path")
+def test_a_test_is_the_condition(value: Any, literal: str, holds: bool) -> None:
+    """It holds of events of which ``attr = literal`` holds, those of negated components too."""
+    rows = [{"type": kind, "ts": n, "k": value} for n, kind in enumerate("ANB")]
+    for test in (f"[k = {literal}]", f"a.k = {literal} AND b.k = {literal}"):
+        for evaluation in ("nfa", "backtracking", "eventLists"):
+            query = f"PATTERN SEQ(A a, B b) WHERE {test} WITHIN 9"
+            assert len(matchSase(query, rows, "ts", evaluation=evaluation)) == holds  # type: ignore[call-overload]
+        assert len(matchSase(f"PATTERN A a; B b WHERE {test} WITHIN 9", rows, "ts")) == holds
+    absent = f"PATTERN SEQ(A a, ~(N n), B b) WHERE [k = {literal}] WITHIN 9"
+    assert matchSase(absent, rows, "ts") == []
+
+
+# --- the partitions of a table of events
+
+
+_AS_LIST = [None, None, 1, 1]
+_AS_ARRAY = np.ma.MaskedArray([0, 0, 1, 1], [True, True, False, False])
+
+
+@pytest.mark.parametrize("keys", [None, [1, 1, 2, 2]])
+@pytest.mark.parametrize("values", [_AS_LIST, _AS_ARRAY], ids=["list", "array"])
+@pytest.mark.parametrize("evaluation", ["nfa", "backtracking"])
+def test_null_equals_nothing(keys: list[int] | None, values: Any, evaluation: str) -> None:
+    """Events whose [attr] is NULL match alone, however a column says NULL, by key or not."""
+    table = EventTable(range(4), ["A"] * 4, {"k": values}, {"k": Kind.BIGINT}, keys)
+    loop = query_matches(parse("PATTERN SEQ(A+ a[]) WHERE [k]"), table, evaluation, "all")
+    assert sorted(match["a"] for match in loop) == [[0], [1], [2], [2, 3], [3]]
+    two = query_matches(parse("PATTERN SEQ(A a, A b) WHERE [k]"), table, evaluation, "all")
+    assert list(two) == [{"a": [2], "b": [3]}]
