@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import attrs
@@ -13,7 +13,6 @@ from pyflinkcep.migrate.java.project import (
     BOOLEAN,
     INT,
     LONG,
-    is_floating,
     is_numeric,
     is_whole,
     unboxed,
@@ -57,11 +56,10 @@ if TYPE_CHECKING:
     from pyflinkcep.migrate.meaning.reader import Reader
 
 Values = Mapping[str, Expression]
-Replace = Callable[[Expression, Values], Expression]
 
 
 def folded_loop(
-    loop: ForEach, iterable: Expression, values: Values, replaced: Replace
+    loop: ForEach, iterable: Expression, values: Values
 ) -> tuple[dict[str, Expression], tuple[Expression, Expression] | None]:
     """Return the variables after a loop, and a condition under which it returns, with the value."""
     if not (isinstance(iterable, Call) and iterable.operation is ops.EVENTS):
@@ -71,7 +69,7 @@ def folded_loop(
         raise Untranslatable("a loop over a stage whose name is not known")
     element = Var(ELEMENT, loop.type)
     inside = {**values, loop.name: element}
-    folder = _Folder(stage.value, element, iterable, dict(values), inside, replaced)
+    folder = _Folder(stage.value, element, dict(values), inside)
     folder.statements(loop.body)
     return folder.after, folder.returned
 
@@ -80,10 +78,8 @@ def folded_loop(
 class _Folder:
     stage: str
     element: Var
-    events: Expression
     after: dict[str, Expression]
     inside: dict[str, Expression]
-    replaced: Replace
     returned: tuple[Expression, Expression] | None = None
 
     def statements(self, body: tuple[Statement, ...]) -> None:
@@ -95,20 +91,17 @@ class _Folder:
         for place, one in enumerate(body):
             match one:
                 case Let(name=name, value=made) if made is not None:
-                    self.inside[name] = self._value(made)
+                    self.inside[name] = replaced(made, self.inside)
                 case Set(target=Var(name), value=value):
                     self._set(name, value, None, changed)
                 case If(condition, (Return(value=result),), ()) if result is not None:
                     if place != len(body) - 1 or changed or self.returned is not None:
                         raise Untranslatable("a loop that returns")
-                    self._returns(self._value(condition), self._value(result))
+                    self._returns(replaced(condition, self.inside), replaced(result, self.inside))
                 case If(condition, (Set(target=Var(name), value=value),), ()):
                     self._set(name, value, condition, changed | {name})
                 case _:
                     raise Untranslatable("a loop with other statements")
-
-    def _value(self, of: Expression) -> Expression:
-        return self.replaced(of, self.inside)
 
     def _is_about_element(self, of: Expression) -> bool:
         """Whether a value depends on the event of the loop and constants alone."""
@@ -124,14 +117,14 @@ class _Folder:
         if before is None:
             raise Untranslatable("a loop that sets a variable without a value before")
         outside = {k: v for k, v in self.inside.items() if k not in changed}
-        test = self.replaced(condition, outside) if condition is not None else None
+        test = replaced(condition, outside) if condition is not None else None
         inner = value.operand if isinstance(value, Cast) and is_whole(value.type) else value
         match inner:
             case Binary("+", Var(same), added) if same == name:
-                found = self._summed(self.replaced(added, outside), value.type, before, test)
+                found = self._summed(replaced(added, outside), value.type, before, test)
                 self.after[name] = found
             case Binary("+", added, Var(same)) if same == name and is_whole(inner.type):
-                found = self._summed(self.replaced(added, outside), value.type, before, test)
+                found = self._summed(replaced(added, outside), value.type, before, test)
                 self.after[name] = found
             case _ if test is None:
                 self._taken("last", name, value, outside)
@@ -141,36 +134,25 @@ class _Folder:
     def _summed(
         self, added: Expression, type_: JavaType, before: Expression, test: Expression | None
     ) -> Expression:
-        checked = [added, *([test] if test is not None else [])]
-        if not all(map(self._is_about_element, checked)):
+        if not all(map(self._is_about_element, [added, *([] if test is None else [test])])):
             raise Untranslatable("a sum of what depends on other events")
-        if is_floating(type_):
-            is_zero = isinstance(before, Const) and before.value == 0
-            if unboxed(type_).name != "double" or not is_zero:
-                raise Untranslatable("a sum of doubles that does not begin with 0")
-            zero: Expression = Const(0.0, JavaType("double"))
-        else:
-            widths = ("short", "byte", "char", "int", unboxed(type_).name)
-            is_narrower = unboxed(added.type).name in widths
-            if unboxed(type_) not in (INT, LONG) or not is_narrower:
-                raise Untranslatable(f"a sum of {type_}")
-            zero = Const(0, INT)
-        type_ = unboxed(type_)
-        if added == Const(1, INT) and test is None:
-            total: Expression = Aggregate("count", self.stage, None, type_)
-        else:
-            if test is not None:
-                added = Choice(test, added, zero, added.type)
-            total = Aggregate("sum", self.stage, added, type_)
-        if isinstance(before, Const) and before.value == 0:
-            return total
-        return Binary("+", before, total, type_)
+        type_, begins = unboxed(type_), isinstance(before, Const) and before.value == 0
+        narrower = unboxed(added.type).name in ("short", "byte", "char", "int", type_.name)
+        if not (begins if type_.name == "double" else type_ in (INT, LONG) and narrower):
+            raise Untranslatable(f"a sum of {type_}, or of doubles that does not begin with 0")
+        if test is not None:
+            zero = Const(0.0, type_) if type_.name == "double" else Const(0, INT)
+            added = Choice(test, added, zero, added.type)
+        total = Aggregate("sum", self.stage, added, type_)
+        if added == Const(1, INT):
+            total = Aggregate("count", self.stage, None, type_)
+        return total if begins else Binary("+", before, total, type_)
 
     def _taken(self, function: str, name: str, value: Expression, names: Values) -> None:
         """Let a variable hold the first or last event, or a value of it."""
         before = self.after.get(name)
         taken = Aggregate(function, self.stage, None, self.element.type)
-        found = self.replaced(value, names)
+        found = replaced(value, names)
         if found != self.element or not (isinstance(before, Const) and before.value is None):
             raise Untranslatable("a loop that keeps what is no event")
         self.after[name] = taken
@@ -228,7 +210,7 @@ def _fold(statements: tuple[Statement, ...], values: Values) -> Expression | Non
                 return _branched(statement, rest, values)
             case ForEach():
                 iterable = replaced(statement.iterable, values)
-                values, returned = folded_loop(statement, iterable, values, replaced)
+                values, returned = folded_loop(statement, iterable, values)
                 if returned is not None:
                     after = _fold(rest, values)
                     return None if after is None else choose(*returned, after)
