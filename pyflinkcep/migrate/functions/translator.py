@@ -425,7 +425,7 @@ class _Translator:
         statements: tuple[Statement, ...],
         result: JavaType,
     ) -> _Body:
-        checked_changes(statements, ("match",))
+        checked_changes(statements)
         python = Python(self.findings)
         before: list[str] = []
         of_match = _KINDS[kind].of_match

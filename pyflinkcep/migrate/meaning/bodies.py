@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import attrs
@@ -239,20 +239,13 @@ def choose(condition: Expression, yes: Expression, no: Expression) -> Expression
     if yes == no:
         return yes
     if unboxed(yes.type) == BOOLEAN and unboxed(no.type) == BOOLEAN:
-        if isinstance(yes, Const):
-            if isinstance(no, Const):
-                return condition if yes.value else negated(condition)
-            return (
-                Binary("||", condition, no, BOOLEAN)
-                if yes.value
-                else Binary("&&", negated(condition), no, BOOLEAN)
-            )
-        if isinstance(no, Const):
-            return (
-                Binary("||", negated(condition), yes, BOOLEAN)
-                if no.value
-                else Binary("&&", condition, yes, BOOLEAN)
-            )
+        for value, other, test in ((yes, no, condition), (no, yes, negated(condition))):
+            if isinstance(value, Const):
+                if isinstance(other, Const):
+                    return test if value.value else negated(test)
+                if value.value:
+                    return Binary("||", test, other, BOOLEAN)
+                return Binary("&&", negated(test), other, BOOLEAN)
     type_ = yes.type if yes.type.name != "null" else no.type
     if is_numeric(yes.type) and is_numeric(no.type) and yes.type != no.type:
         type_ = yes.type if unboxed(yes.type).name in ("double", "float") else no.type
@@ -263,17 +256,16 @@ def negated(condition: Expression) -> Expression:
     """Return the negation of a condition."""
     if isinstance(condition, Unary) and condition.operator == "!":
         return condition.operand
-    return attrs.evolve(Unary("!", condition, BOOLEAN))
+    return Unary("!", condition, BOOLEAN)
 
 
 _LISTS: list[Expression] = [Const(None, JavaType("Map"))]
 """What a variable with lists holds, which is no new object."""
 
 
-def checked_changes(of: Expression | Iterable[Statement], given: Iterable[str] = ()) -> None:
+def checked_changes(statements: tuple[Statement, ...]) -> None:
     """Raise Untranslatable if code changes a list or map, or an array, that it did not make."""
-    statements = (Do(of),) if isinstance(of, Expression) else tuple(of)
-    own = _own(statements, set(given))
+    own = _own(statements, {"match"})
     changes = [
         part
         for value in expressions_of(statements)
