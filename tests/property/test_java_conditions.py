@@ -188,4 +188,4 @@ def test_translated_loops_mean_the_same(java: list[str]) -> None:
     kinds = check(_WALKING, [line[30:] for line in java[150:]], _EVENTS, _AFTER)
 
     assert kinds["stub"] <= 1
-    assert kinds["sql"] > 20
+    assert kinds["sql"] > 12  # extremes, averages and comparisons of each event are functions

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import attrs
 
@@ -20,7 +19,7 @@ from pyflinkcep.migrate.java.project import (
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.python import Python, Statements
-from pyflinkcep.migrate.meaning.reading import snake_case
+from pyflinkcep.migrate.meaning.reading import Reading, snake_case
 from pyflinkcep.migrate.meaning.statements import read_block
 from pyflinkcep.migrate.meaning.tree import (
     ELEMENT,
@@ -51,9 +50,6 @@ from pyflinkcep.migrate.meaning.tree import (
     rewritten,
     stage_free,
 )
-
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
 
 Values = Mapping[str, Expression]
 
@@ -344,7 +340,7 @@ def _is_own(value: Expression, own: set[str]) -> bool:
     )
 
 
-def folded_body(reader: Reader, body: Node | tuple[Statement, ...]) -> Expression:
+def folded_body(reader: Reading, body: Node | tuple[Statement, ...]) -> Expression:
     """Return a block that returns a value as an expression; raise Untranslatable otherwise."""
     found = folded(body if isinstance(body, tuple) else read_block(reader, body))
     if not reader.findings.aggregates and has_aggregates(found):
@@ -358,7 +354,7 @@ def has_aggregates(of: Expression) -> bool:
 
 
 def value_of_body(
-    inner: Reader, method: Method, values: list[Expression], reader: Reader
+    inner: Reading, method: Method, values: list[Expression], reader: Reading
 ) -> Expression:
     """Return the value of a method for some arguments."""
     owner = inner.scope.this
@@ -376,7 +372,7 @@ def value_of_body(
 
 
 def function_called(
-    reader: Reader, owner: Expression, values: list[Expression], node: Node
+    reader: Reading, owner: Expression, values: list[Expression], node: Node
 ) -> Expression:
     """Return what a function that is an object returns for some arguments."""
     if isinstance(owner, Lambda):
@@ -401,7 +397,7 @@ _MOST = 12
 """How deep calls of functions are followed."""
 
 
-def _helper(inner: Reader, method: Method) -> str:
+def _helper(inner: Reading, method: Method) -> str:
     """Write a method as a function of Python; return its name."""
     findings = inner.findings
     name = "_" + snake_case(method.name)
@@ -429,7 +425,7 @@ def _helper(inner: Reader, method: Method) -> str:
     return name
 
 
-def helper_lines(reader: Reader) -> list[str]:
+def helper_lines(reader: Reading) -> list[str]:
     """Return the lines of the functions that a body calls, and forget them."""
     found: list[str] = []
     for text in reader.findings.helpers.values():

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import attrs
 
@@ -34,6 +33,7 @@ from pyflinkcep.migrate.meaning.library import (
     library_call,
     static_call,
 )
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Const,
@@ -46,12 +46,9 @@ from pyflinkcep.migrate.meaning.tree import (
     field_of,
 )
 
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
-
 
 def enum_static(
-    reader: Reader, of: JavaClass, method: str, arguments: list[Node]
+    reader: Reading, of: JavaClass, method: str, arguments: list[Node]
 ) -> Expression | None:
     """Return what ``valueOf`` or ``values`` of an enum returns; None for other methods."""
     constants = tuple(Const(name, JavaType(of.name)) for name in of.constants)
@@ -65,7 +62,7 @@ def enum_static(
     return Call(ops.ENUM_OF, (name, *constants), JavaType(of.name))
 
 
-def enum_value(reader: Reader, owner: Expression, of: JavaClass, method: str) -> Expression | None:
+def enum_value(reader: Reading, owner: Expression, of: JavaClass, method: str) -> Expression | None:
     """Return what a getter of an enum returns, as a choice of its constants; None if none."""
     declared = next((m for m in of.methods.get(method, []) if not m.parameters), None)
     if declared is None:
@@ -79,14 +76,14 @@ def enum_value(reader: Reader, owner: Expression, of: JavaClass, method: str) ->
     return _chosen(reader, owner, of, values)
 
 
-def enum_field(reader: Reader, owner: Expression, of: JavaClass, name: str) -> Expression | None:
+def enum_field(reader: Reading, owner: Expression, of: JavaClass, name: str) -> Expression | None:
     """Return a field of an enum, as a choice of its constants; None if it is not known."""
     values = [(constant, _fields(reader, of, node).get(name)) for constant, node in _nodes(of)]
     return _chosen(reader, owner, of, values)
 
 
 def _chosen(
-    reader: Reader, owner: Expression, of: JavaClass, values: list[tuple[str, Expression | None]]
+    reader: Reading, owner: Expression, of: JavaClass, values: list[tuple[str, Expression | None]]
 ) -> Expression | None:
     if isinstance(owner, Const):
         return dict(values).get(str(owner.value))
@@ -108,7 +105,7 @@ def _nodes(of: JavaClass) -> list[tuple[str, Node]]:
     ]
 
 
-def _fields(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expression]:
+def _fields(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]:
     given = node.child_by_field_name("arguments")
     inner = reader.at(of.source, of)
     values = [inner.read(argument) for argument in children(given)] if given is not None else []
@@ -132,7 +129,7 @@ _MOST_CALLS = 12
 """How deep calls of the project's methods are followed."""
 
 
-def method_call(reader: Reader, node: Node) -> Expression:
+def method_call(reader: Reading, node: Node) -> Expression:
     """Return what a call means."""
     name = text_of(node.child_by_field_name("name"))
     owner = node.child_by_field_name("object")
@@ -157,7 +154,7 @@ def method_call(reader: Reader, node: Node) -> Expression:
     return on_value(reader, reader.read(owner), name, arguments, node)
 
 
-def is_value(reader: Reader, owner: Node) -> bool:
+def is_value(reader: Reading, owner: Node) -> bool:
     """Whether what stands before a dot is a value rather than a class."""
     first = owner
     while first.type == "field_access":
@@ -175,7 +172,7 @@ def is_value(reader: Reader, owner: Node) -> bool:
     return not text_of(owner)[:1].isupper()
 
 
-def _own(reader: Reader, name: str, arguments: list[Node], node: Node) -> Expression:
+def _own(reader: Reading, name: str, arguments: list[Node], node: Node) -> Expression:
     """Return a call without an owner: of the object itself, or of a class around."""
     scope = reader.scope
     if scope.this is not None:
@@ -213,7 +210,9 @@ def _own(reader: Reader, name: str, arguments: list[Node], node: Node) -> Expres
     raise reader.no(node, f"the method {name}() is not in the sources")
 
 
-def _static(reader: Reader, owner: str, name: str, arguments: list[Node], node: Node) -> Expression:
+def _static(
+    reader: Reading, owner: str, name: str, arguments: list[Node], node: Node
+) -> Expression:
     of = reader.class_named(owner)
     simple = owner.rsplit(".", 1)[-1]
     if of is not None:
@@ -235,7 +234,7 @@ def _static(reader: Reader, owner: str, name: str, arguments: list[Node], node: 
 
 
 def on_value(
-    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression:
     """Return a method of an object."""
     if isinstance(owner, Make) and owner.type.name.startswith("builder of "):
@@ -266,7 +265,7 @@ def on_value(
     return found
 
 
-def _may_be_property(reader: Reader, owner: Expression, of: JavaClass | None) -> bool:
+def _may_be_property(reader: Reading, owner: Expression, of: JavaClass | None) -> bool:
     if of is not None:
         return reader.scope.project.method(of, "", 0) is None
     known = is_boxed(owner.type) or owner.type.name in _LIBRARY or is_json(owner.type)
@@ -275,7 +274,7 @@ def _may_be_property(reader: Reader, owner: Expression, of: JavaClass | None) ->
 
 
 def _of_project(
-    reader: Reader,
+    reader: Reading,
     owner: Expression,
     of: JavaClass,
     name: str,
@@ -327,7 +326,7 @@ def _of_project(
     return None
 
 
-def _same_field(reader: Reader, owner: Expression, of: JavaClass, name: str) -> Expression | None:
+def _same_field(reader: Reading, owner: Expression, of: JavaClass, name: str) -> Expression | None:
     """Return the field that a getter of an interface returns, the same in all classes."""
     project = reader.scope.project
     kinds = [k for k in project.subclasses(of) if k.kind != "interface"]
@@ -340,7 +339,7 @@ def _same_field(reader: Reader, owner: Expression, of: JavaClass, name: str) -> 
 
 
 def _of_enum(
-    reader: Reader, owner: Expression, of: JavaClass, name: str, arguments: list[Node]
+    reader: Reading, owner: Expression, of: JavaClass, name: str, arguments: list[Node]
 ) -> Expression | None:
     if name in ("name", "toString") and not arguments:
         return Call(ops.NAME_OF, (owner,), STRING)
@@ -352,7 +351,7 @@ def _of_enum(
 
 
 def _followed(
-    reader: Reader,
+    reader: Reading,
     method: Method,
     of: JavaClass | None,
     owner: Expression | None,
@@ -389,7 +388,7 @@ def _followed(
     return value_of_body(inner, method, values, reader)
 
 
-def _fields_seen(reader: Reader, method: Method) -> dict[str, Expression]:
+def _fields_seen(reader: Reading, method: Method) -> dict[str, Expression]:
     """Return the fields whose values are known, of those that a method sees: no variables."""
     scope = reader.scope
     owner = method.owner
@@ -407,7 +406,7 @@ def _fields_seen(reader: Reader, method: Method) -> dict[str, Expression]:
     }
 
 
-def _check_override(reader: Reader, of: JavaClass, method: Method, node: Node) -> None:
+def _check_override(reader: Reading, of: JavaClass, method: Method, node: Node) -> None:
     """Raise if a class below has the method too: the event's class says which one is called."""
     count = len(method.parameters)
     for one in reader.scope.project.subclasses(of):
@@ -418,7 +417,7 @@ def _check_override(reader: Reader, of: JavaClass, method: Method, node: Node) -
 _LOMBOK = frozenset({"@Data", "@Value", "@ToString"})
 
 
-def object_text(reader: Reader, value: Expression, node: Node) -> Expression:
+def object_text(reader: Reading, value: Expression, node: Node) -> Expression:
     """Return the text of an object of the project; other values unchanged."""
     of = reader.class_of(value.type)
     if of is None or (of.kind == "enum" and reader.scope.project.method(of, "toString", 0) is None):
@@ -457,7 +456,7 @@ def made(type_: JavaType, fields: dict[str, Expression]) -> Make:
 
 
 def constructed(
-    reader: Reader, of: JavaClass, arguments: Sequence[Node | Expression], node: Node
+    reader: Reading, of: JavaClass, arguments: Sequence[Node | Expression], node: Node
 ) -> Make:
     """Return an object of a class of the project: its fields after the constructor."""
     fields = reader.scope.project.all_fields(of)
@@ -479,7 +478,7 @@ def constructed(
     return made(JavaType(of.name), result)
 
 
-def default(reader: Reader, type_: JavaType, value: Node | None, of: JavaClass) -> Expression:
+def default(reader: Reading, type_: JavaType, value: Node | None, of: JavaClass) -> Expression:
     """Return what a field holds that no constructor sets."""
     if value is not None:
         return reader.assigned(reader.at(of.source, of).read(value), type_)
@@ -494,7 +493,7 @@ def zero(type_: JavaType) -> Expression:
 
 
 def set_fields(
-    reader: Reader, of: JavaClass, arguments: Sequence[Node | Expression], node: Node
+    reader: Reading, of: JavaClass, arguments: Sequence[Node | Expression], node: Node
 ) -> dict[str, Expression]:
     """Return what a constructor sets, and those that it calls, declared or not."""
     constructor = reader.constructor(of, arguments)
@@ -531,13 +530,13 @@ def given_fields(of: JavaClass, count: int) -> list[str]:
 
 
 def _argument(
-    reader: Reader, given: Node | Expression, types: Sequence[JavaType] = ()
+    reader: Reading, given: Node | Expression, types: Sequence[JavaType] = ()
 ) -> Expression:
     return given if isinstance(given, Expression) else reader.argument(given, tuple(types))
 
 
 def assigned(
-    reader: Reader, of: JavaClass, constructor: Method, values: list[Expression]
+    reader: Reading, of: JavaClass, constructor: Method, values: list[Expression]
 ) -> dict[str, Expression]:
     """Return what a constructor assigns to fields."""
     names = {
@@ -558,7 +557,7 @@ def assigned(
     return found
 
 
-def _implied(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expression]:
+def _implied(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]:
     """Return what is set without being called: by the constructor above, and by blocks."""
     above = reader.class_of(of.superclass) if of.superclass is not None else None
     if of.blocks:
@@ -567,7 +566,7 @@ def _implied(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expression]
 
 
 def _run(
-    reader: Reader, of: JavaClass, statements: Sequence[Node], found: dict[str, Expression]
+    reader: Reading, of: JavaClass, statements: Sequence[Node], found: dict[str, Expression]
 ) -> None:
     """Add to the fields what statements of a constructor set."""
     for statement in statements:
@@ -597,7 +596,7 @@ def _checks(statement: Node) -> bool:
     )
 
 
-def initial(reader: Reader, of: JavaClass) -> dict[str, Expression]:
+def initial(reader: Reading, of: JavaClass) -> dict[str, Expression]:
     """Return the fields of an object that have a value before its constructor runs."""
     found: dict[str, Expression] = {}
     for name, field in reader.scope.project.all_fields(of).items():
@@ -613,7 +612,7 @@ def initial(reader: Reader, of: JavaClass) -> dict[str, Expression]:
     return found
 
 
-def opened(reader: Reader, method: Method, fields: dict[str, Expression]) -> None:
+def opened(reader: Reading, method: Method, fields: dict[str, Expression]) -> None:
     """Let fields have what a method sets; those that it sets in other ways are not known then."""
     reader.scope.fields = fields
     for statement in children(method.body) if method.body is not None else ():
@@ -628,7 +627,7 @@ def opened(reader: Reader, method: Method, fields: dict[str, Expression]) -> Non
             fields.pop(target, None)
 
 
-def _delegated(reader: Reader, of: JavaClass, node: Node) -> dict[str, Expression]:
+def _delegated(reader: Reading, of: JavaClass, node: Node) -> dict[str, Expression]:
     arguments = children(node.child_by_field_name("arguments"))
     if text_of(node.child_by_field_name("constructor")) == "this":
         return set_fields(reader, of, arguments, node)
@@ -661,7 +660,7 @@ _EMPTY = {
 }  # fmt: skip
 
 
-def read_creation(reader: Reader, node: Node) -> Expression:
+def read_creation(reader: Reading, node: Node) -> Expression:
     """Return what ``new`` makes."""
     type_ = reader.type_at(node.child_by_field_name("type"))
     function = _function(reader, node, type_)
@@ -708,7 +707,7 @@ def read_creation(reader: Reader, node: Node) -> Expression:
     raise reader.no(node, f"the class {type_} is not in the sources")
 
 
-def built(reader: Reader, owner: Make, name: str, arguments: list[Node]) -> Make:
+def built(reader: Reading, owner: Make, name: str, arguments: list[Node]) -> Make:
     """Return what a method of a builder makes: the object, or a builder that knows more."""
     of = reader.class_named(owner.class_name)
     if of is None:
@@ -729,7 +728,7 @@ def built(reader: Reader, owner: Make, name: str, arguments: list[Node]) -> Make
     return made(JavaType(of.name), values)
 
 
-def _function(reader: Reader, node: Node, type_: JavaType) -> Expression | None:
+def _function(reader: Reading, node: Node, type_: JavaType) -> Expression | None:
     """Return an object that is a condition or a function; None for others."""
     of = reader.class_of(type_)
     has_body = any(part.type == "class_body" for part in children(node))
@@ -739,7 +738,7 @@ def _function(reader: Reader, node: Node, type_: JavaType) -> Expression | None:
     return known_function(reader, node) if reader.findings.resolve is not None else None
 
 
-def known_function(reader: Reader, node: Node) -> Expression:
+def known_function(reader: Reading, node: Node) -> Expression:
     """Return an object that is a condition or a function, by its number."""
     findings = reader.findings
     if findings.resolve is None:

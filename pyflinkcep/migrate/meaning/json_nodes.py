@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
 
 import attrs
 
@@ -12,10 +11,8 @@ from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.project import BOOLEAN, INT, LONG, STRING, UNKNOWN, is_whole, unboxed
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.meaning import operations as ops
+from pyflinkcep.migrate.meaning.reading import Reading
 from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Get, Unary, Var
-
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
 
 _MADE = ("JSONObject", "ObjectNode", "JsonObject")
 _MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap")
@@ -58,7 +55,7 @@ def is_json(type_: JavaType) -> bool:
     return type_.name in _NODE_CLASSES
 
 
-def parsed_json(reader: Reader, node: Node, name: str, arguments: list[Node]) -> Expression | None:
+def parsed_json(reader: Reading, node: Node, name: str, arguments: list[Node]) -> Expression | None:
     """Return what a library makes of a text of JSON; None for other calls."""
     owner = text_of(node.child_by_field_name("object"))
     plain = name in ("readTree", "parseString", "parseObject") or (
@@ -79,7 +76,7 @@ def parsed_json(reader: Reader, node: Node, name: str, arguments: list[Node]) ->
 
 
 def json_call(
-    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method that reads a field by its name; None for others."""
     if owner.type.name in _MADE and not isinstance(owner, Get):
@@ -156,7 +153,7 @@ def json_call(
 
 
 def _made_json(
-    reader: Reader, owner: Expression, name: str, arguments: list[Node]
+    reader: Reading, owner: Expression, name: str, arguments: list[Node]
 ) -> Expression | None:
     """Return a method that fills or writes a new object of JSON."""
     if name in ("put", "set", "addProperty") and len(arguments) == 2:
@@ -196,7 +193,7 @@ def _of_array(owner: Expression, name: str, place: Expression) -> Expression | N
     return None if type_ is None else Call(ops.JSON_ITEM, (owner, place), type_)
 
 
-def _written_type(reader: Reader, node: Node) -> JavaType | None:
+def _written_type(reader: Reading, node: Node) -> JavaType | None:
     """Return the type argument of a call such as ``row.<Integer>getFieldAs("n")``."""
     given = node.child_by_field_name("type_arguments")
     return reader.type_at(children(given)[0]) if given is not None and children(given) else None

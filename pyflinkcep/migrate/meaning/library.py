@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 import attrs
 
@@ -36,15 +35,12 @@ from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.json_nodes import json_call
 from pyflinkcep.migrate.meaning.operations import Operation
-from pyflinkcep.migrate.meaning.reading import element_of
+from pyflinkcep.migrate.meaning.reading import Reading, element_of
 from pyflinkcep.migrate.meaning.tree import Call, Cast, Const, Expression, Get, Lambda, Make, Var
-
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
 
 Operands = tuple[Expression, ...]
 Result = JavaType | Callable[[Operands], JavaType]
-Made = Callable[["Reader", Operands, Node], Expression | None]
+Made = Callable[[Reading, Operands, Node], Expression | None]
 """Makes what a call becomes; None if it has no translation."""
 _DOUBLE, _CHAR, _VOID = JavaType("double"), JavaType("char"), JavaType("void")
 _DECIMAL, _DURATION, _INSTANT = (JavaType(n) for n in ("BigDecimal", "Duration", "Instant"))
@@ -64,7 +60,7 @@ class Method:
     # By the type of the object, those of the parameters of a function that is an argument.
     given: Callable[[JavaType], tuple[JavaType, ...]] = lambda _: ()
 
-    def call(self, reader: Reader, operands: Operands, node: Node) -> Expression | None:
+    def call(self, reader: Reading, operands: Operands, node: Node) -> Expression | None:
         """Return what a call becomes."""
         if isinstance(self.becomes, Operation):
             result = self.result if isinstance(self.result, JavaType) else self.result(operands)
@@ -121,7 +117,7 @@ def _numeric(
     operation: Operation,
     cast: JavaType | None,
     result: JavaType | None,
-    reader: Reader,
+    reader: Reading,
     of: Operands,
     _: Node,
 ) -> Expression | None:
@@ -132,7 +128,7 @@ def _numeric(
     return Call(operation, tuple(reader.cast(one, type_) for one in of), result or type_)
 
 
-def _absolute(reader: Reader, of: Operands, _: Node) -> Expression | None:
+def _absolute(reader: Reading, of: Operands, _: Node) -> Expression | None:
     type_ = unboxed(of[0].type)
     if not is_numeric(type_):
         return None
@@ -141,7 +137,7 @@ def _absolute(reader: Reader, of: Operands, _: Node) -> Expression | None:
     return Call(operation, (reader.cast(of[0], type_),), type_)
 
 
-def _rounded(reader: Reader, of: Operands, _: Node) -> Expression | None:
+def _rounded(reader: Reading, of: Operands, _: Node) -> Expression | None:
     if not is_numeric(of[0].type):
         return None
     if unboxed(of[0].type) == JavaType("float"):
@@ -149,18 +145,18 @@ def _rounded(reader: Reader, of: Operands, _: Node) -> Expression | None:
     return Call(ops.ROUND, (reader.cast(of[0], _DOUBLE),), LONG)
 
 
-def _parsed(type_: str, reader: Reader, of: Operands, node: Node) -> Expression | None:
+def _parsed(type_: str, reader: Reading, of: Operands, node: Node) -> Expression | None:
     is_text = of[0].type in (STRING, UNKNOWN) and type_ in ops.PARSE
     return Call(ops.PARSE[type_], of, JavaType(type_)) if is_text else None
 
 
-def _boxed(type_: str, reader: Reader, of: Operands, node: Node) -> Expression | None:
+def _boxed(type_: str, reader: Reading, of: Operands, node: Node) -> Expression | None:
     if is_numeric(of[0].type):
         return reader.cast(of[0], JavaType(type_))
     return _parsed(type_, reader, of, node) if of[0].type in (STRING, UNKNOWN) else of[0]
 
 
-def _flag(_: Reader, of: Operands, __: Node) -> Expression | None:
+def _flag(_: Reading, of: Operands, __: Node) -> Expression | None:
     return Call(ops.PARSE_BOOLEAN, of, BOOLEAN) if of[0].type == STRING else of[0]
 
 
@@ -171,7 +167,7 @@ def _not(operation: Operation) -> Made:
 _FORMATS = re.compile(r"%[-+0 ,#]*\d*(?:\.\d+)?(.|\n|)")
 
 
-def _formatted(reader: Reader, of: Operands, node: Node) -> Expression | None:
+def _formatted(reader: Reading, of: Operands, node: Node) -> Expression | None:
     """Return a text made by a pattern, if the pattern is a constant."""
     if len(of) > 1 and of[0].type.name == "Locale":
         of = of[1:]
@@ -190,13 +186,13 @@ def _cased(operation: Operation) -> Made:
     )
 
 
-def _replaced(reader: Reader, of: Operands, node: Node) -> Expression | None:
+def _replaced(reader: Reading, of: Operands, node: Node) -> Expression | None:
     if not isinstance(of[2], Const) or set(str(of[2].value)) & set("$\\"):
         raise reader.no(node, "replaceAll() with groups")
     return Call(ops.REPLACE_ALL, of, STRING)
 
 
-def _joined(_: Reader, of: Operands, __: Node) -> Expression | None:
+def _joined(_: Reading, of: Operands, __: Node) -> Expression | None:
     """Return ``String.join`` of a list, or of several texts."""
     many = ("List", "Set", "ArrayList", "Collection", "Iterable")
     if len(of) < 2:
@@ -206,7 +202,7 @@ def _joined(_: Reader, of: Operands, __: Node) -> Expression | None:
     return Call(ops.JOINING, (values, of[0]), STRING)
 
 
-def _appended(reader: Reader, of: Operands, node: Node) -> Expression | None:
+def _appended(reader: Reading, of: Operands, node: Node) -> Expression | None:
     if not _is_all_of_statement(node):
         raise reader.no(node, "append() changes a text whose value is used here")
     return Call(ops.APPEND, of, of[0].type)
@@ -231,13 +227,13 @@ def _is_all_of_statement(node: Node) -> bool:
     return only and around is not None and around.type in bodies
 
 
-def _tuple(_: Reader, of: Operands, __: Node) -> Expression | None:
+def _tuple(_: Reading, of: Operands, __: Node) -> Expression | None:
     name = f"Tuple{len(of)}"
     fields = tuple((f"f{place}", one) for place, one in enumerate(of))
     return Make(name, fields, JavaType(name, tuple(one.type for one in of)))
 
 
-def _listed(kind: str, _: Reader, of: Operands, __: Node) -> Expression | None:
+def _listed(kind: str, _: Reading, of: Operands, __: Node) -> Expression | None:
     if len(of) == 1 and of[0].type.dims:
         element = element_of(of[0].type)
         if unboxed(element) == element and (is_numeric(element) or element == BOOLEAN):
@@ -248,26 +244,26 @@ def _listed(kind: str, _: Reader, of: Operands, __: Node) -> Expression | None:
     return Call(ops.LIST, of, JavaType(kind, args))
 
 
-def _listed_again(reader: Reader, of: Operands, node: Node) -> Expression | None:
+def _listed_again(reader: Reading, of: Operands, node: Node) -> Expression | None:
     """Return the list that ``Lists.newArrayList`` makes of several values, or of many in one."""
     if len(of) == 1 and of[0].type.name in ("Iterable", "List", "Collection", "Set", "Iterator"):
         return Call(ops.LIST_OF, of, JavaType("List", of[0].type.args))
     return _listed("List", reader, of, node)
 
 
-def _mapped(_: Reader, of: Operands, __: Node) -> Expression | None:
+def _mapped(_: Reading, of: Operands, __: Node) -> Expression | None:
     type_ = JavaType("Map", tuple(one.type for one in of[:2]))
     return Call(ops.MAP, of, type_) if len(of) % 2 == 0 else None
 
 
-def _streamed(_: Reader, of: Operands, __: Node) -> Expression | None:
+def _streamed(_: Reading, of: Operands, __: Node) -> Expression | None:
     if not of or not (of[0].type.dims or of[0].type.name in ("Iterable", "List")):
         return None
     return Call(ops.STREAM, of[:1], JavaType("Stream", (element_of(of[0].type),)))
 
 
 def _in_time_unit(
-    millis: int, target: int, reader: Reader, of: Operands, node: Node
+    millis: int, target: int, reader: Reading, of: Operands, node: Node
 ) -> Expression | None:
     if not is_whole(of[0].type):
         return None
@@ -275,13 +271,13 @@ def _in_time_unit(
     return reader.operation(sign, reader.cast(of[0], LONG), Const(by, LONG), node)
 
 
-def _decimal_of(_: Reader, of: Operands, __: Node) -> Expression | None:
+def _decimal_of(_: Reading, of: Operands, __: Node) -> Expression | None:
     known = isinstance(of[0], Const)
     text = Const(str(of[0].value), STRING) if isinstance(of[0], Const) else of[0]
     return Call(ops.DECIMAL, (text,), _DECIMAL) if known else None
 
 
-def _at_utc(_: Reader, of: Operands, __: Node) -> Expression | None:
+def _at_utc(_: Reading, of: Operands, __: Node) -> Expression | None:
     """Return a moment as a time of UTC."""
     is_utc = isinstance(of[1], Const) and of[1].value == "UTC"
     return Call(ops.COPY, of[:1], JavaType("LocalDateTime")) if is_utc else None
@@ -292,7 +288,7 @@ def _duration(unit: int) -> Made:
 
 
 def _in_unit(
-    unit: int, operation: Operation, _: Reader, of: Operands, __: Node
+    unit: int, operation: Operation, _: Reading, of: Operands, __: Node
 ) -> Expression | None:
     """Return a duration in a unit: Java rounds its seconds down, larger units towards zero."""
     match of[0]:
@@ -306,7 +302,7 @@ def _of_same_type(template: str) -> Made:
     return lambda _, of, __: Call(operation, of, BOOLEAN) if of[0].type == of[1].type else None
 
 
-def _millis(_: Reader, of: Operands, __: Node) -> Expression | None:
+def _millis(_: Reading, of: Operands, __: Node) -> Expression | None:
     if isinstance(of[0], Call) and of[0].operation is ops.TIME_OF_MILLIS:
         return of[0].operands[0]
     return Call(ops.MILLIS_OF, of, LONG)
@@ -316,7 +312,7 @@ def _searched(
     operation: Operation,
     result: JavaType,
     missing: bool | int,
-    reader: Reader,
+    reader: Reading,
     of: Operands,
     node: Node,
 ) -> Expression | None:
@@ -330,7 +326,7 @@ def _searched(
 
 
 def _keyed(
-    operation: Operation, result: JavaType | None, reader: Reader, of: Operands, node: Node
+    operation: Operation, result: JavaType | None, reader: Reading, of: Operands, node: Node
 ) -> Expression | None:
     """Return what a map has for a key."""
     key, value = _pair(of[0].type)
@@ -340,7 +336,7 @@ def _keyed(
 
 
 def _iterated(
-    operation: Operation, of_list: Operation, _: Reader, of: Operands, __: Node
+    operation: Operation, of_list: Operation, _: Reading, of: Operands, __: Node
 ) -> Expression | None:
     """Return a step of an iterator: of a new one, something of the list itself."""
     type_ = BOOLEAN if operation is ops.HAS_NEXT else element_of(of[0].type)
@@ -351,7 +347,7 @@ def _iterated(
 
 
 def _mapped_to(
-    type_: JavaType, kind: str, reader: Reader, of: Operands, _: Node
+    type_: JavaType, kind: str, reader: Reading, of: Operands, _: Node
 ) -> Expression | None:
     function = of[1]
     if not isinstance(function, Lambda):
@@ -360,7 +356,7 @@ def _mapped_to(
     return Call(ops.MAPPED, (of[0], inner), JavaType(kind, (type_,)))
 
 
-def _reduced(reader: Reader, of: Operands, _: Node) -> Expression | None:
+def _reduced(reader: Reading, of: Operands, _: Node) -> Expression | None:
     element = _element(of)
     start = reader.assigned(of[1], element)
     one = Call(ops.LIST, (start,), JavaType("List", (start.type,)))
@@ -368,7 +364,7 @@ def _reduced(reader: Reader, of: Operands, _: Node) -> Expression | None:
     return Call(ops.REDUCED, (both, of[2]), element)
 
 
-def _or_else(reader: Reader, of: Operands, _: Node) -> Expression | None:
+def _or_else(reader: Reading, of: Operands, _: Node) -> Expression | None:
     element = element_of(of[0].type)
     other = of[1].body if isinstance(of[1], Lambda) else of[1]
     other = other if element == UNKNOWN else reader.cast(other, element)
@@ -381,18 +377,18 @@ _CONVERSIONS = {
 }  # fmt: skip
 
 
-def _unboxed(type_: str, reader: Reader, of: Operands, _: Node) -> Expression | None:
+def _unboxed(type_: str, reader: Reading, of: Operands, _: Node) -> Expression | None:
     owner = of[0]
     plain = owner if isinstance(owner, Cast) else attrs.evolve(owner, type=unboxed(owner.type))
     value = reader.cast(plain, JavaType(type_))
     return Call(ops.NOT_NULL, (value,), value.type)
 
 
-def _class_name(_: Reader, of: Operands, __: Node) -> Expression | None:
+def _class_name(_: Reading, of: Operands, __: Node) -> Expression | None:
     return attrs.evolve(of[0], type=STRING) if isinstance(of[0], Const | Get) else None
 
 
-def _events(reader: Reader, of: Operands, _: Node) -> Expression | None:
+def _events(reader: Reading, of: Operands, _: Node) -> Expression | None:
     type_ = JavaType("Iterable", (reader.event_type,))
     if not is_plain(reader.event_type):
         return Call(ops.EVENTS, of[1:], type_)
@@ -724,7 +720,7 @@ CONSTANTS: dict[tuple[str, str], Expression] = {
 
 
 def static_call(
-    reader: Reader, owner: str, name: str, operands: Operands, node: Node
+    reader: Reading, owner: str, name: str, operands: Operands, node: Node
 ) -> Expression | None:
     """Return what a method of a class of the library returns; None if it has no translation."""
     row = STATIC.get((owner, name, len(operands))) or STATIC.get((owner, name, _ANY))
@@ -732,7 +728,7 @@ def static_call(
 
 
 def library_call(
-    reader: Reader, owner: Expression, name: str, arguments: list[Node], node: Node
+    reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method of an object of the library; None if it has no translation."""
     found = json_call(reader, owner, name, arguments, node)
@@ -752,7 +748,7 @@ def library_call(
     return None
 
 
-def _argument(reader: Reader, argument: Node, given: tuple[JavaType, ...]) -> Expression:
+def _argument(reader: Reading, argument: Node, given: tuple[JavaType, ...]) -> Expression:
     """Return an argument; ``Comparator.comparing(f)`` is the function."""
     if given and argument.type == "method_invocation":
         inner = children(argument.child_by_field_name("arguments"))
@@ -770,7 +766,7 @@ _OF_TEXTS = ("contains", "compareTo", "matches", "concat")
 
 
 def by_name(
-    reader: Reader, owner: Expression, name: str, operands: Operands, node: Node
+    reader: Reading, owner: Expression, name: str, operands: Operands, node: Node
 ) -> Expression | None:
     """Return a method of an object of unknown type, if its name says what it is."""
     is_text = name in _OF_TEXTS and bool(operands) and operands[0].type == STRING
@@ -789,7 +785,7 @@ def by_name(
 Collector = Callable[[Expression], Expression]
 
 
-def _collector(reader: Reader, node: Node, element: JavaType) -> Collector | None:
+def _collector(reader: Reading, node: Node, element: JavaType) -> Collector | None:
     """Return what ``collect`` makes of a stream with a collector; None if that is unknown."""
     if node.type != "method_invocation":
         return None

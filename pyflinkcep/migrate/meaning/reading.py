@@ -6,28 +6,42 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Callable
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import attrs
 
 from pyflinkcep.migrate import runtime
-from pyflinkcep.migrate.java.constants import converted
+from pyflinkcep.migrate.java.constants import converted, promoted
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
 from pyflinkcep.migrate.java.project import (
+    BOOLEAN,
+    STRING,
     UNKNOWN,
     Project,
+    chosen,
+    column_names,
+    filled,
+    is_boxed,
     is_floating,
     is_numeric,
     unboxed,
 )
-from pyflinkcep.migrate.java.source import Node, Source, children, text_of
+from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
+from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.meaning.tree import (
+    Call,
     Captured,
     Cast,
     Const,
     Expression,
+    Get,
+    Lambda,
+    Make,
+    Unary,
+    Untranslatable,
     Var,
     parts,
 )
@@ -164,3 +178,187 @@ def parameters_of(node: Node) -> list[tuple[str, JavaType]]:
             type_ = read_type(part.child_by_field_name("type"))
             result.append((text_of(part.child_by_field_name("name")), type_))
     return result
+
+
+@attrs.define(eq=False)
+class Reading(ABC):
+    """What the reader of expressions is for those who read a part of one with it."""
+
+    scope: Scope  # What names mean
+    findings: Findings  # Gets what was found on the way
+    event_type: JavaType = UNKNOWN  # The class of events
+    result_type: JavaType = UNKNOWN  # What the function around returns
+
+    @property
+    def source(self) -> Source:
+        """The file."""
+        return self.scope.source
+
+    def no(self, node: Node, what: str) -> Untranslatable:
+        """Make the error for something without a translation."""
+        return Untranslatable(what, line_of(node))
+
+    def type_at(self, node: Node | None) -> JavaType:
+        """Return the type that a node writes, with types in place of variables."""
+        return filled(read_type(node), self.scope.types)
+
+    def type_of_member(self, owner: JavaType, type_: JavaType) -> JavaType:
+        """Return the type of a member of an object, whose class may have type variables."""
+        of = self.class_of(owner) if owner.args else None
+        given = {} if of is None else dict(zip(of.variables, owner.args, strict=False))
+        return filled(type_, given)
+
+    def note(self, node: Node, what: str) -> None:
+        """Add a note about a node."""
+        self.findings.note(self.source.file, line_of(node), what)
+
+    def class_named(self, name: str) -> JavaClass | None:
+        """Return the class of the project that a name means."""
+        return self.scope.project.find(name, self.source, self.scope.within)
+
+    def class_of(self, type_: JavaType) -> JavaClass | None:
+        """Return the class of the project that a type is."""
+        return None if type_.dims else self.class_named(type_.name)
+
+    @staticmethod
+    def unboxed(value: Expression) -> Expression:
+        """Return a value that is not null: Java fails where it is."""
+        if not is_boxed(value.type):
+            return value
+        return Call(ops.NOT_NULL, (value,), unboxed(value.type))
+
+    @abstractmethod
+    def read(self, node: Node | None) -> Expression:
+        """Return what an expression means; raise Untranslatable if that is unknown."""
+
+    @abstractmethod
+    def function(self, node: Node, types: tuple[JavaType, ...]) -> Lambda:
+        """Return a lambda or method reference as a function of values of some types."""
+
+    @abstractmethod
+    def operation(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:
+        """Return an operator over two values, with Java's promotions."""
+
+    @abstractmethod
+    def cast(self, value: Expression, type_: JavaType) -> Expression:
+        """Return a value cast to a type."""
+
+    @abstractmethod
+    def choice(self, condition: Expression, yes: Expression, no: Expression) -> Expression:
+        """Return a choice, with Java's common type of both sides."""
+
+    # --- places and names
+
+    def is_variable(self, name: str) -> bool:
+        """Whether a name is that of a variable or field rather than of a class."""
+        scope = self.scope
+        if name in scope.values or name in scope.fields:
+            return True
+        of = self.class_of(scope.this.type) if scope.this is not None else scope.within
+        is_field = of is not None and scope.project.field(of, name) is not None
+        constant = scope.project.constant_field(name, self.source, scope.within)
+        return is_field or constant is not None or self.enum_constant(name) is not None
+
+    def enum_constant(self, name: str) -> Const | None:
+        """Return the constant of an enum that a simple name means; None if it means none."""
+        around = self.scope.within
+        while around is not None:
+            if around.kind == "enum" and name in around.constants:
+                return Const(name, JavaType(around.name))
+            around = around.outer
+        for full in (self.source.imports.get(name, ""), *self.source.wildcards):
+            of = self.class_named(full.removesuffix("." + name)) if full else None
+            if of is not None and of.kind == "enum" and name in of.constants:
+                return Const(name, JavaType(of.name))
+        return None
+
+    def at(self, source: Source, within: JavaClass | None, **names: Any) -> Self:
+        """Return a reader at another place."""
+        depth = self.scope.depth + 1
+        scope = Scope(source, within, self.scope.project, depth=depth, **names)
+        return type(self)(scope, self.findings, self.event_type)
+
+    def within_block(self) -> Self:
+        """Return a reader of a block inside."""
+        return attrs.evolve(self, scope=self.scope.inside())
+
+    def method(
+        self, of: JavaClass, name: str, arguments: Sequence[Node | Expression]
+    ) -> Method | None:
+        """Return the method that a call means; raise Untranslatable if it may be one of several."""
+        return self.one_of(self.scope.project.overloads(of, name, len(arguments)), name, arguments)
+
+    def constructor(self, of: JavaClass, arguments: Sequence[Node | Expression]) -> Method | None:
+        """Return the constructor that a call means; None if the class has none such."""
+        declared = [m for m in of.methods.get(of.name, []) if m.takes(len(arguments))]
+        exact = [m for m in declared if len(m.parameters) == len(arguments)]
+        return self.one_of(exact or declared, of.name, arguments)
+
+    def one_of(
+        self, methods: Sequence[Method], name: str, arguments: Sequence[Node | Expression]
+    ) -> Method | None:
+        """Return the method that Java calls with some arguments; None if there is none."""
+        if len(methods) < 2:
+            return methods[0] if methods else None
+        types = [one.type if isinstance(one, Expression) else self._type(one) for one in arguments]
+        found = chosen(methods, types, self.scope.project)
+        if found is None:
+            raise Untranslatable(f"which of several {name}() is called")
+        return found
+
+    def _type(self, argument: Node) -> JavaType:
+        try:
+            return self.within_block().argument(argument).type
+        except Untranslatable:
+            return UNKNOWN
+
+    def argument(self, node: Node, types: tuple[JavaType, ...] = ()) -> Expression:
+        """Return an argument or assigned value, which may be a function."""
+        if node.type in ("lambda_expression", "method_reference"):
+            return self.function(node, types[0].args if types else ())
+        return self.read(node)
+
+    def packed(self, method: Method, values: list[Expression]) -> list[Expression]:
+        """Return arguments with those for a last parameter of any number as one array."""
+        first = len(method.parameters) - 1
+        if not method.spreads or (len(values) == first + 1 and values[first].type.dims):
+            return values
+        type_ = method.parameters[first][1]
+        return [*values[:first], Call(ops.LIST, tuple(values[first:]), type_)]
+
+    def assigned(self, value: Expression, type_: JavaType) -> Expression:
+        """Return a value as a variable of a type holds it; better known types are kept."""
+        if type_ == UNKNOWN or type_.name in ("void", "Object"):
+            return value
+        if is_boxed(value.type) and (is_numeric(type_) or type_ == BOOLEAN) and not is_boxed(type_):
+            return as_type(self.unboxed(value), type_)
+        return self.cast_known(as_type(value, type_), type_)
+
+    def as_row(self, value: Expression, type_: JavaType) -> Expression:
+        """Return an event, or a list of events, as fields of a row that has their columns alone."""
+        is_list = type_.name in ("List", "Collection", "Iterable", "Set") and len(type_.args) == 1
+        of = self.class_of(type_.args[0] if is_list else type_)
+        is_null = isinstance(value, Const) and value.value is None
+        if of is None or of.kind == "enum" or is_null or isinstance(value, Make):
+            return value
+        if is_list and isinstance(value, Call) and value.operation is ops.LIST:
+            return value
+        names = tuple(Const(name, STRING) for name in column_names(of, self.scope.project))
+        return Call(ops.ROWS_OF if is_list else ops.ROW_OF, (value, *names), value.type)
+
+    def cast_known(self, value: Expression, type_: JavaType) -> Expression:
+        """Return a value of unknown type as one of a known type."""
+        unknown = value.type == UNKNOWN or value.type.name == "Object"
+        if unknown and type_ != UNKNOWN and isinstance(value, Get | Var | Call):
+            return attrs.evolve(value, type=type_)
+        return value
+
+    @staticmethod
+    def negated(value: Expression) -> Expression:
+        """Return the negation of a condition."""
+        return Unary("!", value, BOOLEAN)
+
+    @staticmethod
+    def common_type(a: Expression, b: Expression) -> JavaType:
+        """Return the type in which Java computes with two numbers."""
+        return JavaType(promoted(unboxed(a.type).name, unboxed(b.type).name))

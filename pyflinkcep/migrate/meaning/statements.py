@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 import attrs
 
@@ -21,7 +20,7 @@ from pyflinkcep.migrate.java.source import (
 )
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.json_nodes import is_parsed
-from pyflinkcep.migrate.meaning.reading import element_of, parameters_of
+from pyflinkcep.migrate.meaning.reading import Reading, element_of, parameters_of
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Break,
@@ -49,11 +48,8 @@ from pyflinkcep.migrate.meaning.tree import (
     parts,
 )
 
-if TYPE_CHECKING:
-    from pyflinkcep.migrate.meaning.reader import Reader
 
-
-def case_labels(reader: Reader, label: Node, tested: Expression) -> list[Expression] | None:
+def case_labels(reader: Reading, label: Node, tested: Expression) -> list[Expression] | None:
     """Return the values of a case; None for ``default``."""
     if not children(label):
         return None
@@ -92,7 +88,7 @@ _LEVELS = {"trace": "debug", "debug": "debug", "info": "info", "warn": "warning"
 _PRINTED = ("System.out", "System.err")
 
 
-def logged(reader: Reader, node: Node) -> Do | None:
+def logged(reader: Reading, node: Node) -> Do | None:
     """Return a call that writes to a log or to the terminal; None for others."""
     owner, name = node.child_by_field_name("object"), text_of(node.child_by_field_name("name"))
     if owner is None:
@@ -117,7 +113,7 @@ _METRICS = re.compile(
 )
 
 
-def measured(reader: Reader, node: Node) -> bool:
+def measured(reader: Reading, node: Node) -> bool:
     """Whether a call only counts for a metric or accumulator, which is left out, with a note."""
     owner = node.child_by_field_name("object")
     while owner is not None and owner.type == "method_invocation":
@@ -135,7 +131,7 @@ def measured(reader: Reader, node: Node) -> bool:
     return True
 
 
-def for_each_call(reader: Reader, node: Node) -> Statement | None:
+def for_each_call(reader: Reading, node: Node) -> Statement | None:
     """Return ``xs.forEach(x -> …)`` or ``map.forEach((k, v) -> …)`` as a loop; None for others."""
     arguments = children(node.child_by_field_name("arguments"))
     if text_of(node.child_by_field_name("name")) != "forEach" or len(arguments) != 1:
@@ -163,7 +159,7 @@ def for_each_call(reader: Reader, node: Node) -> Statement | None:
     return ForEach(each.name, each.type, pairs, (*lets, *_turn(inner, function)))
 
 
-def _turn(reader: Reader, function: Node) -> tuple[Statement, ...]:
+def _turn(reader: Reading, function: Node) -> tuple[Statement, ...]:
     """Return the statements of a lambda that a loop calls, which ``return`` goes on with."""
     body = function.child_by_field_name("body")
     return _going_on(read_statements(reader, children(body) if body.type == "block" else [body]))
@@ -191,14 +187,14 @@ _EFFECTS = ("method_invocation", "assignment_expression", "update_expression")
 _NOTHING = ("line_comment", "block_comment", ";", "empty_statement")
 
 
-def read_block(reader: Reader, node: Node) -> tuple[Statement, ...]:
+def read_block(reader: Reading, node: Node) -> tuple[Statement, ...]:
     """Return the statements of a block, or a single statement as a block."""
     inner = reader.within_block()
     nodes = children(node) if node.type in ("block", "constructor_body") else [node]
     return read_statements(inner, nodes)
 
 
-def read_statements(reader: Reader, nodes: list[Node]) -> tuple[Statement, ...]:
+def read_statements(reader: Reading, nodes: list[Node]) -> tuple[Statement, ...]:
     """Return statements, in the scope of the reader."""
     found: list[Statement] = []
     for node in nodes:
@@ -217,7 +213,7 @@ def read_statements(reader: Reader, nodes: list[Node]) -> tuple[Statement, ...]:
     return tuple(found)
 
 
-def _local(reader: Reader, node: Node) -> list[Statement]:
+def _local(reader: Reading, node: Node) -> list[Statement]:
     written = reader.type_at(node.child_by_field_name("type"))
     found: list[Statement] = []
     for part in node.children_by_field_name("declarator"):
@@ -243,11 +239,11 @@ def _is_raw(written: JavaType, given: JavaType) -> bool:
     return not written.args and bool(given.args) and written.name == given.name
 
 
-def _expression(reader: Reader, node: Node) -> list[Statement]:
+def _expression(reader: Reading, node: Node) -> list[Statement]:
     return _effect(reader, children(node)[0])
 
 
-def _effect(reader: Reader, node: Node) -> list[Statement]:
+def _effect(reader: Reading, node: Node) -> list[Statement]:
     if node.type == "assignment_expression":
         return _assignment(reader, node)
     if node.type == "update_expression":
@@ -273,7 +269,7 @@ def _effect(reader: Reader, node: Node) -> list[Statement]:
     return [Do(value)]
 
 
-def _appended(reader: Reader, value: Expression, node: Node) -> list[Statement]:
+def _appended(reader: Reading, value: Expression, node: Node) -> list[Statement]:
     pieces: list[Expression] = []
     while isinstance(value, Call) and value.operation is ops.APPEND:
         pieces.insert(0, value.operands[1])
@@ -286,7 +282,7 @@ def _appended(reader: Reader, value: Expression, node: Node) -> list[Statement]:
     return [Set(value, text)]
 
 
-def _assignment(reader: Reader, node: Node) -> list[Statement]:
+def _assignment(reader: Reading, node: Node) -> list[Statement]:
     operator = text_of(node.child_by_field_name("operator"))
     right = node.child_by_field_name("right")
     before: list[Statement] = []
@@ -310,7 +306,7 @@ def _narrowed(value: Expression, type_: JavaType) -> Expression:
     return Cast(value, want)
 
 
-def _set(reader: Reader, target: Expression, value: Expression, node: Node) -> Statement:
+def _set(reader: Reading, target: Expression, value: Expression, node: Node) -> Statement:
     if not isinstance(target, Var | Get) and not (
         isinstance(target, Call) and target.operation is ops.GET
     ):
@@ -318,7 +314,7 @@ def _set(reader: Reader, target: Expression, value: Expression, node: Node) -> S
     return Set(target, value)
 
 
-def _setter(reader: Reader, node: Node) -> Statement | None:
+def _setter(reader: Reading, node: Node) -> Statement | None:
     """Return ``x.setY(v)`` of a plain object as an assignment."""
     name = text_of(node.child_by_field_name("name"))
     owner, arguments = node.child_by_field_name("object"), node.child_by_field_name("arguments")
@@ -338,7 +334,7 @@ def _setter(reader: Reader, node: Node) -> Statement | None:
     return Set(Get(value, field_name, field.type), given_value)
 
 
-def _if(reader: Reader, node: Node) -> list[Statement]:
+def _if(reader: Reading, node: Node) -> list[Statement]:
     condition = reader.read(node.child_by_field_name("condition"))
     then_reader = reader.within_block()
     consequence = node.child_by_field_name("consequence")
@@ -349,7 +345,7 @@ def _if(reader: Reader, node: Node) -> list[Statement]:
     return [If(condition, then, otherwise)]
 
 
-def _for_each(reader: Reader, node: Node) -> list[Statement]:
+def _for_each(reader: Reading, node: Node) -> list[Statement]:
     iterable = reader.read(node.child_by_field_name("value"))
     written = reader.type_at(node.child_by_field_name("type"))
     element = element_of(iterable.type)
@@ -362,7 +358,7 @@ def _for_each(reader: Reader, node: Node) -> list[Statement]:
     return [ForEach(variable.name, type_, iterable, body)]
 
 
-def _for(reader: Reader, node: Node) -> list[Statement]:
+def _for(reader: Reading, node: Node) -> list[Statement]:
     inner = reader.within_block()
     before: list[Statement] = []
     for part in node.children_by_field_name("init"):
@@ -414,18 +410,18 @@ def _changes(statements: tuple[Statement, ...], name: str) -> bool:
     return any(isinstance(one, Var) and one.name == name for one in (*stepped, *assigned))
 
 
-def _while(reader: Reader, node: Node) -> list[Statement]:
+def _while(reader: Reading, node: Node) -> list[Statement]:
     condition = reader.read(node.child_by_field_name("condition"))
     return [While(condition, read_block(reader, node.child_by_field_name("body")))]
 
 
-def _return(reader: Reader, node: Node) -> list[Statement]:
+def _return(reader: Reading, node: Node) -> list[Statement]:
     values = children(node)
     value = reader.argument(values[0], (reader.result_type,)) if values else None
     return [Return(reader.assigned(value, reader.result_type) if value is not None else None)]
 
 
-def _throw(reader: Reader, node: Node) -> list[Statement]:
+def _throw(reader: Reading, node: Node) -> list[Statement]:
     made = children(node)[0]
     message: Expression | None = None
     if made.type == "object_creation_expression":
@@ -436,7 +432,7 @@ def _throw(reader: Reader, node: Node) -> list[Statement]:
     return [Raise(message)]
 
 
-def _try(reader: Reader, node: Node) -> list[Statement]:
+def _try(reader: Reading, node: Node) -> list[Statement]:
     clauses = [part for part in children(node) if part.type == "catch_clause"]
     if len(clauses) != 1 or any(part.type == "finally_clause" for part in children(node)):
         raise reader.no(node, "try with several catch clauses, or with finally")
@@ -452,7 +448,7 @@ def _try(reader: Reader, node: Node) -> list[Statement]:
     return [Try(read_block(reader, node.child_by_field_name("body")), handler, kinds)]
 
 
-def read_switch(reader: Reader, node: Node, *, is_value: bool = False) -> list[Statement]:
+def read_switch(reader: Reading, node: Node, *, is_value: bool = False) -> list[Statement]:
     """Return a switch as conditionals; one that is a value returns those of its cases."""
     tested = reader.read(node.child_by_field_name("condition"))
     groups = children(node.child_by_field_name("body"))
@@ -483,7 +479,7 @@ def read_switch(reader: Reader, node: Node, *, is_value: bool = False) -> list[S
 
 
 def _of_case(
-    reader: Reader, group: Node, body: list[Node], following: tuple[Statement, ...]
+    reader: Reading, group: Node, body: list[Node], following: tuple[Statement, ...]
 ) -> tuple[Statement, ...]:
     """Return the statements of a case, with those of the next one if it falls through."""
     nodes = children(body[0]) if len(body) == 1 and body[0].type == "block" else body
@@ -510,18 +506,18 @@ def _leaves(statements: Iterable[Statement]) -> bool:
     return False
 
 
-def _labeled(reader: Reader, node: Node) -> list[Statement]:
+def _labeled(reader: Reading, node: Node) -> list[Statement]:
     label, body = children(node)[0], children(node)[-1]
     if f"break {text_of(label)}" in text_of(body) or f"continue {text_of(label)}" in text_of(body):
         raise reader.no(node, f"a loop that is left by its label {text_of(label)}")
     return list(read_statements(reader, [body]))
 
 
-def _yield(reader: Reader, node: Node) -> list[Statement]:
+def _yield(reader: Reading, node: Node) -> list[Statement]:
     return [Return(reader.read(children(node)[0]))]
 
 
-_READERS: dict[str, Callable[[Reader, Node], list[Statement]]] = {
+_READERS: dict[str, Callable[[Reading, Node], list[Statement]]] = {
     "local_variable_declaration": _local,
     "expression_statement": _expression,
     "if_statement": _if,
