@@ -132,7 +132,7 @@ class QueryStream(MatchStream):
         >>> logins.explain()
         SASE+: SEQ(fail f, ok o)
           evaluation: eventLists (single events under skip_till_any_match in a window)
-          where events say that it costs less: nfa or backtracking
+          where events say that it costs less: nfa
           window: 1 min from the first event to the last, inclusive
           key: user
           shuffled: ((`result` = 'fail') OR (`result` = 'ok')) AND (`user` IS NOT NULL)
