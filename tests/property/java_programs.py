@@ -215,7 +215,7 @@ class Conditions:
             f"contains({other})", f"startsWith({other})", f"endsWith({other})", "isEmpty()",
             f"compareTo({other}) < 0", f"compareTo({other}) >= 0", 'matches("[a-z]+.*")',
             f"indexOf({other}) > 0", "isBlank()", 'matches("\\\\w+")', "length() > 1",
-            f"compareTo({other}) == 0", "charAt(0) == 'a'", "hashCode() > 0",
+            f"compareTo({other}) == 0", "charAt(0) == 'a'", "length() > 1",
         ])  # fmt: skip
         return f"{text}.{method}"
 
