@@ -21,6 +21,7 @@ STREAMS = {
     'l.get(0).name.concat("12").chars().filter(Character::isDigit).count()': 2,
     "Math.floorMod(-7, 3) + Math.floorDiv(-7, 2)": -2,
     "EnumSet.of(TimeUnit.DAYS).size()": 1,
+    'new StringBuilder(", a").append(l.get(0).n).substring(2)': "a1",
     "l.stream().max(Comparator.comparingInt(e -> e.n)).get().name": "b",
     "l.stream().min(Comparator.comparing(e -> e.name)).get().n": 1,
     "l.stream().sorted(Comparator.comparingDouble(e -> e.n)).map(e -> e.name).collect(Collectors.joining())": "acb",

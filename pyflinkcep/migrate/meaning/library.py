@@ -457,8 +457,8 @@ METHODS = _table(
     Method("String", "toLowerCase", 1, STRING, _cased(ops.LOWER)),
     Method("String", "toUpperCase", 1, STRING, _cased(ops.UPPER)),
     Method("String", "trim", 0, STRING, "trim(a)"),
-    Method("String", "substring", 1, STRING, "substring(*all)"),
-    Method("String", "substring", 2, STRING, "substring(*all)"),
+    *(Method("String|StringBuilder|StringBuffer", "substring", count, STRING, "substring(*all)")
+      for count in (1, 2)),
     Method("String", "charAt", 1, _CHAR, "char_at(a, b)"),
     Method("String", "indexOf", 1, INT, "index_of(a, b)"),
     Method("String", "lastIndexOf", 1, INT, "index_of(a, b, last=True)"),
