@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.cep import CEP, keyBy
     from pyflinkcep.spark.cep_dataframe import CepDataFrame, cepError
     from pyflinkcep.spark.compressed import CompressedStream
+    from pyflinkcep.spark.match_id import matchId
     from pyflinkcep.spark.pattern_stream import PatternStream
     from pyflinkcep.spark.plan.source import KeyedDataFrame
     from pyflinkcep.spark.progress import Progress
@@ -120,6 +121,7 @@ __all__ = [
     "elements",
     "keyBy",
     "match",
+    "matchId",
     "matchRecognize",
     "matchSase",
     "parse",
@@ -144,7 +146,7 @@ _NAMES = {
     "sase": ("SaseQuery", "elements", "parse", "seq"),
     "show": ("Diagram",),
     "spark": ("CEP", "CepDataFrame", "CompressedStream", "KeyedDataFrame", "PatternStream",
-        "Progress", "QueryStream", "cepError", "keyBy", "matchRecognize"),
+        "Progress", "QueryStream", "cepError", "keyBy", "matchId", "matchRecognize"),
     "tables": ("match", "matchSase"),
     "time": ("Time",),
 }  # fmt: skip
