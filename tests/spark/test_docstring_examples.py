@@ -34,7 +34,7 @@ def test_what_faces_spark_has_examples() -> None:
         for name, method in _methods(cls)
         if ">>> " not in (inspect.getdoc(method) or "")
     ]
-    functions = (pyflinkcep.keyBy, pyflinkcep.matchRecognize)
+    functions = (pyflinkcep.keyBy, pyflinkcep.matchId, pyflinkcep.matchRecognize)
 
     assert without == []
     assert [f.__name__ for f in functions if ">>> " not in (f.__doc__ or "")] == []
