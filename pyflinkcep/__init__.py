@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from pyflinkcep import charts
     from pyflinkcep.diagrams import diagram
     from pyflinkcep.errors import (
         CepError,
@@ -67,7 +68,7 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.progress import Progress
     from pyflinkcep.spark.query_stream import QueryStream
     from pyflinkcep.spark.recognize import matchRecognize
-    from pyflinkcep.tables import match, matchSase
+    from pyflinkcep.tables import funnel, match, matchSase, trace, whyNot
     from pyflinkcep.time import Time
 
 __all__ = [
@@ -117,8 +118,10 @@ __all__ = [
     "WithinType",
     "__version__",
     "cepError",
+    "charts",
     "diagram",
     "elements",
+    "funnel",
     "keyBy",
     "match",
     "matchId",
@@ -126,6 +129,8 @@ __all__ = [
     "matchSase",
     "parse",
     "seq",
+    "trace",
+    "whyNot",
     "windowFunnel",
 ]
 
@@ -147,7 +152,7 @@ _NAMES = {
     "show": ("Diagram",),
     "spark": ("CEP", "CepDataFrame", "CompressedStream", "KeyedDataFrame", "PatternStream",
         "Progress", "QueryStream", "cepError", "keyBy", "matchId", "matchRecognize"),
-    "tables": ("match", "matchSase"),
+    "tables": ("funnel", "match", "matchSase", "trace", "whyNot"),
     "time": ("Time",),
 }  # fmt: skip
 """Where names are, which load when they are asked for: workers do not need what users write."""
@@ -156,7 +161,7 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES["automaton_diagram"] = "engines.flink.nfa.compiler.automaton_diagram"
 """For patterns, which stand below their compiler, and draw what it makes of them."""
 
-_SUBMODULES = frozenset({*_NAMES, "conditions", "local", "testing"})
+_SUBMODULES = frozenset({*_NAMES, "charts", "conditions", "local", "testing"})
 
 
 def __getattr__(name: str) -> Any:

@@ -21,8 +21,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from pyflinkcep import matchSase
 from pyflinkcep.sase import parse
-from pyflinkcep.testing import matchSase
 
 HOUR, MINUTE = 3_600_000, 60_000
 

@@ -3,7 +3,7 @@
 Queries in the SASE+ language and in OptiSeq's form.
 
 ``parse(text)`` reads them, ``seq`` and ``elements`` build them from pieces; ``CEP.pattern`` and
-``pyflinkcep.testing.matchSase`` run them.
+``pyflinkcep.matchSase`` run them.
 """
 
 from pyflinkcep.sase.query import SaseQuery, elements, parse, seq

@@ -36,8 +36,8 @@ from pyflinkcep.spark.plan.settings import (
 )
 from pyflinkcep.spark.plan.source import EventSource, time_name
 from pyflinkcep.spark.results import MatchStream
-from pyflinkcep.trace.funnel import FunnelSettings, funnel_steps
-from pyflinkcep.trace.why import WhyNot
+from pyflinkcep.traces.funnel import FunnelSettings, funnel_steps
+from pyflinkcep.traces.why import WhyNot
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)

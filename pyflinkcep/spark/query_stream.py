@@ -37,7 +37,7 @@ from pyflinkcep.spark.plan.queries.returns import returned
 from pyflinkcep.spark.plan.settings import Schema
 from pyflinkcep.spark.plan.source import time_name
 from pyflinkcep.spark.results import MatchStream
-from pyflinkcep.trace.why import WhyNot
+from pyflinkcep.traces.why import WhyNot
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Matches on events in memory: tables of Arrow, pandas and polars, files of Parquet, and lists.
+Matches on events in memory: tables of Arrow, pandas and polars, files, and lists.
 
-:func:`match` is for patterns, :func:`matchSase` for queries, :func:`matchRecognize` for SQL.
+:func:`match` is for patterns, :func:`matchSase` for queries, :func:`matchRecognize` for SQL;
+:func:`trace`, :func:`whyNot` and :func:`funnel` tell what became of events.
 """
 
 from pyflinkcep.tables.events import Record, Timeout
 from pyflinkcep.tables.match import match
 from pyflinkcep.tables.matches import Matches, OutputTable
 from pyflinkcep.tables.recognize import matchRecognize
+from pyflinkcep.tables.reports import funnel, trace, whyNot
 from pyflinkcep.tables.sase import matchSase
 
 __all__ = [
@@ -16,7 +18,10 @@ __all__ = [
     "OutputTable",
     "Record",
     "Timeout",
+    "funnel",
     "match",
     "matchRecognize",
     "matchSase",
+    "trace",
+    "whyNot",
 ]

@@ -7,13 +7,22 @@ harnesses to feed by hand.
 The pytest fixtures are in :mod:`pyflinkcep.testing.pytest_plugin`.
 """
 
-from pyflinkcep.tables import Matches, Record, Timeout, match, matchRecognize, matchSase
+from pyflinkcep.tables import (
+    Matches,
+    Record,
+    Timeout,
+    funnel,
+    match,
+    matchRecognize,
+    matchSase,
+    trace,
+    whyNot,
+)
 from pyflinkcep.testing.assertions import assertMatches
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
-from pyflinkcep.testing.trace import funnel, trace, whyNot
-from pyflinkcep.trace.funnel import Funnel
-from pyflinkcep.trace.result import Trace
-from pyflinkcep.trace.why import WhyNot
+from pyflinkcep.traces.funnel import Funnel
+from pyflinkcep.traces.result import Trace
+from pyflinkcep.traces.why import WhyNot
 
 __all__ = [
     "Funnel",

@@ -24,7 +24,7 @@ def assertMatches(
     Parameters
     ----------
     actual : iterable of mapping of str to sequence
-        The matches, as returned by :func:`pyflinkcep.testing.match` or a harness.
+        The matches, as returned by :func:`pyflinkcep.match` or a harness.
     expected : iterable of mapping of str to sequence
         The expected matches. Stages that took nothing are absent.
     by : str or callable, optional

@@ -10,7 +10,7 @@ import pytest
 
 from pyflinkcep.errors import CepError
 from pyflinkcep.testing import match, trace
-from pyflinkcep.trace.model import End
+from pyflinkcep.traces.model import End
 from tests.conformance.cases import (
     NFA_FILES,
     OPERATOR_FILES,

@@ -15,7 +15,7 @@ from pyflinkcep import CEP, Pattern, keyBy, parse
 from pyflinkcep.errors import CepError
 from pyflinkcep.spark.plan.job import milliseconds_of
 from pyflinkcep.testing import whyNot
-from pyflinkcep.trace.model import End
+from pyflinkcep.traces.model import End
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 
 pytestmark = pytest.mark.spark

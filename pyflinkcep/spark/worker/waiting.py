@@ -18,7 +18,7 @@ from pyflinkcep.spark.state.pages import Page
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 from pyflinkcep.spark.worker.pack import stored_buckets
 from pyflinkcep.spark.worker.runtime import running
-from pyflinkcep.trace.recorder import wanted
+from pyflinkcep.traces.recorder import wanted
 
 PARTIAL, HELD, QUEUED = "partial match", "match held back", "queued events"  # What a row is about
 

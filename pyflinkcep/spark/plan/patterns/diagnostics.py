@@ -55,8 +55,8 @@ from pyflinkcep.tables.match import Run
 from pyflinkcep.tables.sql import evaluated_by
 from pyflinkcep.tables.values import grouping_key
 from pyflinkcep.time import moment_text
-from pyflinkcep.trace.funnel import FunnelSettings, FunnelStep
-from pyflinkcep.trace.why import ConditionCount, WhyNot, explained
+from pyflinkcep.traces.funnel import FunnelSettings, FunnelStep
+from pyflinkcep.traces.why import ConditionCount, WhyNot, explained
 
 _NONE = "-"  # The offset of an input that has none yet
 

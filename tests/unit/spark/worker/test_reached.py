@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pyflinkcep.spark.worker.batch import BatchTask
 from pyflinkcep.spark.worker.consumers import MAIN, FirstTimes, MatchTimes, ReachedConsumer
 from pyflinkcep.testing import funnel
-from pyflinkcep.trace.funnel import funnel_steps
+from pyflinkcep.traces.funnel import funnel_steps
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 from tests.unit.spark.worker.test_batch_task import batches, budgets, layout, schema_of
 

@@ -10,8 +10,8 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, InvalidArgumentError, Pattern, StateLimitError
 from pyflinkcep.testing import match, trace
-from pyflinkcep.trace.model import End
-from pyflinkcep.trace.result import Trace
+from pyflinkcep.traces.model import End
+from pyflinkcep.traces.result import Trace
 from tests.shorthand import parse as pattern_of
 from tests.unit.show.support import points, size, texts
 

@@ -10,7 +10,7 @@ import pytest
 
 from pyflinkcep import AfterMatchSkipStrategy, InputError, InvalidArgumentError, Pattern
 from pyflinkcep.testing import Funnel, funnel, match, trace
-from pyflinkcep.trace.funnel import funnel_steps
+from pyflinkcep.traces.funnel import funnel_steps
 from tests.shorthand import parse as pattern_of
 
 SHOP = (

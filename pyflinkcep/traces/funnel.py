@@ -118,7 +118,7 @@ class Reach:
 @attrs.frozen(repr=False)
 class Funnel(Report):
     """
-    How many keys and partial matches reached each stage; made by :func:`pyflinkcep.testing.trace`.
+    How many keys and partial matches reached each stage; made by :func:`pyflinkcep.funnel`.
 
     Attributes
     ----------

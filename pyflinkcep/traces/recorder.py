@@ -30,7 +30,7 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
 from pyflinkcep.pattern.linked_stages import stages_of
 from pyflinkcep.pattern.stage import Stage
-from pyflinkcep.trace.model import (
+from pyflinkcep.traces.model import (
     Answer,
     Effect,
     End,
@@ -41,7 +41,7 @@ from pyflinkcep.trace.model import (
     TracedMatch,
     by_stage,
 )
-from pyflinkcep.trace.result import Trace
+from pyflinkcep.traces.result import Trace
 
 Answers = Mapping[Atom, bool]
 

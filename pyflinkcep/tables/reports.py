@@ -20,10 +20,10 @@ from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.match import Run
 from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.values import field_getter, grouping_key, has_time
-from pyflinkcep.trace.funnel import Funnel, FunnelSettings, Reach, counted_funnel, funnel_steps
-from pyflinkcep.trace.recorder import over_numbers, watched
-from pyflinkcep.trace.result import Trace
-from pyflinkcep.trace.why import WhyNot, explained
+from pyflinkcep.traces.funnel import Funnel, FunnelSettings, Reach, counted_funnel, funnel_steps
+from pyflinkcep.traces.recorder import over_numbers, watched
+from pyflinkcep.traces.result import Trace
+from pyflinkcep.traces.why import WhyNot, explained
 
 
 @suggesting

@@ -11,7 +11,7 @@ import attrs
 from pyflinkcep.errors import counted
 from pyflinkcep.show.diagram import DrawnPicture, Picture, Report
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
-from pyflinkcep.trace.model import (
+from pyflinkcep.traces.model import (
     ENDS,
     Answer,
     Effect,
@@ -345,7 +345,7 @@ def _name(trace: Record, partial: PartialMatch) -> str:
 @attrs.frozen(repr=False)
 class Trace(Report, Record):
     """
-    What a pattern did with events; made by :func:`pyflinkcep.testing.trace`.
+    What a pattern did with events; made by :func:`pyflinkcep.trace`.
 
     Its text says for each event that could begin a match how far it got, and what failed there.
     """

@@ -14,9 +14,9 @@ import pytest
 from pyflinkcep import AfterMatchSkipStrategy, InvalidArgumentError, Pattern, parse
 from pyflinkcep.tables.match import Run
 from pyflinkcep.testing import match, trace, whyNot
-from pyflinkcep.trace.model import End
-from pyflinkcep.trace.recorder import watched
-from pyflinkcep.trace.why import WhyNot
+from pyflinkcep.traces.model import End
+from pyflinkcep.traces.recorder import watched
+from pyflinkcep.traces.why import WhyNot
 from tests.shorthand import parse as pattern_of
 from tests.unit.show.support import points, size, texts
 
@@ -299,7 +299,7 @@ def test_advice_about_a_stage_looks_at_those_that_ended_there() -> None:
 
 def test_few_partial_matches_of_many_keys_are_not_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where looking stops, the pattern is blamed only if a key has many partial matches."""
-    monkeypatch.setattr("pyflinkcep.trace.why._PARTIALS", 50)
+    monkeypatch.setattr("pyflinkcep.traces.why._PARTIALS", 50)
     pattern = Pattern.begin("a").followedBy("b").where("n = 1")
     of_many = whyNot(pattern, rows(*((str(k), 1, 0) for k in range(60))), "t", "k").text()
     of_one = whyNot(pattern, rows(*(("a", t, 0) for t in range(60))), "t", "k").text()
@@ -325,7 +325,7 @@ def test_conditions_that_fail_are_not_counted() -> None:
 
 def test_a_pattern_that_doubles_its_partial_matches_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nobody looks at very many partial matches: the trace stops there, and the answer says so."""
-    monkeypatch.setattr("pyflinkcep.trace.why._PARTIALS", 300)
+    monkeypatch.setattr("pyflinkcep.traces.why._PARTIALS", 300)
     why = whyNot(pattern_of("a ->> b[*]+:any -> c"), ["a1", *["b1"] * 100])
 
     assert len(why.trace.partials) == 300

@@ -20,7 +20,7 @@ from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.show.diagram import DrawnPicture, Picture, Report
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.time import MIN_WATERMARK, duration_text
-from pyflinkcep.trace.model import (
+from pyflinkcep.traces.model import (
     ENDS,
     End,
     Miss,
@@ -33,8 +33,8 @@ from pyflinkcep.trace.model import (
     quoted,
     time_text,
 )
-from pyflinkcep.trace.recorder import Recorder, Run, single_stages, valued, watched
-from pyflinkcep.trace.result import Trace
+from pyflinkcep.traces.recorder import Recorder, Run, single_stages, valued, watched
+from pyflinkcep.traces.result import Trace
 
 
 @attrs.frozen
@@ -237,7 +237,7 @@ class WhyNot(Report):
     """
     Why a pattern matches what it matches, and not more.
 
-    Made by :func:`pyflinkcep.testing.whyNot` and :meth:`pyflinkcep.PatternStream.whyNot`. Its text
+    Made by :func:`pyflinkcep.whyNot` and :meth:`pyflinkcep.PatternStream.whyNot`. Its text
     ends with advice.
 
     Attributes
