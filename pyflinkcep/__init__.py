@@ -68,7 +68,8 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.progress import Progress
     from pyflinkcep.spark.query_stream import QueryStream
     from pyflinkcep.spark.recognize import matchRecognize
-    from pyflinkcep.tables import funnel, match, matchSase, trace, whyNot
+    from pyflinkcep.tables import match, matchSase, textTime
+    from pyflinkcep.tables.reports import funnel, trace, whyNot
     from pyflinkcep.time import Time
 
 __all__ = [
@@ -129,6 +130,7 @@ __all__ = [
     "matchSase",
     "parse",
     "seq",
+    "textTime",
     "trace",
     "whyNot",
     "windowFunnel",
@@ -152,7 +154,8 @@ _NAMES = {
     "show": ("Diagram",),
     "spark": ("CEP", "CepDataFrame", "CompressedStream", "KeyedDataFrame", "PatternStream",
         "Progress", "QueryStream", "cepError", "keyBy", "matchId", "matchRecognize"),
-    "tables": ("funnel", "match", "matchSase", "trace", "whyNot"),
+    "tables": ("match", "matchSase", "textTime"),
+    "tables.reports": ("funnel", "trace", "whyNot"),
     "time": ("Time",),
 }  # fmt: skip
 """Where names are, which load when they are asked for: workers do not need what users write."""

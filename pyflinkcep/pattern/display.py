@@ -58,17 +58,12 @@ def _inside(stage: Stage) -> str:
     return f" {between} ".join(one_line(part.inside) for part in stage.inside)
 
 
-def html_table(stages: Sequence[Stage], skip: AfterMatchSkipStrategy) -> str:
+def stage_table(stages: Sequence[Stage], skip: AfterMatchSkipStrategy) -> str:
     """Return a pattern as an HTML table of its stages, with windows and skip strategy below."""
-    head = "".join(f"<th>{column}</th>" for column in _COLUMNS)
-    rows = "".join(
-        f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in _rows(stages)
-    )
+    from pyflinkcep.show.diagram import html_table  # which no worker needs
+
     below = "<br>".join(map(escape, [*_windows(stages), f"after a match: {skip!r}"]))
-    return (
-        f"<table><caption>{escape(one_line(stages))}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table><p>{below}</p>"
-    )
+    return f"{html_table(_COLUMNS, _rows(stages), one_line(stages))}<p>{below}</p>"
 
 
 def _rows(stages: Sequence[Stage], depth: int = 0) -> Iterator[tuple[str, str, str, str]]:

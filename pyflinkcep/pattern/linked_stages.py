@@ -13,7 +13,7 @@ import attrs
 from pyflinkcep.conditions import BooleanConditions, IterativeCondition
 from pyflinkcep.errors import Place, UnusedResultWarning, caller
 from pyflinkcep.pattern.aftermatch import AfterMatchSkipStrategy
-from pyflinkcep.pattern.display import html_table, one_line
+from pyflinkcep.pattern.display import one_line, stage_table
 from pyflinkcep.pattern.stage import Change, Quantifier, Stage, Times, WithinType
 
 if TYPE_CHECKING:
@@ -211,8 +211,8 @@ class LinkedStages(Generic[PatternT]):
     def _repr_html_(self) -> str:
         self._usage.shown()
         chain = stages_of(self)
-        picture = self._drawn().svg
-        table = html_table(chain, self._skip)
+        picture = self._drawn().html
+        table = stage_table(chain, self._skip)
         return f"{picture}<details><summary>as a table</summary>{table}</details>"
 
     def _drawn(self) -> Diagram:

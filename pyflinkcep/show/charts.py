@@ -20,6 +20,7 @@ from pyflinkcep.errors import (
     suggesting,
 )
 from pyflinkcep.show.diagram import DrawnPicture
+from pyflinkcep.show.model import Field, Plotted
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.time import exact_moment, is_calendar, moment_text, plain
 
@@ -190,6 +191,7 @@ class _Points:
     """A match as points in time."""
 
     label: str  # Its key, or its number
+    name: str  # The same, of one match alone
     # The stage and the time of each event, in epoch milliseconds, in order of time.
     events: tuple[tuple[str, int], ...]
 
@@ -200,43 +202,49 @@ class _Points:
 
 
 def _matches_of(
-    name: str,
+    chart: str,
     matches: Any,
-    time: str | Callable[[Any], Any],
-    key: str | Sequence[str] | None,
+    time: Field | None,
+    key: Field | Sequence[str] | None,
     most: int,
 ) -> list[_Points]:
     """Return matches as points in time."""
+    if isinstance(matches, Plotted):
+        matches, time, key = matches.plotted(time, key)
     if not isinstance(time, str) and not callable(time):
         raise InvalidArgumentError(
-            f"{name}: expected time to be a field or a function of an event, got {time!r}",
-            "write time='ts', or time=lambda event: event.ts",
+            f"{chart}: expected time to be a field or a function of an event, got {time!r}",
+            "write time='ts', or give match() its timestamp='ts'",
         )
-    keys = [key] if isinstance(key, str) else key
+    keys = [key] if isinstance(key, str) or callable(key) else key
     is_named = isinstance(keys, list | tuple) and keys and all(isinstance(k, str) for k in keys)
-    if keys is not None and not is_named:
+    if keys is not None and not is_named and not callable(key):
         raise InvalidArgumentError(
-            f"{name}: expected key to be the name of a column or a list of names, got {key!r}",
+            f"{chart}: expected key to be the name of a column or a list of names, got {key!r}",
             "write key='user', or key=['user', 'shop']",
         )
-    found = []
-    for number, row in enumerate(_dicts(name, matches, most)):
+    found: list[_Points] = []
+    for number, row in enumerate(_dicts(chart, matches, most)):
         stages = {stage: [*own] for stage, own in row.items() if _is_array(own)}
         if not stages:
             raise InvalidArgumentError(
-                f"{name}: expected matches, each with a list of events for each stage, got {row!r}",
+                f"{chart}: expected matches, each with a list of events for each stage, "
+                f"got {row!r}",
                 "pass what toDF() or match() return",
             )
         events = [
-            (stage, _milliseconds(name, event, time))
+            (stage, _milliseconds(chart, event, time))
             for stage, taken in stages.items()
             for event in taken
         ]
         if events:
             first = next(taken[0] for taken in stages.values() if taken)
-            label = ", ".join(str(_named(name, column, row, first)) for column in keys or ())
             events.sort(key=lambda event: event[1])
-            found.append(_Points(label if keys else f"match {number}", tuple(events)))
+            label = name = f"match {number}"
+            if keys:
+                label = ", ".join(str(_named(chart, column, row, first)) for column in keys)
+                name = f"{label} ({len(found)})"
+            found.append(_Points(label, name, tuple(events)))
     return found
 
 
@@ -245,8 +253,10 @@ def _is_array(value: Any) -> bool:
     return isinstance(value, list) or type(value).__name__ == "ndarray"
 
 
-def _named(name: str, column: str, row: Mapping[str, Any], event: Any) -> Any:
+def _named(name: str, column: Field, row: Mapping[str, Any], event: Any) -> Any:
     """Return a column of a match, or the field of its first event if it has none."""
+    if callable(column):
+        return column(event)
     if column in row and not _is_array(row[column]):
         return row[column]
     fields = dict(event) if isinstance(event, Mapping) else _fields(event)
@@ -261,7 +271,7 @@ def _named(name: str, column: str, row: Mapping[str, Any], event: Any) -> Any:
     )
 
 
-def _milliseconds(name: str, event: Any, time: str | Callable[[Any], Any]) -> int:
+def _milliseconds(name: str, event: Any, time: Field) -> int:
     try:
         if not isinstance(time, str):
             value = time(event)
@@ -313,7 +323,7 @@ def funnel_chart(rows: Any, title: str = "funnel", by: str | Sequence[str] = ())
     Parameters
     ----------
     rows : DataFrame or iterable
-        What :meth:`pyflinkcep.PatternStream.funnel` returns, or rows of it.
+        What ``funnel`` returns, or rows of it; or what ``trace`` or ``whyNot`` returns.
     title : str
         What stands above it.
     by : str or list of str
@@ -342,7 +352,7 @@ def funnel_chart(rows: Any, title: str = "funnel", by: str | Sequence[str] = ())
             f"funnel_chart: expected by to be names of columns, got {by!r}",
             "write by='country', what funnel() was given",
         )
-    given = _dicts("funnel_chart", rows)
+    given = _dicts("funnel_chart", rows.funnel_rows if isinstance(rows, Plotted) else rows)
     for row in given:
         missing = [name for name in (*_NEEDED, *names) if name not in row]
         if missing:
@@ -443,7 +453,7 @@ _LEFT, _BARS_TOP, _BARS_WIDTH, _HEIGHT = 62.0, 48.0, 520.0, 180.0
 @suggesting
 def durations_chart(
     matches: Any,
-    time: str | Callable[[Any], Any],
+    time: Field | None = None,
     title: str = "durations of matches",
     bins: int = 20,
     most: int = 10_000,
@@ -454,9 +464,10 @@ def durations_chart(
     Parameters
     ----------
     matches : DataFrame or iterable
-        What ``toDF()`` or ``match`` returns.
-    time : str or callable
-        The field or function of an event's time: epoch milliseconds or a datetime.
+        What ``toDF()``, ``match``, ``trace`` or ``whyNot`` returns.
+    time : str or callable, optional
+        The field or function of an event's time: epoch milliseconds or a datetime. What is made
+        with a `timestamp` in memory knows it.
     title : str
         What stands above it.
     bins : int
@@ -541,8 +552,8 @@ _PAINTS = ("blue", "green", "amber", "violet", "red")
 @suggesting
 def timeline_chart(
     matches: Any,
-    time: str | Callable[[Any], Any],
-    key: str | Sequence[str] | None = None,
+    time: Field | None = None,
+    key: Field | Sequence[str] | None = None,
     title: str = "matches",
     most: int = 100,
 ) -> Chart:
@@ -552,11 +563,13 @@ def timeline_chart(
     Parameters
     ----------
     matches : DataFrame or iterable
-        What ``toDF()`` or ``match`` returns.
-    time : str or callable
-        The field or function of an event's time: epoch milliseconds or a datetime.
-    key : str or list of str, optional
-        The columns of ``toDF()``, or fields of a match's first event, that name a match.
+        What ``toDF()``, ``match``, ``trace`` or ``whyNot`` returns.
+    time : str or callable, optional
+        The field or function of an event's time: epoch milliseconds or a datetime. What is made
+        with a `timestamp` in memory knows it.
+    key : str, list of str or callable, optional
+        The columns of ``toDF()``, or fields or function of a match's first event, that name a
+        match; by default the `key` given to ``match`` or ``trace``.
     title : str
         What stands above it.
     most : int
@@ -575,9 +588,7 @@ def timeline_chart(
     text = f"{title}, the first {most}" if len(found) == most else title
     stages = list(dict.fromkeys(stage for one in found for stage, _ in one.events))
     values = [
-        {"match": f"{one.label} ({number})" if key else one.label, "stage": stage, "time": at}
-        for number, one in enumerate(found)
-        for stage, at in one.events
+        {"match": one.name, "stage": stage, "time": at} for one in found for stage, at in one.events
     ]
     return Chart(
         title=text,

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
@@ -32,6 +32,11 @@ class Picture:
     def svg(self) -> str:
         """The picture as SVG, for light and dark pages."""
         raise NotImplementedError
+
+    @property
+    def html(self) -> str:
+        """The picture in a box of its own, which scrolls if it is wider than its page."""
+        return f'<div style="overflow-x:auto">{self.svg}</div>'
 
     def save(self, path: str | Path) -> None:
         """
@@ -64,13 +69,13 @@ class Picture:
         return f"{type(self).__name__}({self.title})"
 
     def _repr_html_(self) -> str:
-        return self.svg
+        return self.html
 
     def _page(self) -> str:
         style = "body{margin:2em;background:Canvas;color-scheme:light dark}"
         return (
             f'<!doctype html><html lang="en"><meta charset="utf-8"><title>Pattern</title>'
-            f"<style>{style}</style><body>{self.svg}</body></html>"
+            f"<style>{style}</style><body>{self.html}</body></html>"
         )
 
 
@@ -84,6 +89,18 @@ class DrawnPicture(Picture):
     def svg(self) -> str:
         """The picture as SVG, for light and dark pages."""
         return self._draw()
+
+
+def html_table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str) -> str:
+    """Return a table of HTML; a break of a line in a cell is one."""
+    names = "".join(f"<th>{escape(name)}</th>" for name in head)
+    lines = (
+        "".join(f"<td>{escape(cell).replace(chr(10), '<br>')}</td>" for cell in row) for row in rows
+    )
+    return (
+        f"<table><caption>{escape(caption)}</caption><thead><tr>{names}</tr></thead>"
+        f"<tbody>{''.join(f'<tr>{line}</tr>' for line in lines)}</tbody></table>"
+    )
 
 
 class Report:
@@ -103,7 +120,7 @@ class Report:
         return self.text()
 
     def _repr_html_(self) -> str:
-        return f"{self.diagram().svg}<pre>{escape(self.text())}</pre>"
+        return f"{self.diagram().html}<pre>{escape(self.text())}</pre>"
 
 
 @attrs.frozen(repr=False)

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is drawn: rows of stages as users think of them, and graphs of nodes and edges."""
+"""What is drawn: rows of stages as users think of them, graphs of nodes and edges, and matches."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import attrs
 
@@ -90,3 +93,24 @@ class Graph:
     edges: tuple[Edge, ...]  # The edges
     frames: dict[str, str] = attrs.field(factory=dict)  # The caption of each frame
     notes: tuple[str, ...] = ()  # What holds for all
+
+
+Field = str | Callable[[Any], Any]
+"""The name of a field, or a function of the event."""
+
+
+class Plotted:
+    """What charts draw as matches, and what knows the times and keys of their events itself."""
+
+    __slots__ = ()
+
+    def plotted(
+        self, time: Field | None, key: Field | Sequence[str] | None
+    ) -> tuple[Iterable[Mapping[str, Any]], Field | None, Field | Sequence[str] | None]:
+        """Return the matches, and the fields of time and key: those given, or those known."""
+        raise NotImplementedError
+
+    @property
+    def funnel_rows(self) -> Sequence[Mapping[str, Any]]:
+        """How many keys and partial matches reached each stage; the matches if not known."""
+        return list(self.plotted(None, None)[0])

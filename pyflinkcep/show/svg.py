@@ -44,6 +44,10 @@ _NARROW = frozenset("iljtfrI.,:;|!'()[]{}` ")
 _WIDE = frozenset("mwMWQO@%ABCDGHKNRUVXYZ&<>+=~→⇒⇢↛⇏—…")
 
 
+_WIDEST = 1200
+"""What is wider cannot be read when it is shrunk to a page: it scrolls."""
+
+
 def clean(text: str) -> str:
     """Return text without characters that XML cannot hold, and with breaks as spaces."""
     return "".join(
@@ -152,10 +156,11 @@ class Drawing:
         """Return the picture on its own paper, readable on light and on dark pages."""
         label = escape(clean(title), quote=True)
         w, h = _number(width), _number(height)
+        style = "max-width:100%;height:auto" if width <= _WIDEST else "max-width:none"
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" class="cep" viewBox="0 0 {w} {h}" '
             f'width="{w}" height="{h}" role="img" aria-label="{label}" '
-            'style="max-width:100%;height:auto">'
+            f'style="{style}">'
             f"<style>{_style()}</style>"
             f'<rect width="{w}" height="{h}" rx="8"{_painted("paper", "", 0, "")}/>'
             + "".join(self.elements)

@@ -374,7 +374,10 @@ def _time(table: pa.Table, clause: Clause, names: Names) -> tuple[pa.ChunkedArra
 def _time_type(table: pa.Table, name: str) -> tuple[bool, str]:
     """Return whether a column has times, and its type."""
     type_ = table.schema.field(name).type
-    return pa.types.is_timestamp(type_) or pa.types.is_int64(type_), str(type_)
+    of_text = f"; textTime({name!r}).table(events) makes times of texts"
+    is_text = pa.types.is_string(type_) or pa.types.is_large_string(type_)
+    is_time = pa.types.is_timestamp(type_) or pa.types.is_int64(type_)
+    return is_time, f"{type_}{of_text if is_text else ''}"
 
 
 # --- columns

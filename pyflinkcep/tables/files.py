@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError, did_you_mean
 
 _FORMATS = {
     ".csv": "CSV",
@@ -25,9 +25,13 @@ _FORMATS = {
 def read_files(path: str) -> pa.Table:
     """Return the events of a file, or of a folder whose partitions are columns, last."""
     if not os.path.exists(path):
+        folder, name = os.path.split(path)
+        known = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+        ending = os.path.splitext(name)[1].lower()
+        known = [other for other in known if os.path.splitext(other)[1].lower() == ending]
         raise InvalidArgumentError(
             f"expected events, got the path {path!r}, where there is nothing",
-            "pass the path of a file or folder of Parquet, CSV or JSON lines",
+            did_you_mean(name, known, _FILES),
         )
     kind = "Parquet"
     try:
@@ -44,12 +48,26 @@ def read_files(path: str) -> pa.Table:
         found, keys = _read(path, kind, names)
     except (pa.ArrowException, OSError) as cause:
         raise InputError(
-            f"{path!r} cannot be read as {kind}: {cause}", "read it yourself, and pass the table"
+            f"{path!r} cannot be read as {kind}: {cause}", _how_to_read(path, kind)
         ) from cause
     for name in keys.names:
         place = found.column_names.index(name)
         found = found.set_column(place, name, _inferred(found.column(place)))
     return found
+
+
+_FILES = (
+    "pass the path of a file or folder of Parquet, CSV (.csv, .tsv) or JSON lines (.json, .jsonl)"
+)
+
+
+def _how_to_read(path: str, kind: str) -> str:
+    """Return what to do with files that are not what they seem to be."""
+    if kind == "JSON lines":
+        return "have an object on each line; of an array, pass json.load(open(path))"
+    if kind == "Parquet" and os.path.splitext(path)[1].lower() not in ("", ".parquet", ".pq"):
+        return f"{_FILES}; of another form, read it yourself, and pass the table"
+    return "read it yourself, and pass the table"
 
 
 def _files_in(folder: str) -> Iterable[str]:

@@ -67,10 +67,15 @@ class Run:
             None if delay is None else delay_ms(delay),
             tie_order(given, exact),
         )
-        here = evaluated_here(pattern, given)
+        return cls.compiled(pattern, arriving)
+
+    @classmethod
+    def compiled(cls, pattern: Pattern, given: Input) -> Run:
+        """Compile a pattern for events whose times and keys are known."""
+        here = evaluated_here(pattern, given.events)
         nfa = NFACompiler.compile(here, timeoutHandling=True)
         nfa.open(RuntimeContext())
-        return cls(here, nfa, arriving)
+        return cls(here, nfa, given)
 
     @property
     def expressions(self) -> Expressions | None:
@@ -257,7 +262,8 @@ def match(
 
             with suppress(OnlyByRow):
                 analysed = ColumnMatch.analysed(pattern, columns, timestamp, key)
-                return analysed.matches(limit, rest if table is None else None)
+                found = analysed.matches(limit, rest if table is None else None)
+                return found.knowing(timestamp, key)
     given = rows_of(rest)
     if evaluation == EVENT_LISTS and delayThreshold is not None:
         raise NotSupportedError(
@@ -265,7 +271,7 @@ def match(
         )
     run = Run.of(pattern, given, timestamp, key, delayThreshold)
     if evaluation != EVENT_LISTS:
-        return run.matches(limit)
+        return run.matches(limit).knowing(timestamp, key)
     found = Matches(run.by_lists())
     found._has_timeouts = False
-    return found
+    return found.knowing(timestamp, key)

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
-from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.errors import NotSupportedError, counted
+from pyflinkcep.show.model import Field, Plotted
 from pyflinkcep.tables.events import EventT, Timeout
+from pyflinkcep.tables.values import key_getter
+from pyflinkcep.traces.model import event_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -16,6 +19,8 @@ if TYPE_CHECKING:
 
 
 _AT_ONCE = 1024
+_MOST_ROWS, _MOST_EVENTS = 20, 5
+"""How many rows a notebook shows, and how many events of a stage."""
 ItemT = TypeVar("ItemT")
 
 
@@ -23,6 +28,7 @@ class _Lazy(Sequence[ItemT]):
     """Items that are made, some at a time, when they are looked at; equal to a list of them."""
 
     __hash__ = None  # type: ignore[assignment]
+    _nouns = ("row", "rows")
 
     def __init__(self) -> None:
         self._begin = 0
@@ -64,6 +70,21 @@ class _Lazy(Sequence[ItemT]):
         """Return the list of items as text."""
         return repr(list(self))
 
+    def _repr_html_(self) -> str:
+        """Return the first items as a table of HTML."""
+        from pyflinkcep.show.diagram import html_table
+
+        rows = [self._shown(item) for item in self._some(0, _MOST_ROWS)]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        caption = counted(len(self), *self._nouns)
+        caption += f", the first {len(rows)}" if len(rows) < len(self) else ""
+        cells = ([_cell(row.get(name, "")) for name in names] for row in rows)
+        return html_table(names, cells, caption)
+
+    def _shown(self, item: ItemT) -> Mapping[str, Any]:
+        """Return the columns of an item."""
+        raise NotImplementedError
+
     def toArrow(self) -> pa.Table:
         """Return the items as a table of Arrow."""
         raise NotImplementedError
@@ -81,12 +102,20 @@ class _Lazy(Sequence[ItemT]):
         return import_module("polars").from_arrow(self.toArrow())
 
 
-class Matches(_Lazy[dict[str, list[EventT]]]):
+def _cell(value: Any) -> str:
+    """Return a value, or the events of a stage, as text."""
+    if not isinstance(value, list):
+        return value if isinstance(value, str) else event_text(value)
+    more = [f"and {len(value) - _MOST_EVENTS} more"] if len(value) > _MOST_EVENTS else []
+    return "\n".join([*map(event_text, value[:_MOST_EVENTS]), *more])
+
+
+class Matches(_Lazy[dict[str, list[EventT]]], Plotted):
     """
     The matches, each a dict of stage name to events, with timeouts and late events.
 
-    It is a sequence, equal to a list of the same matches. Those of a table are numbers of rows
-    until they are looked at.
+    It is a sequence, equal to a list of the same matches, which notebooks show as a table. Those of
+    a table are numbers of rows until they are looked at.
 
     Parameters
     ----------
@@ -113,6 +142,8 @@ class Matches(_Lazy[dict[str, list[EventT]]]):
         self._listed = list(matches)
         self._timeouts: list[Timeout[EventT]] | None = []
         self._has_timeouts = True
+        self._time: Field | None = None
+        self._key: Field | Sequence[str] | None = None
         self.late: list[EventT] = []
         self.numPartialMatchesDropped = 0
 
@@ -133,9 +164,31 @@ class Matches(_Lazy[dict[str, list[EventT]]]):
         found.numPartialMatchesDropped = dropped
         return found
 
+    def knowing(self, time: Field | None, key: Field | Sequence[str] | None) -> Self:
+        """Return the matches, which are to know the fields of time and key of their events."""
+        self._time, self._key = time, key
+        return self
+
+    def plotted(
+        self, time: Field | None, key: Field | Sequence[str] | None
+    ) -> tuple[Iterable[Mapping[str, Any]], Field | None, Field | Sequence[str] | None]:
+        """Return the matches, and the fields of time and key: those given, or those known."""
+        return self, self._time if time is None else time, self._key if key is None else key
+
+    def _shown(self, item: dict[str, list[EventT]]) -> Mapping[str, Any]:
+        key = self._key
+        firsts = [events[0] for events in item.values() if events]
+        if key is None or not firsts:
+            return item
+        names: Sequence[Any] = key if isinstance(key, list | tuple) else [key]
+        own = {n if isinstance(n, str) else "key": key_getter(n)(firsts[0]) for n in names}
+        return {**own, **item}
+
     def add(self, match: dict[str, list[EventT]]) -> None:
         """Add a match to those that are there already."""
         self._listed.append(match)
+
+    _nouns = ("match", "matches")
 
     @property
     def timeouts(self) -> list[Timeout[EventT]]:
@@ -233,6 +286,9 @@ class OutputTable(_Lazy[dict[str, Any]]):
         part = self._table.slice(begin, size)
         columns = dict(zip(part.column_names, map(values_of, part.columns), strict=True))
         return [{name: own[row] for name, own in columns.items()} for row in range(size)]
+
+    def _shown(self, item: dict[str, Any]) -> Mapping[str, Any]:
+        return item
 
     def toArrow(self) -> pa.Table:
         """Return the rows as a table of Arrow, with the columns that ``CEP.sql`` gives."""

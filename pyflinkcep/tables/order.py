@@ -49,7 +49,7 @@ class Times:
             return cls(_chunked(np.arange(size)))
         if not isinstance(field, str):
             return cls(*_by_microseconds(exact_times_of(lazily(table), field)))
-        column = _column(table, field, "timestamp")
+        column = column_of(table, field, "timestamp")
         type_ = column.type
         is_time = pa.types.is_timestamp(type_)
 
@@ -115,7 +115,8 @@ def _by_microseconds(exact: list[int]) -> tuple[pa.ChunkedArray, int]:
     return _chunked(exact), 1000
 
 
-def _column(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
+def column_of(table: pa.Table, name: str, what: str) -> pa.ChunkedArray:
+    """Return a column that `what` names."""
     names = table.column_names
     if name not in names:
         hint = did_you_mean(name, names, f"the columns are {names}")
@@ -152,7 +153,7 @@ class Keys:
             names = [key]
         else:
             return cls._of_function(table, key)
-        columns = {name: _column(table, name, "key") for name in names}
+        columns = {name: column_of(table, name, "key") for name in names}
 
         def value_of(row: int) -> Any:
             values = [

@@ -74,7 +74,7 @@ def matchRecognize(
             'write matchRecognize(events, "ORDER BY ts MEASURES … PATTERN … DEFINE …")',
         )
     limit = clause_limit(dialect, maxPartialMatches, onTooManyPartialMatches)
-    return _output(_table(events), with_parameters(clause, args), dialect, limit)
+    return _output(table_of(events), with_parameters(clause, args), dialect, limit)
 
 
 def clause_limit(dialect: str, most: int | None, policy: str) -> PartialMatchLimit | None:
@@ -90,7 +90,8 @@ def clause_limit(dialect: str, most: int | None, policy: str) -> PartialMatchLim
     return limit
 
 
-def _table(events: Any) -> Any:
+def table_of(events: Any) -> Any:
+    """Return events of any form as a table of Arrow."""
     if type(events).__module__.split(".", 1)[0] == "pyspark":
         raise InvalidArgumentError(
             f"expected events in memory, got a {type(events).__name__} of Spark",

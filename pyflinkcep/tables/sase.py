@@ -229,7 +229,8 @@ def matchSase(
 
         given = QueryRows.of(table, timestamp, type, asked)
     if given is not None and asked.columns is None and asked.having is None and asked.event is None:
-        return given.matches(plan, is_sorted)
+        own = given.matches(plan, is_sorted)
+        return own.knowing(timestamp, asked.key or None)
     objects = given or EventObjects.of(rest, timestamp, type, asked, declared)
     if isinstance(objects, EventObjects) and compressed:
         return _compressed(asked, objects)

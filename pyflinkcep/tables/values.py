@@ -7,7 +7,14 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, Place, TimeUnitWarning
+from pyflinkcep.errors import (
+    CepError,
+    InputError,
+    InvalidArgumentError,
+    Place,
+    TimeUnitWarning,
+    did_you_mean,
+)
 from pyflinkcep.functions import check_arguments, function_name
 from pyflinkcep.time import (
     MAX_WATERMARK,
@@ -30,6 +37,11 @@ def epoch_milliseconds(time: Any, event: Any) -> int:
 def exact_time(time: Any, event: Any) -> int:
     """Return an event's time in epoch microseconds; see :func:`epoch_milliseconds`."""
     is_plain = type(time) is int
+    if isinstance(time, str):
+        raise InputError(
+            f"the time of event {event!r}: expected epoch milliseconds or a datetime, got {time!r}",
+            "for times as text, write timestamp=textTime('ts') or textTime('ts', '%d.%m.%Y %H:%M')",
+        )
     exact = time * 1000 if is_plain else exact_moment(time, f"the time of event {event!r}")
     if not MIN_WATERMARK < exact // 1000 <= MAX_WATERMARK:
         raise InputError(
@@ -157,6 +169,15 @@ def _guarded(function: Callable[[Any], Any], what: str) -> Callable[[Any], Any]:
     return get
 
 
+_ANY_FIELD = "pass the name of a field that every event has, or a function of the event"
+
+
+def _names_of(event: Any) -> list[str]:
+    """Return the names of an event's fields."""
+    names = list(event) if isinstance(event, dict) else dir(event)
+    return [name for name in names if isinstance(name, str) and not name.startswith("_")]
+
+
 def _named(field: str, what: str) -> Callable[[Any], Any]:
     def get(event: Any) -> Any:
         try:
@@ -164,7 +185,7 @@ def _named(field: str, what: str) -> Callable[[Any], Any]:
         except (LookupError, AttributeError) as cause:
             raise InputError(
                 f"{what}={field!r}: the event {event!r} has no {field!r}",
-                "pass the name of a field that every event has, or a function of the event",
+                did_you_mean(field, _names_of(event), _ANY_FIELD),
             ) from cause
 
     return get

@@ -171,6 +171,20 @@ class Record:
     def _themselves(self) -> list[Any]:
         return [event.event for event in self.events]
 
+    @property
+    def funnel_rows(self) -> list[dict[str, Any]]:
+        """How many keys, and events that could begin a match, reached each stage."""
+        best = [(f[0].key, max(p.reached for p in f)) for f in self.families().values()]
+        return [
+            {
+                "stage": stage,
+                "step": step,
+                "keys": len({repr(key) for key, reached in best if reached >= step}),
+                "partialMatches": sum(reached >= step for _, reached in best),
+            }
+            for step, stage in enumerate(self.stages, 1)
+        ]
+
     def families(self) -> dict[int, list[PartialMatch]]:
         """Return the partial matches by their first event, in order."""
         found: dict[int, list[PartialMatch]] = {}

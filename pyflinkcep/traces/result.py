@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 
 from pyflinkcep.errors import counted
 from pyflinkcep.show.diagram import DrawnPicture, Picture, Report
+from pyflinkcep.show.model import Field, Plotted
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
+from pyflinkcep.time import is_calendar
 from pyflinkcep.traces.model import (
     ENDS,
     Answer,
@@ -75,7 +78,7 @@ def _beginning(trace: Record, family: Sequence[PartialMatch]) -> Iterator[str]:
     own = {partial.number for partial in family}
     found = [match for match in trace.found if match.partial in own]
     for match in found[:_MOST_MATCHES]:
-        yield f"  {_match_line(match)}"
+        yield f"  {match_line(match)}"
     if len(found) > _MOST_MATCHES:
         yield f"  and {len(found) - _MOST_MATCHES} more that began with it"
     if not found:
@@ -139,7 +142,7 @@ def _of_event(trace: Record, number: int) -> Iterator[str]:
         yield from _effect_lines(trace, number, effect)
     for match in trace.found:
         if match.emitted == number and match.completed != number:
-            yield f"  {_match_line(match)}"
+            yield f"  {match_line(match)}"
 
 
 def _effect_lines(trace: Record, number: int, effect: Effect) -> Iterator[str]:
@@ -163,13 +166,14 @@ def _effect_lines(trace: Record, number: int, effect: Effect) -> Iterator[str]:
                 m for m in trace.found if m.partial == partial.number and m.completed == number
             ]
             for match in found:
-                yield f"{name} {_match_line(match)}"
+                yield f"{name} {match_line(match)}"
     misses = [miss for miss in partial.misses if miss.event == number]
     if effect.what in ("passed by", "ended"):
         yield from (f"      {line}" for line in miss_lines(misses, trace.values))
 
 
-def _match_line(match: TracedMatch) -> str:
+def match_line(match: TracedMatch) -> str:
+    """Return a match on one line, and why it came out later than it was complete."""
     text = f"match {match.number}: {match_text(match.events)}"
     held = ""
     if match.held_back_by is not None:
@@ -192,13 +196,56 @@ def _event_line(trace: Record, event: TracedEvent) -> str:
 
 
 _MOST_EVENTS, _MOST_LANES = 60, 40
-_LEFT, _TOP, _LANE, _MARGIN = 20.0, 74.0, 38.0, 22.0
+_LEFT, _TOP, _LANE, _MARGIN, _SEEN = 20.0, 74.0, 38.0, 22.0, 900.0
 _LEGEND = (
     ("green", "a match"),
     ("red", "ended by an event"),
     ("amber", "window over, or the input"),
     ("violet", "dropped"),
 )
+
+
+def in_order(trace: Record) -> list[TracedEvent]:
+    """Return the events in order of time, those that came too late left out."""
+    events = sorted(trace.events, key=lambda event: (event.time, event.number))
+    return [event for event in events if not event.late]
+
+
+def events_placed(events: Sequence[TracedEvent], first: float) -> dict[int, float]:
+    """Return where events stand on a line, by their numbers."""
+    step = max(58.0, min(110.0, 760 / max(len(events), 1)))
+    return {event.number: first + at * step for at, event in enumerate(events)}
+
+
+def event_axis(
+    drawing: Drawing, events: Sequence[TracedEvent], places: Mapping[int, float], bottom: float
+) -> None:
+    """Draw events on a line, with their times and the values that conditions compared."""
+    step = places[events[1].number] - places[events[0].number] if len(events) > 1 else 110.0
+    day = ""
+    for event in events:
+        x = places[event.number]
+        drawing.line([(x, 66), (x, bottom)], "edge", 1, "2 4")
+        drawing.circle(x, 42, 4, "line")
+        full = f"{time_text(event.time)}: {event_text(event.event, 400)}"
+        drawing.text(x, 18, f"event {event.number}", "dim", 10.5, "middle", title=full)
+        drawing.text(x, 32, _short(event.time, step), "dim", 10, "middle", title=full)
+        before, day = day, time_text(event.time).partition(" ")[0]
+        if is_calendar(event.time) and day != before:
+            drawing.text(x, 7, day, "ink", 9, "middle", title=full)
+        compared = dict(value for answer in event.answers for value in answer.values)
+        values = " ".join(str(value) for value in compared.values())
+        shown = wrapped(values, int(step / 6.4), 1)[0]
+        drawing.text(x, 60, shown, "ink", 10, "middle", title=full)
+
+
+def _short(time: int, room: float) -> str:
+    """Return a time shortened to fit: the time of day, or the last digits."""
+    text = time_text(time)
+    if text.endswith(" UTC"):
+        text = text.split()[1]
+        return text if text_width(text, 10) < room else text.partition(".")[0]
+    return text if len(text) < 9 else f"…{text[-7:]}"
 
 
 @attrs.define(eq=False)
@@ -209,51 +256,27 @@ class _Page:
     lanes: Sequence[PartialMatch]
     order: Sequence[int]
     places: dict[int, float]
-    step: float
     drawing: Drawing = attrs.field(factory=Drawing)
 
     @classmethod
     def of(cls, trace: Record) -> _Page:
-        events = sorted(trace.events, key=lambda event: (event.time, event.number))
-        order = [event.number for event in events if not event.late][:_MOST_EVENTS]
+        events = in_order(trace)[:_MOST_EVENTS]
+        order = [event.number for event in events]
         drawn = set(order)
         lanes = [p for p in trace.partials if {n for n, _ in p.steps} <= drawn][:_MOST_LANES]
         names = [text_width(_name(trace, partial), 12, bold=True) for partial in lanes]
-        first = _LEFT + max([60.0, *names]) + 30
-        step = max(58.0, min(110.0, 760 / max(len(order), 1)))
-        places = {number: first + at * step for at, number in enumerate(order)}
-        return cls(trace, lanes, order, places, step)
+        places = events_placed(events, _LEFT + max([60.0, *names]) + 30)
+        return cls(trace, lanes, order, places)
 
     def svg(self, title: str) -> str:
         end = max(self.places.values(), default=200.0)
         right = end + 60
         bottom = _TOP + _LANE * len(self.lanes)
-        self._axis(bottom)
+        event_axis(self.drawing, [self.trace.events[n] for n in self.order], self.places, bottom)
         for row, partial in enumerate(self.lanes):
             right = max(right, self._lane(partial, _TOP + _LANE * (row + 0.5), end))
         bottom = self._below(bottom + 8)
         return self.drawing.svg(max(right, 560) + _MARGIN, bottom, title)
-
-    def _axis(self, bottom: float) -> None:
-        for number in self.order:
-            x, event = self.places[number], self.trace.events[number]
-            self.drawing.line([(x, 66), (x, bottom)], "edge", 1, "2 4")
-            self.drawing.circle(x, 42, 4, "line")
-            full = f"{time_text(event.time)}: {event_text(event.event, 400)}"
-            self.drawing.text(x, 18, f"event {number}", "dim", 10.5, "middle", title=full)
-            self.drawing.text(x, 32, self._short(event.time), "dim", 10, "middle", title=full)
-            compared = dict(value for answer in event.answers for value in answer.values)
-            values = " ".join(str(value) for value in compared.values())
-            shown = wrapped(values, int(self.step / 6.4), 1)[0]
-            self.drawing.text(x, 60, shown, "ink", 10, "middle", title=full)
-
-    def _short(self, time: int) -> str:
-        """Return a time shortened to fit: the time of day, or the last digits."""
-        text = time_text(time)
-        if text.endswith(" UTC"):
-            text = text.split()[1]
-            return text if text_width(text, 10) < self.step else text.partition(".")[0]
-        return text if len(text) < 9 else f"…{text[-7:]}"
 
     def _lane(self, partial: PartialMatch, y: float, end: float) -> float:
         page, ending = self.drawing, partial.ending
@@ -267,6 +290,8 @@ class _Page:
         shown = _name(self.trace, partial)
         name = f"{shown}: {match_text(partial.events)}"
         page.text(_LEFT, y + 4, shown, "ink", 12, bold=True, title=name)
+        if began > _SEEN:  # where the first name is out of sight
+            page.text(began - 12, y + 4, shown, "ink", 12, "end", bold=True, title=name)
         page.line([(began, y), (stop, y)], colour, 2.2, title=name)
         for number, stage in partial.steps:
             x = self.places[number]
@@ -343,7 +368,7 @@ def _name(trace: Record, partial: PartialMatch) -> str:
 
 
 @attrs.frozen(repr=False)
-class Trace(Report, Record):
+class Trace(Report, Record, Plotted):
     """
     What a pattern did with events; made by :func:`pyflinkcep.trace`.
 
@@ -360,6 +385,16 @@ class Trace(Report, Record):
             Whether to tell all that each event did, instead of how far each beginning got.
         """
         return full_text(self) if full else beginnings_text(self)
+
+    def plotted(
+        self, time: Field | None, key: Field | Sequence[str] | None
+    ) -> tuple[Iterable[Mapping[str, Any]], Field | None, Field | Sequence[str] | None]:
+        """Return the matches; their events with time and key as known, if none is given."""
+        if time is not None or key is not None:
+            return self.matches, time, key
+        out = (match for match in self.found if match.came_out)
+        rows = [{s: [self.events[n] for n in own] for s, own in m.events.items()} for m in out]
+        return rows, "time", "key" if len(self.keys) > 1 else None
 
     def diagram(self) -> Picture:
         """Return the trace as a picture, with ``svg`` and ``save(path)``."""

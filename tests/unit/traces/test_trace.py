@@ -230,6 +230,24 @@ def test_pictures_of_traces_are_text_safe_and_bounded() -> None:
     assert len(found.diagram().svg) < 300_000
 
 
+def test_wide_pictures_scroll() -> None:
+    """What is wider than a page keeps its size, in a box that scrolls; what fits is fitted."""
+    pattern = Pattern.begin("a").where("n = 1").next("b")
+    start = datetime(2026, 5, 1, 20, tzinfo=UTC)
+    events = [{"n": n % 2, "t": start + timedelta(hours=n)} for n in range(60)]
+    wide, narrow = (trace(pattern, own, "t").diagram() for own in (events, events[:4]))
+
+    assert size(wide.svg)[0] > 3000
+    assert "max-width:none" in wide.svg
+    assert "max-width:100%" in narrow.svg
+    assert wide._repr_html_().startswith('<div style="overflow-x:auto"><svg')
+    assert texts(wide.svg).count("#29") == 2  # beside its beginning, too
+    assert [day for day in texts(wide.svg) if day.startswith("2026")] == [
+        "2026-05-01", "2026-05-02", "2026-05-03", "2026-05-04"
+    ]  # fmt: skip
+    assert [p for p in points(wide.svg) if not 0 <= p[0] <= size(wide.svg)[0]] == []
+
+
 @pytest.mark.parametrize("events", [[], ["x1"]])
 def test_nothing_to_trace(events: list[Any]) -> None:
     """Without events, or beginnings, there is still a text and a picture."""
