@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.query_stream import QueryStream
     from pyflinkcep.spark.recognize import matchRecognize
     from pyflinkcep.tables import match, matchSase, textTime
-    from pyflinkcep.tables.reports import funnel, trace, whyNot
+    from pyflinkcep.tables.reports import compare, funnel, trace, whyNot
     from pyflinkcep.time import Time
 
 __all__ = [
@@ -120,6 +120,7 @@ __all__ = [
     "__version__",
     "cepError",
     "charts",
+    "compare",
     "diagram",
     "elements",
     "funnel",
@@ -155,7 +156,7 @@ _NAMES = {
     "spark": ("CEP", "CepDataFrame", "CompressedStream", "KeyedDataFrame", "PatternStream",
         "Progress", "QueryStream", "cepError", "keyBy", "matchId", "matchRecognize"),
     "tables": ("match", "matchSase", "textTime"),
-    "tables.reports": ("funnel", "trace", "whyNot"),
+    "tables.reports": ("compare", "funnel", "trace", "whyNot"),
     "time": ("Time",),
 }  # fmt: skip
 """Where names are, which load when they are asked for: workers do not need what users write."""

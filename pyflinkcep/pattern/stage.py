@@ -259,7 +259,7 @@ class Stage:
             self, quantifier=attrs.evolve(self.quantifier, consumingStrategy=strategy)
         )
         if self.quantifier.hasProperty(QuantifierProperty.OPTIONAL):
-            stage._check_optional(before)
+            stage.check_optional(before)
         return stage
 
     def filtered(self, condition: IterativeCondition) -> Self:
@@ -302,7 +302,7 @@ class Stage:
 
     def optional(self, before: Stage | None) -> Self:
         """Return the stage as optional, given the stage before it."""
-        self._check_optional(before)
+        self.check_optional(before)
         return attrs.evolve(self, quantifier=self.quantifier.optional())
 
     def looping(self, times: int, gap: timedelta | None, method: str) -> Self:
@@ -324,7 +324,7 @@ class Stage:
         if to is None:
             return attrs.evolve(self, quantifier=quantifier, times=Times.of(from_, window_ms))
         if from_ == 0:
-            self._check_optional(None)
+            self.check_optional(None)
             quantifier, from_ = quantifier.optional(), 1
         return attrs.evolve(self, quantifier=quantifier, times=Times.of_range(from_, to, window_ms))
 
@@ -372,7 +372,8 @@ class Stage:
                 f"put the option on another stage: {self.name!r} takes no events",
             )
 
-    def _check_optional(self, before: Stage | None) -> None:
+    def check_optional(self, before: Stage | None) -> None:
+        """Raise MalformedPatternException if it cannot be optional after another."""
         if before is not None and before._ends_greedily:
             raise MalformedPatternException(
                 "Optional pattern cannot be preceded by greedy pattern",

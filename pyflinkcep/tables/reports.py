@@ -4,22 +4,31 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import attrs
 
 from pyflinkcep.engines.flink.nfa import EventMatch
 from pyflinkcep.engines.flink.nfa.observer import StageObserver
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator, PartialMatchLimit
-from pyflinkcep.errors import InvalidArgumentError, OnTooManyPartialMatches, suggesting
+from pyflinkcep.errors import (
+    CepError,
+    InvalidArgumentError,
+    OnTooManyPartialMatches,
+    check_choice,
+    suggesting,
+)
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.pattern.variants import Variation, variants
 from pyflinkcep.sase.model import Query
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.match import Run
 from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.values import field_getter, grouping_key, has_time
+from pyflinkcep.traces.comparison import Comparison, Outcome
 from pyflinkcep.traces.funnel import Funnel, FunnelSettings, Reach, counted_funnel, funnel_steps
 from pyflinkcep.traces.recorder import over_numbers, watched
 from pyflinkcep.traces.result import Trace
@@ -156,6 +165,108 @@ def whyNot(
         "out of order": sum(later < time for time, later in itertools.pairwise(run.given.times)),
     }
     return explained(run, None, more, has_key=key is not None)
+
+
+_VARIATIONS: tuple[Variation, ...] = get_args(Variation)
+_STEPS = 10_000
+"""After how many steps of partial matches a variant is left."""
+
+
+@suggesting
+def compare(
+    pattern: Pattern | Mapping[str, Pattern],
+    events: Table | Iterable[Any],
+    timestamp: str | Callable[[Any], Any] | None = None,
+    key: str | Sequence[str] | Callable[[Any], Any] | None = None,
+    delayThreshold: timedelta | None = None,
+    vary: Variation | Sequence[Variation] = _VARIATIONS,
+) -> Comparison:
+    """
+    Return what other contiguities, quantifiers and skip strategies make of the same events.
+
+    Parameters
+    ----------
+    pattern : Pattern or dict of str to Pattern
+        The pattern, of which the variants are made; or patterns by name, which are compared with
+        the first.
+    events, timestamp, key, delayThreshold
+        As for :func:`match`.
+    vary : {"contiguity", "quantifiers", "skip"} or list of them
+        What is varied, one thing at a time: how each stage follows (``next``, ``followedBy``,
+        ``followedByAny``; ``notNext``, ``notFollowedBy``); how often it matches (``oneOrMore``,
+        ``optional``, ``greedy``, ``consecutive``, ``allowCombinations``, without ``until``); the
+        strategy after a match.
+
+    Returns
+    -------
+    Comparison
+        The matches that each variant has in addition, or lacks; with which event a match comes out,
+        also on a stream. As text, as a picture of the events and the matches (``diagram()``), which
+        notebooks show with a table, as ``rows``, and with the trace of each variant in
+        ``outcomes``.
+
+    Raises
+    ------
+    CepError
+        As :func:`match`; variants that cannot run are left out.
+
+    Notes
+    -----
+    Cost: that of a :func:`trace` for each variant, so compare few events. A variant that makes very
+    many partial matches is stopped, which is told.
+
+    Examples
+    --------
+    >>> pattern = Pattern.begin("a").where("x = 'a'").followedBy("b").where("x = 'b'")
+    >>> compare(pattern, [{"x": letter} for letter in "acbb"], vary=["contiguity", "skip"])
+    a → b: 4 events, 1 match
+      match 0: a 0, b 2; on a stream once event 3 has come
+    <BLANKLINE>
+    Contiguity
+      next('b')           0 matches: without a 0, b 2
+      followedByAny('b')  2 matches: also a 0, b 3
+    <BLANKLINE>
+    Skip strategy
+      the same with skipToNext(), skipPastLastEvent(), skipToFirst('a'), skipToFirst('b')
+    """
+    wanted = [vary] if isinstance(vary, str) else vary
+    if not isinstance(wanted, list | tuple):
+        raise InvalidArgumentError(
+            f"compare: expected vary to be names, got {vary!r}", "write vary='contiguity'"
+        )
+    for what in wanted:
+        check_choice("vary", what, _VARIATIONS)
+    named = pattern if isinstance(pattern, Mapping) else {"as written": pattern}
+    if not named or not all(isinstance(name, str) for name in named):
+        raise InvalidArgumentError(
+            f"compare: expected patterns by name, got {pattern!r}",
+            "write compare({'strict': a.next('b'), 'relaxed': a.followedBy('b')}, events)",
+        )
+    name, base = next(iter(named.items()))
+    run = Run.of(checked("compare", base, base), rows_of(events), timestamp, key, delayThreshold)
+    outcomes = [_outcome("given", name, run)]
+    for other, own in list(named.items())[1:]:
+        compiled = Run.compiled(checked("compare", own, own), run.given)
+        outcomes.append(_outcome("given", other, compiled))
+    if not isinstance(pattern, Mapping):
+        outcomes += (
+            _outcome(what, name, made)
+            for what in wanted
+            for name, made in _variants(run, base, what)
+        )
+    return Comparison(tuple(outcomes), run.given.delay or 0)
+
+
+def _variants(run: Run, pattern: Pattern, what: Variation) -> Iterator[tuple[str, Run]]:
+    """Yield the variants that can run."""
+    for name, variant in variants(pattern, what):
+        with suppress(CepError):
+            yield name, Run.compiled(variant, run.given)
+
+
+def _outcome(what: str, name: str, run: Run) -> Outcome:
+    trace, recorder = watched(run, None, 0, most_steps=_STEPS)
+    return Outcome(what, name, trace, recorder.steps <= _STEPS)
 
 
 def _is_missing(key: Any) -> bool:

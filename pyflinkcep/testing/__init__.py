@@ -7,24 +7,19 @@ harnesses to feed by hand.
 The pytest fixtures are in :mod:`pyflinkcep.testing.pytest_plugin`.
 """
 
-from pyflinkcep.tables import (
-    Matches,
-    Record,
-    Timeout,
-    funnel,
-    match,
-    matchRecognize,
-    matchSase,
-    trace,
-    whyNot,
-)
+from pyflinkcep.tables import Matches, Record, Timeout, match, matchRecognize, matchSase
+from pyflinkcep.tables.reports import compare, funnel, trace, whyNot
 from pyflinkcep.testing.assertions import assertMatches
 from pyflinkcep.testing.harness import NFATestHarness, OperatorTestHarness
+from pyflinkcep.traces.comparison import Comparison
+from pyflinkcep.traces.difference import Difference
 from pyflinkcep.traces.funnel import Funnel
 from pyflinkcep.traces.result import Trace
 from pyflinkcep.traces.why import WhyNot
 
 __all__ = [
+    "Comparison",
+    "Difference",
     "Funnel",
     "Matches",
     "NFATestHarness",
@@ -34,6 +29,7 @@ __all__ = [
     "Trace",
     "WhyNot",
     "assertMatches",
+    "compare",
     "funnel",
     "match",
     "matchRecognize",

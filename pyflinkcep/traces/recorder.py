@@ -142,6 +142,9 @@ class Recorder(Observer):
     most_misses: int | None = None
     # How many partial matches are recorded before :class:`EnoughError`; None for all.
     most_partials: int | None = None
+    # How many steps there are before it: an event shown to a partial match is one, a match another.
+    most_steps: int | None = None
+    steps: int = 0
     lanes: list[PartialMatch] = attrs.field(factory=list)  # The partial matches so far
     # The matches so far, in the order in which they were complete.
     matches: list[TracedMatch] = attrs.field(factory=list)
@@ -168,6 +171,9 @@ class Recorder(Observer):
 
     def comes(self, event: Any, timestamp: int) -> None:
         """Note which event is at work."""
+        self.steps += len(self._open)
+        if self.most_steps is not None and self.steps > self.most_steps:
+            raise EnoughError
         self._now, self._time = event, timestamp
         self._times[event] = timestamp
         self._own.clear()
@@ -376,6 +382,7 @@ class Recorder(Observer):
             self._enter(lane, one.partial)
 
     def _completes(self, lane: PartialMatch, completed: Any, *, ends: bool) -> None:
+        self.steps += 1
         match = TracedMatch(-1, lane.number, lane.events, self._now)
         self.matches.append(match)
         if self._now is not None:
@@ -454,6 +461,7 @@ def watched(
     limit: PartialMatchLimit | None,
     most_misses: int | None = None,
     most_partials: int | None = None,
+    most_steps: int | None = None,
 ) -> tuple[Trace, Recorder]:
     """Return the trace of a pattern, and what was recorded for it."""
     nfa, given = run.nfa, run.given
@@ -461,7 +469,13 @@ def watched(
     untils = [stage.until for stage in stages if stage.until is not None]
     answerer = Answerer(given.events, frozenset(_atoms(nfa, untils)))
     recorder = Recorder(
-        answerer, given.keys, nfa.windows, nfa.skip_strategy, most_misses, most_partials
+        answerer,
+        given.keys,
+        nfa.windows,
+        nfa.skip_strategy,
+        most_misses,
+        most_partials,
+        most_steps,
     )
     output = _Collected(given.events)
     operator = CepOperator(

@@ -14,12 +14,14 @@ from pyflinkcep.conditions import IterativeCondition, sql_of
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import Atom
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
-from pyflinkcep.errors import counted
+from pyflinkcep.errors import InvalidArgumentError, counted, suggesting
 from pyflinkcep.expressions.evaluator import compared_in_sql
 from pyflinkcep.pattern.stage import Stage
 from pyflinkcep.show.diagram import DrawnPicture, Picture, Report
+from pyflinkcep.show.model import Field, Plotted
 from pyflinkcep.show.svg import Drawing, text_width, wrapped
 from pyflinkcep.time import MIN_WATERMARK, duration_text
+from pyflinkcep.traces.difference import Difference, Side
 from pyflinkcep.traces.model import (
     ENDS,
     End,
@@ -233,7 +235,7 @@ _SHOWN = 3
 
 
 @attrs.frozen(repr=False)
-class WhyNot(Report):
+class WhyNot(Report, Plotted):
     """
     Why a pattern matches what it matches, and not more.
 
@@ -263,6 +265,17 @@ class WhyNot(Report):
         assert isinstance(self.facts.trace, Trace)
         return self.facts.trace
 
+    def plotted(
+        self, time: Field | None, key: Field | Sequence[str] | None
+    ) -> tuple[Iterable[Mapping[str, Any]], Field | None, Field | Sequence[str] | None]:
+        """Return what :meth:`trace` plots."""
+        return self.trace.plotted(time, key)
+
+    @property
+    def funnel_rows(self) -> list[dict[str, Any]]:
+        """How many keys, and events that could begin a match, reached each stage."""
+        return self.trace.funnel_rows
+
     @property
     def rows(self) -> list[dict[str, Any]]:
         """
@@ -282,6 +295,74 @@ class WhyNot(Report):
             row = _row("condition", one.stage, one.verdict, one.holds, one.of)
             rows.append(row | {"condition": one.text})
         return rows
+
+    @suggesting
+    def compare(self, other: WhyNot, names: Sequence[str] = ("before", "after")) -> Difference:
+        """
+        Return what is different in another answer: of other events, or of another pattern.
+
+        Parameters
+        ----------
+        other : WhyNot
+            The other answer, such as today's beside yesterday's.
+        names : two str
+            How the two are called.
+
+        Returns
+        -------
+        Difference
+            Events, matches, how many beginnings reached each stage, how the others ended and how
+            often each condition holds, side by side, with what changed; and the advice that only
+            the other has. As text, as a picture (``diagram()``), which notebooks show with a table,
+            and as ``rows``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If `other` is no such answer, or `names` are not two texts.
+
+        Examples
+        --------
+        >>> from pyflinkcep import Pattern, whyNot
+        >>> pattern = Pattern.begin("low").where("n < 3").next("high").where("n > 7")
+        >>> monday, tuesday = ([{"n": n} for n in day] for day in ((1, 9, 2, 8), (1, 5, 2, 6)))
+        >>> names = ("Mon", "Tue")
+        >>> whyNot(pattern, monday).compare(whyNot(pattern, tuesday), names)  # doctest: +ELLIPSIS
+        low ⇒ high
+        <BLANKLINE>
+                                                           Mon     Tue
+          matches                                            2       0  gone
+          events                                             4       4
+        <BLANKLINE>
+        Beginnings that reached
+          low                                           2 of 2  2 of 2
+          high                                          2 of 2  0 of 2  gone
+        <BLANKLINE>
+        How the others ended
+          after 'low': did not fit, may not be skipped  0 of 2  2 of 2  new
+        <BLANKLINE>
+        Conditions
+          low: n < 3                                    2 of 4  2 of 4
+          high: n > 7                                   2 of 4  0 of 4  gone
+        <BLANKLINE>
+        Advice for Tue
+          * No event satisfies 'n > 7' of 'high'. The most frequent values of n: 1 (1), ...
+        """
+        if not isinstance(other, WhyNot):
+            raise InvalidArgumentError(
+                f"compare: expected what whyNot() returns, got {other!r}",
+                "write whyNot(pattern, monday).compare(whyNot(pattern, tuesday))",
+            )
+        is_text = isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
+        if not is_text or len(names) != 2:
+            raise InvalidArgumentError(
+                f"compare: expected two names, got {names!r}", "write names=('Mon', 'Tue')"
+            )
+        old, new = (
+            Side(name, one.facts.pattern, one.facts.matches, one.rows, one.advice)
+            for name, one in zip(names, (self, other), strict=True)
+        )
+        return Difference(old, new)
 
     def diagram(self) -> Picture:
         """Return the answer as a picture, with ``svg`` and ``save(path)``."""

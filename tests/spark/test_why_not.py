@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy, parse
+from pyflinkcep.charts import timeline_chart
 from pyflinkcep.errors import CepError
 from pyflinkcep.spark.plan.job import milliseconds_of
 from pyflinkcep.testing import whyNot
@@ -69,7 +70,10 @@ def test_a_dataframe_has_the_answer_of_a_list(spark: SparkSession) -> None:
 
     assert (in_order.facts.matches, in_order.facts.reached) == (5, {"a": 6, "b": 5})
     lists = [{"k": k, "t": t * 1000, "n": n} for k, t, n in ROWS]
-    local = whyNot(PATTERN, lists, timestamp="t", key="k").facts
+    in_memory = whyNot(PATTERN, lists, timestamp="t", key="k")
+    local = in_memory.facts
+    assert {line.change for line in why.compare(in_memory).lines} == {""}
+    assert timeline_chart(why).spec["data"] == timeline_chart(in_memory).spec["data"]
     assert [attrs.asdict(one) for one in why.facts.conditions] == [
         {**attrs.asdict(one), "values": ()} for one in local.conditions
     ]

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -18,7 +19,7 @@ import pytest
 
 from pyflinkcep import InvalidArgumentError, NotSupportedError, Pattern
 from pyflinkcep.charts import Chart, durations_chart, funnel_chart, timeline_chart
-from pyflinkcep.testing import funnel, match
+from pyflinkcep.testing import funnel, match, trace, whyNot
 from tests.unit.show.support import points, size, texts
 
 SCRIPT = "</script><script>alert(1)</script>"
@@ -202,6 +203,40 @@ def _values(matches: Any, key: Any) -> list[dict[str, Any]]:
 
 def _by_start(matches: Any) -> list[dict[str, Any]]:
     return [{"<script>": next(iter(one.values()))} for one in matches]
+
+
+def test_results_know_their_times_and_keys() -> None:
+    """What match, trace and whyNot return is drawn without being told the time and the key."""
+    events = [{**event, "u": event["u"][-1]} for event in EVENTS]
+    found, traced = match(PATTERN, events, "at", "u"), trace(PATTERN, events, "at", "u")
+    expected = sorted(map(str, _values(list(found), "u")))
+
+    for own in (found, traced, whyNot(PATTERN, events, "at", "u")):
+        values = timeline_chart(own).spec["data"]["values"]
+        lanes = {re.sub(r" \(.*", "", value["match"]) for value in values}
+        assert lanes == {event["u"] for event in events} & lanes
+        assert len(values) == len(expected)
+        assert durations_chart(own).spec == durations_chart(list(found), "at").spec
+        assert sorted(map(str, _values(own, "u"))) == expected
+    function = match(PATTERN, events, lambda event: event.at, lambda event: event.u)
+    assert sorted(map(str, timeline_chart(function).spec["data"]["values"])) == expected
+    assert timeline_chart(trace(PATTERN, [])).title == "matches"
+    for unknown in (match(PATTERN, []), list(found)):
+        with pytest.raises(InvalidArgumentError, match=r"give match\(\) its timestamp='ts'"):
+            timeline_chart(unknown)
+
+
+def test_what_began_is_a_funnel() -> None:
+    """A trace, and whyNot, count how far beginnings got; matches alone do not tell."""
+    events = [
+        {"u": f"k{n}", "x": x} for n, xs in enumerate(("12", "10", "1")) for x in map(int, xs)
+    ]
+    for own in (trace(PATTERN, events, key="u"), whyNot(PATTERN, events, key="u")):
+        values = funnel_chart(own).spec["data"]["values"]
+        assert [value["value"] for value in values] == [3, 1]
+
+    with pytest.raises(InvalidArgumentError, match="expected rows of a funnel"):
+        funnel_chart(match(PATTERN, events, key="u"))
 
 
 def test_tables_of_matches(tmp_path: Path) -> None:

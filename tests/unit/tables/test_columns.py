@@ -33,7 +33,7 @@ from pyflinkcep import (
 )
 from pyflinkcep.errors import ConditionError, InputError, InvalidArgumentError, StateLimitError
 from pyflinkcep.tables.column_match import ColumnMatch
-from pyflinkcep.testing import funnel, trace, whyNot
+from pyflinkcep.testing import compare, funnel, trace, whyNot
 from tests.unit.tables.support import ARROW, EVENTS, FOUND, LOW_HIGH, answer
 
 NAN = float("nan")
@@ -409,6 +409,10 @@ CALLS: dict[str, tuple[Callable[..., Any], str]] = {
     "whyNot": (lambda events, **how: whyNot(PATTERN, events, **how), "timestamp key"),
     "funnel": (
         lambda events, **how: funnel(PATTERN, events, **how),
+        "timestamp key delayThreshold",
+    ),
+    "compare": (
+        lambda events, **how: compare(PATTERN, events, **how),
         "timestamp key delayThreshold",
     ),
     "matchSase": (lambda events, **how: matchSase(QUERY, events, **how), "timestamp type"),
