@@ -24,6 +24,8 @@ PICTURES: dict[str, dict[str, Callable[[dict[str, Any]], Any]]] = {
         "why-trace.svg": lambda names: names["second_found"].diagram(),
         "why-not.svg": lambda names: names["why"].diagram(),
         "why-mended.svg": lambda names: names["mended_found"].diagram(),
+        "why-changed.svg": lambda names: names["changed"].diagram(),
+        "why-compare.svg": lambda names: names["loops"].diagram(),
     },
     "funnel.md": {"funnel.svg": lambda names: names["bought"].diagram()},
     "index.md": {"index-pattern.svg": lambda names: names["picture"]},
