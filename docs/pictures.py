@@ -28,6 +28,7 @@ PICTURES: dict[str, dict[str, Callable[[dict[str, Any]], Any]]] = {
         "why-compare.svg": lambda names: names["loops"].diagram(),
     },
     "funnel.md": {"funnel.svg": lambda names: names["bought"].diagram()},
+    "contiguity.md": {"contiguity.svg": lambda names: names["picture"]},
     "index.md": {"index-pattern.svg": lambda names: names["picture"]},
     "start.md": {"start-pattern.svg": lambda names: names["picture"]},
     **{
