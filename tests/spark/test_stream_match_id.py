@@ -47,6 +47,7 @@ def test_one_id_on_a_table_on_a_stream_and_after_a_restart(
 
 
 def test_ids_tell_apart_what_differs_in_a_microsecond_a_null_or_a_key(spark: SparkSession) -> None:
+    """A microsecond, a null, a key or an element of an array is enough for another id."""
     rows = spark.sql(
         "SELECT * FROM VALUES (1, TIMESTAMP'2024-01-01 00:00:00.000001', 'x', array(1)), "
         "(1, TIMESTAMP'2024-01-01 00:00:00.000002', 'x', array(1)), "
