@@ -212,6 +212,13 @@ class Kernel:
     def advance(self, key: Key, timestamp: int) -> None:
         """Advance time for a key."""
 
+    @property
+    def needs_python(self) -> bool:
+        """Whether :meth:`run` keeps Python's lock: for conditions in Python, or texts."""
+
+    def stop(self) -> None:
+        """Let :meth:`run`, in another thread and without Python's lock, raise InterruptedError."""
+
     def write(self, key: Key) -> tuple[bytes, bytes]:
         """Return a key's state as numbers, and the handles of its events."""
 

@@ -130,6 +130,8 @@ class PythonMatcher:
     After the last chunk, :meth:`finish` ends the open key.
     """
 
+    needs_python = True
+
     def __init__(
         self,
         rules: CepOperator,
@@ -188,6 +190,9 @@ class PythonMatcher:
     def live(self) -> list[int]:
         """Return the handles of the events that the open key holds."""
         return [] if self._state is None else self._state.buffer.live_events()
+
+    def stop(self) -> None:
+        """Do nothing: a thread that keeps Python's lock hears no other one."""
 
     def take(self) -> Found:
         """Return the results so far, and clear them."""
@@ -334,6 +339,15 @@ class KernelMatcher:
     def live(self) -> list[int]:
         """Return the handles of the events that the open key holds."""
         return [] if self._key is None else self._key.live_handles()
+
+    @property
+    def needs_python(self) -> bool:
+        """Whether it keeps Python's lock, so that matchers of several threads take turns."""
+        return self._kernel.needs_python
+
+    def stop(self) -> None:
+        """Let a run in another thread raise soon, if it does not keep Python's lock."""
+        self._kernel.stop()
 
     def run_page(
         self, events: Events, items: Items, page: States, first_held: int, watermark: int

@@ -6,6 +6,8 @@ from __future__ import annotations
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from pyflinkcep.errors import InvalidArgumentError
+
 _AS_TEXT = {
     "timeZone": "UTC",
     "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
@@ -34,9 +36,19 @@ def matchId(*columns: str) -> Column:
     Column
         64 hexadecimal digits: SHA-256 of the columns as JSON, times to the microsecond.
 
+    Raises
+    ------
+    InvalidArgumentError
+        Without columns, or if one is not given by name.
+
     Examples
     --------
     >>> found.toDF().select("user", matchId("user", "fail", "ok").alias("id")).count()
     1
     """
+    if not columns or not all(isinstance(name, str) for name in columns):
+        raise InvalidArgumentError(
+            f"matchId: expected names of columns, got {columns!r}",
+            'write matchId("user", "fail", "ok") with the key and the stages',
+        )
     return F.sha2(F.to_json(F.struct(*columns), _AS_TEXT), 256)

@@ -41,6 +41,7 @@ from pyflinkcep.matching.columns import VALUE, Ints, integers, plain_numbers, qu
 from pyflinkcep.matching.leaf_columns import FoundMatches, LeafColumn, LeafColumns, Matches
 from pyflinkcep.matching.order import OrderColumns, order_by
 from pyflinkcep.matching.standard_rows import RowMatches, StandardRows, leaf_column
+from pyflinkcep.matching.threads import usable_cores
 from pyflinkcep.tables.column_match import ColumnMatch
 from pyflinkcep.tables.found_rows import match_times
 from pyflinkcep.tables.order import PER_MS, Keys
@@ -230,7 +231,7 @@ def flink_output(
         raise names.error(clause.pattern_span, message, hint, kind) from raised
     except CepError as refused:
         raise read.placed(refused) from refused
-    found, _, dropped = matched.run(limit)
+    found, _, dropped = matched.run(limit, usable_cores())
     matches = FoundMatches(found, lambda: match_times(found, matched.times))
     taken, places = _taken(
         matches, _RowsOfMatches(table, found.handles), read.measures, names, matched.times.type

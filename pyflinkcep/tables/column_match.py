@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -23,9 +24,10 @@ from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import PREFIX, Ints, field_names, integers
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.layout import Layout, bit_names, taking_stages
-from pyflinkcep.matching.matcher import ChunkMatching, Wanted, make_matcher
+from pyflinkcep.matching.matcher import ChunkMatching, PatternMatcher, Wanted, make_matcher
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.threads import results
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
@@ -40,6 +42,8 @@ _KEY = f"{PREFIX}key"
 _TIME = f"{PREFIX}time"
 _PORTION = 1 << 20
 _TIES = 1 << 12
+_SHARES = 2  # of each thread, since some keys need more work than others
+_LEAST_SHARE = 1 << 15  # events
 
 
 @attrs.frozen(eq=False)
@@ -86,12 +90,20 @@ class ColumnMatch:
         )
 
     def matches(
-        self, limit: PartialMatchLimit | None, events: Sequence[dict[str, Any]] | None = None
+        self,
+        limit: PartialMatchLimit | None,
+        threads: int,
+        events: Sequence[dict[str, Any]] | None = None,
+        whole: Callable[[], pa.Table] | None = None,
     ) -> Matches[Any]:
-        """Return what ``match`` returns, for dicts of which the table was made if there are any."""
-        found, timed_out, dropped = self.run(limit)
+        """
+        Return what ``match`` returns, for dicts of which the table was made if there are any.
+
+        `whole` returns the table with the columns that matching does not need.
+        """
+        found, timed_out, dropped = self.run(limit, threads)
         rows = FoundRows(
-            self.table,
+            (lambda: self.table) if whole is None else whole,
             found,
             timed_out,
             taking_stages(self.pattern, self.nfa),
@@ -101,28 +113,31 @@ class ColumnMatch:
         )
         return Matches.of(rows, dropped) if events is None else Matches.listed(rows, dropped)
 
-    def run(self, limit: PartialMatchLimit | None) -> tuple[Found, Found, int]:
+    def run(self, limit: PartialMatchLimit | None, threads: int) -> tuple[Found, Found, int]:
         """Return matches and timeouts, by rows of the table, and how many partials were dropped."""
         self.nfa.open(RuntimeContext())
-        matcher = make_matcher(self.nfa, Wanted(True, False, True, limit), self.expressions)
-        reader, rules = RecordReader(self.table), CepOperator(self.nfa)
-        parts: tuple[list[Found], list[Found]] = [], []
-        dropped = 0
-        job = ChunkMatching(self._layout, reader, rules, matcher, self.ties)
-        for found in job.found(self._chunks()):
-            dropped += found.dropped
-            if len(found):
-                rows: Any = found.handles.astype(np.int32)  # half the memory of what is kept
-                rows = rows if self.order is None else self.order[rows]
-                known = attrs.evolve(found, handles=rows, stage_of=self._short(found.stage_of))
-                for kind, own in zip((1, 0), parts, strict=True):
-                    chosen = known.kinds == kind
-                    if chosen.any():
-                        own.append(known if chosen.all() else known.only(chosen))
-        return self._joined(parts[0]), self._joined(parts[1]), dropped
+        found = results(self._shares(limit, threads), threads)
+        matches = [part for own, _, _ in found for part in own]
+        timeouts = [part for _, own, _ in found for part in own]
+        dropped = sum(count for _, _, count in found)
+        return self._joined(matches), self._joined(timeouts), dropped
+
+    def _shares(self, limit: PartialMatchLimit | None, threads: int) -> list[_Share]:
+        """Return the events in shares of whole keys, as many as threads can make use of."""
+        size = self.table.num_rows
+        whole = _Share(self, self._matcher(limit), 0, size)
+        count = min(threads * _SHARES, size // _LEAST_SHARE) if threads > 1 else 1
+        if count < 2 or whole.matcher.needs_python:
+            return [whole]
+        ends = np.searchsorted(self.firsts, np.linspace(0, size, count + 1)[1:-1])
+        cuts = [0, *dict.fromkeys(self.firsts[ends[ends < len(self.firsts)]].tolist()), size]
+        return [_Share(self, self._matcher(limit), *share) for share in pairwise(cuts)]
+
+    def _matcher(self, limit: PartialMatchLimit | None) -> PatternMatcher:
+        return make_matcher(self.nfa, Wanted(True, False, True, limit), self.expressions)
 
     @property
-    def _layout(self) -> _TableLayout:
+    def layout(self) -> _TableLayout:
         """The layout of chunks."""
         keys = (_KEY,) if self.keys.columns else ()
         bits = () if self.answers is None else bit_names(self.nfa.atoms)
@@ -145,9 +160,9 @@ class ColumnMatch:
         """The columns that order events of one time."""
         return [] if self.ties is None else list(dict.fromkeys(self.ties.names))
 
-    def _chunks(self) -> Iterator[SortedEvents]:
-        """Yield the events in portions that fit the caches of the processor better than all."""
-        size, begin, layout = self.table.num_rows, 0, self._layout
+    def chunks(self, begin: int, size: int) -> Iterator[SortedEvents]:
+        """Yield events in portions that fit the caches of the processor better than all."""
+        layout = self.layout
         while begin < size:
             end = self._cut(min(begin + _PORTION, size))
             rows = self._rows(begin, end)
@@ -191,12 +206,42 @@ class ColumnMatch:
             end = until
         return int(size)
 
-    def _short(self, numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return numbers of stages in one byte, if there are few."""
-        return numbers.astype(np.int8) if len(self.nfa.stages) < 128 else numbers
-
     def _joined(self, parts: list[Found]) -> Found:
         return Found.concat(parts) if parts else Found.of(self.nfa.stages, [b""] * 5)
+
+
+@attrs.frozen(eq=False)
+class _Share:
+    """Some keys of a table, which one thread matches."""
+
+    job: ColumnMatch  # The pattern on the table
+    matcher: PatternMatcher  # A matcher of its own
+    begin: int  # Where its events begin and end, in the order of matching
+    end: int
+
+    def run(self) -> tuple[list[Found], list[Found], int]:
+        """Return matches and timeouts, by rows of the table, and how many partials were dropped."""
+        job, dropped = self.job, 0
+        parts: tuple[list[Found], list[Found]] = [], []
+        reader, rules = RecordReader(job.table), CepOperator(job.nfa)
+        matching = ChunkMatching(job.layout, reader, rules, self.matcher, job.ties)
+        has_few = len(job.nfa.stages) < 128
+        for found in matching.found(job.chunks(self.begin, self.end)):
+            dropped += found.dropped
+            if len(found):
+                rows: Any = found.handles.astype(np.int32)  # half the memory of what is kept
+                rows = rows + self.begin if job.order is None else job.order[rows + self.begin]
+                numbers = found.stage_of.astype(np.int8) if has_few else found.stage_of
+                known = attrs.evolve(found, handles=rows, stage_of=numbers)
+                for kind, own in zip((1, 0), parts, strict=True):
+                    chosen = known.kinds == kind
+                    if chosen.any():
+                        own.append(known if chosen.all() else known.only(chosen))
+        return *parts, dropped
+
+    def stop(self) -> None:
+        """Let the thread that matches raise soon."""
+        self.matcher.stop()
 
 
 @attrs.frozen(eq=False, kw_only=True)

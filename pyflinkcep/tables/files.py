@@ -22,8 +22,16 @@ _FORMATS = {
 """What files are by the ends of their names; all others are Parquet."""
 
 
-def read_files(path: str) -> pa.Table:
-    """Return the events of a file, or of a folder whose partitions are columns, last."""
+Wanted = Callable[[str], bool]
+"""Whether a column is needed, by its name."""
+
+
+def read_files(path: str, wanted: Wanted | None = None) -> pa.Table:
+    """
+    Return the events of a file, or of a folder whose partitions are columns, last.
+
+    Of Parquet, which stores columns apart, only wanted ones are read.
+    """
     if not os.path.exists(path):
         folder, name = os.path.split(path)
         known = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
@@ -45,12 +53,12 @@ def read_files(path: str) -> pa.Table:
                 f"{', '.join(map(repr, sorted(kinds.values())))}",
                 "pass a folder with files of one format",
             )
-        found, keys = _read(path, kind, names)
+        found, keys = _read(path, kind, names, wanted if kind == "Parquet" else None)
     except (pa.ArrowException, OSError) as cause:
         raise InputError(
             f"{path!r} cannot be read as {kind}: {cause}", _how_to_read(path, kind)
         ) from cause
-    for name in keys.names:
+    for name in filter(found.column_names.__contains__, keys.names):
         place = found.column_names.index(name)
         found = found.set_column(place, name, _inferred(found.column(place)))
     return found
@@ -85,7 +93,16 @@ def _kind(file: str) -> str:
     return _FORMATS.get(end, "Parquet")
 
 
-def _read(path: str, kind: str, names: list[str]) -> tuple[pa.Table, pa.Schema]:
+def stamps(path: str) -> list[tuple[str, int, int]]:
+    """Return what changes if files do: the name, size and time of each."""
+    names = [path] if os.path.isfile(path) else sorted(_files_in(path))
+    found = ((name, os.stat(name)) for name in names)
+    return [(name, stat.st_size, stat.st_mtime_ns) for name, stat in found]
+
+
+def _read(
+    path: str, kind: str, names: list[str], wanted: Wanted | None
+) -> tuple[pa.Table, pa.Schema]:
     """Return the rows of files, and the fields that their folders are named after."""
     import pyarrow.dataset as ds  # which takes as long to load as the rest of Arrow
 
@@ -100,7 +117,8 @@ def _read(path: str, kind: str, names: list[str]) -> tuple[pa.Table, pa.Schema]:
     own = [pa.schema(field for field in one if field.name not in keys.names) for one in own]
     schema = pa.unify_schemas([*own, keys], promote_options="permissive")
     by_name = ds.partitioning(keys, flavor="hive")
-    return ds.dataset(path, schema, format=format_, partitioning=by_name).to_table(), keys
+    columns = None if wanted is None else list(filter(wanted, schema.names)) or schema.names[:1]
+    return ds.dataset(path, schema, format=format_, partitioning=by_name).to_table(columns), keys
 
 
 def _dataset_format(kind: str, names: list[str]) -> Any:

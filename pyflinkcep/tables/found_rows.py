@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -22,7 +22,7 @@ from pyflinkcep.tables.records import records
 class FoundRows:
     """Matches that are not dicts yet."""
 
-    table: pa.Table  # The events
+    whole: Callable[[], pa.Table]  # Returns the events, with all of their columns
     # The matches and timeouts; handles are rows.
     found: Found
     timed_out: Found
@@ -48,7 +48,7 @@ class FoundRows:
         rows, places = np.unique(found.handles, return_inverse=True)
         given = self.given
         if given is None:
-            events: list[Any] = records(self.table, rows)
+            events: list[Any] = records(self.whole(), rows)
         else:
             events = [as_event(given[row]) for row in rows.tolist()]
         return found.results([events[place] for place in places.tolist()])
@@ -63,11 +63,11 @@ class FoundRows:
                 f"toArrow() would have two columns named {repeated}",
                 "rename the stage or the key column",
             )
-        first = integers(found.handles[found.firsts])
+        table, first = self.whole(), integers(found.handles[found.firsts])
         columns = [in_one_piece(column.take(first)) for column in self.keys.values()]
         columns.append(match_times(found, self.times))
         columns += [
-            stage_column(found, stage, lambda rows: self.table.take(integers(rows)))
+            stage_column(found, stage, lambda rows: table.take(integers(rows)))
             for stage in self.stages
         ]
         fields = [

@@ -16,15 +16,15 @@ import pyarrow.compute as pc
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.matching.columns import has_part, values_of
 from pyflinkcep.tables.events import library
-from pyflinkcep.tables.files import attempted, read_files
+from pyflinkcep.tables.files import Wanted, attempted, read_files
 from pyflinkcep.time import MISSING
 
 _PLAIN = (bool, int, float, str, bytes, datetime, date, Decimal, timedelta)
 _UNITS = ("s", "ms", "us", "ns")
 
 
-def columns_of(source: Any) -> pa.Table | dict[Any, list[Any]] | None:
-    """Return events as a table, in types of which matchers know all."""
+def columns_of(source: Any, wanted: Wanted | None = None) -> pa.Table | dict[Any, list[Any]] | None:
+    """Return events as a table, in types of which matchers know all; of files, wanted columns."""
     kind = library(source)
     if isinstance(source, pa.RecordBatch):
         return _checked(pa.Table.from_batches([source]))
@@ -33,7 +33,7 @@ def columns_of(source: Any) -> pa.Table | dict[Any, list[Any]] | None:
     if hasattr(source, "to_table") and kind == "pyarrow":  # a dataset
         return _checked(source.to_table())
     if isinstance(source, str | os.PathLike):
-        return _checked(read_files(os.fspath(source)))
+        return _checked(read_files(os.fspath(source), wanted))
     if kind == "pandas" and hasattr(source, "itertuples"):
         names = list(map(str, source.columns))
         return _of_columns(names, [source.iloc[:, place] for place in range(len(names))])

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -22,6 +23,7 @@ from pyflinkcep.engines.flink.operator import (
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.errors import (
+    CepError,
     EvaluationOfPattern,
     InvalidArgumentError,
     NotSupportedError,
@@ -30,11 +32,12 @@ from pyflinkcep.errors import (
 )
 from pyflinkcep.expressions.evaluator import local_expressions
 from pyflinkcep.functions import RuntimeContext
+from pyflinkcep.matching.threads import usable_cores
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import EventT, Record, Table, Timeout
 from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.rows import rows_of, table_of_dicts, table_or_rest
-from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages, over_stages
+from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages, over_stages, sql_of
 from pyflinkcep.tables.values import delay_ms, exact_times_of, grouping_key, key_getter, tie_order
 
 
@@ -152,6 +155,7 @@ def match(
     evaluation: EvaluationOfPattern = "auto",
     maxPartialMatches: int | None = None,
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
+    threads: int | None = None,
 ) -> Matches[Record]: ...
 @overload
 def match(
@@ -163,6 +167,7 @@ def match(
     evaluation: EvaluationOfPattern = "auto",
     maxPartialMatches: int | None = None,
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
+    threads: int | None = None,
 ) -> Matches[EventT]: ...
 @suggesting
 def match(
@@ -174,6 +179,7 @@ def match(
     evaluation: EvaluationOfPattern = "auto",
     maxPartialMatches: int | None = None,
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
+    threads: int | None = None,
 ) -> Matches[Any]:
     """
     Return the matches of a pattern on events in memory.
@@ -205,6 +211,9 @@ def match(
         The most partial matches of a key.
     onTooManyPartialMatches : {"fail", "dropOldest"}
         The policy for a key with more: an error, or to drop those that began first.
+    threads : int, at least 1, optional
+        On how many cores keys of large tables are matched at most, by default all that the process
+        may use. Conditions that are functions, and texts compared over stages, keep to one.
 
     Returns
     -------
@@ -245,6 +254,7 @@ def match(
         )
     check_pattern_evaluation(evaluation)
     limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
+    count = usable_cores(threads)
     if delayThreshold is not None:
         delay_ms(delayThreshold)
     if evaluation == EVENT_LISTS and limit is not None:
@@ -253,6 +263,10 @@ def match(
             "partial matches",
             'leave it out, or write evaluation="nfa"',
         )
+    if delayThreshold is None and evaluation != EVENT_LISTS:
+        stored = _of_files(pattern, events, timestamp, key, limit, count)
+        if stored is not None:
+            return stored.knowing(timestamp, key)
     table, rest = table_or_rest(events)
     if delayThreshold is None and evaluation != EVENT_LISTS:
         columns = table_of_dicts(rest) if table is None else table
@@ -262,7 +276,7 @@ def match(
 
             with suppress(OnlyByRow):
                 analysed = ColumnMatch.analysed(pattern, columns, timestamp, key)
-                found = analysed.matches(limit, rest if table is None else None)
+                found = analysed.matches(limit, count, rest if table is None else None)
                 return found.knowing(timestamp, key)
     given = rows_of(rest)
     if evaluation == EVENT_LISTS and delayThreshold is not None:
@@ -275,3 +289,30 @@ def match(
     found = Matches(run.by_lists())
     found._has_timeouts = False
     return found.knowing(timestamp, key)
+
+
+def _of_files(
+    pattern: Pattern,
+    events: Any,
+    timestamp: str | Callable[[Any], Any] | None,
+    key: str | Sequence[str] | Callable[[Any], Any] | None,
+    limit: PartialMatchLimit | None,
+    threads: int,
+) -> Matches[Any] | None:
+    """Return the matches on files that need some of their columns; None for all others."""
+    if not isinstance(events, str | os.PathLike):
+        return None
+    named = [timestamp, *(key if isinstance(key, list | tuple) else [key])]
+    names = [name for name in named if isinstance(name, str)]
+    sql = sql_of(pattern)
+    if sql is None or not all(name is None or isinstance(name, str) for name in named):
+        return None
+    from pyflinkcep.tables.column_match import ColumnMatch
+    from pyflinkcep.tables.row_sql import OnlyByRow
+    from pyflinkcep.tables.stored import StoredEvents
+
+    stored = StoredEvents.of(events, sql, names)
+    with suppress(OnlyByRow, CepError):  # what is wrong is said of all columns
+        analysed = ColumnMatch.analysed(pattern, stored.needed, timestamp, key)
+        return analysed.matches(limit, threads, whole=stored.whole)
+    return None

@@ -115,7 +115,7 @@ class QueryRows:
         variables = self.query.variables
         nothing = Found.of(variables, [b""] * 5)
         found = Found.concat(parts) if parts else nothing
-        rows = FoundRows(self.rows, found, nothing, variables, {}, self.times)
+        rows = FoundRows(lambda: self.rows, found, nothing, variables, {}, self.times)
         return Matches.of(rows)
 
     def listed(

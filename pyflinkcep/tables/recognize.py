@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, get_args
 
 from pyflinkcep.engines.flink.operator.cep_operator import PartialMatchLimit
 from pyflinkcep.errors import (
+    CepError,
     Dialect,
     InvalidArgumentError,
     OnTooManyPartialMatches,
@@ -74,7 +76,13 @@ def matchRecognize(
             'write matchRecognize(events, "ORDER BY ts MEASURES … PATTERN … DEFINE …")',
         )
     limit = clause_limit(dialect, maxPartialMatches, onTooManyPartialMatches)
-    return _output(table_of(events), with_parameters(clause, args), dialect, limit)
+    text = with_parameters(clause, args)
+    if isinstance(events, str | os.PathLike) and "all" not in text.lower():  # rows have all columns
+        from pyflinkcep.tables.stored import StoredEvents  # which loads Arrow
+
+        with suppress(CepError):  # what is wrong is said of all columns
+            return _output(StoredEvents.of(events, text, ()).needed, text, dialect, limit)
+    return _output(table_of(events), text, dialect, limit)
 
 
 def clause_limit(dialect: str, most: int | None, policy: str) -> PartialMatchLimit | None:

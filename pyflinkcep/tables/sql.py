@@ -81,6 +81,24 @@ def _evaluated(condition: ExpressionCondition, examples: Sequence[Any]) -> Itera
     return Evaluated(condition.text, _asked_of(session, condition.expression, examples))
 
 
+def sql_of(pattern: Pattern) -> str | None:
+    """Return the text of all SQL of a pattern; None if a condition is no SQL."""
+    texts: list[Any] = []
+
+    def see(condition: IterativeCondition) -> IterativeCondition:
+        if isinstance(condition, RichAndCondition | RichOrCondition | RichNotCondition):
+            for nested in condition.getNestedConditions():
+                see(nested)
+        elif isinstance(condition, MatchExpression):
+            texts.append(condition.text)
+        else:
+            texts.append(getattr(condition, "expression", None))
+        return condition
+
+    pattern.with_conditions(see)
+    return "\n".join(texts) if all(isinstance(text, str) for text in texts) else None
+
+
 def over_stages(nfa: NFA) -> list[tuple[str, MatchExpression]]:
     """Return the pattern's SQL over stages, each with the name of its stage."""
     return [

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy, matchId
+from pyflinkcep.errors import InvalidArgumentError
 from tests.spark.streams import FileSource, run
 from tests.spark.support import configured
 
@@ -59,3 +62,11 @@ def test_ids_tell_apart_what_differs_in_a_microsecond_a_null_or_a_key(spark: Spa
     own = rows.select(matchId("k", "ts", "s", "xs").alias("id"), F.expr("ts::timestamp_ntz n"))
     assert own.select("id").distinct().count() == 6
     assert own.select(matchId("n").alias("id")).distinct().count() == 2
+
+
+@pytest.mark.parametrize("columns", [(), (1,), ("user", None), (["user"],)])
+def test_what_is_no_name_of_a_column_is_refused(columns: Any) -> None:
+    """It takes names of columns, at least one."""
+    with pytest.raises(InvalidArgumentError, match="names of columns") as raised:
+        matchId(*columns)
+    assert raised.value.hint

@@ -239,7 +239,20 @@ static PyObject *kernel_read(Kernel *kernel, PyObject *args) {
     return (PyObject *)key;
 }
 
+/* stop(): let a run in another thread end with InterruptedError. */
+static PyObject *kernel_stop(Kernel *kernel, PyObject *unused) {
+    (void)unused;
+    kernel->stop = true;
+    Py_RETURN_NONE;
+}
+
+static PyObject *kernel_needs(Kernel *kernel, void *unused) {
+    (void)unused;
+    return PyBool_FromLong(kernel_needs_python(kernel));
+}
+
 static PyGetSetDef kernel_properties[] = {
+    {"needs_python", (getter)kernel_needs, NULL, "whether runs keep Python's lock", NULL},
     {"failed", (getter)kernel_failed, NULL, "the stretch or item that an error came from", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
@@ -251,6 +264,7 @@ static PyMethodDef kernel_methods[] = {
     {"run_page", (PyCFunction)kernel_run_page, METH_VARARGS, "match the keys of a page"},
     {"count", (PyCFunction)kernel_count, METH_VARARGS, "count matches without listing them"},
     {"advance", (PyCFunction)kernel_advance, METH_VARARGS, "advance time for a key"},
+    {"stop", (PyCFunction)kernel_stop, METH_NOARGS, "stop a run in another thread"},
     {"write", (PyCFunction)kernel_write, METH_VARARGS, "return a key's state"},
     {"read", (PyCFunction)kernel_read, METH_VARARGS, "make a key of its state"},
     {"take_found", (PyCFunction)kernel_take_found, METH_NOARGS, "take the results so far"},

@@ -2,6 +2,7 @@
 /* Spark's functions of numbers. Mirror: expressions/numbers.py. */
 #include "base/functions.h"
 
+#include "base/lock.h"
 #include "base/rules.h"
 
 #include <math.h>
@@ -56,7 +57,7 @@ static void cut(Shortest *shortest, long kept, bool up) {
     shortest->exponent++;
 }
 
-double number_rounded(int32_t opcode, double number, int64_t digits) {
+static double rounded(int32_t opcode, double number, int64_t digits) {
     if (!isfinite(number)) return number;
     if (digits > DIGITS || digits < -DIGITS) return digits > 0 ? number : 0.0;
     Shortest shortest;
@@ -70,6 +71,13 @@ double number_rounded(int32_t opcode, double number, int64_t digits) {
     double found = PyOS_string_to_double(text, NULL, NULL);
     if (found == -1.0 && PyErr_Occurred()) PyErr_Clear(); /* -1.0 may be the number itself */
     return found + 0.0;
+}
+
+double number_rounded(int32_t opcode, double number, int64_t digits) {
+    bool given_up = lock_take(); /* for Python writes and reads the digits */
+    double found = rounded(opcode, number, digits);
+    lock_return(given_up);
+    return found;
 }
 
 /* Return a power by Java's rules, which differ from C's for NaN and infinite exponents. */

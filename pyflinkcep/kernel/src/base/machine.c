@@ -4,6 +4,7 @@
  * the conditions in expressions/codegen.py.
  */
 #include "base/functions.h"
+#include "base/lock.h"
 #include "base/rules.h"
 #include "base/values.h"
 
@@ -31,6 +32,7 @@ static Value fail(Machine *machine, ProgramAnswer error) {
 
 /* Return what a program that confuses texts and numbers has; none of the compiler's does. */
 static Value wrong_type(Machine *machine) {
+    lock_take();
     PyErr_SetString(PyExc_TypeError, "expected operands of the type of their operation");
     return fail(machine, PROGRAM_RAISED);
 }

@@ -13,8 +13,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Raise MemoryError; return NULL. */
+void *no_memory(void);
 /* Return a block; NULL with MemoryError if there is none. */
 void *allocate(size_t size);
+/* Return a block of a few words, quickly if this thread has released one of its size. */
+void *allocate_small(size_t size);
+/* Release it, to be used again. */
+void release_small(void *block, size_t size);
+/* Free what this thread keeps to be used again. */
+void forget_small(void);
 /* Return an array of zeros, which may have no items. */
 void *allocate_zeros(Py_ssize_t count, size_t width);
 /* Like reserve, if the room is too small; it at least doubles. */

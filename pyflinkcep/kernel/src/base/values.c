@@ -145,6 +145,10 @@ Value slot_after(
     return after;
 }
 
+static size_t size_of_tally(Py_ssize_t slots) {
+    return sizeof(Tally) + (size_t)slots * sizeof(Value);
+}
+
 Value tally_slot_after(
     const Values *values, const Tally *before, int32_t stage, int64_t handle, Py_ssize_t number) {
     const Slot *slot = &values->slots[number];
@@ -154,7 +158,7 @@ Value tally_slot_after(
 }
 
 Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int64_t handle) {
-    Tally *tally = allocate(sizeof(Tally) + (size_t)values->slot_count * sizeof(Value));
+    Tally *tally = allocate_small(size_of_tally(values->slot_count));
     if (tally == NULL) return NULL;
     tally->size = values->slot_count;
     for (Py_ssize_t i = 0; i < values->slot_count; i++)
@@ -163,8 +167,8 @@ Tally *tally_after(const Values *values, const Tally *before, int32_t stage, int
 }
 
 Tally *tally_copy(const Tally *tally) {
-    size_t size = sizeof(Tally) + (size_t)tally->size * sizeof(Value);
-    Tally *copy = allocate(size);
+    size_t size = size_of_tally(tally->size);
+    Tally *copy = allocate_small(size);
     if (copy == NULL) return NULL;
     memcpy(copy, tally, size);
     for (Py_ssize_t i = 0; i < copy->size; i++) value_keep(copy->slots[i]);
@@ -180,5 +184,5 @@ bool tally_overflowed(const Tally *tally) {
 void tally_free(Tally *tally) {
     if (tally == NULL) return;
     for (Py_ssize_t i = 0; i < tally->size; i++) value_drop(tally->slots[i]);
-    release_memory(tally);
+    release_small(tally, size_of_tally(tally->size));
 }

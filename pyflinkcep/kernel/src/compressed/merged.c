@@ -148,5 +148,5 @@ void run_free(Run *run) {
     release_memory(run->links);
     counts_free(&run->counts);
     counts_free(&run->weights);
-    release_memory(run);
+    release_small(run, sizeof(Run));
 }

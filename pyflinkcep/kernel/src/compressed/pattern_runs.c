@@ -44,7 +44,7 @@ static Run *fresh_run(PatternRuns *runs, const Run *other, const Move *move) {
         if (like.begun < run->begun) run->begun = like.begun;
         return run;
     }
-    run = allocate(sizeof(Run));
+    run = allocate_small(sizeof(Run));
     if (run == NULL) {
         tally_free(like.tally);
         return NULL;

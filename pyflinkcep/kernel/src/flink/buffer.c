@@ -5,7 +5,7 @@
 /* --- memory */
 
 static void entry_drop(Entry *entry) {
-    if (--entry->memory == 0) release_memory(entry);
+    if (--entry->memory == 0) release_small(entry, sizeof(Entry));
 }
 
 void node_drop(Node *node) {
@@ -24,7 +24,7 @@ void node_drop(Node *node) {
         }
         edges_free(node);
         entry_drop(node->entry);
-        release_memory(node);
+        release_small(node, sizeof(Node));
         node = more;
     }
 }
@@ -46,7 +46,7 @@ static bool comes_after(const Entry *entry, int64_t timestamp, int64_t id) {
 }
 
 Entry *buffer_append(Buffer *buffer, int64_t timestamp, int64_t id, int64_t handle, int64_t locks) {
-    Entry *entry = allocate(sizeof(Entry));
+    Entry *entry = allocate_small(sizeof(Entry));
     if (entry == NULL) return NULL;
     *entry = (Entry){.timestamp = timestamp,
         .id = id,
@@ -74,7 +74,7 @@ static Node *entry_node(const Entry *entry, int32_t stage) {
 }
 
 Node *entry_append(Entry *entry, int32_t stage, int64_t locks, bool alive) {
-    Node *node = allocate(sizeof(Node));
+    Node *node = allocate_small(sizeof(Node));
     if (node == NULL) return NULL;
     *node = (Node){.locks = locks,
         .entry = entry,

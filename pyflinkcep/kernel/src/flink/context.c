@@ -44,6 +44,7 @@ static int add_event(Kernel *kernel, PyObject *path, const PathStep *step) {
 }
 
 int context_ambiguous(Kernel *kernel, const Node *node, Py_ssize_t ways) {
+    lock_take();
     Py_XDECREF(PyObject_CallMethod(
         kernel->helper, "ambiguous", "niLLL", ways, node->stage, (long long)node->entry->timestamp,
         (long long)node->entry->id, (long long)kernel->asked.timestamp));
@@ -54,8 +55,16 @@ int context_path(Kernel *kernel, Node *node, Version *version) {
     Path *path = &kernel->work.path;
     if (path_of_run(path, node, version) < 0) return -1;
     if (path->size > 0 || node == NULL) return 0;
+    lock_take();
     Py_XDECREF(PyObject_CallMethod(kernel->helper, "lost_path", NULL));
     return -1;
+}
+
+/* Return a number that no other edge of this process has. */
+static uint64_t serial_of(Edge *edge) {
+    static uint64_t last = 0; /* only changed with Python's lock */
+    if (edge->serial == 0) edge->serial = ++last;
+    return edge->serial;
 }
 
 /* Return the edge that a run came by; raise unless there is exactly one. */
@@ -75,7 +84,7 @@ static PyObject *walked(Kernel *kernel, Node *node, Edge *edge) {
     Path missing = {0};
     PyObject *known = NULL, *path = NULL;
     while (edge != NULL && known == NULL) {
-        PyObject *serial = PyLong_FromUnsignedLongLong(edge->serial);
+        PyObject *serial = PyLong_FromUnsignedLongLong(serial_of(edge));
         if (serial == NULL) goto end;
         known = PyDict_GetItemWithError(kernel->seen.paths, serial);
         Py_DECREF(serial);
@@ -103,7 +112,7 @@ static Py_ssize_t events_of(PyObject *path) {
 
 /* Return the way to an edge, with a reference of the caller's own. */
 static PyObject *path_to(Kernel *kernel, Node *node, Edge *edge) {
-    PyObject *serial = PyLong_FromUnsignedLongLong(edge->serial);
+    PyObject *serial = PyLong_FromUnsignedLongLong(serial_of(edge));
     if (serial == NULL) return NULL;
     PyObject *path = PyDict_GetItemWithError(kernel->seen.paths, serial);
     if (path != NULL) {

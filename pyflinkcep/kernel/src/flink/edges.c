@@ -12,8 +12,6 @@
 
 enum { FEW = 8 };
 
-static uint64_t last_serial = 0; /* of an edge; no two edges of a process have the same */
-
 typedef struct {
     int32_t newest; /* place of the last edge of the chain; NO_STATE for none */
     int32_t shortest; /* length of a version with this first digit */
@@ -121,7 +119,7 @@ Node *node_keep(Node *node) {
 }
 
 Edge *node_append(Node *node, int64_t locks, Node *target, Version *version) {
-    if (node->edge_end == INT32_MAX) return (Edge *)PyErr_NoMemory();
+    if (node->edge_end == INT32_MAX) return no_memory();
     if (node->edge_end == node->edge_room && reserve_edge(node) < 0) return NULL;
     if (node->edge_end >= FEW && !has_place(node->index, node->edge_end) && index_make(node) < 0)
         return NULL;
@@ -129,8 +127,7 @@ Edge *node_append(Node *node, int64_t locks, Node *target, Version *version) {
     node->edge_count++;
     node->edges[place] = (Edge){.locks = locks,
         .target = target == NULL ? NULL : node_keep(target),
-        .version = version_keep(version),
-        .serial = ++last_serial};
+        .version = version_keep(version)};
     if (node->index != NULL) index_add(node->index, node->edges, place);
     return &node->edges[place];
 }

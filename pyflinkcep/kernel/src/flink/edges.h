@@ -17,7 +17,7 @@ typedef struct {
     struct Node *target; /* NULL at the beginning of a match */
     Version *version;
     Tally *tally; /* the slots' values on the way up to here; NULL without slots */
-    uint64_t serial; /* distinguishes edges */
+    uint64_t serial; /* distinguishes edges; 0 until it has to */
 } Edge;
 
 typedef struct EdgeIndex EdgeIndex;

@@ -212,6 +212,7 @@ static int add_way(void *context, const Path *path) {
 
 /* Let Python raise the error of a strategy that found nothing to skip to. */
 static int raise_miss(Kernel *kernel, const Partial *match) {
+    lock_take();
     PyObject *ways = PyList_New(0);
     if (ways != NULL && paths_of_run(match->node, match->version, add_way, ways) >= 0)
         Py_XDECREF(PyObject_CallMethod(kernel->helper, "skip_missed", "O", ways));

@@ -89,6 +89,7 @@ static int holds_of_event(Kernel *kernel, int32_t number) {
 }
 
 static int program_failed(Kernel *kernel, ProgramAnswer answer, int32_t atom) {
+    lock_take();
     if (answer != PROGRAM_RAISED)
         Py_XDECREF(PyObject_CallMethod(
             kernel->helper, "expression_failed", "iLi", atom, (long long)kernel->asked.timestamp,

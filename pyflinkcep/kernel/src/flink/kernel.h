@@ -11,6 +11,7 @@
 #define PYFLINKCEP_KERNEL_H
 
 #include "base/fields.h"
+#include "base/lock.h"
 #include "base/objects.h"
 #include "flink/key.h"
 #include "flink/tables.h"
@@ -71,6 +72,7 @@ typedef struct {
     Found found, late;
     EndCounts ended;
     Py_ssize_t failed; /* the stretch or item that an error came from */
+    volatile bool stop; /* what another thread asks of a run without Python's lock */
 } Kernel;
 
 /* evaluation.c */
@@ -199,6 +201,8 @@ int key_read(
 PyObject *kernel_count_states(Kernel *kernel, PyObject *args);
 
 /* runs.c */
+/* Whether matching calls Python or handles its objects, and so keeps its lock. */
+bool kernel_needs_python(const Kernel *kernel);
 /* Open the arrays of events, with up to `most_words` words of bits for each event. */
 int events_open(
     Events *events, PyObject *times, PyObject *handles, PyObject *bits, Py_ssize_t most_words);
@@ -209,7 +213,8 @@ void events_close(Events *events);
  * -> (stretch, row, key)
  *
  * Match stretches of events, each of a different key, from a row on. Return the key of the last
- * one, since its events may continue in the next chunk; the others get the final watermark.
+ * one, since its events may continue in the next chunk; the others get the final watermark. Other
+ * threads can run Python meanwhile, unless conditions need it.
  */
 PyObject *kernel_run(Kernel *kernel, PyObject *args);
 /*

@@ -91,6 +91,7 @@ static int enforce_limit(Kernel *kernel, Key *key) {
     Py_ssize_t surplus = key->partials.size - 1 - (Py_ssize_t)kernel->limit;
     if (kernel->limit == 0 || surplus <= 0) return 0;
     if (!kernel->drop_oldest) {
+        lock_take();
         Py_XDECREF(PyObject_CallMethod(
             kernel->helper, "too_many", "nL", key->partials.size - 1,
             (long long)kernel->asked.timestamp));
@@ -112,6 +113,7 @@ void name_memory_error(Kernel *kernel, Py_ssize_t partials) {
  * shared memory is made ready for other keys. After other errors the key can continue.
  */
 static int failed(Kernel *kernel, Key *key) {
+    lock_take();
     evaluation_end(&kernel->asked);
     if (PyErr_Occurred() != PyExc_MemoryError && key->partials.size > 0) return -1;
     Py_ssize_t partials = key->partials.size + kernel->work.following.size;

@@ -31,72 +31,120 @@ static Py_ssize_t process(
     Kernel *kernel, Key *key, const Events *events, int64_t start, int64_t end,
     Py_ssize_t most_events) {
     if (start < 0 || end < start || end > events->times.size) {
+        lock_take();
         PyErr_SetString(PyExc_ValueError, "expected events within the arrays");
         return -1;
     }
     return key_process(kernel, key, events, start, end, most_events);
 }
 
-PyObject *kernel_run(Kernel *kernel, PyObject *args) {
-    PyObject *key_or_none, *times, *handles, *bits, *bounds_array, *needed_array, *result = NULL;
+static bool program_needs_python(const Program *program) {
+    for (Py_ssize_t i = 0; i < program->size; i++)
+        if (program->code[i].operand.kind == VALUE_TEXT) return true;
+    return false;
+}
+
+bool kernel_needs_python(const Kernel *kernel) {
+    const Pattern *pattern = &kernel->pattern;
+    const Values *values = &kernel->values;
+    for (Py_ssize_t i = 0; i < pattern->atom_count; i++) {
+        const Atom *atom = &pattern->atoms[i];
+        const Answers *answers = atom->word == 0 ? &kernel->asked.first
+                                                 : &kernel->asked.more[atom->word - 1];
+        if (atom->kind == ATOM_EXPRESSION ? program_needs_python(&atom->program)
+                                          : (answers->always_known & atom->bit) == 0)
+            return true;
+    }
+    for (Py_ssize_t i = 0; i < values->fields; i++)
+        if (values->columns[i].texts != NULL) return true;
+    for (Py_ssize_t i = 0; i < values->slot_count; i++)
+        if (values->slots[i].function == SLOT_LIST) return true;
+    return false;
+}
+
+/* Stretches of events, each of a different key, and where a run is in them. */
+typedef struct {
+    Events events;
+    Array bounds, needed;
     Py_ssize_t stretch, row, most;
-    Events events = {0};
-    Array bounds = {0}, needed = {0};
+    Key *open, own; /* `own` once the key that was open before has ended */
+} Run;
+
+/* Match stretches until the results are enough; leave the key of the last stretch open. */
+static int run_stretches(Kernel *kernel, Run *run) {
+    const int64_t *bound = run->bounds.items;
+    const bool *wanted = run->needed.items;
+    Py_ssize_t stretches = run->bounds.size - 1;
+    while (run->stretch < stretches) {
+        kernel->failed = run->stretch;
+        int64_t end = bound[run->stretch + 1];
+        if (run->open == NULL && wanted[run->stretch]) {
+            run->open = &run->own;
+            if (key_begin(run->open, kernel->pattern.start) < 0) return -1;
+        }
+        if (run->open != NULL) {
+            run->row = process(kernel, run->open, &run->events, run->row, end, run->most);
+            if (run->row < 0) return -1;
+            if (run->row < end) return 0;
+        }
+        if (++run->stretch == stretches) return 0;
+        run->row = end;
+        if (run->open == NULL) continue;
+        if (key_advance_watermark(kernel, run->open, INT64_MAX) < 0) return -1;
+        key_clear(run->open);
+        run->open = NULL;
+        context_forget(kernel);
+        if (kernel->found.events >= run->most) return 0;
+    }
+    return 0;
+}
+
+/* Return the key that a run left open as Python holds it; None if there is none. */
+static PyObject *open_key(Kernel *kernel, Run *run, KeyObject *before) {
+    if (run->open == NULL) return Py_NewRef(Py_None);
+    if (run->open != &run->own) return Py_NewRef((PyObject *)before);
+    KeyObject *object = key_object_new(kernel);
+    if (object == NULL) return NULL;
+    object->key = run->own;
+    run->own = (Key){0};
+    return (PyObject *)object;
+}
+
+PyObject *kernel_run(Kernel *kernel, PyObject *args) {
+    PyObject *key_or_none, *times, *handles, *bits, *bounds, *needed, *result = NULL;
+    Run run = {0};
     long long base;
     if (!PyArg_ParseTuple(
-            args, "OOOLOOOnnn", &key_or_none, &times, &handles, &base, &bits, &bounds_array,
-            &needed_array, &stretch, &row, &most))
+            args, "OOOLOOOnnn", &key_or_none, &times, &handles, &base, &bits, &bounds, &needed,
+            &run.stretch, &run.row, &run.most))
         return NULL;
     if (key_or_none != Py_None && !PyObject_TypeCheck(key_or_none, kernel->key_type)) {
         PyErr_SetString(PyExc_TypeError, "expected a Key or None");
         return NULL;
     }
-    KeyObject *open = key_or_none == Py_None ? NULL : (KeyObject *)key_or_none;
-    if (open != NULL && key_check_usable(&open->key) < 0) return NULL;
-    Py_XINCREF((PyObject *)open);
-    events.base = base;
-    if (events_open(&events, times, handles, bits, kernel->asked.words) < 0 ||
-        array_of(bounds_array, 8, &bounds) < 0 || array_of(needed_array, 1, &needed) < 0)
+    KeyObject *before = key_or_none == Py_None ? NULL : (KeyObject *)key_or_none;
+    if (before != NULL && key_check_usable(&before->key) < 0) return NULL;
+    run.open = before == NULL ? NULL : &before->key;
+    run.events.base = base;
+    if (events_open(&run.events, times, handles, bits, kernel->asked.words) < 0 ||
+        array_of(bounds, 8, &run.bounds) < 0 || array_of(needed, 1, &run.needed) < 0)
         goto end;
-    if (stretch < 0 || bounds.size < 1 || needed.size != bounds.size - 1) {
+    if (run.stretch < 0 || run.bounds.size < 1 || run.needed.size != run.bounds.size - 1) {
         PyErr_SetString(PyExc_ValueError, "bounds, needed and stretch do not fit together");
         goto end;
     }
-    const int64_t *bound = bounds.items;
-    const bool *wanted = needed.items;
-    Py_ssize_t stretches = bounds.size - 1;
-    for (; stretch < stretches; stretch++) {
-        kernel->failed = stretch;
-        if (open == NULL && wanted[stretch]) {
-            open = key_object_new(kernel);
-            if (open == NULL || key_begin(&open->key, kernel->pattern.start) < 0) goto end;
-        }
-        if (open != NULL) {
-            row = process(kernel, &open->key, &events, row, bound[stretch + 1], most);
-            if (row < 0) goto end;
-            if (row < bound[stretch + 1]) break;
-        }
-        if (stretch + 1 == stretches) {
-            stretch++;
-            break;
-        }
-        row = bound[stretch + 1];
-        if (open == NULL) continue;
-        if (key_advance_watermark(kernel, &open->key, INT64_MAX) < 0) goto end;
-        Py_CLEAR(open);
-        context_forget(kernel);
-        if (kernel->found.events >= most) {
-            stretch++;
-            break;
-        }
-    }
-    result = Py_BuildValue("nnO", stretch, row, open == NULL ? Py_None : (PyObject *)open);
+    if (!kernel_needs_python(kernel)) lock_leave(&kernel->stop);
+    int status = run_stretches(kernel, &run);
+    lock_take();
+    PyObject *open = status < 0 ? NULL : open_key(kernel, &run, before);
+    if (open != NULL) result = Py_BuildValue("nnN", run.stretch, run.row, open);
 end:
     if (result == NULL) name_memory_error(kernel, 0);
-    Py_XDECREF((PyObject *)open);
-    events_close(&events);
-    array_close(&bounds);
-    array_close(&needed);
+    key_clear(&run.own);
+    forget_small();
+    events_close(&run.events);
+    array_close(&run.bounds);
+    array_close(&run.needed);
     return result;
 }
 
@@ -217,6 +265,7 @@ PyObject *kernel_run_page(Kernel *kernel, PyObject *args) {
     if (good) result = written_result(&written);
     if (result == NULL) name_memory_error(kernel, 0);
     written_free(&written);
+    forget_small();
     events_close(&events);
     for (Py_ssize_t i = 0; i < 6; i++) array_close(arrays[i]);
     return result;

@@ -5,6 +5,8 @@
  */
 #include "flink/tables.h"
 
+#include "base/lock.h"
+
 int pattern_read_states(Pattern *pattern, PyObject *states) {
     Py_ssize_t count = PyTuple_Size(states);
     pattern->states = allocate_zeros(count, sizeof(State));
@@ -144,15 +146,19 @@ static Decision *decision_read(PyObject *spec) {
 
 Decision *decision_first(Pattern *pattern, PyObject *helper, int32_t number) {
     State *state = &pattern->states[number];
-    if (state->first == NULL)
-        state->first = decision_read(PyObject_CallMethod(helper, "first", "i", number));
+    if (state->first != NULL) return state->first;
+    bool given_up = lock_take();
+    state->first = decision_read(PyObject_CallMethod(helper, "first", "i", number));
+    if (state->first != NULL) lock_return(given_up);
     return state->first;
 }
 
 Decision *decision_following(PyObject *helper, Decision *decision, bool holds) {
     Decision **next = holds ? &decision->yes : &decision->no;
-    if (*next == NULL)
-        *next = decision_read(PyObject_CallMethod(
-            helper, "following", "OO", decision->ask, holds ? Py_True : Py_False));
+    if (*next != NULL) return *next;
+    bool given_up = lock_take();
+    *next = decision_read(PyObject_CallMethod(
+        helper, "following", "OO", decision->ask, holds ? Py_True : Py_False));
+    if (*next != NULL) lock_return(given_up);
     return *next;
 }

@@ -9,7 +9,7 @@ static uint64_t mixed(uint64_t code, int64_t digit) {
 }
 
 Version *version_following(Version *parent, int64_t digit) {
-    Version *version = allocate(sizeof(Version));
+    Version *version = allocate_small(sizeof(Version));
     if (version == NULL) return NULL;
     version->parent = parent == NULL ? NULL : version_keep(parent);
     version->digit = digit;
@@ -35,7 +35,7 @@ Version *version_keep(Version *version) {
 void version_drop(Version *version) {
     while (version != NULL && --version->memory == 0) {
         Version *parent = version->parent;
-        release_memory(version);
+        release_small(version, sizeof(Version));
         version = parent;
     }
 }

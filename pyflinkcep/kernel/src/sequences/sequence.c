@@ -35,7 +35,7 @@ static Run *fresh_run(Sequence *sequence, const Tally *before, int32_t component
     Run *run = table_find(&sequence->fresh, &like, live, sequence->known);
     for (Py_ssize_t i = 0; i < live->size; i++) value_drop(sequence->known[i]);
     if (run != NULL) return run;
-    run = allocate(sizeof(Run));
+    run = allocate_small(sizeof(Run));
     if (run == NULL) return NULL;
     *run = like;
     run->spans = NULL;

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Python's lock, which matching gives up where it needs no objects, so that all cores can match.
+ *
+ * A function that needs Python takes the lock first. One that fails keeps it, since an exception is
+ * set; one that succeeds gives it back as it was.
+ */
+#ifndef PYFLINKCEP_LOCK_H
+#define PYFLINKCEP_LOCK_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdbool.h>
+
+/* Go on without Python's lock; `stop`, if it becomes true, ends the work with an exception. */
+void lock_leave(const volatile bool *stop);
+/* Take Python's lock; return whether this thread had given it up. */
+bool lock_take(void);
+/* Give it up again, if it was. */
+void lock_return(bool was_given_up);
+/* Let Python handle signals; return -1 if a handler raises, or the work is to stop. */
+int lock_signals(void);
+
+#endif

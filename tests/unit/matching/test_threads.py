@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys matched on several cores: the answers, errors and signals of one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pyflinkcep import AfterMatchSkipStrategy, Pattern, match, matchRecognize
+from pyflinkcep.errors import ConditionError, InvalidArgumentError, StateLimitError
+from pyflinkcep.matching import threads
+from pyflinkcep.tables import clauses, column_match
+from tests.kernel_harness import needs_kernel
+
+
+@pytest.fixture(autouse=True)
+def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut tables of a few hundred events, and deal them to more threads than there are keys."""
+    monkeypatch.setattr(column_match, "_LEAST_SHARE", 8)
+
+
+def events(seed: int, size: int, keys: int) -> pa.Table:
+    """Return random events, more of some keys than of others, out of order."""
+    random = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "key": (random.integers(0, keys, size) * random.integers(0, 2, size)),
+            "at": random.integers(0, 300, size) * 10,
+            "kind": random.choice(list("abc"), size),
+            "n": pa.array(random.integers(0, 9, size), mask=random.random(size) < 0.1),
+            "x": random.random(size),
+        }
+    )
+
+
+A = Pattern.begin("a").where("kind = 'a'")
+WITHIN = timedelta(milliseconds=400)
+PATTERNS = {
+    "strict": A.next("b").where("kind = 'b'"),
+    "timeouts": A.followedBy("b").where("n = 1").within(WITHIN),
+    "loop": A.followedBy("b").where("kind = 'b'").oneOrMore().followedBy("c").where("n > 4"),
+    "over stages": A.followedBy("b").where("n > avg(a.n) and x > min(b.x)").oneOrMore(),
+    "texts over stages": A.followedBy("b").where("kind > last(a.kind)"),
+    "functions": A.followedBy("b").where(lambda event: event.x > 0.5),
+    "rounded": A.followedBy("b").where("round(avg(a.x), 1) < x"),
+    "skipping": Pattern.begin("a", AfterMatchSkipStrategy.skipPastLastEvent())
+    .where("n < 5").oneOrMore().followedBy("b").where("n >= 5"),
+    "absence": A.notFollowedBy("b").where("kind = 'b'").within(WITHIN),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("keys", [1, 2, 7, 100])
+@pytest.mark.parametrize("name", PATTERNS)
+def test_matches_are_those_of_one_thread(name: str, keys: int) -> None:
+    """Whatever the pattern, and however few keys there are."""
+    pattern = PATTERNS[name].within(WITHIN)
+    table = events(keys, 400, keys)
+    one = match(pattern, table, timestamp="at", key="key", threads=1)
+    for count in (2, 5):
+        found = match(pattern, table, timestamp="at", key="key", threads=count)
+        assert found == one
+        assert found.timeouts == one.timeouts
+
+
+def test_dropped_partial_matches_are_counted_over_all_keys() -> None:
+    """The number is the sum of what the threads dropped."""
+    pattern = Pattern.begin("a").followedBy("b").where("n > 7")
+
+    def dropped(count: int) -> int:
+        found = match(
+            pattern, events(3, 300, 20), "at", "key",
+            maxPartialMatches=2, onTooManyPartialMatches="dropOldest", threads=count,
+        )  # fmt: skip
+        return found.numPartialMatchesDropped
+
+    assert dropped(4) == dropped(1) > 0
+
+
+def test_the_error_is_that_of_the_first_key() -> None:
+    """As if the keys were matched one after the other."""
+    table = pa.table({"key": np.repeat(np.arange(40), 10), "n": np.tile(np.arange(10), 40)})
+    pattern = Pattern.begin("a").followedBy("b").where("10 / (n - 5 * count(a)) > 100")
+    for count in (1, 4):
+        with pytest.raises(ConditionError) as raised:
+            match(pattern, table, key="key", threads=count)
+        assert raised.value.key == "0"
+    with pytest.raises(StateLimitError) as limited:
+        match(pattern.where("n < 0"), table, key="key", maxPartialMatches=3, threads=4)
+    assert limited.value.key == "0"
+
+
+def test_clauses_with_flinks_meaning_use_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clause has the same rows, in the same order."""
+    clause = (
+        "PARTITION BY key ORDER BY at MEASURES A.x AS x, LAST(B.n) AS n ONE ROW PER MATCH "
+        "AFTER MATCH SKIP PAST LAST ROW PATTERN (A B+ C) DEFINE A AS A.n < 5, B AS B.n < 8"
+    )
+    times = pa.array(np.arange(400) * 1000, pa.timestamp("us"))
+    table = events(5, 400, 30).set_column(1, "at", times)
+    found = []
+    for count in (1, 4):
+        monkeypatch.setattr(clauses, "usable_cores", lambda count=count: count)
+        found.append(matchRecognize(table, clause).toArrow())
+    assert found[0].num_rows > 10
+    assert found[0].equals(found[1])
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, True, "2"])
+def test_wrong_numbers_of_threads_are_refused(count: Any) -> None:
+    """It is a whole number from 1."""
+    with pytest.raises(InvalidArgumentError, match="threads="):
+        match(A, [], threads=count)
+
+
+@needs_kernel
+def test_python_runs_while_the_kernel_matches() -> None:
+    """A long run without conditions in Python gives its lock up."""
+    table = pa.table({"n": np.zeros(19, np.int64)})
+    pattern = Pattern.begin("a").oneOrMore().allowCombinations().followedBy("b").where("n > 0")
+    counted, done = 0, threading.Event()
+
+    def count() -> None:
+        nonlocal counted
+        while not done.is_set():
+            counted += 1
+            time.sleep(0.001)
+
+    other = threading.Thread(target=count)
+    other.start()
+    match(pattern, table)
+    before = counted
+    match(pattern, table)
+    during = counted - before
+    done.set()
+    other.join()
+    assert during > 5
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+import numpy as np, pyarrow as pa
+from pyflinkcep import Pattern, match
+from pyflinkcep.tables import clauses, column_match
+column_match._LEAST_SHARE = 8
+pattern = Pattern.begin("a").oneOrMore().allowCombinations().followedBy("b").where("n > 0")
+table = pa.table({"key": np.repeat(np.arange(4), 40), "n": np.zeros(160, np.int64)})
+threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    match(pattern, table, key="key", threads=3)
+except KeyboardInterrupt:
+    time.sleep(0.5)  # for the others to hear of it
+    print("interrupted with", threading.active_count(), "thread")
+"""
+
+
+@needs_kernel
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGINT to send")
+def test_ctrl_c_ends_all_threads() -> None:
+    """The main thread hears the signal, and the others stop."""
+    assert signal.getsignal(signal.SIGINT) is not None
+    run = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED], capture_output=True, text=True, timeout=60
+    )
+    assert run.stdout == "interrupted with 1 thread\n", run.stderr
+
+
+class _Part:
+    def __init__(self, fails: BaseException | None = None, waits: bool = False) -> None:
+        self.fails, self.waits, self.stopped = fails, waits, threading.Event()
+
+    def run(self) -> int:
+        if self.waits and self.stopped.wait(10):
+            raise InterruptedError
+        if self.fails is not None:
+            raise self.fails
+        return 1
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+
+def test_an_error_stops_later_parts_but_not_earlier_ones() -> None:
+    """Since an earlier one may have an error that goes first."""
+    parts = [_Part(), _Part(ValueError("second")), _Part(waits=True), _Part(waits=True)]
+    with pytest.raises(ValueError, match="second"):
+        threads.results(parts, 3)
+    assert not parts[0].stopped.is_set()
+    assert threads.results([_Part(), _Part(), _Part()], 2) == [1, 1, 1]
