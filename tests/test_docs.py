@@ -232,6 +232,19 @@ def front():
     return ROOT / "docs" / "index.md"
 
 
+def test_each_page_is_stable_or_experimental():
+    """The page of compatibility marks every page once, those of a gallery by its front page."""
+    page = ROOT / "docs" / "compatibility.md"
+    listed = text(page).partition("## Page by page")[2]
+    expected = [
+        str(child.relative_to(page.parent))
+        for child in below(front())
+        if child != page and (child.parent == page.parent or child.name == "index.md")
+    ]
+
+    assert sorted(re.findall(r"\]\(([^)#]+)\)", listed)) == sorted(expected)
+
+
 def test_each_group_links_to_its_pages():
     """A page with contents says of each page what it answers, for readers and in the repository."""
     missing = [
