@@ -19,6 +19,10 @@ from typing import Any
 
 HERE = Path(__file__).parent
 PICTURES: dict[str, dict[str, Callable[[dict[str, Any]], Any]]] = {
+    "../README.md": {
+        "readme-why-not.svg": lambda names: names["counted"],
+        "readme-trace.svg": lambda names: names["traced"],
+    },
     "why.md": {
         "why-pattern.svg": lambda names: names["wrong"].diagram(),
         "why-trace.svg": lambda names: names["second_found"].diagram(),

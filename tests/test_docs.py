@@ -55,21 +55,7 @@ def spark(spark, compiled_plans):
     return spark
 
 
-@pytest.mark.spark
-def test_readme_programs(spark, capsys):
-    """The README's programs print what it shows."""
-    names, printed = {}, 0
-
-    for program, output in _BLOCK.findall(text(README)):
-        if output:
-            exec(program, names)
-            printed += 1
-            assert capsys.readouterr().out.strip() == output.strip()
-
-    assert printed == 1
-
-
-PROGRAMS = with_code(MANUAL, "(?!>>>)")
+PROGRAMS = with_code([README, *MANUAL], "(?!>>>)")
 SPARKLESS = [
     page for page in PROGRAMS if "spark" not in "".join(map(str, _BLOCK.findall(text(page))))
 ]
