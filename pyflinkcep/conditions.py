@@ -143,6 +143,15 @@ class RichIterativeCondition(RichFunction, IterativeCondition):
     -----
     Ports ``RichIterativeCondition`` (Flink 2.3.0). As in Flink, ``open`` is called once for every
     transition of the compiled pattern with the condition.
+
+    Examples
+    --------
+    >>> class Known(RichIterativeCondition):
+    ...     def open(self, context=None):
+    ...         self.users = {"ann"}  # read from a file, once for each task
+    ...
+    ...     def filter(self, value, ctx):
+    ...         return value.user in self.users
     """
 
 

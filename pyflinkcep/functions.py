@@ -332,7 +332,15 @@ def check_tag(tag: object) -> None:
 
 
 class PatternSelectFunction(ABC):
-    """Turn each match into one row."""
+    """
+    Turn each match into one row.
+
+    Examples
+    --------
+    >>> class Alert(PatternSelectFunction):
+    ...     def select(self, match):
+    ...         return match["ok"][0].user, len(match["fail"])
+    """
 
     @abstractmethod
     def select(self, pattern: Match) -> Any:
@@ -340,7 +348,16 @@ class PatternSelectFunction(ABC):
 
 
 class PatternFlatSelectFunction(ABC):
-    """Turn each match into any number of rows."""
+    """
+    Turn each match into any number of rows.
+
+    Examples
+    --------
+    >>> class Failures(PatternFlatSelectFunction):
+    ...     def flatSelect(self, match, out):
+    ...         for event in match["fail"]:
+    ...             out.collect((event.user, event.ts))
+    """
 
     @abstractmethod
     def flatSelect(self, pattern: Match, out: Collector) -> Iterable[Any] | None:
@@ -348,7 +365,15 @@ class PatternFlatSelectFunction(ABC):
 
 
 class PatternTimeoutFunction(ABC):
-    """Turn each timed-out partial match into one row of a side output."""
+    """
+    Turn each timed-out partial match into one row of a side output.
+
+    Examples
+    --------
+    >>> class GaveUp(PatternTimeoutFunction):
+    ...     def timeout(self, match, timeoutTimestamp):
+    ...         return match["fail"][0].user, timeoutTimestamp
+    """
 
     @abstractmethod
     def timeout(self, pattern: Match, timeoutTimestamp: int) -> Any:
@@ -356,7 +381,16 @@ class PatternTimeoutFunction(ABC):
 
 
 class PatternFlatTimeoutFunction(ABC):
-    """Turn each timed-out partial match into any number of rows of a side output."""
+    """
+    Turn each timed-out partial match into any number of rows of a side output.
+
+    Examples
+    --------
+    >>> class Unanswered(PatternFlatTimeoutFunction):
+    ...     def timeout(self, match, timeoutTimestamp, out):
+    ...         for event in match["fail"]:
+    ...             out.collect((event.user, timeoutTimestamp))
+    """
 
     @abstractmethod
     def timeout(
@@ -366,7 +400,18 @@ class PatternFlatTimeoutFunction(ABC):
 
 
 class RichPatternSelectFunction(RichFunction, PatternSelectFunction):
-    """A :class:`PatternSelectFunction` with a life cycle."""
+    """
+    A :class:`PatternSelectFunction` with a life cycle.
+
+    Examples
+    --------
+    >>> class Named(RichPatternSelectFunction):
+    ...     def open(self, context=None):
+    ...         self.names = {1: "ann"}  # read from a file, once for each task
+    ...
+    ...     def select(self, match):
+    ...         return (self.names[match["a"][0].id],)
+    """
 
 
 class RichPatternFlatSelectFunction(RichFunction, PatternFlatSelectFunction):

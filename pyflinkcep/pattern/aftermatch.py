@@ -25,6 +25,14 @@ class AfterMatchSkipStrategy(ABC):
     -----
     Ports ``org.apache.flink.cep.nfa.aftermatch.AfterMatchSkipStrategy`` (Flink 2.3.0). Every
     strategy except ``noSkip`` holds a match back while a partial match that began earlier is live.
+
+    Examples
+    --------
+    >>> from pyflinkcep import Pattern, match
+    >>> fails = Pattern.begin("fail", AfterMatchSkipStrategy.skipPastLastEvent())
+    >>> fails = fails.where("n = 0").oneOrMore().next("ok").where("n = 1")
+    >>> [len(found["fail"]) for found in match(fails, {"n": [0, 0, 0, 1]})]
+    [3]
     """
 
     @staticmethod

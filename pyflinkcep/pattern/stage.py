@@ -41,6 +41,15 @@ class WithinType(Enum):
 
     ``FIRST_AND_LAST`` bounds the time from the first to the last event of a match,
     ``PREVIOUS_AND_CURRENT`` the gap between one event of a match and the next.
+
+    Examples
+    --------
+    >>> from datetime import timedelta
+    >>> from pyflinkcep import Pattern, match
+    >>> step = Pattern.begin("gate").next("dock")
+    >>> soon = step.within(timedelta(minutes=30), WithinType.PREVIOUS_AND_CURRENT)
+    >>> len(match(soon, {"at": [0, 2_000_000]}, timestamp="at"))
+    0
     """
 
     PREVIOUS_AND_CURRENT = "PREVIOUS_AND_CURRENT"
