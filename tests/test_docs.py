@@ -182,33 +182,22 @@ def test_the_contents_have_every_page_once():
     assert sorted(below(front())) == sorted(pages - {front()})
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    """Build the site, with warnings as errors; return its folder."""
+def test_the_site(tmp_path):
+    """It builds without a warning, loads nothing from elsewhere, and llms.txt names every page."""
     for tool in ("sphinx", "myst_parser", "numpydoc", "pydata_sphinx_theme", "sphinx_copybutton"):
         pytest.importorskip(tool)
-    folder = tmp_path_factory.mktemp("site")
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", folder / "read"]
+    site = tmp_path / "html"
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-d", tmp_path / "read"]
     built = subprocess.run(
-        [*command, ROOT / "docs", folder / "html"], capture_output=True, text=True, check=False
+        [*command, ROOT / "docs", site], capture_output=True, text=True, check=False
     )
     assert (built.returncode, built.stderr) == (0, "")
-    return folder / "html"
-
-
-def test_the_site_loads_nothing_from_elsewhere(site):
-    """Scripts, styles, fonts and pictures are the site's own, so that it works without a network."""
     loaded = re.compile(r"<(?:script|img|iframe|link)\b[^>]*?(?:src|href)=\"(?:https?:)?//[^\"]*\"")
-    pages = [*site.glob("*.html"), *site.glob("*/*.html")]
-
-    assert {found for page in pages for found in loaded.findall(text(page))} == set()
-
-
-def test_llms_txt_names_every_page(site):
-    """`llms.txt` links to the text of each page, and to the reference of each public name."""
+    shown = [*site.glob("*.html"), *site.glob("*/*.html")]
     targets = re.findall(r"\]\(([^)]+)\)", text(site / "llms.txt"))
     pages = {f"_sources/{page.relative_to(ROOT / 'docs')}.txt" for page in below(front())}
 
+    assert {found for page in shown for found in loaded.findall(text(page))} == set()
     assert pages - set(targets) == set()
     assert [target for target in targets if not (site / target).exists()] == []
 
