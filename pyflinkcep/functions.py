@@ -447,6 +447,12 @@ class PatternProcessFunction(RichFunction, ABC):
     -----
     Ports ``org.apache.flink.cep.functions.PatternProcessFunction`` (Flink 2.3.0).
     Differs from Flink: the tags of ``ctx.output`` are declared in `outputTags`.
+
+    Examples
+    --------
+    >>> class Alerts(PatternProcessFunction):
+    ...     def processMatch(self, match, ctx, out):
+    ...         out.collect((match["ok"][0].user, ctx.timestamp()))
     """
 
     outputTags: Sequence[OutputTag] = ()
@@ -462,7 +468,21 @@ class PatternProcessFunction(RichFunction, ABC):
 
 
 class TimedOutPartialMatchHandler(ABC):
-    """A mixin for :class:`PatternProcessFunction` that receives timed-out partial matches."""
+    """
+    A mixin for :class:`PatternProcessFunction` that receives timed-out partial matches.
+
+    Examples
+    --------
+    >>> gave_up = OutputTag("gave up", "user string")
+    >>> class Both(PatternProcessFunction, TimedOutPartialMatchHandler):
+    ...     outputTags = (gave_up,)
+    ...
+    ...     def processMatch(self, match, ctx, out):
+    ...         out.collect((match["ok"][0].user,))
+    ...
+    ...     def processTimedOutMatch(self, match, ctx):
+    ...         ctx.output(gave_up, (match["fail"][0].user,))
+    """
 
     @abstractmethod
     def processTimedOutMatch(self, match: Match, ctx: ProcessContext) -> None:
