@@ -16,7 +16,12 @@ from pyflinkcep.conditions import (
     RichOrCondition,
 )
 from pyflinkcep.engines.flink.nfa import NFA, Expressions
-from pyflinkcep.errors import CepError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import (
+    CepError,
+    ConditionError,
+    InvalidArgumentError,
+    NotSupportedError,
+)
 from pyflinkcep.expressions.codegen import generated
 from pyflinkcep.expressions.evaluator import event_condition, local_expressions
 from pyflinkcep.expressions.tokens import SqlSyntaxError, slip
@@ -137,8 +142,15 @@ def _asked_of(session: Any, condition: Any, examples: Sequence[Any]) -> Callable
     column = functions.expr(condition) if isinstance(condition, str) else condition
 
     def ask(events: Sequence[Any]) -> list[bool]:
-        frame = session.createDataFrame([_fields(event) for event in events])
-        answers = frame.select(column.cast("boolean").alias("answer")).collect()
+        try:
+            frame = session.createDataFrame([_fields(event) for event in events])
+            answers = frame.select(column.cast("boolean").alias("answer")).collect()
+        except Exception as cause:  # of PySpark, whose classes are not known here
+            raise ConditionError(
+                f"the condition {str(condition)!r}: Spark cannot evaluate it on the events: "
+                f"{str(cause).partition(chr(10))[0]}",
+                "write it as a function of the event, or run the pattern on a DataFrame",
+            ) from cause
         return [answer[0] is True for answer in answers]
 
     known: dict[int, bool] = {}

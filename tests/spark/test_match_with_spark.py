@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 
 import attrs
@@ -12,7 +13,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from pyflinkcep import CEP, Pattern, keyBy
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import ConditionError, InvalidArgumentError
 from pyflinkcep.testing import OperatorTestHarness, match
 
 
@@ -36,6 +37,27 @@ def test_spark_is_asked(spark: SparkSession, kind: object) -> None:
     events = [kind(*event) for event in EVENTS]  # type: ignore[operator]
 
     assert match(pattern, events) == [{"x": [events[1]], "y": [events[2]]}]
+
+
+@pytest.mark.parametrize(
+    ("condition", "event"),
+    [
+        ("no_such_function(n) > 1", {"n": 1}),
+        ("hash(no_such_column) > 1", {"n": 1}),
+        ("hash(n) > 1", {"n": None}),
+        ("hash(n) > 1", {"n": object()}),
+        ("assert_true(n > 1) IS NULL", {"n": 1}),
+    ],
+)
+def test_what_spark_cannot_answer_is_an_error_of_the_condition(
+    spark: SparkSession, condition: str, event: dict[str, object]
+) -> None:
+    """It names the condition, has a hint, and is none of PySpark's own."""
+    for events in ([event], [event] * 3):
+        with pytest.raises(ConditionError, match=re.escape(condition)) as raised:
+            match(Pattern.begin("x").where(condition), events)
+        assert raised.value.hint
+        assert "\n" not in raised.value.message
 
 
 def test_spark_is_asked_event_by_event(spark: SparkSession) -> None:
