@@ -147,7 +147,7 @@ def _asked_of(session: Any, condition: Any, examples: Sequence[Any]) -> Callable
             answers = frame.select(column.cast("boolean").alias("answer")).collect()
         except Exception as cause:  # of PySpark, whose classes are not known here
             raise ConditionError(
-                f"the condition {str(condition)!r}: Spark cannot evaluate it on the events: {cause}",
+                f"the condition {str(condition)!r}: Spark cannot evaluate it on events: {cause}",
                 "write it as a function of the event, or run the pattern on a DataFrame",
             ) from cause
         return [answer[0] is True for answer in answers]
