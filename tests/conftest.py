@@ -28,13 +28,13 @@ _ON_SAIL = os.environ.get("PYFLINKCEP_TEST_ENGINE") == "sail"
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks at its options
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Use two processes if the whole suite runs: half of a Spark test's time is one thread's."""
+    """Use three processes if the whole suite runs: much of a Spark test's time nothing computes."""
     option = config.option
     whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     is_worker = hasattr(config, "workerinput")  # which must not start workers of its own
     unset = getattr(option, "numprocesses", 0) is None
     if whole and unset and not is_worker and not option.usepdb:
-        option.numprocesses, option.dist = 2, "loadgroup"
+        option.numprocesses, option.dist = 3, "loadgroup"
 
 
 @pytest.hookimpl(optionalhook=True)
