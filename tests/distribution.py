@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which tests run in one process when the suite runs in two."""
+"""Which tests run in one process when the suite runs in several."""
 
 from __future__ import annotations
 
