@@ -127,8 +127,9 @@ class ColumnMatch:
         size = self.table.num_rows
         whole = _Share(self, self._matcher(limit), 0, size)
         count = min(threads * _SHARES, size // _LEAST_SHARE) if threads > 1 else 1
-        if count < 2 or whole.matcher.needs_python:
-            return [whole]
+        has_texts = not all(isinstance(field, NumberColumn) for field in self.fields)
+        if count < 2 or has_texts or whole.matcher.needs_python:  # then threads would take turns,
+            return [whole]  # and the main one could not hear Ctrl-C
         ends = np.searchsorted(self.firsts, np.linspace(0, size, count + 1)[1:-1])
         cuts = [0, *dict.fromkeys(self.firsts[ends[ends < len(self.firsts)]].tolist()), size]
         return [_Share(self, self._matcher(limit), *share) for share in pairwise(cuts)]

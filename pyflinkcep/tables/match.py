@@ -23,7 +23,6 @@ from pyflinkcep.engines.flink.operator import (
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.errors import (
-    CepError,
     EvaluationOfPattern,
     InvalidArgumentError,
     NotSupportedError,
@@ -37,7 +36,7 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.events import EventT, Record, Table, Timeout
 from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.rows import rows_of, table_of_dicts, table_or_rest
-from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages, over_stages, sql_of
+from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages, over_stages
 from pyflinkcep.tables.values import delay_ms, exact_times_of, grouping_key, key_getter, tie_order
 
 
@@ -263,12 +262,17 @@ def match(
             "partial matches",
             'leave it out, or write evaluation="nfa"',
         )
-    if delayThreshold is None and evaluation != EVENT_LISTS:
-        stored = _of_files(pattern, events, timestamp, key, limit, count)
-        if stored is not None:
-            return stored.knowing(timestamp, key)
+    by_columns = delayThreshold is None and evaluation != EVENT_LISTS
+    if by_columns and isinstance(events, str | os.PathLike):
+        from pyflinkcep.tables.stored import StoredEvents  # which loads Arrow
+
+        stored = StoredEvents.of_pattern(events, pattern, timestamp, key)
+        on_needed = stored.analysed(pattern, timestamp, key)
+        if on_needed is not None:
+            return on_needed.matches(limit, count, whole=stored.whole).knowing(timestamp, key)
+        events = stored.whole()
     table, rest = table_or_rest(events)
-    if delayThreshold is None and evaluation != EVENT_LISTS:
+    if by_columns:
         columns = table_of_dicts(rest) if table is None else table
         if columns is not None:
             from pyflinkcep.tables.column_match import ColumnMatch  # which loads Arrow
@@ -289,30 +293,3 @@ def match(
     found = Matches(run.by_lists())
     found._has_timeouts = False
     return found.knowing(timestamp, key)
-
-
-def _of_files(
-    pattern: Pattern,
-    events: Any,
-    timestamp: str | Callable[[Any], Any] | None,
-    key: str | Sequence[str] | Callable[[Any], Any] | None,
-    limit: PartialMatchLimit | None,
-    threads: int,
-) -> Matches[Any] | None:
-    """Return the matches on files that need some of their columns; None for all others."""
-    if not isinstance(events, str | os.PathLike):
-        return None
-    named = [timestamp, *(key if isinstance(key, list | tuple) else [key])]
-    names = [name for name in named if isinstance(name, str)]
-    sql = sql_of(pattern)
-    if sql is None or not all(name is None or isinstance(name, str) for name in named):
-        return None
-    from pyflinkcep.tables.column_match import ColumnMatch
-    from pyflinkcep.tables.row_sql import OnlyByRow
-    from pyflinkcep.tables.stored import StoredEvents
-
-    stored = StoredEvents.of(events, sql, names)
-    with suppress(OnlyByRow, CepError):  # what is wrong is said of all columns
-        analysed = ColumnMatch.analysed(pattern, stored.needed, timestamp, key)
-        return analysed.matches(limit, threads, whole=stored.whole)
-    return None

@@ -77,11 +77,15 @@ def matchRecognize(
         )
     limit = clause_limit(dialect, maxPartialMatches, onTooManyPartialMatches)
     text = with_parameters(clause, args)
-    if isinstance(events, str | os.PathLike) and "all" not in text.lower():  # rows have all columns
+    if isinstance(events, str | os.PathLike):
         from pyflinkcep.tables.stored import StoredEvents  # which loads Arrow
 
-        with suppress(CepError):  # what is wrong is said of all columns
-            return _output(StoredEvents.of(events, text, ()).needed, text, dialect, limit)
+        # ALL ROWS PER MATCH shows all columns.
+        stored = StoredEvents.of(events, None if "all" in text.lower() else text)
+        if not stored.is_whole:
+            with suppress(CepError):  # what is wrong is said of all columns
+                return _output(stored.needed, text, dialect, limit)
+        events = stored.whole()
     return _output(table_of(events), text, dialect, limit)
 
 

@@ -10,17 +10,17 @@ from pathlib import Path
 
 from tests.sanitized.build import ROOT, build, environment, preloaded
 
-_OWN = ["tests/sanitized/check_out_of_memory.py"]
+OWN = ["tests/sanitized/check_out_of_memory.py"]
 _ENGINES = [
     f"tests/unit/engines/{name}.py"
     for name in (
         "compressed/test_pattern_counts", "flink/test_damaged_state", "flink/test_same_as_plain",
         "lists/test_joins", "rows/test_search",
-        "sequences/test_backtracking", "sequences/test_counts", "sequences/test_joined",
-        "sequences/test_lists",
+        "sequences/test_backtracking", "sequences/test_counts", "sequences/test_lists",
     )
 ]  # fmt: skip
-_SHARED = ["tests/unit/kernel", *_ENGINES, "tests/conformance/test_kernel.py"]
+_THREADS = "tests/unit/matching/test_threads.py"
+SHARED = ["tests/unit/kernel", *_ENGINES, _THREADS, "tests/conformance/test_kernel.py"]
 
 
 def main(arguments: list[str]) -> int:
@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
         pytest += ["-p", "no:cacheprovider", "-k", "not test_sanitized"]
         pytest += ["--capture=sys"]  # or else a report is lost with the process that it ends
         return subprocess.run(
-            [*pytest, *(others or [*_OWN, *_SHARED])], cwd=ROOT, env=chosen
+            [*pytest, *(others or [*OWN, *SHARED])], cwd=ROOT, env=chosen
         ).returncode
 
 

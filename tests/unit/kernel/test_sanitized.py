@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from tests.sanitized.__main__ import OWN, SHARED
 from tests.sanitized.build import ROOT, preloaded
 
 _FILES = [
@@ -15,6 +16,11 @@ _FILES = [
     "tests/unit/engines/flink/test_damaged_state.py",
     "tests/unit/engines/flink/test_same_as_plain.py",
 ]
+
+
+def test_what_the_whole_run_checks_is_there() -> None:
+    """A module of tests that was merged with another is not left out of the run."""
+    assert [name for name in (*OWN, *SHARED) if not (ROOT / name).exists()] == []
 
 
 @pytest.mark.skipif(preloaded() is None, reason="no C compiler with an address sanitizer")

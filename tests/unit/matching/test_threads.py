@@ -20,6 +20,7 @@ from pyflinkcep import AfterMatchSkipStrategy, Pattern, match, matchRecognize
 from pyflinkcep.errors import ConditionError, InvalidArgumentError, StateLimitError
 from pyflinkcep.matching import threads
 from pyflinkcep.tables import clauses, column_match
+from pyflinkcep.tables.column_match import ColumnMatch
 from tests.kernel_harness import needs_kernel
 
 
@@ -113,6 +114,14 @@ def test_clauses_with_flinks_meaning_use_them_too(monkeypatch: pytest.MonkeyPatc
         found.append(matchRecognize(table, clause).toArrow())
     assert found[0].num_rows > 10
     assert found[0].equals(found[1])
+
+
+@needs_kernel
+@pytest.mark.parametrize("name", PATTERNS)
+def test_what_needs_python_is_matched_by_the_thread_that_hears_signals(name: str) -> None:
+    """Texts over stages and functions keep Python's lock: another thread could not be stopped."""
+    job = ColumnMatch.analysed(PATTERNS[name], events(1, 400, 20), "at", "key")
+    assert (len(job._shares(None, 4)) == 1) == (name in ("texts over stages", "functions"))
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True, "2"])

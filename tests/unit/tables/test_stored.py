@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from datetime import timedelta
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as csv
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
@@ -112,6 +114,27 @@ def test_errors_are_those_of_the_whole_table(path: str) -> None:
         assert answers[0] == answers[1]
     with pytest.raises(ConditionError, match="by zero"):
         match(Pattern.begin("a").where("1 / (price - 5) > 0"), path)
+
+
+@pytest.mark.parametrize("end", ["csv", "jsonl", "parquet"])
+def test_what_is_read_whole_is_read_once(tmp_path: Path, read: list[list[str]], end: str) -> None:
+    """Files that do not store columns apart, and those of which all columns are needed."""
+    table = TABLE.select(["user", "at", "Price"])
+    path = tmp_path / f"events.{end}"
+    if end == "csv":
+        csv.write_csv(TABLE.drop_columns("where"), path)
+    elif end == "jsonl":
+        path.write_text("".join(f"{json.dumps(row)}\n" for row in TABLE.to_pylist()))
+    else:
+        pq.write_table(table, path)
+    clause = (
+        "PARTITION BY user ORDER BY at MEASURES A.price AS p PATTERN (A) DEFINE A AS A.price > 3"
+    )
+    found = match(RISE, path, timestamp="at", key="user")
+    assert [one["low"][0].Price for one in found] == [5, 1]
+    assert len(read) == 1
+    assert len(matchRecognize(path, clause, "standard")) == 4
+    assert len(read) == 2
 
 
 def test_files_that_change_meanwhile_are_refused(path: str) -> None:

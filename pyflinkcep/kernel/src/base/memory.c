@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #ifdef PYFLINKCEP_TEST_ALLOCATIONS
-static Py_ssize_t allowed = PY_SSIZE_T_MAX, live = 0;
+static _Atomic Py_ssize_t allowed = PY_SSIZE_T_MAX, live = 0; /* threads allocate too */
 
 PyObject *memory_fail_after(PyObject *module, PyObject *count) {
     (void)module;
