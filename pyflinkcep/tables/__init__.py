@@ -2,9 +2,11 @@
 """
 Matches on events in memory: tables of Arrow, pandas and polars, files, and lists.
 
-:func:`match` is for patterns, :func:`matchSase` for queries, :func:`matchRecognize` for SQL.
+:func:`match` is for patterns, :func:`matchSase` and :func:`matchEql` for queries,
+:func:`matchRecognize` for SQL.
 """
 
+from pyflinkcep.tables.eql import matchEql
 from pyflinkcep.tables.events import Record, Timeout
 from pyflinkcep.tables.match import match
 from pyflinkcep.tables.matches import Matches, OutputTable
@@ -18,6 +20,7 @@ __all__ = [
     "Record",
     "Timeout",
     "match",
+    "matchEql",
     "matchRecognize",
     "matchSase",
     "textTime",
