@@ -167,7 +167,9 @@ _NAMES = {
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES["automaton_diagram"] = "engines.flink.nfa.compiler.automaton_diagram"
-"""For patterns, which stand below their compiler, and draw what it makes of them."""
+_MODULES["pattern_from_json"] = "rules.pattern_reader"
+_MODULES["pattern_to_json"] = "rules.pattern_writer"
+"""For patterns, which stand below what draws, reads and writes them."""
 
 _SUBMODULES = frozenset({*_NAMES, "charts", "conditions", "local", "testing"})
 

@@ -33,6 +33,7 @@ READERS = {
     "sase/tokens.py": "queries",
     "engines/compressed/matches.py": "measures that users wrote",
     "show/charts.py": "markup in names and values of users, for pages of Altair",
+    "rules/aviator.py": "conditions in another language",
     "diagrams.py": "which language a text is in",
     "functions.py": "tests and columns that users wrote",
     "time.py": "lengths of time that users wrote",
@@ -66,6 +67,7 @@ TOKENS = {
     "sase/tokens.py": "queries, in their own words and signs",
     "match_recognize/tokens.py": "statements",
     "match_recognize/expressions.py": "expressions as written, before they are parsed",
+    "rules/aviator.py": "conditions, which it parses",
     "spark/plan/clauses/measures.py": "whether an argument is a name or has a query",
 }
 """The modules that look for tokens, and in what: none for places in SQL that was generated."""

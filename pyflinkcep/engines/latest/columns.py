@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
 from typing import Any
 
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.latest.machine import LatestMachine, LatestMatch
+from pyflinkcep.engines.latest.machine import KeyState, LatestMachine, LatestMatch
 from pyflinkcep.engines.latest.rule import LatestRule
 
 Ints = np.ndarray[Any, np.dtype[np.int64]]
@@ -69,6 +69,49 @@ class FoundRuns:
 
 
 @attrs.frozen(eq=False)
+class KeyStates:
+    """The states of keys as numbers; the events that they hold are known by handle."""
+
+    rules: Ints  # By state its rule
+    keys: Ints  # Its key
+    numbers: Ints  # Those of all states, as `KeyState.written`
+    number_ends: Ints  # Where those of each state end
+    handles: Ints
+    handle_ends: Ints
+
+    @classmethod
+    def of(cls, states: Mapping[tuple[int, int], tuple[list[int], list[int]]]) -> KeyStates:
+        """Return written states by rule and key."""
+        numbers = [own for own, _ in states.values()]
+        handles = [own for _, own in states.values()]
+        return cls(
+            np.array([rule for rule, _ in states], np.int64),
+            np.array([key for _, key in states], np.int64),
+            np.array([*chain.from_iterable(numbers)], np.int64),
+            np.cumsum([*map(len, numbers)], dtype=np.int64),
+            np.array([*chain.from_iterable(handles)], np.int64),
+            np.cumsum([*map(len, handles)], dtype=np.int64),
+        )
+
+    def rows(self) -> Iterator[tuple[tuple[int, int], tuple[list[int], list[int]]]]:
+        """Yield for each state its rule and key, its numbers and handles."""
+        numbers, handles = self.numbers.tolist(), self.handles.tolist()
+        number = handle = 0
+        for rule, key, number_end, handle_end in zip(
+            self.rules.tolist(),
+            self.keys.tolist(),
+            self.number_ends.tolist(),
+            self.handle_ends.tolist(),
+            strict=True,
+        ):
+            yield (rule, key), (numbers[number:number_end], handles[handle:handle_end])
+            number, handle = number_end, handle_end
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+
+@attrs.frozen(eq=False)
 class LatestColumns:
     """
     Rules over events in columns, batch after batch; matches that wait are told when decided.
@@ -113,7 +156,11 @@ class LatestColumns:
         for event, own in groupby(rows, key=lambda row: row[0]):
             wanted = [(*places[step], key) for _, step, key in own]
             found += self._machine.process(first + event, int(times[event]), wanted)
-        return FoundRuns.of([*found, *(self._machine.finish() if is_last else ())])
+        if is_last:
+            found += self._machine.finish()
+        elif len(times):
+            found += self._machine.advance(int(times[-1]) - 1)
+        return FoundRuns.of(found)
 
     def _places(self) -> list[tuple[int, int]]:
         """Return the rule and the number of each code of a step."""
@@ -124,5 +171,26 @@ class LatestColumns:
         ]
 
     def advance(self, time: int) -> FoundRuns:
-        """Return the matches decided by that no event up to `time` will still come."""
+        """Return the matches decided by that no event up to `time`, or after `END`, will come."""
         return FoundRuns.of(self._machine.advance(time))
+
+    def prune(self, time: int) -> None:
+        """Drop what is garbage if no event up to `time` will still come; `advance` comes first."""
+        self._machine.prune(time)
+
+    def clear(self) -> None:
+        """Drop the state of all keys."""
+        self._machine.clear()
+
+    def written(self) -> KeyStates:
+        """Return the state of all keys, by rule and key."""
+        states = self._machine.states
+        return KeyStates.of({at: states[at].written() for at in sorted(states)})
+
+    def read(self, states: KeyStates, time_of: Callable[[Ints], Ints]) -> None:
+        """Go on from the state of keys; `time_of` tells the times of handles."""
+        handles = states.handles.tolist()
+        times = dict(zip(handles, time_of(states.handles).tolist(), strict=True))
+        for (rule, key), (numbers, events) in states.rows():
+            state = KeyState.read(self.rules[rule], numbers, events, times.__getitem__)
+            self._machine.restore(rule, key, state)

@@ -21,6 +21,9 @@ from pyflinkcep.errors import StateFormatError
 NEVER, BROKEN = -(2**63), -(2**63) + 1
 """In written state: no such time, and a run with an event where one must be missing."""
 
+END = 2**63 - 1
+"""The time after which no event comes."""
+
 
 class Offer(NamedTuple):
     """An event satisfies a step of a rule, and has a key there; give each key of a step once."""
@@ -51,7 +54,7 @@ class Run:
     is_broken: bool = False  # Whether an event came where one must be missing
 
 
-@attrs.define
+@attrs.define(eq=False)
 class Waiting:
     """A run with all its events, until it is known that no event of a trailing step comes."""
 
@@ -152,10 +155,21 @@ class KeyState:
     def decided(self, rule: LatestRule, time: int) -> list[Waiting]:
         """Return runs that are matches, since no event up to `time` will still come."""
         span = rule.maxspan or 0
-        found = [one for one in self.waiting if one.since + span <= time]
+        found = [one for one in self.waiting if one.since + span <= time or time == END]
         if found:
-            self.waiting = [one for one in self.waiting if one.since + span > time]
+            self.waiting = [one for one in self.waiting if one not in found]
         return found
+
+    def prune(self, rule: LatestRule, time: int) -> None:
+        """Drop what is garbage if no event up to `time` will still come."""
+        if rule.maxspan is None:
+            return
+        past = time - rule.maxspan
+        self.slots = [None if run is None or run.first <= past else run for run in self.slots]
+        if self.leading_before is not None and self.leading_before <= past:
+            self.leading_before = None
+        if self.leading is not None and self.leading <= past:
+            self.leading = None
 
     # --- stored state
 
@@ -177,7 +191,7 @@ class KeyState:
                 numbers += [_stored(run.before), BROKEN if run.is_broken else between]
             numbers += [_stored(self.leading), _stored(self.leading_before), len(self.waiting)]
             for one in self.waiting:
-                numbers += [_stored(one.run.before), one.number]
+                numbers.append(_stored(one.run.before))
                 events += one.run.events
         return numbers, events
 
@@ -230,10 +244,9 @@ class KeyState:
                 run.between = None if run.is_broken else _loaded(between)
         state.leading, state.leading_before = _loaded(next(numbers)), _loaded(next(numbers))
         for _ in range(next(numbers)):
-            before, number = _loaded(next(numbers)), next(numbers)
-            run = run_of(rule.size)
+            before, run = _loaded(next(numbers)), run_of(rule.size)
             run.before = before
-            state.waiting.append(Waiting(run, number, run.first if before is None else before))
+            state.waiting.append(Waiting(run, 0, run.first if before is None else before))
         return state
 
 
@@ -292,21 +305,27 @@ class LatestMachine:
     def _turn(self, offer: tuple[int, int, Hashable]) -> tuple[int, int]:
         return offer[0], self.rules[offer[0]].turns[offer[1]]
 
+    def clear(self) -> None:
+        """Drop the state of all keys."""
+        self.states.clear()
+        self._deadlines.clear()
+
     def restore(self, rule: int, key: Hashable, state: KeyState) -> None:
         """Go on from the state of a key."""
         self.states[rule, key] = state
         for one in state.waiting:
+            one.number = self._number
+            self._number += 1
             self._wait(rule, key, one.since)
-            self._number = max(self._number, one.number + 1)
 
     def _wait(self, rule: int, key: Any, since: int) -> None:
         span = self.rules[rule].maxspan or 0
         heappush(self._deadlines, (since + span, next(self._ties), rule, key))
 
     def advance(self, time: int) -> list[LatestMatch]:
-        """Return the matches decided by that no event up to `time` will still come."""
+        """Return the matches decided by that no event up to `time`, or after `END`, will come."""
         found = []
-        while self._deadlines and self._deadlines[0][0] <= time:
+        while self._deadlines and (self._deadlines[0][0] <= time or time == END):
             _, _, rule, key = heappop(self._deadlines)
             state = self.states.get((rule, key))
             if state is None:
@@ -319,11 +338,11 @@ class LatestMachine:
 
     def finish(self) -> list[LatestMatch]:
         """Return the matches decided by that no event will come."""
-        return self.advance(2**63 - 1)
+        return self.advance(END)
 
     def prune(self, time: int) -> None:
         """Drop what is garbage if no event up to `time` will still come; call `advance` first."""
         for (rule, key), state in list(self.states.items()):
-            last = state.last_time(self.rules[rule])
-            if last is not None and last <= time:
+            state.prune(self.rules[rule], time)
+            if state.is_empty:
                 del self.states[rule, key]

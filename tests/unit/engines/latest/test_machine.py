@@ -11,10 +11,14 @@ import attrs
 import numpy as np
 import pytest
 
-from pyflinkcep.engines.latest.columns import LatestColumns, Offers
-from pyflinkcep.engines.latest.machine import KeyState, LatestMachine, Offer
+from pyflinkcep.engines.latest.bridge import latest_rules
+from pyflinkcep.engines.latest.columns import Ints, LatestColumns, Offers
+from pyflinkcep.engines.latest.machine import END, KeyState, LatestMachine, Offer
 from pyflinkcep.engines.latest.rule import LatestRule, step_codes
 from pyflinkcep.errors import InvalidArgumentError, StateFormatError
+from pyflinkcep.kernel.module import compiled_module
+
+needs_latest = pytest.mark.skipif(compiled_module() is None, reason="no kernel")
 
 
 @attrs.frozen
@@ -50,12 +54,17 @@ class Case:
             offers.append(own)
         return cls(rules, times, offers)
 
-    def columns(self) -> Offers:
-        """Return the offers as arrays."""
+    @property
+    def array(self) -> Ints:
+        """The times as an array."""
+        return np.array(self.times, np.int64)
+
+    def columns(self, low: int = 0, high: int | None = None) -> Offers:
+        """Return the offers of some events as arrays."""
         codes = step_codes(self.rules)
         return Offers.of(
             (event, codes[rule] + step, key)
-            for event, own in enumerate(self.offers)
+            for event, own in enumerate(self.offers[low:high])
             for rule, step, key in own
         )
 
@@ -123,18 +132,74 @@ def _ordered(found: Iterable[Any]) -> list[tuple[int, int, tuple[int, ...]]]:
 
 @pytest.mark.parametrize("seed", range(400))
 def test_matches_are_those_of_the_definition(seed: int) -> None:
-    """Event by event and in columns the machine finds what asking all events would."""
+    """Event by event the machine finds what asking all events would."""
     case = Case.random(seed)
     machine = LatestMachine(case.rules)
     found = []
     for event, (time, own) in enumerate(zip(case.times, case.offers, strict=True)):
         found += machine.process(event, time, own)
     found += machine.finish()
-    times = np.array(case.times, np.int64)
-    columns = LatestColumns(case.rules).process(times, case.columns(), is_last=True)
 
     assert _ordered(found) == expected(case)
-    assert columns.listed() == expected(case)
+
+
+RUNNING = {"plain": LatestColumns, "kernel": latest_rules}
+
+
+@pytest.mark.parametrize("running", RUNNING)
+@pytest.mark.parametrize("seed", range(400))
+def test_columns_give_the_matches_of_the_definition(seed: int, running: str) -> None:
+    """All events at once, plain and in the kernel, give what asking all events would."""
+    case = Case.random(seed)
+    found = RUNNING[running](case.rules).process(case.array, case.columns(), is_last=True)
+
+    assert found.listed() == expected(case)
+
+
+@needs_latest
+@pytest.mark.parametrize("seed", range(300))
+def test_the_kernel_is_the_plain_machine(seed: int) -> None:
+    """Batch by batch both decide the same matches and keep the same state, number by number."""
+    case = Case.random(seed)
+    both = LatestColumns(case.rules), latest_rules(case.rules)
+    size = random.Random(seed).choice([1, 3, 7])
+    for low in range(0, len(case.times), size):
+        high = min(low + size, len(case.times))
+        offers, until = case.columns(low, high), case.times[high - 1] - 1
+        told, kept = [], []
+        for running in both:
+            told.append(running.process(case.array[low:high], offers, low).listed())
+            told[-1] = sorted(told[-1] + running.advance(until).listed())
+            running.prune(until)
+            states = running.written()
+            kept.append(sorted(states.rows()))
+            running.clear()
+            running.read(states, case.array.__getitem__)
+        assert told[0] == told[1]
+        assert kept[0] == kept[1]
+    assert sorted(both[0].advance(END).listed()) == sorted(both[1].advance(END).listed())
+
+
+@needs_latest
+@pytest.mark.parametrize("seed", range(30))
+def test_long_rules_are_kept_apart(seed: int) -> None:
+    """Rules of more steps than a number has bits match, and are written and read."""
+    rng = random.Random(seed)
+    rules = [LatestRule.of(70, 10_000)]
+    times = np.sort(np.array([rng.randrange(5_000) for _ in range(3_000)], np.int64))
+    rows = [
+        (n, step, key) for n in range(3_000) for key in range(2) for step in (n * 7 // 9 % 70, 0)
+    ]
+    plain, kernel = LatestColumns(rules), latest_rules(rules)
+    for low, high in ((0, 900), (900, 3_000)):
+        own = Offers.of((n - low, step, key) for n, step, key in rows if low <= n < high)
+        found = [one.process(times[low:high], own, low).listed() for one in (plain, kernel)]
+        assert found[0] == found[1]
+        states = kernel.written()
+        assert sorted(states.rows()) == sorted(plain.written().rows())
+        kernel.clear()
+        kernel.read(states, times.__getitem__)
+    assert len(found[0]) > 0
 
 
 @pytest.mark.parametrize("seed", range(200))

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules as data: patterns from and to documents."""
