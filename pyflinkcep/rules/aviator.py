@@ -286,7 +286,7 @@ def _literal(tree: Literal) -> tuple[str, int] | None:
     if isinstance(value, str):
         escaped = value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
         return f"'{escaped}'", _WHOLE
-    if isinstance(value, int | Decimal):
+    if isinstance(value, int | Decimal) and tree.text == f"{value}":
         return f"{value}", _WHOLE if value >= 0 else _SIGNED
     return None
 
