@@ -34,6 +34,7 @@ READERS = {
     "engines/compressed/matches.py": "measures that users wrote",
     "show/charts.py": "markup in names and values of users, for pages of Altair",
     "rules/aviator.py": "conditions in another language",
+    "rules/stage_list.py": "lengths of time that users wrote",
     "diagrams.py": "which language a text is in",
     "functions.py": "tests and columns that users wrote",
     "time.py": "lengths of time that users wrote",
