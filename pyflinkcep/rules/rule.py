@@ -10,19 +10,25 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.eql import Eql
+from pyflinkcep.eql.tokens import eql_tokens
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.document import Path
 from pyflinkcep.rules.fingerprint import fingerprint_of, meaning_of
 from pyflinkcep.rules.pattern_writer import pattern_to_json
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.sase.text import query_text
-from pyflinkcep.tables import match, matchSase
+from pyflinkcep.tables import match, matchEql, matchSase
 
 _LABEL = "label of the event"
 """A column that tells the events of a test apart; no condition can name it."""
 
 Event = Mapping[str, Any]
-Found = dict[str, Any]
+Definition = Pattern | SaseQuery | Eql
+"""What a rule finds, in one of the languages."""
+
+Found = dict[str, Any] | list[str | None]
+"""The labels of a match, or the columns that it returns."""
 
 
 @attrs.frozen
@@ -37,8 +43,8 @@ class RuleTest:
     events : dict
         The events by label, in the order of their arrival.
     matches : list
-        The matches, in any order: for a stage or variable the labels of its events; for a query
-        with RETURN its columns.
+        The matches, in any order: for a stage or variable the labels of its events; for EQL a list
+        of labels, None for missing events; for a query with RETURN its columns.
     """
 
     name: str
@@ -56,16 +62,17 @@ class Rule:
     ----------
     name : str
         The name, one of a kind in a set of rules.
-    definition : Pattern or SaseQuery
+    definition : Pattern, SaseQuery or Eql
         What it finds.
     key : tuple of str
-        The columns whose values all events of a match have in common; none by default.
+        The columns whose values all events of a match have in common; none by default. EQL names
+        them in the query.
     version : int
         The version; a higher one replaces a lower one.
     timestamp : str
         The column of the event's time.
     type : str
-        The column of the event's type, for queries.
+        The column of the event's type, for queries; in EQL of its category.
     description : str
         What it is for.
     tests : tuple of RuleTest
@@ -78,7 +85,7 @@ class Rule:
     """
 
     name: str
-    definition: Pattern | SaseQuery
+    definition: Definition
     key: tuple[str, ...] = ()
     version: int = 1
     timestamp: str = attrs.field(default="timestamp", repr=False)
@@ -98,6 +105,9 @@ class Rule:
         meaning: dict[str, Any]
         if isinstance(definition, Pattern):
             meaning = {"pattern": meaning_of(pattern_to_json(definition))}
+        elif isinstance(definition, Eql):
+            words = [token.text for token in eql_tokens(definition.text)]
+            meaning = {"eql": words, "type": self.type}
         else:
             meaning = {"query": query_text(definition), "type": self.type}
         return fingerprint_of({**meaning, "key": self.key, "timestamp": self.timestamp})
@@ -119,6 +129,9 @@ class Rule:
         if isinstance(self.definition, Pattern):
             found = match(self.definition, rows, self.timestamp, key=list(self.key) or None)
             return [_labelled(one) for one in found]
+        if isinstance(self.definition, Eql):
+            runs = matchEql(self.definition, rows, self.timestamp, self.type)
+            return [[None if event is None else event[_LABEL] for event in run] for run in runs]
         has_events = self.definition.columns is None
         by_key: dict[Any, list[dict[str, Any]]] = {}
         for row in rows:
@@ -130,7 +143,7 @@ class Rule:
         ]
 
 
-def _labelled(found: Mapping[str, Any]) -> Found:
+def _labelled(found: Mapping[str, Any]) -> dict[str, Any]:
     """Return a match with the labels of its events; stages without events are left out."""
     lists = {name: each if isinstance(each, list) else [each] for name, each in found.items()}
     return {

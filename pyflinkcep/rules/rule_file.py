@@ -12,15 +12,15 @@ from typing import Any
 import attrs
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.eql import Eql
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
-from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.document import DocumentError, Part, Path
 from pyflinkcep.rules.pattern_reader import Registry, pattern_of, told_at
-from pyflinkcep.rules.rule import Rule, RuleTest
+from pyflinkcep.rules.rule import Definition, Found, Rule, RuleTest
 from pyflinkcep.rules.stage_list import check_keys, length, listed_pattern
 from pyflinkcep.sase import SaseQuery, parse
 
-_LANGUAGES = ("pattern", "query")
+_LANGUAGES = ("pattern", "query", "eql")
 _OF_STAGES = ("within", "gap", "skip")
 _KEYS = ("rule", "version", "description", "key", "timestamp", "type", *_LANGUAGES, *_OF_STAGES,
          "tests")  # fmt: skip
@@ -192,7 +192,7 @@ def rule_of(document: Part, conditions: Registry) -> Rule:
     )
 
 
-def _definition(document: Part, conditions: Registry) -> Pattern | SaseQuery:
+def _definition(document: Part, conditions: Registry) -> Definition:
     languages = [name for name in _LANGUAGES if not document[name].is_none]
     if len(languages) != 1:
         raise document.refused(
@@ -211,8 +211,10 @@ def _definition(document: Part, conditions: Registry) -> Pattern | SaseQuery:
             NFACompiler.compile(pattern)
         return pattern
     text = part.text()
+    if languages[0] == "eql" and not document["key"].is_none:
+        raise document["key"].refused("EQL names its key in the query", "write: sequence by key")
     with told_at(part):
-        return parse(text)
+        return Eql(text) if languages[0] == "eql" else parse(text)
 
 
 def _text(part: Part, otherwise: str) -> str:
@@ -225,7 +227,7 @@ def _key(part: Part) -> tuple[str, ...]:
     return (part.text(),) if isinstance(part.value, str) else tuple(p.text() for p in part.items())
 
 
-def _test(test: Part, number: int, timestamp: str, definition: Pattern | SaseQuery) -> RuleTest:
+def _test(test: Part, number: int, timestamp: str, definition: Definition) -> RuleTest:
     check_keys(test, _TEST_KEYS)
     events: dict[str, Mapping[str, Any]] = {}
     for label in test["events"].mapping():
@@ -234,11 +236,7 @@ def _test(test: Part, number: int, timestamp: str, definition: Pattern | SaseQue
         if not isinstance(label, str):
             raise event.refused(f"expected a text as label, got {label!r}", "write it in quotes")
         events[label] = {**event.mapping(), timestamp: _time(time)}
-    has_events = isinstance(definition, Pattern) or definition.columns is None
-    matches = tuple(
-        _labels(found, events) if has_events else dict(found.mapping())
-        for found in test["matches"].items()
-    )
+    matches = tuple(_found(found, events, definition) for found in test["matches"].items())
     name = f"{number}" if test["name"].is_none else test["name"].text()
     return RuleTest(name, events, matches, test.path)
 
@@ -247,6 +245,15 @@ def _time(part: Part) -> datetime:
     if isinstance(part.value, datetime):
         return part.value
     return _BEGIN + length(part)
+
+
+def _found(part: Part, events: Mapping[str, Any], definition: Definition) -> Found:
+    """Return a match that is expected."""
+    if isinstance(definition, Eql):
+        return [None if one.is_none else one.choice(events) for one in part.items()]
+    if isinstance(definition, SaseQuery) and definition.columns is not None:
+        return dict(part.mapping())
+    return _labels(part, events)
 
 
 def _labels(found: Part, events: Mapping[str, Any]) -> dict[str, list[str]]:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 import pyflinkcep.rules
-from pyflinkcep import InputError, NotSupportedError, Pattern, SimpleCondition
+from pyflinkcep import Eql, InputError, NotSupportedError, Pattern, SimpleCondition
 from pyflinkcep.rules import Rule, RuleFileError, checkRules, readRules
 from pyflinkcep.rules.__main__ import main
 
@@ -54,7 +54,7 @@ def test_rules_of_the_page(write: Write) -> None:
     checked = checkRules(write("", "empty.yml").parent)
 
     assert [problem.message for problem in checked.problems] == []
-    assert (len(checked.rules), checked.tests) == (3, 4)
+    assert (len(checked.rules), checked.tests) == (4, 5)
 
 
 ODD_STAGES = """
@@ -113,8 +113,8 @@ def test_documents_in_files_of_json(write: Write) -> None:
         ("rule: [", 1, "no YAML: "),
         ("- 1\n", 1, "expected an object, got [1]"),
         ("pattern: []\n", 1, "expected a text, got nothing"),
-        ("rule: r\n", 1, "expected one of pattern, query, got none"),
-        (HEAD + "query: x\n", 1, "expected one of pattern, query, got pattern and query"),
+        ("rule: r\n", 1, "expected one of pattern, query, eql, got none"),
+        (HEAD + "query: x\n", 1, "expected one of pattern, query, eql, got pattern and query"),
         (HEAD.replace("where", "wher"), 4, "the key 'wher' is not known"),
         (HEAD.replace("n = 1", "n = = 1"), 4, "'n = = 1': "),
         (HEAD + "- begin: b\n", 5, "expected a stage with one of next, "),
@@ -132,6 +132,8 @@ def test_documents_in_files_of_json(write: Write) -> None:
         (HEAD + "skip: {skipToFirst: a, skipToLast: a}\n", 5, "expected one strategy"),
         ("rule: r\nquery: SEQ(\n", 2, "line 1"),
         ("rule: r\nquery: PATTERN SEQ(A a)\nwithin: 5s\n", 3, "within belongs to a list of stages"),
+        ("rule: r\neql: any where\n", 2, "line 1, column 10: "),
+        ("rule: r\neql: any where true\nkey: a\n", 3, "EQL names its key in the query"),
         ("rule: r\nquery: &q PATTERN SEQ(A a)\ndescription: *q\n", 3, "an alias of YAML is not"),
         (HEAD + "tests:\n- events: {x: {timestamp: 0s, n: 1}}\n  matches:\n  - {a: y}\n", 8, "'y'"),
         (HEAD + "tests:\n- events: {no: {timestamp: 0s}}\n", 6, "expected a text as label"),
@@ -162,6 +164,7 @@ def test_refusals(write: Write, text: str, line: int, problem: str) -> None:
         HEAD + "skip: later\n",
         HEAD + "query: x\n",
         "rule: r\nquery: x\nwithin: 5s\n",
+        "rule: r\neql: any where true\nkey: a\n",
         HEAD + "tests:\n- events: {}\n",
     ],
 )
@@ -273,8 +276,11 @@ def test_fingerprints_of_queries_and_documents(write: Write) -> None:
     read = Pattern.fromJson(json.dumps(listed.definition.toJson()))  # type: ignore[union-attr]
     queries = ["PATTERN SEQ(A a, B b)", "pattern  SEQ(A  a,B b)", "PATTERN SEQ(A a, C b)"]
     found = [readRules(write(f"rule: q\nquery: {query}"))[0].fingerprint for query in queries]
+    events = ["any where x == 1", "any  where x==1 // one", "any where x == 2"]
+    eql = [Rule("e", Eql(query)).fingerprint for query in events]
 
     assert Rule("s", read).fingerprint == listed.fingerprint
     assert found[0] == found[1] != found[2]
+    assert eql[0] == eql[1] != eql[2]
     with pytest.raises(NotSupportedError, match="is Python, and no data"):
         _ = Rule("f", Pattern.begin("a").where(SimpleCondition.of(bool))).fingerprint
