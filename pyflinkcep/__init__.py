@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.progress import Progress
     from pyflinkcep.spark.query_stream import QueryStream
     from pyflinkcep.spark.recognize import matchRecognize
-    from pyflinkcep.tables import match, matchEql, matchSase, textTime
+    from pyflinkcep.tables import match, matchEql, matchSase, matchSigma, textTime
     from pyflinkcep.tables.reports import compare, funnel, trace, whyNot
     from pyflinkcep.time import Time
 
@@ -132,6 +132,7 @@ __all__ = [
     "matchId",
     "matchRecognize",
     "matchSase",
+    "matchSigma",
     "parse",
     "seq",
     "textTime",
@@ -159,7 +160,7 @@ _NAMES = {
     "show": ("Diagram",),
     "spark": ("CEP", "CepDataFrame", "CompressedStream", "KeyedDataFrame", "PatternStream",
         "Progress", "QueryStream", "cepError", "keyBy", "matchId", "matchRecognize"),
-    "tables": ("match", "matchEql", "matchSase", "textTime"),
+    "tables": ("match", "matchEql", "matchSase", "matchSigma", "textTime"),
     "tables.reports": ("compare", "funnel", "trace", "whyNot"),
     "time": ("Time",),
 }  # fmt: skip

@@ -3,7 +3,7 @@
 Matches on events in memory: tables of Arrow, pandas and polars, files, and lists.
 
 :func:`match` is for patterns, :func:`matchSase` and :func:`matchEql` for queries,
-:func:`matchRecognize` for SQL.
+:func:`matchRecognize` for SQL, :func:`matchSigma` for correlations.
 """
 
 from pyflinkcep.tables.eql import matchEql
@@ -12,6 +12,7 @@ from pyflinkcep.tables.match import match
 from pyflinkcep.tables.matches import Matches, OutputTable
 from pyflinkcep.tables.recognize import matchRecognize
 from pyflinkcep.tables.sase import matchSase
+from pyflinkcep.tables.sigma import matchSigma
 from pyflinkcep.tables.text_time import textTime
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "matchEql",
     "matchRecognize",
     "matchSase",
+    "matchSigma",
     "textTime",
 ]
