@@ -14,7 +14,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.show.live_page import History, make_app, needed
+from pyflinkcep.show.live_page import make_app, needed
+from pyflinkcep.show.query_history import History
 
 _PATIENCE = 10.0
 
@@ -24,8 +25,10 @@ class Monitor:
     A page about the queries of a session and their patterns.
 
     It shows, over the last micro-batches, watermarks, input, matches, dropped events, partial
-    matches by stage and how they ended, what the state holds, and where time goes. It shows names
-    of queries, patterns and stages, and numbers; nothing of the events' contents.
+    matches by stage and how they ended, what the state holds, and where time goes; beside a
+    counter what it means where a stream writes nothing, and of a query that failed when and why.
+    It shows names of queries, patterns and stages, and numbers; nothing of the events' contents,
+    except that the text of an error may name a key and values.
 
     Parameters
     ----------
@@ -67,7 +70,7 @@ class Monitor:
                 f"Monitor: expected a SparkSession, got {type(spark).__name__}",
                 "write Monitor(spark)",
             )
-        self.history = History()
+        self.history = History(spark.conf.get("spark.app.name") or "")
         self._server = _Server(self.history, host, port)
         self.url = self._server.url
         self._spark: SparkSession | None = spark
@@ -144,10 +147,10 @@ class _Listener(StreamingQueryListener):
             self._history.progressed(json.loads(event.progress.json))
 
     def onQueryIdle(self, event: Any) -> None:
-        pass
+        self._history.idled(str(event.runId))
 
     def onQueryTerminated(self, event: Any) -> None:
-        self._history.ended(str(event.runId), event.exception is not None)
+        self._history.ended(str(event.runId), event.exception)
 
 
 class _Server:

@@ -5,10 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,164 +14,37 @@ import attrs
 
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.show.charts import unit_of
+from pyflinkcep.show.diagnosis import (
+    ALL_END,
+    ALL_WAIT,
+    HELD_BACK,
+    IT_MATCHES,
+    MATCHES_WAIT,
+    NO_BEGINNING,
+    NO_INPUT,
+    OUT_OF_TIME,
+    WITHOUT_KEY_OR_TIME,
+    Sign,
+    has_no_input,
+    signs_of,
+)
+from pyflinkcep.show.query_history import (
+    COUNTERS,
+    GAUGES,
+    History,
+    PatternPoint,
+    Point,
+    Query,
+    reason_of,
+)
 from pyflinkcep.show.svg import Drawing, text_width
 from pyflinkcep.time import moment_text
 
-# By observed metric: the name for Prometheus, its labels, the factor, and the help.
-_DROPPED, _ENDED = "Events dropped", "Partial matches that ended"
-_COUNTERS = {
-    "numMatches": ("matches_total", {}, 1, "Matches"),
-    "numLateRecordsDropped": ("dropped_events_total", {"reason": "late"}, 1, _DROPPED),
-    "numAheadRecordsDropped": ("dropped_events_total", {"reason": "ahead"}, 1, _DROPPED),
-    "numNullRecordsDropped": ("dropped_events_total", {"reason": "null"}, 1, _DROPPED),
-    "endedByWindow": ("ended_total", {"reason": "window"}, 1, _ENDED),
-    "endedBySkipStrategy": ("ended_total", {"reason": "skip"}, 1, _ENDED),
-    "endedByContiguity": ("ended_total", {"reason": "contiguity"}, 1, _ENDED),
-    "endedByUntil": ("ended_total", {"reason": "until"}, 1, _ENDED),
-    "endedByNotStage": ("ended_total", {"reason": "not"}, 1, _ENDED),
-    "numPartialMatchesDropped": ("ended_total", {"reason": "limit"}, 1, _ENDED),
-    "stateBytesRead": ("state_read_bytes_total", {}, 1, "State read"),
-    "stateBytesWritten": ("state_written_bytes_total", {}, 1, "State written"),
-    "unpackingMs": ("work_seconds_total", {"part": "unpacking"}, 1e-3, "Time of all tasks"),
-    "matchingMs": ("work_seconds_total", {"part": "matching"}, 1e-3, "Time of all tasks"),
-    "stateMs": ("work_seconds_total", {"part": "state"}, 1e-3, "Time of all tasks"),
-}
-"""The observed metrics that add up."""
-
-_GAUGES = {
-    "numKeys": ("keys", 1, "Keys with state"),
-    "numEventsHeld": ("held_events", 1, "Events that partial matches hold"),
-    "numEventsQueued": ("queued_events", 1, "Events that the watermark has not reached"),
-    "numMatchesHeldBack": ("held_back_matches", 1, "Matches that a skip strategy holds back"),
-    "largestKey": ("largest_key", 1, "Partial matches of the key with the most"),
-    "numBuckets": ("buckets", 1, "Parts of the state that were worked on, and are told of"),
-    "oldestPartialMatch": ("oldest_partial_match_seconds", 1e-3, "When it began, epoch seconds"),
-    "oldestQueuedEvent": ("oldest_queued_event_seconds", 1e-3, "Its time, epoch seconds"),
-    "watermark": ("watermark_seconds", 1e-3, "The watermark of the pattern, epoch seconds"),
-}
-"""The observed metrics of what is left after a micro-batch; times in milliseconds."""
-
-_OWN = frozenset(["numMatches", "unpackingMs", "stateBytesRead"])
-"""What tells the metrics of a pattern from those that users observe."""
-
-_MOST_ENDED = 20
-
-
-@attrs.frozen(eq=False)
-class PatternPoint:
-    """What a micro-batch told of a pattern."""
-
-    counters: dict[str, float]  # What is in ``_COUNTERS``, of this micro-batch
-    gauges: dict[str, int | None]  # What is in ``_GAUGES``, after this micro-batch
-    stages: dict[str, int]  # The partial matches by stage; empty if there are no stages
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any], before: PatternPoint | None) -> PatternPoint:
-        """
-        Read observed metrics.
-
-        A micro-batch that worked on no part of the state has no watermark and knows of nothing
-        that is left; then it is what was left before.
-        """
-        counters = {name: float(row.get(name) or 0) for name in _COUNTERS}
-        if row.get("watermark") is None and before is not None:
-            return cls(counters, before.gauges, before.stages)
-        gauges = {name: row[name] for name in _GAUGES if name in row}
-        return cls(counters, gauges, dict(row.get("partialMatches") or {}))
-
-
-@attrs.frozen(eq=False)
-class Point:
-    """A micro-batch."""
-
-    time: float  # When it ended
-    seconds: float  # How long it took
-    rows: int  # Its input
-    patterns: dict[str, PatternPoint]  # What it told of each pattern
-
-
-@attrs.define(eq=False)
-class Query:
-    """A query."""
-
-    run: str  # What identifies its run
-    name: str  # Its name, or what identifies it
-    points: deque[Point]  # The last micro-batches
-    status: str = "running"  # Whether it runs
-    # How many micro-batches and input rows there were.
-    batches: int = 0
-    rows: int = 0
-    seconds: float = 0.0  # How long the micro-batches took
-    # The counters of each pattern, added up.
-    totals: dict[str, dict[str, float]] = attrs.field(factory=dict)
-
-    @property
-    def last(self) -> dict[str, PatternPoint]:
-        """What was told last of each pattern."""
-        return self.points[-1].patterns if self.points else {}
-
-    def add(self, progress: Mapping[str, Any]) -> None:
-        """Add the progress of a micro-batch."""
-        before, found = self.last, {}
-        for name, row in (progress.get("observedMetrics") or {}).items():
-            if row.keys() >= _OWN:
-                found[name] = PatternPoint.of(row, before.get(name))
-                totals = self.totals.setdefault(name, dict.fromkeys(_COUNTERS, 0.0))
-                for counter, value in found[name].counters.items():
-                    totals[counter] += value
-        seconds = float(progress.get("batchDuration") or 0) / 1000
-        begun = datetime.fromisoformat(str(progress["timestamp"])).timestamp()
-        rows = int(progress.get("numInputRows") or 0)
-        self.points.append(Point(begun + seconds, seconds, rows, {**before, **found}))
-        self.batches += 1
-        self.rows += rows
-        self.seconds += seconds
-
-
-@attrs.define(eq=False)
-class History:
-    """The queries of a session; a listener writes it while pages read it."""
-
-    most: int = 300  # The micro-batches of a query to keep
-    version: int = 0  # How often it has changed
-    _queries: dict[str, Query] = attrs.field(factory=dict, init=False)
-    _lock: Any = attrs.field(factory=threading.RLock, init=False)
-
-    def started(self, run: str, name: str) -> None:
-        """Note that a query has started; `run` identifies its run."""
-        with self._lock:
-            self._queries[run] = Query(run, name, deque(maxlen=self.most))
-            ended = [query.run for query in self._queries.values() if query.status != "running"]
-            for old in ended[:-_MOST_ENDED]:
-                del self._queries[old]
-            self.version += 1
-
-    def progressed(self, progress: Mapping[str, Any]) -> None:
-        """Note the progress of a micro-batch, as Spark writes it in JSON."""
-        with self._lock:
-            run = str(progress["runId"])
-            if run not in self._queries:  # it had started before anyone listened
-                self.started(run, str(progress.get("name") or progress["id"]))
-            self._queries[run].add(progress)
-            self.version += 1
-
-    def ended(self, run: str, failed: bool) -> None:
-        """Note that a query has ended."""
-        with self._lock:
-            if run in self._queries:
-                self._queries[run].status = "failed" if failed else "stopped"
-                self.version += 1
-
-    def read(self) -> Iterator[Query]:
-        """Yield the queries, the last first; nothing changes meanwhile."""
-        with self._lock:
-            yield from reversed(list(self._queries.values()))
-
-
 COLOURS = ("blue", "violet", "green", "amber", "red", "dim")
-_WIDTH, _HEIGHT = 404, 198
-_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 14, 44, 40
+_WIDTH, _HEIGHT = 404, 216
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 14, 44, 58
 _ROW, _MOST_ROWS = 17, 6
+_TICK_TEXT = 10
 
 
 @attrs.frozen
@@ -182,11 +52,11 @@ class Line:
     """A line of a chart."""
 
     name: str  # What it is called in the legend
-    values: Sequence[float | None]  # A value for each time; None for a gap
+    values: Sequence[float | None]  # A value for each micro-batch; None for a gap
 
 
-def chart(title: str, times: Sequence[float], lines: Sequence[Line], unit: str = "") -> str:
-    """Return a chart as SVG."""
+def chart(title: str, points: Sequence[Point], lines: Sequence[Line], unit: str = "") -> str:
+    """Return a chart over micro-batches as SVG."""
     drawing = Drawing()
     drawing.text(14, 22, title, size=13, bold=True)
     known = [value for line in lines for value in line.values if value is not None]
@@ -197,13 +67,15 @@ def chart(title: str, times: Sequence[float], lines: Sequence[Line], unit: str =
         y = bottom - part * (bottom - _TOP)
         drawing.line([(_LEFT, y), (right, y)], "edge", 1)
         drawing.text(_LEFT - 6, y + 4, in_words(low + part * (top - low), unit), "dim", 10, "end")
+    places = _places([point.time for point in points])
+    _ticks(drawing, points, places, bottom)
     for number, line in enumerate(lines):
         colour = COLOURS[min(number, len(COLOURS) - 1)]
-        for points in _pieces(times, line.values, low, top):
-            if len(points) > 1:
-                drawing.line(points, colour, 1.8, radius=0)
+        for piece in _pieces(places, line.values, low, top):
+            if len(piece) > 1:
+                drawing.line(piece, colour, 1.8, radius=0)
             else:
-                drawing.circle(*points[0], 2.2, colour)
+                drawing.circle(*piece[0], 2.2, colour)
     return drawing.svg(_WIDTH, _legend(drawing, lines, unit), title)
 
 
@@ -220,27 +92,62 @@ def in_words(value: float | None, unit: str = "") -> str:
         return "–"
     if unit == "s" and abs(value) >= 120:
         size, unit = unit_of(abs(value) * 1000)
-        return f"{value * 1000 / size:.3g} {unit}"
+        value *= 1000 / size
     for power, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= power:
             return f"{value / power:.3g}{letter}" + (f" {unit}" if unit else "")
     return f"{value:.3g}" + (f" {unit}" if unit else "")
 
 
+def _places(times: Sequence[float]) -> list[float]:
+    """Return where micro-batches stand: by the clock, so that a pause is seen."""
+    first, span = times[0], (times[-1] - times[0]) or 1.0
+    return [_LEFT + (time - first) / span * (_WIDTH - _LEFT - _RIGHT) for time in times]
+
+
+def _ticks(
+    drawing: Drawing, points: Sequence[Point], places: Sequence[float], bottom: float
+) -> None:
+    """Name the first micro-batch, the last, and one between them if there is room."""
+    middle = min(range(len(points)), key=lambda at: abs(places[at] - places[-1] / 2 - _LEFT / 2))
+    free = float(_LEFT)
+    last = _tick_text(points[-1])
+    start = places[-1] - text_width(last, _TICK_TEXT)
+    for at, anchor in ((0, 0.0), (middle, 0.5)):
+        text = _tick_text(points[at])
+        width = text_width(text, _TICK_TEXT)
+        left = places[at] - anchor * width
+        if left >= free and left + width + 8 <= start:
+            _tick(drawing, text, places[at], left, bottom)
+            free = left + width + 8
+    _tick(drawing, last, places[-1], max(start, _LEFT), bottom)
+
+
+def _tick(drawing: Drawing, text: str, x: float, left: float, bottom: float) -> None:
+    drawing.line([(x, bottom), (x, bottom + 4)], "line", 1)
+    drawing.text(left, bottom + 16, text, "dim", _TICK_TEXT)
+
+
+def _tick_text(point: Point) -> str:
+    """Return the number of a micro-batch and when it ended, by the clock of UTC."""
+    return f"{point.number:,} · {_clock(point.time)}"
+
+
+def _clock(time: float) -> str:
+    return _utc(int(time) * 1000).removesuffix(" UTC").partition(" ")[2]
+
+
 def _pieces(
-    times: Sequence[float], values: Sequence[float | None], low: float, top: float
+    places: Sequence[float], values: Sequence[float | None], low: float, top: float
 ) -> list[list[tuple[float, float]]]:
     """Return the points of a line, cut where there is no value."""
-    first, span = times[0], (times[-1] - times[0]) or 1.0
-    width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
+    height = _HEIGHT - _TOP - _BOTTOM
     pieces: list[list[tuple[float, float]]] = [[]]
-    for time, value in zip(times, values, strict=True):
+    for x, value in zip(places, values, strict=True):
         if value is None:
             pieces.append([])
-            continue
-        x = _LEFT + (time - first) / span * width
-        y = _TOP + (1 - (value - low) / ((top - low) or 1.0)) * height
-        pieces[-1].append((x, y))
+        else:
+            pieces[-1].append((x, _TOP + (1 - (value - low) / ((top - low) or 1.0)) * height))
     return [piece for piece in pieces if piece]
 
 
@@ -263,41 +170,41 @@ def _legend(drawing: Drawing, lines: Sequence[Line], unit: str) -> float:
     return y + 14
 
 
-SCRIPT = """\
-"use strict";
-const main = document.querySelector("main");
-const status = document.querySelector("#status");
-const source = new EventSource("events");
-source.onmessage = (event) => {
-  main.innerHTML = JSON.parse(event.data);
-  status.textContent = "live";
-};
-source.onerror = () => { status.textContent = "no connection"; };
-"""
-
 _STYLE = """\
-:root{color-scheme:light dark;--ink:#1f2328;--dim:#59636e;--paper:#f6f8fa;--edge:#d1d9e0}
+:root{color-scheme:light dark;--ink:#1f2328;--dim:#59636e;--paper:#f6f8fa;--edge:#d1d9e0;
+--warn:#9a6700;--fail:#cf222e}
 @media (prefers-color-scheme:dark){
-:root{--ink:#e6edf3;--dim:#9198a1;--paper:#010409;--edge:#3d444d}}
+:root{--ink:#e6edf3;--dim:#9198a1;--paper:#010409;--edge:#3d444d;--warn:#e3b341;--fail:#ff7b72}}
 body{margin:0;padding:1.2rem 1.6rem;background:var(--paper);color:var(--ink);
 font:14px/1.45 system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif}
 header{display:flex;gap:1rem;align-items:baseline}
 h1{font-size:1.25rem;margin:0}h2{font-size:1.1rem;margin:1.6rem 0 .2rem;overflow-wrap:anywhere}
 h3{font-size:1rem;font-weight:600;margin:.9rem 0 .4rem;overflow-wrap:anywhere}
 .dim,#status{color:var(--dim)}
-.charts{display:flex;flex-wrap:wrap;gap:.7rem}
-.charts svg{border:1px solid var(--edge);border-radius:8px}
-section{border-top:1px solid var(--edge);margin-top:1.2rem}
+.charts{display:flex;flex-wrap:wrap;gap:.7rem;align-items:flex-start}
+figure{margin:0;width:404px;max-width:100%}
+figure>svg{border:1px solid var(--edge);border-radius:8px;box-sizing:border-box;display:block}
+.sign,.failed{border-left:4px solid var(--warn);padding:.1rem .6rem;margin:.4rem 0;
+overflow-wrap:anywhere;white-space:pre-line}
+.failed{border-color:var(--fail)}
+summary{color:var(--dim);cursor:pointer;font-size:.85rem;margin:.2rem 0}
+table{border-collapse:collapse;font-size:.8rem;font-variant-numeric:tabular-nums}
+details>div{max-height:20rem;overflow:auto}pre{font-size:.8rem;white-space:pre-wrap;overflow-wrap:anywhere}
+caption{text-align:left;color:var(--dim)}
+th,td{padding:.1rem .5rem;text-align:right;border-bottom:1px solid var(--edge)}
+main>section{border-top:1px solid var(--edge);margin-top:1.2rem}
 """
 
 
 def page(history: History) -> str:
     """Return the whole page."""
+    name = escape(history.application)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
-        f"<title>Patterns</title><style>{_STYLE}</style></head><body>"
-        '<header><h1>Patterns</h1><span id="status">loaded</span></header>'
+        f"<title>{f'{name} · ' if name else ''}Patterns</title><style>{_STYLE}</style></head><body>"
+        f"<header><h1>{name or 'Patterns'}</h1>"
+        '<span id="status" role="status">loaded</span></header>'
         f'<main>{body(history)}</main><script src="monitor.js"></script></body></html>'
     )
 
@@ -309,64 +216,124 @@ def body(history: History) -> str:
 
 
 def _query(query: Query) -> str:
-    times = [point.time for point in query.points]
     facts = [query.status, f"{query.batches:,} micro-batches", f"{query.rows:,} rows of input"]
+    if query.ended is not None:
+        facts[0] += f" at {_utc(int(query.ended) * 1000)}"
     head = f'<h2>{escape(query.name)}</h2><p class="dim">{escape(" · ".join(facts))}</p>'
-    if not times:
-        return f"<section>{head}</section>"
-    charts = [
-        chart("Input, rows per micro-batch", times, [Line("rows", [p.rows for p in query.points])]),
-        chart("Time per micro-batch", times, [Line("all", [p.seconds for p in query.points])], "s"),
-    ]
-    inside = f'<div class="charts">{"".join(charts)}</div>'
-    patterns = "".join(_pattern(query, name) for name in query.last)
-    return f"<section>{head}{inside}{patterns}</section>"
+    if query.error is not None:
+        head += _failure(query, query.error)
+    inside = ""
+    if query.points:
+        points = list(query.points)
+        no_input = [NO_INPUT.text()] if query.ended is None and has_no_input(query) else []
+        rows, seconds = [p.rows for p in points], [p.seconds for p in points]
+        figures = [
+            _figure("Input, rows per micro-batch", points, [Line("rows", rows)], signs=no_input),
+            _figure("Time per micro-batch", points, [Line("all", seconds)], "s"),
+        ]
+        inside = f'<div class="charts">{"".join(figures)}</div>'
+        inside += "".join(_pattern(query, name) for name in query.last)
+    return f'<section data-key="{escape(query.run)}">{head}{inside}</section>'
+
+
+def _failure(query: Query, error: str) -> str:
+    after = f"after micro-batch {query.points[-1].number:,}" if query.points else "in its first"
+    return (
+        f'<p class="failed" role="alert">Failed {after}: {escape(reason_of(error))}</p>'
+        f'<details><summary>All that Spark says of it</summary><div tabindex="0">'
+        f"<pre>{escape(error)}</pre></div></details>"
+    )
+
+
+_SHOWN_ROWS = 20
+
+
+def _figure(
+    title: str,
+    points: Sequence[Point],
+    lines: Sequence[Line],
+    unit: str = "",
+    signs: Sequence[str] = (),
+) -> str:
+    """Return a chart with what it tells, and its last values as a table."""
+    told = "".join(f'<p class="sign">{escape(sign)}</p>' for sign in signs)
+    return (
+        f'<figure data-key="{escape(title)}">{chart(title, points, lines, unit)}{told}<details>'
+        f"<summary>Table: {escape(title)}</summary>"
+        f'<div tabindex="0">{_table(title, points, lines, unit)}</div></details></figure>'
+    )
+
+
+def _table(title: str, points: Sequence[Point], lines: Sequence[Line], unit: str) -> str:
+    """Return the last values of a chart, the latest first."""
+    names = ["micro-batch", "ended, UTC", *(line.name for line in lines)]
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
+    rows = []
+    for at in reversed(range(max(0, len(points) - _SHOWN_ROWS), len(points))):
+        cells = [_clock(points[at].time), *(in_words(line.values[at], unit) for line in lines)]
+        own = "".join(f"<td>{cell}</td>" for cell in cells)
+        rows.append(f'<tr><th scope="row">{points[at].number:,}</th>{own}</tr>')
+    shown = f"{escape(title)}: the last {len(rows)} micro-batches"
+    shown += f" of {len(points)} in the chart" if len(points) > len(rows) else ""
+    return (
+        f"<table><caption>{shown}</caption><thead><tr>{head}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table>"
+    )
 
 
 def _pattern(query: Query, name: str) -> str:
     points = [point for point in query.points if name in point.patterns]
-    times = [point.time for point in points]
     own = [point.patterns[name] for point in points]
-    drawn = "".join(_charts(times, own))
+    signs = list(signs_of(points, name)) if query.ended is None else []
+    drawn = "".join(_charts(points, own, signs))
     watermark = own[-1].gauges.get("watermark")
     shown = f"watermark {_utc(watermark)}" if watermark is not None else "no watermark yet"
     oldest = own[-1].gauges.get("oldestPartialMatch")
     if oldest is not None:
         shown += f" · oldest partial match {_utc(oldest)}"
     head = f'<h3>{escape(name)}</h3><p class="dim">{escape(shown)}</p>'
-    return f'{head}<div class="charts">{drawn}</div>'
+    inside = f'{head}<div class="charts">{drawn}</div>'
+    return f'<section data-key="{escape(name)}">{inside}</section>'
 
 
-def _charts(times: Sequence[float], own: Sequence[PatternPoint]) -> Iterator[str]:
+def _charts(
+    points: Sequence[Point], own: Sequence[PatternPoint], found: Sequence[tuple[Sign, str]]
+) -> Iterator[str]:
+    def figure(title: str, lines: Sequence[Line], *beside: Sign, unit: str = "") -> str:
+        told = [sign.text(stage) for sign, stage in found if sign in beside]
+        return _figure(title, points, lines, unit, told)
+
     behind = [
-        None if mark is None else time - mark / 1000
-        for time, mark in zip(times, _gauge(own, "watermark"), strict=True)
+        None if mark is None else point.time - mark / 1000
+        for point, mark in zip(points, _gauge(own, "watermark"), strict=True)
     ]
-    yield chart("Watermark behind the clock", times, [Line("behind", behind)], "s")
-    yield chart("Matches per micro-batch", times, [_counter(own, "matches", "numMatches")])
+    yield figure("Watermark behind the clock", [Line("behind", behind)], HELD_BACK, unit="s")
+    matches = _counter(own, "matches", "numMatches")
+    yield figure("Matches per micro-batch", [matches], IT_MATCHES)
     stages = own[-1].stages
     if stages:
         lines = [Line(stage, [point.stages.get(stage) for point in own]) for stage in stages]
-        yield chart("Partial matches that wait, by last stage", times, lines)
+        yield figure("Partial matches that wait, by last stage", lines, NO_BEGINNING, ALL_WAIT)
         ended = {"window": "endedByWindow", "skip strategy": "endedBySkipStrategy"}
         ended |= {"contiguity": "endedByContiguity", "until": "endedByUntil"}
         ended |= {"NOT stage": "endedByNotStage", "limit": "numPartialMatchesDropped"}
         lines = [_counter(own, *each) for each in ended.items()]
-        yield chart("Partial matches that ended, by reason", times, lines)
+        yield figure("Partial matches that ended, by reason", lines, ALL_END)
     late = {"late": "numLateRecordsDropped", "too far ahead": "numAheadRecordsDropped"}
     late["without key or time"] = "numNullRecordsDropped"
-    yield chart("Events dropped", times, [_counter(own, *each) for each in late.items()])
+    lines = [_counter(own, *each) for each in late.items()]
+    yield figure("Events dropped", lines, OUT_OF_TIME, WITHOUT_KEY_OR_TIME)
     held = {"keys": "numKeys", "events held": "numEventsHeld", "queued": "numEventsQueued"}
     if stages:
         held["held back"] = "numMatchesHeldBack"
     lines = [Line(text, _gauge(own, gauge)) for text, gauge in held.items()]
-    yield chart("State", times, lines)
+    yield figure("State", lines, MATCHES_WAIT)
     moved = {"read": "stateBytesRead", "written": "stateBytesWritten"}
-    yield chart("State moved", times, [_counter(own, *each) for each in moved.items()], "B")
+    yield figure("State moved", [_counter(own, *each) for each in moved.items()], unit="B")
     work = {"unpacking": "unpackingMs"}
     work |= {"matching": "matchingMs", "state": "stateMs"}
     lines = [_counter(own, *each, lambda ms: ms / 1000) for each in work.items()]
-    yield chart("Time of all tasks", times, lines, "s")
+    yield figure("Time of all tasks", lines, unit="s")
 
 
 def _counter(
@@ -416,16 +383,16 @@ def prometheus_text(history: History) -> str:
 
 def _of_query(query: Query) -> Iterator[tuple[str, str, str, dict[str, str], float]]:
     own = {"query": query.name, "run": query.run}
-    yield "running", "gauge", "Whether the query runs", own, float(query.status == "running")
+    yield "running", "gauge", "Whether the query runs", own, float(query.ended is None)
     yield "batches_total", "counter", "Micro-batches", own, query.batches
     yield "input_rows_total", "counter", "Rows of input", own, query.rows
     yield "batch_seconds_total", "counter", "Time of micro-batches", own, query.seconds
     for pattern, totals in query.totals.items():
         labels = {**own, "pattern": pattern}
-        for counter, (name, more, factor, text) in _COUNTERS.items():
+        for counter, (name, more, factor, text) in COUNTERS.items():
             yield name, "counter", text, labels | more, totals[counter] * factor
         point = query.last[pattern]
-        for gauge, (name, scale, text) in _GAUGES.items():
+        for gauge, (name, scale, text) in GAUGES.items():
             value = point.gauges.get(gauge)
             if value is not None:
                 yield name, "gauge", text, labels, value * scale
@@ -437,6 +404,9 @@ def _of_query(query: Query) -> Iterator[tuple[str, str, str, dict[str, str], flo
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
 
+
+SCRIPT = Path(__file__).with_name("live_page.js")
+"""What the page runs: it takes in what is new."""
 
 DASHBOARD = Path(__file__).with_name("grafana.json")
 """A dashboard for Grafana over what ``/metrics`` says."""
@@ -477,6 +447,9 @@ def make_app(history: History, host: str, is_over: Callable[[], bool]) -> Any:
 
         return answer
 
+    def file(kind: str, path: Path) -> Callable[[Any], Any]:
+        return text(kind, lambda: path.read_text("utf-8"))
+
     async def events(_: Any) -> Any:
         return responses.StreamingResponse(
             _changes(history, is_over), media_type="text/event-stream", headers=_HEADERS
@@ -484,12 +457,10 @@ def make_app(history: History, host: str, is_over: Callable[[], bool]) -> Any:
 
     routes = [
         routing.Route("/", text("text/html", lambda: page(history))),
-        routing.Route("/monitor.js", text("text/javascript", lambda: SCRIPT)),
+        routing.Route("/monitor.js", file("text/javascript", SCRIPT)),
         routing.Route("/events", events),
         routing.Route("/metrics", text(CONTENT_TYPE, lambda: prometheus_text(history))),
-        routing.Route(
-            "/grafana.json", text("application/json", lambda: DASHBOARD.read_text("utf-8"))
-        ),
+        routing.Route("/grafana.json", file("application/json", DASHBOARD)),
     ]
     allowed = [*_LOCAL[:2], "[::1]"] if host in _LOCAL else ["*"]
     trusted = middleware.Middleware(hosts.TrustedHostMiddleware, allowed_hosts=allowed)

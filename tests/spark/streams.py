@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming import StreamingQuery
 
 from pyflinkcep.monitor import Monitor
-from pyflinkcep.show.live_page import Query
+from pyflinkcep.show.query_history import Query
 from pyflinkcep.time import MIN_WATERMARK
 
 SCHEMA = "user string, ts bigint, name string, id int"
@@ -111,12 +111,12 @@ def run(frame: Any, checkpoint: Path, finished: Finished | None = None) -> Finis
     return finished
 
 
-def heard(monitor: Monitor, batches: int) -> Query:
+def heard(monitor: Monitor, batches: int, status: str = "stopped") -> Query:
     """Return the last query once the monitor has heard of some micro-batches and of its end."""
     until = time.monotonic() + 60
     while time.monotonic() < until:
         query = next(monitor.history.read(), None)
-        if query is not None and query.batches >= batches and query.status == "stopped":
+        if query is not None and query.batches >= batches and query.status == status:
             return query
         threading.Event().wait(0.05)
     raise AssertionError("the monitor heard nothing")

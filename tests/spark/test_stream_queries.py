@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pyflinkcep import CEP, OutputTag, Pattern, keyBy
 from pyflinkcep.errors import InputError, InvalidArgumentError
 from pyflinkcep.monitor import Monitor
+from pyflinkcep.show.query_history import reason_of
 from tests.spark.streams import FileSource, Finished, failure, heard, run
 from tests.spark.support import configured
 
@@ -54,7 +55,11 @@ def plain(rows: list[Any]) -> Rows:
 def test_after_bad_input_is_mended_nothing_is_lost(
     spark: SparkSession, source: FileSource, tmp_path: Path
 ) -> None:
-    """A null time, a null key, then a failing condition stop the query; mended, it goes on."""
+    """
+    A null time, a null key, then a failing condition stop the query; mended, it goes on.
+
+    The live page has the reason.
+    """
     files: list[Rows] = [
         [("u", 10 * n, "a", 10 * n), ("v", 10 * n + 1, "ab"[n % 2], 10 * n + 1), ("u", 10 * n + 2, "b", 10 * n + 2)]
         for n in range(1, 8)
@@ -75,7 +80,9 @@ def test_after_bad_input_is_mended_nothing_is_lost(
     null_key = failure(result(72), checkpoint, finished)
     source.replace(2, files[2])
     before = dict(finished.batches)
-    raised = failure(result(62), checkpoint, finished)
+    with Monitor(spark, port=0) as monitor:
+        raised = failure(result(62), checkpoint, finished)
+        failed = heard(monitor, 0, "failed")
     run(result(None), checkpoint, finished)
     rest = result(None).flush(str(checkpoint)).collect()
     batch = pairs(on(source.bounded(spark), a_to_b()).inEventTime("time")).collect()
@@ -88,6 +95,7 @@ def test_after_bad_input_is_mended_nothing_is_lost(
     )
     assert "(pattern a → b, stage 'b', key {'user': 'u'}, event time 62 ms)" in raised
     assert raised.startswith("ConditionError: ")
+    assert f"pyflinkcep.errors.{raised.strip()}" in reason_of(failed.error or "")
     assert (len(before), len(finished.batches)) == (2, 8)
     assert sorted(plain(finished.rows) + plain(rest)) == sorted(plain(batch))
     assert len(batch) == 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyflinkcep.show.live_page import History
+from pyflinkcep.show.query_history import History
 
 BAD = "<script>document.title = 'broken'</script>"
 

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import re
 import sys
 import threading
 import warnings
+from collections.abc import Callable
+from html import escape, unescape
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 from xml.etree import ElementTree
@@ -19,9 +23,21 @@ from pyspark.sql.streaming.listener import QueryProgressEvent
 
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.monitor import Monitor, _Server
+from pyflinkcep.show.diagnosis import (
+    ALL_END,
+    ALL_WAIT,
+    HELD_BACK,
+    IT_MATCHES,
+    MATCHES_WAIT,
+    NO_BEGINNING,
+    NO_INPUT,
+    OUT_OF_TIME,
+    SIGNS,
+    WITHOUT_KEY_OR_TIME,
+    Sign,
+)
 from pyflinkcep.show.live_page import (
     DASHBOARD,
-    History,
     Line,
     body,
     chart,
@@ -29,8 +45,30 @@ from pyflinkcep.show.live_page import (
     page,
     prometheus_text,
 )
+from pyflinkcep.show.query_history import History, Point, reason_of
 from tests.unit.monitor.support import BAD, progress, told
 from tests.unit.show.support import points, size, texts
+
+ROOT = Path(__file__).parents[3]
+FAILURE = f"""\
+org.apache.spark.api.python.PythonException: thrown from the worker: Traceback (most recent call last):
+  File "/job.py", line 19, in boom
+    raise ValueError()
+ValueError
+
+The above exception was the direct cause of the following exception:
+
+Traceback (most recent call last):
+  File "worker.py", line 4327, in invoke_udf
+    run_process()
+    ^^^^^^^^^^^^^
+pyflinkcep.errors.ConditionError: no number: {BAD} (pattern a → b, stage 'a')
+
+Hint: make the condition return True or False
+ SQLSTATE: 38000
+\tat org.apache.spark.api.python.PythonRunner.handle(PythonRunner.scala:1097)
+\t... 3 more
+"""
 
 
 def get(app: Any, path: str, host: str = "127.0.0.1") -> tuple[int, dict[str, str], str]:
@@ -62,7 +100,7 @@ def test_history_adds_up_and_keeps_the_last() -> None:
     assert list(query.totals) == [f"CEP: a & {BAD}"]
     assert query.totals[f"CEP: a & {BAD}"]["numMatches"] == 80
     assert query.rows == sum(1_000 + 10 * number for number in range(20))
-    history.ended("run-1", failed=True)
+    history.ended("run-1", "E: no disk")
     assert [each.status for each in history.read()] == ["failed"]
 
 
@@ -82,7 +120,7 @@ def test_queries_that_ended_long_ago_are_forgotten() -> None:
     history = History()
     for number in range(50):
         history.started(f"run-{number}", "q")
-        history.ended(f"run-{number}", failed=False)
+        history.ended(f"run-{number}")
     assert len(list(history.read())) == 21
 
 
@@ -98,11 +136,190 @@ def test_names_stay_text() -> None:
     assert "No query" in body(History())
 
 
+def ended_at(*times: float) -> list[Point]:
+    """Return micro-batches that ended at some seconds."""
+    return [Point(number, time, 0.1, 1, {}) for number, time in enumerate(times, 1_208)]
+
+
+@pytest.mark.parametrize(
+    ("times", "shown"),
+    [
+        ([5.0], ["1,208 · 00:00:05"]),
+        ([5.0, 6.0], ["1,208 · 00:00:05", "1,209 · 00:00:06"]),
+        ([0.0, 40.0, 50.0, 90.0], ["1,208 · 00:00:00", "1,209 · 00:00:40", "1,211 · 00:01:30"]),
+        ([0.0, 1.0, 2.0, 90.0], ["1,208 · 00:00:00", "1,211 · 00:01:30"]),
+    ],
+)
+def test_an_axis_has_micro_batches_and_the_clock(times: list[float], shown: list[str]) -> None:
+    """The first and the last micro-batch have number and time, one between them if it has room."""
+    svg = chart("title", ended_at(*times), [Line("a", [1.0] * len(times))])
+
+    assert [text for text in texts(svg) if " · " in text] == shown
+    assert "NaN" not in chart("title", ended_at(9.0, 9.0), [Line("a", [None, 1.0])])
+
+
+def test_what_a_failure_says() -> None:
+    """A query that failed shows when, after which micro-batch, and the error without its frames."""
+    history = told(3)
+    history.ended("run-1", FAILURE)
+    shown = body(history)
+
+    assert re.search(r"failed at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC · 3 micro-batches", shown)
+    said = re.search(r'<p class="failed" role="alert">(.*?)</p>', shown, re.DOTALL)
+    assert said is not None
+    assert unescape(said[1]) == (
+        f"Failed after micro-batch 2: pyflinkcep.errors.ConditionError: no number: {BAD} "
+        "(pattern a → b, stage 'a')\n\nHint: make the condition return True or False\n SQLSTATE: 38000"
+    )
+    assert "in boom" in shown
+    assert 'class="sign"' not in shown
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        ("E: no disk", "E: no disk"),
+        ("E: at work\n\tat a.B\nCaused by: F: full\n\tat c.D\n\t... 3 more", "F: full"),
+        ("", ""),
+        ("  all is a frame", "all is a frame"),
+        ("E" * 9_999, "E" * 2_000 + "…"),
+    ],
+)
+def test_the_reason_of_an_error(error: str, reason: str) -> None:
+    """It is the last cause, not too long; what has no such form is shown as it is."""
+    assert reason_of(error) == reason
+
+
+def test_a_query_that_stopped() -> None:
+    """Its last micro-batches stay, with when it ended; it has no reason, and nothing helps it."""
+    history = told()
+    history.ended("run-1")
+
+    assert re.search(r"stopped at [-\d]+ [:\d]+ UTC", body(history))
+    assert "failed" not in body(history)
+
+
+def test_charts_have_tables() -> None:
+    """For those who cannot see a chart there is a table of its last values, with its name."""
+    shown = body(told())
+    titles = re.findall(r'<svg[^>]*aria-label="([^"]*)"', shown)
+
+    assert re.findall("<summary>Table: (.*?)</summary>", shown) == titles
+    first = re.search(r"<table>.*?</table>", shown)
+    assert first is not None
+    table = ElementTree.fromstring(first[0])
+    rows = [[cell.text for cell in row] for row in table.iter("tr")]
+    assert rows[:2] == [["micro-batch", "ended, UTC", "rows"], ["19", "22:13:19", "1.19k"]]
+    assert len(rows) == 16
+    assert [cell.get("scope") for cell in table.iter("th")][:4] == ["col", "col", "col", "row"]
+
+
+def test_the_name_of_the_application() -> None:
+    """It is the page's heading and title."""
+    history = History(f"shop {BAD}")
+    shown = page(history)
+
+    assert shown.count(f"shop {escape(BAD)}") == 2
+    assert BAD not in shown
+    assert "<h1>Patterns</h1>" in page(History())
+
+
+QUIET = {
+    "numLateRecordsDropped": 0, "endedByWindow": 0, "endedBySkipStrategy": 0, "endedByNotStage": 0,
+    "numMatches": 0, "numEventsQueued": 0, "numMatchesHeldBack": 0,
+    "partialMatches": {"fail": 0, "ok": 0},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "chart", "sign"),
+    [
+        (lambda n: {}, "Partial matches that wait, by last stage", NO_BEGINNING),
+        (
+            lambda n: {"numEventsQueued": n, "watermark": 7},
+            "Watermark behind the clock",
+            HELD_BACK,
+        ),
+        (lambda n: {"numLateRecordsDropped": 1}, "Events dropped", OUT_OF_TIME),
+        (lambda n: {"numAheadRecordsDropped": 1}, "Events dropped", OUT_OF_TIME),
+        (lambda n: {"numNullRecordsDropped": 1}, "Events dropped", WITHOUT_KEY_OR_TIME),
+        (
+            lambda n: {"partialMatches": {"fail": 5 + n, "ok": 2}},
+            "Partial matches that wait, by last stage",
+            ALL_WAIT,
+        ),
+        (lambda n: {"endedByWindow": 3}, "Partial matches that ended, by reason", ALL_END),
+        (lambda n: {"endedByContiguity": 3}, "Partial matches that ended, by reason", ALL_END),
+        (lambda n: {"numMatchesHeldBack": n}, "State", MATCHES_WAIT),
+        (lambda n: {"numMatches": 1}, "Matches per micro-batch", IT_MATCHES),
+    ],
+)
+def test_what_a_counter_means(
+    more: Callable[[int], dict[str, Any]], chart: str, sign: Sign
+) -> None:
+    """What the counters of the last micro-batches mean stands below the chart of the counter."""
+    history = History()
+    for number in range(8):
+        history.progressed(progress(number, **QUIET | more(number)))
+    beside = figures(body(history))
+
+    assert beside[chart] == [sign.text("fail" if sign == ALL_WAIT else "")]
+    others = [text for title, told in beside.items() if title != chart for text in told]
+    assert set(others) <= {NO_BEGINNING.text()}
+
+
+def figures(shown: str) -> dict[str, list[str]]:
+    """Return what stands below each chart, by its title."""
+    cut = re.findall(r'<figure data-key="([^"]*)">(.*?)</figure>', shown, re.DOTALL)
+    return {
+        title: [unescape(text) for text in re.findall(r'<p class="sign">(.*?)</p>', inside)]
+        for title, inside in cut
+    }
+
+
+def test_no_input() -> None:
+    """No events arrive if Spark says that a query is idle, until it tells of a micro-batch."""
+    history = told()
+    chart = "Input, rows per micro-batch"
+    assert figures(body(history))[chart] == []
+    history.idled("run-1")
+    assert figures(body(history))[chart] == [NO_INPUT.text()]
+    history.progressed(progress(20))
+    assert figures(body(history))[chart] == []
+    for number in range(21, 24):
+        history.progressed({**progress(number), "numInputRows": 0})
+    assert figures(body(history))[chart] == [NO_INPUT.text()]
+
+
+def test_a_single_micro_batch_means_little() -> None:
+    """What must stand still or grow is said of three micro-batches or more, not of less."""
+    history = History()
+    for number in range(2):
+        history.progressed(progress(number, **QUIET | {"numEventsQueued": number, "watermark": 7}))
+
+    assert set(itertools.chain(*figures(body(history)).values())) == set()
+
+
+def test_the_manual_says_the_same() -> None:
+    """Each sign stands in the manual's table of counters, in the words of the page."""
+    lines = (ROOT / "docs/why.md").read_text("utf-8").splitlines()
+    start = lines.index("| what you see | what it is | what helps |")
+    rows = itertools.takewhile(lambda line: line.startswith("|"), lines[start + 2 :])
+    cells = [
+        [re.sub(r"\[([^\]]*)\]\([^)]*\)|`", r"\1", cell).strip() for cell in row.split("|")[2:4]]
+        for row in rows
+    ]
+
+    assert [what for what, _ in cells] == [sign.what for sign in SIGNS]
+    for (_, helps), sign in zip(cells, SIGNS, strict=True):
+        assert helps.startswith(sign.helps)
+
+
 @pytest.mark.parametrize(("count", "shown"), [(1, 1), (7, 7), (40, 12)])
 def test_a_legend_has_as_many_rows_as_it_needs(count: int, shown: int) -> None:
     """No line is without its name, unless there are very many; all names are inside the picture."""
     lines = [Line(f"a stage of the pattern {number}", [1.0, 2.0]) for number in range(count)]
-    svg = chart("title", [1.0, 2.0], lines)
+    svg = chart("title", ended_at(1.0, 2.0), lines)
     width, height = size(svg)
 
     assert sum(text.startswith("a stage of") for text in texts(svg)) == shown
@@ -114,7 +331,7 @@ def test_times_that_no_calendar_has() -> None:
     """A watermark in the far future is shown all the same."""
     history = told(1)
     history.progressed(progress(1, watermark=1 << 62))
-    assert "watermark 5.34e+10 d" in page(history)
+    assert "watermark 53.4G d" in page(history)
 
 
 def samples_of(text: str) -> list[tuple[str, dict[str, str]]]:
@@ -222,6 +439,12 @@ class Session:
         """Itself."""
         return self
 
+    conf = streams
+
+    def get(self, name: str) -> str | None:
+        """Return a setting."""
+        return {"spark.app.name": "shop"}.get(name)
+
     def addListener(self, listener: Any) -> None:
         """Add a listener, or warn."""
         if self.warns:
@@ -248,6 +471,7 @@ def test_a_session_of_spark_connect() -> None:
         (listener,) = session.listeners
         listener.onQueryProgress(QueryProgressEvent.fromJson({"progress": told_json}))
         (query,) = monitor.history.read()
+        assert monitor.history.application == "shop"
 
     assert query.last[f"CEP: a & {BAD}"].stages == {"fail": 11, BAD: 3}
     assert [thread.daemon for thread in session.threads] == [True]
