@@ -16,6 +16,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from pyflinkcep import charts
     from pyflinkcep.diagrams import diagram
+    from pyflinkcep.eql import Eql
     from pyflinkcep.errors import (
         CepError,
         CepRuntimeError,
@@ -68,7 +69,7 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.progress import Progress
     from pyflinkcep.spark.query_stream import QueryStream
     from pyflinkcep.spark.recognize import matchRecognize
-    from pyflinkcep.tables import match, matchSase, textTime
+    from pyflinkcep.tables import match, matchEql, matchSase, matchSigma, textTime
     from pyflinkcep.tables.reports import compare, funnel, trace, whyNot
     from pyflinkcep.time import Time
 
@@ -81,6 +82,7 @@ __all__ = [
     "CompressedStream",
     "ConditionError",
     "Diagram",
+    "Eql",
     "EventComparator",
     "FunctionError",
     "GroupPattern",
@@ -126,9 +128,11 @@ __all__ = [
     "funnel",
     "keyBy",
     "match",
+    "matchEql",
     "matchId",
     "matchRecognize",
     "matchSase",
+    "matchSigma",
     "parse",
     "seq",
     "textTime",
@@ -139,6 +143,7 @@ __all__ = [
 
 _NAMES = {
     "diagrams": ("diagram",),
+    "eql": ("Eql",),
     "errors": ("CepError", "CepRuntimeError", "ConditionError", "FunctionError", "InputError",
         "InvalidArgumentError", "MalformedPatternException", "MicroBatchWarning",
         "MissingConditionError", "NotSupportedError", "OutOfMemoryError",
@@ -155,7 +160,7 @@ _NAMES = {
     "show": ("Diagram",),
     "spark": ("CEP", "CepDataFrame", "CompressedStream", "KeyedDataFrame", "PatternStream",
         "Progress", "QueryStream", "cepError", "keyBy", "matchId", "matchRecognize"),
-    "tables": ("match", "matchSase", "textTime"),
+    "tables": ("match", "matchEql", "matchSase", "matchSigma", "textTime"),
     "tables.reports": ("compare", "funnel", "trace", "whyNot"),
     "time": ("Time",),
 }  # fmt: skip
@@ -163,7 +168,9 @@ _NAMES = {
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 _MODULES["automaton_diagram"] = "engines.flink.nfa.compiler.automaton_diagram"
-"""For patterns, which stand below their compiler, and draw what it makes of them."""
+_MODULES["pattern_from_json"] = "rules.pattern_reader"
+_MODULES["pattern_to_json"] = "rules.pattern_writer"
+"""For patterns, which stand below what draws, reads and writes them."""
 
 _SUBMODULES = frozenset({*_NAMES, "charts", "conditions", "local", "testing"})
 

@@ -26,11 +26,15 @@ READERS = {
     "expressions/sql_values.py": "texts of events that are cast",
     "match_recognize/parser.py": "the interval of WITHIN",
     "match_recognize/tree.py": "whether a name needs backticks",
+    "eql/patterns.py": "regular expressions that users wrote",
+    "eql/tokens.py": "queries, and escapes in their texts",
     "sase/model.py": "event types",
     "sase/parser.py": "names of output columns",
     "sase/tokens.py": "queries",
     "engines/compressed/matches.py": "measures that users wrote",
     "show/charts.py": "markup in names and values of users, for pages of Altair",
+    "rules/aviator.py": "conditions in another language",
+    "rules/stage_list.py": "lengths of time that users wrote",
     "diagrams.py": "which language a text is in",
     "functions.py": "tests and columns that users wrote",
     "time.py": "lengths of time that users wrote",
@@ -60,9 +64,11 @@ def test_regular_expressions_read_what_users_wrote(package: list[Source]) -> Non
 
 TOKENS = {
     "expressions/grammar.py": "expressions, which it parses",
+    "eql/tokens.py": "queries, in their own words and signs",
     "sase/tokens.py": "queries, in their own words and signs",
     "match_recognize/tokens.py": "statements",
     "match_recognize/expressions.py": "expressions as written, before they are parsed",
+    "rules/aviator.py": "conditions, which it parses",
     "spark/plan/clauses/measures.py": "whether an argument is a name or has a query",
 }
 """The modules that look for tokens, and in what: none for places in SQL that was generated."""

@@ -288,9 +288,9 @@ def matching(pattern: str) -> re.Pattern[str]:
         size = 1
         if char == "\\":
             known = _CLASSES | _ESCAPED | _CONTROLS
-            if following not in (known if in_class else known | frozenset("bB")):
+            if following not in (known if in_class else known | frozenset("bBz")):
                 raise _not_read(pattern)
-            char, size = char + following, 2
+            char, size = "\\Z" if following == "z" else char + following, 2
         elif in_class:
             if char == "[" or pattern.startswith("&&", at):
                 raise _not_read(pattern)

@@ -20,6 +20,7 @@ import attrs
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.numbers import NUMBER_FUNCTIONS, ROUNDINGS, UNITS_US
+from pyflinkcep.expressions.unnamed import UNNAMED
 
 WHOLE = "match"
 """Instead of a stage: all events that the partial match has taken, in order."""
@@ -179,6 +180,9 @@ class Call:
     # For what only Spark reads: the text before, between and after its operands.
     between: tuple[str, ...] = ()
 
+
+EACH = Column("each", "->")
+"""Each element of an array: the variable of ``exists``, a call of the array and a condition."""
 
 Leaf = Column | Aggregate
 Tree = Literal | Column | Aggregate | Operation | Call
@@ -360,6 +364,10 @@ def _call(tree: Call, operands: list[str], *, is_sql: bool = False) -> str:
             return f"{tree.function}({operands[0]} {'AS' if is_sql else 'as'} {tree.detail})"
         case "~":
             return f"(~ {operands[0]})"
+        case "exists":
+            return f"exists({operands[0]}, each -> {operands[1]})"
+        case name if name in UNNAMED and is_sql:
+            return f"({UNNAMED[name].sql(*operands)})"
         case operator if operator in _BITS:
             return f"({operands[0]} {operator} {operands[1]})"
     if tree.detail == "distinct":
@@ -419,6 +427,8 @@ def spark_sql(tree: Tree, leaf: Callable[[Leaf], str], *, zero_is_null: bool = F
     """Return a tree of a query as Spark SQL."""
     if isinstance(tree, Literal):
         return literal_sql(tree.value)
+    if tree == EACH:
+        return "each"
     if isinstance(tree, Leaf):
         return leaf(tree)
     operands = [spark_sql(part, leaf, zero_is_null=zero_is_null) for part in tree.operands]

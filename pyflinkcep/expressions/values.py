@@ -96,6 +96,7 @@ from pyflinkcep.expressions.tree import (
     leaves,
     shown,
 )
+from pyflinkcep.expressions.unnamed import UNNAMED
 
 Function = Callable[[Any], Any]
 
@@ -543,6 +544,9 @@ class _Maker:
             raise self._only_spark(tree)
         parts = [self.typed(part) for part in tree.operands]
         count = len(parts)
+        if name in UNNAMED:
+            of = UNNAMED[name]
+            return Typed(spread(tuple(p.function for p in parts), of.compute), SqlType(of.type))
         if name in ("cast", "try_cast"):
             return self._cast(tree, parts[0], detail, name == "try_cast")
         if name in CASTS and count == 1 and not detail:

@@ -352,6 +352,55 @@ class Join:
     def met(self) -> bytes:
         """Return how many candidates each step has tested (int64)."""
 
+class Latest:
+    """Rules of which the latest run at each step lives; ``engines/latest/bridge.py`` makes it."""
+
+    def __init__(self, rules: tuple[tuple[int, tuple[tuple[int, int], ...]], ...]) -> None:
+        """Take each rule's maxspan, -1 for none, and the role and rank of each step and until."""
+
+    def process(
+        self,
+        times: Buffer,
+        events: Buffer,
+        steps: Buffer,
+        keys: Buffer,
+        first: int,
+        is_last: bool,
+    ) -> tuple[bytes, bytes, bytes, bytes] | None:
+        """
+        Offer events (int32) to steps (int32) with keys, without Python's lock.
+
+        Returns
+        -------
+        tuple of bytes, or None
+            Matches: rules (int32), keys, handles of all, and where those of each end (int64); None
+            if the events of a step are not in order, with nothing done.
+        """
+
+    def advance(self, time: int) -> tuple[bytes, bytes, bytes, bytes]:
+        """Return the matches decided by that no event up to a time will still come."""
+
+    def prune(self, time: int) -> None:
+        """Drop what is garbage if no event up to a time will still come."""
+
+    def clear(self) -> None:
+        """Drop the state of all keys."""
+
+    def written(self) -> tuple[bytes, ...]:
+        """Return the state of keys, as ``KeyStates``."""
+
+    def read(
+        self,
+        rules: Buffer,
+        keys: Buffer,
+        numbers: Buffer,
+        number_ends: Buffer,
+        handles: Buffer,
+        handle_ends: Buffer,
+        times: Buffer,
+    ) -> None:
+        """Go on from the state of keys."""
+
 class RowSearch:
     """Finds matches with the standard's meaning; ``engines/rows/matching.py`` makes it."""
 

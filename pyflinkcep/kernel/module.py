@@ -51,6 +51,7 @@ class CompiledModule(Protocol):
     Lister: type[_kernel.Lister]
     Backtracker: type[_kernel.Backtracker]
     Join: type[_kernel.Join]
+    Latest: type[_kernel.Latest]
     RowSearch: type[_kernel.RowSearch]
     split: Callable[[Any, Any, int, Any, Any], list[bytes]]
     links: Callable[[_kernel.List, _kernel.List, bool, bool], bytes]

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from importlib import import_module
 from math import factorial
-from typing import Any, NoReturn, Self, SupportsIndex, overload
+from typing import Any, NoReturn, Self, SupportsIndex, cast, overload
 
 import attrs
 
@@ -442,6 +443,79 @@ class Pattern(LastStage["Pattern"]):
         [{'pay': ['pay'], 'order': ['order'], 'ship': ['ship']}]
         """
         return _combined(Combination("allOf", joined_by(joinedBy)), patterns)
+
+    # --- patterns as data
+
+    @staticmethod
+    def fromJson(
+        document: Mapping[str, Any] | str,
+        conditions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> Pattern:
+        """
+        Return the pattern of a document, in the JSON of dynamic Flink CEP.
+
+        Nothing in it is evaluated as code. Keys that mean nothing here are ignored.
+
+        Parameters
+        ----------
+        document : dict or str
+            The document, or its text.
+        conditions : dict, optional
+            The classes that conditions of type CLASS may name: for each name a function that takes
+            the condition's ``args`` and returns anything that :meth:`where` takes.
+
+        Returns
+        -------
+        Pattern
+            The pattern. Conditions in AviatorScript become SQL, in which a comparison with a
+            missing value does not hold.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the document cannot be read; its ``path`` says where: keys and positions.
+
+        Examples
+        --------
+        >>> pattern = Pattern.begin("low").where("price < 5").next("high").where("price > 20")
+        >>> Pattern.fromJson(pattern.toJson())
+        Pattern(low ⇒ high)
+        """
+        read = import_module("pyflinkcep").pattern_from_json
+        return cast("Pattern", read(document, conditions))
+
+    def toJson(self, conditions: Mapping[str, Callable[..., Any]] | None = None) -> dict[str, Any]:
+        """
+        Return the pattern as a document of dynamic Flink CEP, which :meth:`fromJson` reads.
+
+        SQL that AviatorScript can say becomes AVIATOR; other SQL, windows inside of the pattern,
+        ``oneOf`` and ``allOf`` are written in ways that Flink does not know.
+
+        Parameters
+        ----------
+        conditions : dict, optional
+            Names for conditions in Python: functions without arguments that return them, and
+            classes of ``subtype``.
+
+        Returns
+        -------
+        dict
+            Values that ``json.dumps`` writes.
+
+        Raises
+        ------
+        NotSupportedError
+            If a condition is a Python function that `conditions` has no name for, or a Column.
+
+        Examples
+        --------
+        >>> document = Pattern.begin("low").where("price < 5").toJson()
+        >>> document["nodes"][0]["condition"]
+        {'type': 'AVIATOR', 'expression': 'price < 5'}
+        """
+        self._usage.used()
+        write = import_module("pyflinkcep").pattern_to_json
+        return cast("dict[str, Any]", write(self, conditions))
 
     # --- the next stage
 

@@ -17,6 +17,9 @@ import pytest
 from pyflinkcep import AfterMatchSkipStrategy, Pattern
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.engines.latest.bridge import latest_rules
+from pyflinkcep.engines.latest.machine import END, Offer
+from pyflinkcep.engines.latest.rule import LatestRule
 from pyflinkcep.engines.queries import compressed_matches, query_matches
 from pyflinkcep.engines.sequences.evaluation import Sequences
 from pyflinkcep.engines.table import EventTable
@@ -28,6 +31,7 @@ from tests.conformance.sql_cases import standard_cases
 from tests.kernel_harness import KernelRun
 from tests.shorthand import parse
 from tests.unit.engines.compressed.test_pattern_counts import keyed, matches_of
+from tests.unit.engines.latest.test_machine import Case
 from tests.unit.expressions.test_match_expressions import compiled_from
 from tests.unit.kernel.test_expressions import kernel_answer
 from tests.unit.match_recognize.lists import answer
@@ -235,6 +239,29 @@ def test_every_allocation_of_compressed_patterns(function: str) -> None:
         return list(matches_of(pattern, rows, keyed(range(14))).totals_by_event(measures))
 
     assert _answer_after_failures(scenario, 100)
+
+
+def test_every_allocation_of_rules() -> None:
+    """The same for rules with and without missing steps, and for their state."""
+    case = Case(
+        [LatestRule.of(4, 90), LatestRule((True, False, True, False, True), 30), LatestRule.of(1)],
+        [2 * at for at in range(60)],
+        [[Offer(at % 3, at * 7 // 3 % 5 if at % 3 == 1 else at // 5 % 4 * (at % 3 == 0), at % 3)]
+         for at in range(60)],
+    )  # fmt: skip
+    every = [Offer(1, at % 5, key) for at in range(60) for key in range(20)]
+    case.offers[30:50] = [every[low : low + 60] for low in range(0, 1200, 60)]
+
+    def scenario() -> Any:
+        rules = latest_rules(case.rules)
+        found = [rules.process(case.array[:40], case.columns(0, 40)).listed()]
+        states = rules.written()
+        rules.clear()
+        rules.read(states, case.array.__getitem__)
+        rest = rules.process(case.array[40:], case.columns(40), 40)
+        return [*found, [*states.rows()], rest.listed(), rules.advance(END).listed()]
+
+    assert any(map(len, _answer_after_failures(scenario, 30)))
 
 
 def test_other_keys_go_on() -> None:

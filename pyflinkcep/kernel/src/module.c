@@ -2,6 +2,7 @@
 /* The kernel as Python sees it; bridge.py makes it, matching/matcher.py uses it. */
 #include "compressed/pattern_runs.h"
 #include "flink/kernel.h"
+#include "latest/latest.h"
 #include "lists/join.h"
 #include "rows/search.h"
 #include "sequences/backtracking.h"
@@ -312,6 +313,7 @@ static int module_exec(PyObject *module) {
     types->context = (PyTypeObject *)PyType_FromModuleAndSpec(module, &context_spec, NULL);
     if (types->context == NULL) return -1;
     if (add_type(module, "Join", &join_spec) < 0 ||
+        add_type(module, "Latest", &latest_spec) < 0 ||
         add_type(module, "Counter", &counter_spec) < 0 ||
         add_type(module, "Lister", &lister_spec) < 0 ||
         add_type(module, "Backtracker", &backtracker_spec) < 0)

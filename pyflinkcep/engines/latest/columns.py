@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The machine on columns: offers and matches of many events and rules as arrays of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.engines.latest.machine import KeyState, LatestMachine, LatestMatch
+from pyflinkcep.engines.latest.rule import LatestRule
+
+Ints = np.ndarray[Any, np.dtype[np.int64]]
+Shorts = np.ndarray[Any, np.dtype[np.int32]]
+
+
+@attrs.frozen(eq=False)
+class Offers:
+    """
+    Which events satisfy which steps, with which keys, in any order; keys of one step in their own.
+
+    A step's code is `step_codes` of its rule and its number; keys are codes of the caller's.
+    """
+
+    events: Shorts  # The index of the event
+    steps: Shorts  # The code of the step
+    keys: Ints
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[int, int, int]]) -> Offers:
+        """Return offers of (event, code of step, key)."""
+        events, steps, keys = np.array([*rows], np.int64).reshape(-1, 3).T
+        return cls(events.astype(np.int32), steps.astype(np.int32), np.ascontiguousarray(keys))
+
+
+@attrs.frozen(eq=False)
+class FoundRuns:
+    """Matches, by rule and within a rule in their order."""
+
+    rules: Shorts  # The rule of each
+    keys: Ints  # Its key
+    handles: Ints  # The events of all, those of a match side by side
+    ends: Ints  # Where the events of each match end
+
+    @classmethod
+    def of(cls, matches: Iterable[LatestMatch]) -> FoundRuns:
+        """Return matches of handles as arrays."""
+        found = sorted(matches, key=lambda match: (match.rule, match.number))
+        return cls(
+            np.array([match.rule for match in found], np.int32),
+            np.array([match.key for match in found], np.int64),
+            np.array([handle for match in found for handle in match.events], np.int64),
+            np.cumsum([len(match.events) for match in found], dtype=np.int64),
+        )
+
+    def listed(self) -> list[tuple[int, int, tuple[int, ...]]]:
+        """Return the matches as tuples: rule, key, handles."""
+        starts = [0, *self.ends.tolist()]
+        handles = self.handles.tolist()
+        return [
+            (rule, key, tuple(handles[start:end]))
+            for rule, key, start, end in zip(
+                self.rules.tolist(), self.keys.tolist(), starts, starts[1:], strict=False
+            )
+        ]
+
+
+@attrs.frozen(eq=False)
+class KeyStates:
+    """The states of keys as numbers; the events that they hold are known by handle."""
+
+    rules: Ints  # By state its rule
+    keys: Ints  # Its key
+    numbers: Ints  # Those of all states, as `KeyState.written`
+    number_ends: Ints  # Where those of each state end
+    handles: Ints
+    handle_ends: Ints
+
+    @classmethod
+    def of(cls, states: Mapping[tuple[int, int], tuple[list[int], list[int]]]) -> KeyStates:
+        """Return written states by rule and key."""
+        numbers = [own for own, _ in states.values()]
+        handles = [own for _, own in states.values()]
+        return cls(
+            np.array([rule for rule, _ in states], np.int64),
+            np.array([key for _, key in states], np.int64),
+            np.array([*chain.from_iterable(numbers)], np.int64),
+            np.cumsum([*map(len, numbers)], dtype=np.int64),
+            np.array([*chain.from_iterable(handles)], np.int64),
+            np.cumsum([*map(len, handles)], dtype=np.int64),
+        )
+
+    def rows(self) -> Iterator[tuple[tuple[int, int], tuple[list[int], list[int]]]]:
+        """Yield for each state its rule and key, its numbers and handles."""
+        numbers, handles = self.numbers.tolist(), self.handles.tolist()
+        number = handle = 0
+        for rule, key, number_end, handle_end in zip(
+            self.rules.tolist(),
+            self.keys.tolist(),
+            self.number_ends.tolist(),
+            self.handle_ends.tolist(),
+            strict=True,
+        ):
+            yield (rule, key), (numbers[number:number_end], handles[handle:handle_end])
+            number, handle = number_end, handle_end
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+
+@attrs.frozen(eq=False)
+class LatestColumns:
+    """
+    Rules over events in columns, batch after batch; matches that wait are told when decided.
+
+    Examples
+    --------
+    >>> rules = LatestColumns([LatestRule.of(2, maxspan=10)])
+    >>> rules.process(np.array([0, 10]), Offers.of([(0, 0, 7), (1, 1, 7)])).listed()
+    [(0, 7, (0, 1))]
+    """
+
+    rules: Sequence[LatestRule]
+    _machine: LatestMachine = attrs.field(init=False)
+
+    @_machine.default
+    def _make_machine(self) -> LatestMachine:
+        return LatestMachine(self.rules)
+
+    def process(
+        self, times: Ints, offers: Offers, first: int = 0, *, is_last: bool = False
+    ) -> FoundRuns:
+        """
+        Offer events to rules, and return the matches that this decides.
+
+        Parameters
+        ----------
+        times : array of int64, ms
+            The times of all events, ascending.
+        offers : Offers
+            Which steps want which of them.
+        first : int
+            The handle of the first event; those of the others follow.
+        is_last : bool
+            Whether no event will come after these, so that no match has to wait.
+        """
+        places = self._places()
+        rows = sorted(
+            zip(offers.events.tolist(), offers.steps.tolist(), offers.keys.tolist(), strict=True),
+            key=lambda row: row[0],
+        )
+        found: list[LatestMatch] = []
+        for event, own in groupby(rows, key=lambda row: row[0]):
+            wanted = [(*places[step], key) for _, step, key in own]
+            found += self._machine.process(first + event, int(times[event]), wanted)
+        if is_last:
+            found += self._machine.finish()
+        elif len(times):
+            found += self._machine.advance(int(times[-1]) - 1)
+        return FoundRuns.of(found)
+
+    def _places(self) -> list[tuple[int, int]]:
+        """Return the rule and the number of each code of a step."""
+        return [
+            (number, step)
+            for number, rule in enumerate(self.rules)
+            for step in range(len(rule.missing) + 1)
+        ]
+
+    def advance(self, time: int) -> FoundRuns:
+        """Return the matches decided by that no event up to `time`, or after `END`, will come."""
+        return FoundRuns.of(self._machine.advance(time))
+
+    def prune(self, time: int) -> None:
+        """Drop what is garbage if no event up to `time` will still come; `advance` comes first."""
+        self._machine.prune(time)
+
+    def clear(self) -> None:
+        """Drop the state of all keys."""
+        self._machine.clear()
+
+    def written(self) -> KeyStates:
+        """Return the state of all keys, by rule and key."""
+        states = self._machine.states
+        return KeyStates.of({at: states[at].written() for at in sorted(states)})
+
+    def read(self, states: KeyStates, time_of: Callable[[Ints], Ints]) -> None:
+        """Go on from the state of keys; `time_of` tells the times of handles."""
+        handles = states.handles.tolist()
+        times = dict(zip(handles, time_of(states.handles).tolist(), strict=True))
+        for (rule, key), (numbers, events) in states.rows():
+            state = KeyState.read(self.rules[rule], numbers, events, times.__getitem__)
+            self._machine.restore(rule, key, state)

@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A rule: a pattern or query with its key and version, and tests that say what it finds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import attrs
+
+from pyflinkcep.eql import Eql
+from pyflinkcep.eql.tokens import eql_tokens
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.rules.document import Path
+from pyflinkcep.rules.fingerprint import fingerprint_of, meaning_of
+from pyflinkcep.rules.pattern_writer import pattern_to_json
+from pyflinkcep.sase import SaseQuery
+from pyflinkcep.sase.text import query_text
+from pyflinkcep.tables import match, matchEql, matchSase
+
+_LABEL = "label of the event"
+"""A column that tells the events of a test apart; no condition can name it."""
+
+Event = Mapping[str, Any]
+Definition = Pattern | SaseQuery | Eql
+"""What a rule finds, in one of the languages."""
+
+Found = dict[str, Any] | list[str | None]
+"""The labels of a match, or the columns that it returns."""
+
+
+@attrs.frozen
+class RuleTest:
+    """
+    A test in a rule: events, and the matches that they make.
+
+    Parameters
+    ----------
+    name : str
+        What it shows.
+    events : dict
+        The events by label, in the order of their arrival.
+    matches : list
+        The matches, in any order: for a stage or variable the labels of its events; for EQL a list
+        of labels, None for missing events; for a query with RETURN its columns.
+    """
+
+    name: str
+    events: Mapping[str, Event]
+    matches: tuple[Found, ...]
+    path: Path = attrs.field(default=(), eq=False, repr=False)
+
+
+@attrs.frozen
+class Rule:
+    """
+    A pattern or query, under a name and a version.
+
+    Parameters
+    ----------
+    name : str
+        The name, one of a kind in a set of rules.
+    definition : Pattern, SaseQuery or Eql
+        What it finds.
+    key : tuple of str
+        The columns whose values all events of a match have in common; none by default. EQL names
+        them in the query.
+    version : int
+        The version; a higher one replaces a lower one.
+    timestamp : str
+        The column of the event's time.
+    type : str
+        The column of the event's type, for queries; in EQL of its category.
+    description : str
+        What it is for.
+    tests : tuple of RuleTest
+        What it finds on which events.
+
+    Examples
+    --------
+    >>> Rule("jump", Pattern.begin("low").where("n < 3").next("high").where("n > 7"))
+    Rule(name='jump', definition=Pattern(low ⇒ high), key=(), version=1)
+    """
+
+    name: str
+    definition: Definition
+    key: tuple[str, ...] = ()
+    version: int = 1
+    timestamp: str = attrs.field(default="timestamp", repr=False)
+    type: str = attrs.field(default="type", repr=False)
+    description: str = attrs.field(default="", repr=False)
+    tests: tuple[RuleTest, ...] = attrs.field(default=(), repr=False)
+
+    @property
+    def fingerprint(self) -> str:
+        """
+        What the rule finds as 32 hexadecimal digits; name, version and tests have no part in it.
+
+        It is the same however conditions are written, and another one if the rule means something
+        else. NotSupportedError for conditions that are Python functions.
+        """
+        definition = self.definition
+        meaning: dict[str, Any]
+        if isinstance(definition, Pattern):
+            meaning = {"pattern": meaning_of(pattern_to_json(definition))}
+        elif isinstance(definition, Eql):
+            words = [token.text for token in eql_tokens(definition.text)]
+            meaning = {"eql": words, "type": self.type}
+        else:
+            meaning = {"query": query_text(definition), "type": self.type}
+        return fingerprint_of({**meaning, "key": self.key, "timestamp": self.timestamp})
+
+    def failure(self, test: RuleTest) -> str | None:
+        """Return what a test finds instead of its matches; None if it finds these."""
+        found = self._found(test.events)
+        if sorted(map(_shown, found)) == sorted(map(_shown, test.matches)):
+            return None
+        return f"expected the matches {list(test.matches)}, got {found}"
+
+    def _found(self, events: Mapping[str, Event]) -> list[Found]:
+        """Return the matches on events with labels."""
+        columns = list(dict.fromkeys(name for event in events.values() for name in event))
+        rows = [
+            {**{name: event.get(name) for name in columns}, _LABEL: label}
+            for label, event in events.items()
+        ]
+        if isinstance(self.definition, Pattern):
+            found = match(self.definition, rows, self.timestamp, key=list(self.key) or None)
+            return [_labelled(one) for one in found]
+        if isinstance(self.definition, Eql):
+            runs = matchEql(self.definition, rows, self.timestamp, self.type)
+            return [[None if event is None else event[_LABEL] for event in run] for run in runs]
+        has_events = self.definition.columns is None
+        by_key: dict[Any, list[dict[str, Any]]] = {}
+        for row in rows:
+            by_key.setdefault(tuple(row[name] for name in self.key), []).append(row)
+        return [
+            _labelled(one) if has_events else dict(one)
+            for own in by_key.values()
+            for one in matchSase(self.definition, own, timestamp=self.timestamp, type=self.type)
+        ]
+
+
+def _labelled(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a match with the labels of its events; stages without events are left out."""
+    lists = {name: each if isinstance(each, list) else [each] for name, each in found.items()}
+    return {
+        name: labels
+        for name, each in lists.items()
+        if (labels := [event[_LABEL] for event in each if event is not None])
+    }
+
+
+def _shown(found: Found) -> str:
+    return json.dumps(found, sort_keys=True, default=_plain)
+
+
+def _plain(value: Any) -> str:
+    return value.isoformat() if isinstance(value, datetime) else f"{value}"

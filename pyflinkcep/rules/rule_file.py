@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of rules, in YAML or JSON, with the line of each of their parts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path as FilePath
+from typing import Any
+
+import attrs
+
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.eql import Eql
+from pyflinkcep.errors import CepError, InputError, NotSupportedError
+from pyflinkcep.rules.document import DocumentError, Part, Path
+from pyflinkcep.rules.pattern_reader import Registry, pattern_of, told_at
+from pyflinkcep.rules.rule import Definition, Found, Rule, RuleTest
+from pyflinkcep.rules.stage_list import check_keys, length, listed_pattern
+from pyflinkcep.sase import SaseQuery, parse
+
+_LANGUAGES = ("pattern", "query", "eql")
+_OF_STAGES = ("within", "gap", "skip")
+_KEYS = ("rule", "version", "description", "key", "timestamp", "type", *_LANGUAGES, *_OF_STAGES,
+         "tests")  # fmt: skip
+_TEST_KEYS = ("name", "events", "matches")
+_ENDINGS = (".yml", ".yaml", ".json")
+_BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+"""The time of an event at 0s."""
+
+
+class RuleFileError(CepError, ValueError):
+    """
+    A rule that cannot be read, or does not find what its tests say.
+
+    Parameters
+    ----------
+    file : str
+        The file.
+    line : int
+        The line, from 1.
+    problem : str
+        What is wrong.
+    hint : str, optional
+        What to write instead.
+    """
+
+    def __init__(self, file: str, line: int, problem: str, hint: str | None = None) -> None:
+        super().__init__(f"{file}:{line}: {problem}", hint, problem=problem)
+        self.file = file
+        self.line = line
+
+    def __reduce__(self) -> tuple[type[RuleFileError], tuple[str, int, str, str | None]]:
+        return type(self), (self.file, self.line, self.problem, self.hint)
+
+
+@attrs.define
+class Checked:
+    """What became of the rules of a folder."""
+
+    rules: list[Rule] = attrs.field(factory=list)  # Those that could be read
+    tests: int = 0  # How many of their tests ran
+    problems: list[RuleFileError] = attrs.field(factory=list)  # What is wrong, by file and line
+
+
+def readRules(path: str | FilePath, conditions: Registry | None = None) -> list[Rule]:
+    """
+    Return the rules of a file, or of all files of a folder: YAML and JSON.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file or folder.
+    conditions : dict, optional
+        The classes that documents of patterns name; see :meth:`pyflinkcep.Pattern.fromJson`.
+
+    Returns
+    -------
+    list of Rule
+        The rules in the order of files and of their text.
+
+    Raises
+    ------
+    RuleFileError
+        If a rule cannot be read, or two have the same name; with file and line.
+    NotSupportedError
+        If PyYAML is missing.
+    InputError
+        If there is no such file or folder.
+    """
+    checked = _read(path, conditions or {})
+    if checked.problems:
+        raise checked.problems[0]
+    return checked.rules
+
+
+def checkRules(path: str | FilePath, conditions: Registry | None = None) -> Checked:
+    """
+    Read the rules of a file or folder and run the tests in them; see :func:`readRules`.
+
+    Returns
+    -------
+    Checked
+        The ``rules`` that could be read, how many ``tests`` ran, and all ``problems``, each with
+        ``file``, ``line``, ``problem`` and ``hint``.
+    """
+    return _read(path, conditions or {}, runs_tests=True)
+
+
+def _read(path: str | FilePath, conditions: Registry, *, runs_tests: bool = False) -> Checked:
+    checked = Checked()
+    names: dict[str, str] = {}
+    for file in _files(FilePath(path)):
+        try:
+            for document, lines in _documents(file):
+                _add(checked, names, _Source(f"{file}", lines), document, conditions, runs_tests)
+        except RuleFileError as error:
+            checked.problems.append(error)
+    return checked
+
+
+def _add(
+    checked: Checked,
+    names: dict[str, str],
+    source: _Source,
+    document: Any,
+    conditions: Registry,
+    runs_tests: bool,
+) -> None:
+    """Add a rule, or what is wrong with it."""
+    try:
+        rule = rule_of(Part(document), conditions)
+    except DocumentError as error:
+        checked.problems.append(source.error(error.path, error.problem, error.hint))
+        return
+    where = f"{source.file}:{source.line(('rule',))}"
+    if rule.name in names:
+        problem = f"{rule.name!r} is the name of the rule at {names[rule.name]} too"
+        checked.problems.append(source.error(("rule",), problem, "give each rule its own name"))
+    names.setdefault(rule.name, where)
+    checked.rules.append(rule)
+    for test in rule.tests if runs_tests else ():
+        checked.tests += 1
+        try:
+            failure, hint = rule.failure(test), None
+        except CepError as error:
+            failure, hint = error.message, error.hint
+        if failure is not None:
+            problem = f"rule {rule.name!r}, test {test.name!r}: {failure}"
+            checked.problems.append(source.error((*test.path, "matches"), problem, hint))
+
+
+@attrs.frozen
+class _Source:
+    """A file, and the lines of the parts of one of its rules."""
+
+    file: str
+    lines: Mapping[Path, int]
+
+    def line(self, path: Path) -> int:
+        """Return the line of a part, or of the nearest one around it."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    def error(self, path: Path, problem: str, hint: str | None) -> RuleFileError:
+        """Make the error for a part."""
+        return RuleFileError(self.file, self.line(path), problem, hint)
+
+
+# --- a rule
+
+
+def rule_of(document: Part, conditions: Registry) -> Rule:
+    """Return the rule of a document."""
+    given = check_keys(document, _KEYS)
+    name = document["rule"].text()
+    version = 1 if document["version"].is_none else document["version"].whole()
+    definition = _definition(document, conditions)
+    tests = document["tests"].items()
+    timestamp = _text(document["timestamp"], "timestamp")
+    return Rule(
+        name,
+        definition,
+        _key(document["key"]),
+        version,
+        timestamp,
+        _text(document["type"], "type"),
+        _text(document["description"], "") if given.get("description") else "",
+        tuple(_test(test, number, timestamp, definition) for number, test in enumerate(tests, 1)),
+    )
+
+
+def _definition(document: Part, conditions: Registry) -> Definition:
+    languages = [name for name in _LANGUAGES if not document[name].is_none]
+    if len(languages) != 1:
+        raise document.refused(
+            f"expected one of {', '.join(_LANGUAGES)}, got {' and '.join(languages) or 'none'}",
+            "write what the rule finds, in one language",
+        )
+    part = document[languages[0]]
+    is_listed = languages[0] == "pattern" and isinstance(part.value, list)
+    for name in () if is_listed else _OF_STAGES:
+        if not document[name].is_none:
+            raise document[name].refused(f"{name} belongs to a list of stages", "leave it out")
+    if languages[0] == "pattern":
+        stages = (document[name] for name in _OF_STAGES)
+        pattern = listed_pattern(part, *stages) if is_listed else pattern_of(part, conditions)
+        with told_at(part):
+            NFACompiler.compile(pattern)
+        return pattern
+    text = part.text()
+    if languages[0] == "eql" and not document["key"].is_none:
+        raise document["key"].refused("EQL names its key in the query", "write: sequence by key")
+    with told_at(part):
+        return Eql(text) if languages[0] == "eql" else parse(text)
+
+
+def _text(part: Part, otherwise: str) -> str:
+    return otherwise if part.is_none else part.text()
+
+
+def _key(part: Part) -> tuple[str, ...]:
+    if part.is_none:
+        return ()
+    return (part.text(),) if isinstance(part.value, str) else tuple(p.text() for p in part.items())
+
+
+def _test(test: Part, number: int, timestamp: str, definition: Definition) -> RuleTest:
+    check_keys(test, _TEST_KEYS)
+    events: dict[str, Mapping[str, Any]] = {}
+    for label in test["events"].mapping():
+        event = test["events"][label]
+        time = event[timestamp]
+        if not isinstance(label, str):
+            raise event.refused(f"expected a text as label, got {label!r}", "write it in quotes")
+        events[label] = {**event.mapping(), timestamp: _time(time)}
+    matches = tuple(_found(found, events, definition) for found in test["matches"].items())
+    name = f"{number}" if test["name"].is_none else test["name"].text()
+    return RuleTest(name, events, matches, test.path)
+
+
+def _time(part: Part) -> datetime:
+    if isinstance(part.value, datetime):
+        return part.value
+    return _BEGIN + length(part)
+
+
+def _found(part: Part, events: Mapping[str, Any], definition: Definition) -> Found:
+    """Return a match that is expected."""
+    if isinstance(definition, Eql):
+        return [None if one.is_none else one.choice(events) for one in part.items()]
+    if isinstance(definition, SaseQuery) and definition.columns is not None:
+        return dict(part.mapping())
+    return _labels(part, events)
+
+
+def _labels(found: Part, events: Mapping[str, Any]) -> dict[str, list[str]]:
+    labels: dict[str, list[str]] = {}
+    for stage in found.mapping():
+        part = found[stage]
+        parts = [part] if isinstance(part.value, str) else list(part.items())
+        labels[stage] = [one.choice(events) for one in parts]
+    return labels
+
+
+# --- files
+
+
+def _files(path: FilePath) -> list[FilePath]:
+    if path.is_dir():
+        return sorted(file for file in path.rglob("*") if file.suffix in _ENDINGS)
+    if not path.is_file():
+        raise InputError(f"{path}: there is no such file or folder", "pass a file or a folder")
+    return [path]
+
+
+def _documents(file: FilePath) -> Iterator[tuple[Any, Mapping[Path, int]]]:
+    """Yield the documents of a file, with the line of each part."""
+    try:
+        yaml = import_module("yaml")
+    except ImportError as cause:
+        raise NotSupportedError(
+            "files of rules need PyYAML, which is not installed", 'pip install "pyflinkcep[rules]"'
+        ) from cause
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as cause:
+        raise RuleFileError(f"{file}", 1, f"it cannot be read: {cause}") from None
+    loader = yaml.SafeLoader(text)
+    try:
+        while loader.check_node():
+            root = loader.get_node()
+            if root.tag.endswith(":null"):
+                continue
+            lines: dict[Path, int] = {}
+            _number(root, (), lines, f"{file}", set())
+            yield loader.construct_document(root), lines
+    except (yaml.YAMLError, RecursionError, ValueError) as cause:
+        if isinstance(cause, CepError):
+            raise
+        mark = getattr(cause, "problem_mark", None)
+        problem = getattr(cause, "problem", None) or f"{cause}"
+        line = 1 if mark is None else mark.line + 1
+        raise RuleFileError(f"{file}", line, f"no YAML: {problem}") from None
+    finally:
+        loader.dispose()
+
+
+def _number(node: Any, path: Path, lines: dict[Path, int], file: str, seen: set[int]) -> None:
+    """Note the lines of a node and all inside; refuse a key that is there twice, and aliases."""
+    line = node.start_mark.line + 1
+    lines.setdefault(path, line)
+    if id(node) in seen:
+        raise RuleFileError(
+            file, lines[path], "an alias of YAML is not read", "write its value out"
+        )
+    seen.add(id(node))
+    if isinstance(node.value, str):
+        return
+    if node.id == "sequence":
+        for number, item in enumerate(node.value):
+            _number(item, (*path, number), lines, file, seen)
+        return
+    for key, value in node.value:
+        below = (*path, key.value if isinstance(key.value, str) else "?")
+        if below in lines:
+            raise RuleFileError(
+                file, key.start_mark.line + 1, f"the key {key.value!r} is there twice", "keep one"
+            )
+        lines[below] = key.start_mark.line + 1
+        _number(value, below, lines, file, seen)

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matches of EQL queries on events in columns: conditions, keys, and the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.engines.latest.columns import LatestColumns, Offers
+from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.eql.conditions import Conditions
+from pyflinkcep.eql.model import EqlModel, Field, Filter, Step
+from pyflinkcep.eql.query import Eql
+from pyflinkcep.matching.columns import Flags, Ints
+from pyflinkcep.tables.field_values import EventFields, FieldValues
+from pyflinkcep.tables.order import Times
+from pyflinkcep.tables.records import records
+from pyflinkcep.tables.rows import rows_of, table_or_rest
+from pyflinkcep.tables.values import exact_times_of
+
+
+@attrs.frozen(eq=False)
+class EqlEvents:
+    """Events in the order of matching."""
+
+    fields: EventFields
+    times: Ints  # In milliseconds, in order
+    order: Ints  # The place of each event as given
+
+    @classmethod
+    def of(cls, fields: EventFields, exact: Ints, ms: Ints, tiebreaker: str | None) -> EqlEvents:
+        """Return events with fields, and times, in the order given."""
+        by = [exact]
+        if tiebreaker is not None:
+            by.insert(0, _ranks(fields, tiebreaker))
+        order = np.lexsort(by)
+        return cls(fields, ms[order], order)
+
+    def places(self) -> Ints:
+        """Return the place in order of each event as given."""
+        places = np.empty(len(self.order), np.int64)
+        places[self.order] = np.arange(len(self.order))
+        return places
+
+
+def _ranks(fields: EventFields, path: str) -> Ints:
+    """Return numbers by which events are ordered by a field, those without it last."""
+    column = Conditions(fields.fields, path).fields.find(Field(path))
+    assert column is not None
+    values = fields.values_of(path)
+    assert isinstance(values, FieldValues)
+    values = values.smallest
+    ranks = np.full(len(values.distinct) + 1, len(values.distinct))
+    order = sorted(range(len(values.distinct)), key=values.distinct.__getitem__)
+    ranks[order] = np.arange(len(order))
+    return ranks[values.codes]
+
+
+def matches_of(
+    query: Eql, events: Any, timestamp: str, category: str, tiebreaker: str | None
+) -> list[list[Any]]:
+    """Return the matches of a query."""
+    table, rest = table_or_rest(events)
+    if table is not None:
+        times = Times.of(table, timestamp)
+        fields = EventFields.of_table(table)
+        ordered = EqlEvents.of(fields, times.exact(), times.ms(), tiebreaker)
+        found = places_of(query, ordered, category)
+        used = sorted({place for match in found for place in match if place is not None})
+        taken = np.asarray(used, np.int64)
+        shown: dict[int, Any] = dict(zip(used, records(table, taken), strict=True))
+        return [[None if at is None else shown[at] for at in match] for match in found]
+    given = rest if isinstance(rest, list) and all(type(e) is dict for e in rest) else rows_of(rest)
+    exact = np.asarray(exact_times_of(given, timestamp), np.int64)
+    ordered = EqlEvents.of(EventFields.of_rows(given), exact, exact // 1000, tiebreaker)
+    found = places_of(query, ordered, category)
+    return [[None if at is None else given[at] for at in match] for match in found]
+
+
+def places_of(query: Eql, events: EqlEvents, category: str) -> list[list[int | None]]:
+    """Return the matches of a query, by the places of events as given."""
+    model, fields = query.model, events.fields
+    conditions = Conditions(fields.fields.of(query.text), category)
+    holding = {step.filter: fields.holds(conditions.of(step.filter)) for step in model.every}
+    found: list[list[int | None]]
+    if model.is_sequence:
+        rule = rule_of(model)
+        offers = _offers(model, events, conditions, holding)
+        runs = LatestColumns([rule]).process(events.times, offers, is_last=True)
+        order = events.order.tolist()
+        found = [
+            rule.placed(order[handle] for handle in handles) for _, _, handles in runs.listed()
+        ]
+    else:
+        own = events.order[holding[model.steps[0].filter][events.order]]
+        found = [[place] for place in own.tolist()]
+    for pipe in model.pipes:
+        found = found[: pipe.count] if pipe.is_head else found[max(len(found) - pipe.count, 0) :]
+    return found
+
+
+def rule_of(model: EqlModel) -> LatestRule:
+    """Return a sequence as the engine knows it."""
+    missing = tuple(step.is_missing for step in model.expanded)
+    return LatestRule(missing, model.maxspan, model.until is not None)
+
+
+def _offers(
+    model: EqlModel, events: EqlEvents, conditions: Conditions, holding: Mapping[Filter, Flags]
+) -> Offers:
+    """Return which events satisfy which steps, with the numbers of their keys."""
+    steps: list[Step] = [*model.expanded, *([] if model.until is None else [model.until])]
+    numbers = KeyNumbers(events.fields, conditions, steps)
+    keys: dict[tuple[Field, ...], tuple[Ints, Ints]] = {}
+    places = events.places()
+    found: list[tuple[Ints, Ints, Ints]] = []
+    for number, step in enumerate(steps):
+        if step.keys not in keys:
+            keys[step.keys] = numbers.of(step.keys)
+        rows, own = keys[step.keys]
+        wanted = holding[step.filter][rows]
+        rows, own = places[rows[wanted]], own[wanted]
+        found.append((rows, np.full(len(rows), number), own))
+    every = [np.concatenate(column) for column in zip(*found, strict=True)]
+    return Offers(every[0].astype(np.int32), every[1].astype(np.int32), every[2])
+
+
+class KeyNumbers:
+    """Numbers for keys: equal ones of different fields have one."""
+
+    def __init__(self, fields: EventFields, conditions: Conditions, steps: Sequence[Step]) -> None:
+        self._fields = fields
+        self._conditions = conditions
+        count = len(steps[0].keys)
+        self._values: list[dict[Any, int]] = [{} for _ in range(count)]
+        self._tuples: dict[tuple[int, ...], int] = {}
+
+    def of(self, keys: Sequence[Field]) -> tuple[Ints, Ints]:
+        """Return events and the numbers of their keys: one for each choice of values."""
+        rows, own = np.arange(self._fields.size), np.zeros((self._fields.size, 0), np.int64)
+        for position, key in enumerate(keys):
+            events, numbers = self._choices(position, key)
+            # Both are in order of events: each choice so far is paired with each of this field's.
+            begins = np.searchsorted(events, rows, "left")
+            counts = np.searchsorted(events, rows, "right") - begins
+            rows, own = np.repeat(rows, counts), np.repeat(own, counts, axis=0)
+            within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+            chosen = numbers[np.repeat(begins, counts) + within]
+            own = np.column_stack([own, chosen])
+        distinct, inverse = np.unique(own, axis=0, return_inverse=True)
+        found = [
+            self._tuples.setdefault(tuple(one), len(self._tuples)) for one in distinct.tolist()
+        ]
+        return rows, np.asarray(found, np.int64)[inverse.reshape(-1)]
+
+    def _choices(self, position: int, key: Field) -> tuple[Ints, Ints]:
+        """Return events, in order, and the numbers of the values that a field of the key has."""
+        nothing = np.zeros(0, np.int64)
+        events, codes = nothing, nothing
+        if self._conditions.fields.find(key) is not None:
+            values = self._fields.values_of(key.path)
+            assert isinstance(values, FieldValues)
+            events, codes = values.choices()
+            known = self._values[position]
+            # True is not 1.
+            named = [(type(value) is bool, value) for value in values.distinct]
+            numbers = [known.setdefault(one, len(known) + 1) for one in named]
+            codes = np.asarray(numbers, np.int64)[codes] if len(codes) else codes
+        if key.optional:
+            without = np.setdiff1d(np.arange(self._fields.size), events)
+            events, codes = np.append(events, without), np.append(codes, np.zeros_like(without))
+            order = np.argsort(events, kind="stable")
+            events, codes = events[order], codes[order]
+        return events, codes

@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fields of events by their distinct values, and conditions on them: asked once for each value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyflinkcep.eql.conditions import FieldColumn, Fields
+from pyflinkcep.expressions.sql_types import (
+    BIGINT,
+    BOOLEAN,
+    DATE,
+    DOUBLE,
+    STRING,
+    TIMESTAMP,
+    VOID,
+    SqlType,
+)
+from pyflinkcep.expressions.tree import (
+    EACH,
+    Call,
+    Column,
+    Literal,
+    Operation,
+    Tree,
+    attribute_of,
+    mapped,
+    parts,
+    quoted_name,
+)
+from pyflinkcep.expressions.values import typed_function
+from pyflinkcep.matching.columns import Flags, Ints
+from pyflinkcep.time import plain
+
+Answers = np.ndarray[Any, np.dtype[np.int8]]
+"""What a condition says of each event: AND is the least answer, OR the greatest."""
+
+NO, UNKNOWN, YES = 0, 1, 2
+
+
+@attrs.frozen(eq=False)
+class FieldValues:
+    """The values of one field in many events."""
+
+    distinct: Sequence[Any]  # Each value once
+    codes: Ints  # The number of each value among them; -1 of null
+    type: SqlType  # Of the values
+    # Of a field with arrays: where the codes of each event begin, and where the last ones end.
+    bounds: Ints | None = None
+
+    @classmethod
+    def of_values(cls, values: Sequence[Any]) -> FieldValues | str:
+        """Return a field by its values in events, some of them lists; the type of other fields."""
+        is_array = any(isinstance(value, list | tuple) for value in values)
+        bounds, flat = None, list(values)
+        if is_array:
+            listed = [list(v) if isinstance(v, list | tuple) else [v] for v in values]
+            flat = [value for own in listed for value in own]
+            bounds = np.cumsum([0, *map(len, listed)])
+        flat = list(map(plain, flat))
+        kinds = {type(value) for value in flat if value is not None}
+        type_ = _type_of(kinds)
+        if type_ is None:
+            return " and ".join(sorted(kind.__name__ for kind in kinds))
+        if type_ == DOUBLE:
+            flat = [value if value is None else float(value) for value in flat]
+        numbers: dict[Any, int] = {}
+        codes = [-1 if v is None else numbers.setdefault(v, len(numbers)) for v in flat]
+        return cls(list(numbers), np.asarray(codes, np.int64), type_, bounds)
+
+    @classmethod
+    def of_column(cls, column: pa.ChunkedArray) -> FieldValues | str:
+        """Return a field by a column of Arrow; the type of one that is no field."""
+        bounds, type_ = None, column.type
+        if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+            lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+            bounds = np.concatenate([[0], np.cumsum(lengths)])
+            column = pc.list_flatten(column)
+            type_ = type_.value_type
+        found = _type_of_arrow(type_)
+        if found is None:
+            return str(column.type)
+        if found == DOUBLE and not pa.types.is_float64(type_):
+            column = pc.cast(column, pa.float64(), safe=False)
+        elif found == TIMESTAMP:
+            unit_type = pa.timestamp("us", getattr(type_, "tz", None))
+            column = pc.cast(column, unit_type, safe=False)
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        if isinstance(whole, pa.ChunkedArray):  # more than two gigabytes, or no chunk
+            return cls._listed(column.to_pylist(), found, bounds)
+        if found == VOID:
+            return cls([], np.full(len(whole), -1), VOID, bounds)
+        coded = whole.dictionary_encode()
+        codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
+        return cls(coded.dictionary.to_pylist(), codes, found, bounds)
+
+    @classmethod
+    def _listed(cls, values: list[Any], type_: SqlType, bounds: Ints | None) -> FieldValues:
+        found = cls.of_values(values)
+        assert isinstance(found, FieldValues)
+        return cls(found.distinct, found.codes, type_, bounds)
+
+    def answers(self, holds: Callable[[Any], bool | None]) -> Answers:
+        """Return what a condition says of each value, and of null at the end."""
+        asked = (*self.distinct, None)
+        return np.fromiter((_answer(holds(value)) for value in asked), np.int8, len(asked))
+
+    def of_events(self, answers: Answers) -> Answers:
+        """Return what a condition says of the value of each event."""
+        return answers[self.codes]
+
+    def any_of_events(self, answers: Answers) -> Answers:
+        """Return whether a condition holds for any value of each event; false without one."""
+        assert self.bounds is not None
+        holds = np.concatenate([[0], np.cumsum(answers[self.codes] == YES)])
+        found = holds[self.bounds[1:]] > holds[self.bounds[:-1]]
+        return found.astype(np.int8) * YES
+
+    @cached_property
+    def smallest(self) -> FieldValues:
+        """The smallest value of each event with arrays."""
+        if self.bounds is None:
+            return self
+        order = sorted(range(len(self.distinct)), key=self.distinct.__getitem__)
+        ranks = np.empty(len(order) + 1, np.int64)
+        ranks[order] = np.arange(len(order))
+        ranks[-1] = len(order)  # null
+        own = np.append(ranks[self.codes], len(order))
+        starts, ends = self.bounds[:-1], self.bounds[1:]
+        least = np.full(len(starts), len(order))
+        filled = np.flatnonzero(ends > starts)
+        if len(filled):
+            least[filled] = np.minimum.reduceat(own, starts[filled])
+            # Between two filled events are only empty ones, so each stretch ends where it should.
+        codes = np.append(order, -1).astype(np.int64)[least]
+        return FieldValues(self.distinct, codes, self.type)
+
+    def choices(self) -> tuple[Ints, Ints]:
+        """Return the events that have values, and the numbers of these, each once for an event."""
+        if self.bounds is None:
+            events = np.flatnonzero(self.codes >= 0)
+            return events, self.codes[events]
+        events = np.repeat(np.arange(len(self.bounds) - 1), np.diff(self.bounds))
+        known = self.codes >= 0
+        events, codes = events[known], self.codes[known]
+        pairs = events * (len(self.distinct) + 1) + codes
+        firsts = np.sort(np.unique(pairs, return_index=True)[1])
+        return events[firsts], codes[firsts]
+
+
+def _answer(found: bool | None) -> int:
+    return UNKNOWN if found is None else YES if found else NO
+
+
+_TYPES: tuple[tuple[frozenset[type], SqlType], ...] = (
+    (frozenset(), VOID),
+    (frozenset({bool}), BOOLEAN),
+    (frozenset({int}), BIGINT),
+    (frozenset({int, float, Decimal}), DOUBLE),
+    (frozenset({str}), STRING),
+    (frozenset({datetime}), TIMESTAMP),
+    (frozenset({date}), DATE),
+)
+
+
+def _type_of(kinds: set[type]) -> SqlType | None:
+    return next((type_ for known, type_ in _TYPES if kinds <= known), None)
+
+
+_ARROW: tuple[tuple[Callable[[Any], bool], SqlType], ...] = (
+    (pa.types.is_null, VOID),
+    (pa.types.is_boolean, BOOLEAN),
+    (pa.types.is_integer, BIGINT),
+    (pa.types.is_floating, DOUBLE),
+    (pa.types.is_decimal, DOUBLE),
+    (pa.types.is_string, STRING),
+    (pa.types.is_large_string, STRING),
+    (pa.types.is_timestamp, TIMESTAMP),
+)
+
+
+def _type_of_arrow(type_: pa.DataType) -> SqlType | None:
+    return next((found for is_own, found in _ARROW if is_own(type_)), None)
+
+
+# --- the fields of events
+
+
+def _paths(event: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    for name, value in event.items():
+        if isinstance(value, Mapping):
+            yield from _paths(value, f"{before}{name}.")
+        else:
+            yield before + str(name)
+
+
+def _value_at(event: Mapping[str, Any], path: str) -> Any:
+    """Return the value of a field, whose path may be a name or go into what is nested."""
+    found = event.get(path)
+    if found is None and "." in path:
+        at: Any = event
+        for part in path.split("."):
+            at = at.get(part) if isinstance(at, Mapping) else None
+        found = at
+    return None if isinstance(found, Mapping) else found
+
+
+class EventFields(Mapping[str, FieldColumn | str]):
+    """The fields of events in memory, each read when it is asked for."""
+
+    def __init__(self, size: int, names: Iterable[str], read: Callable[[str], Any]) -> None:
+        self.size = size
+        self._names = dict.fromkeys(names)
+        self._read = read
+        self._found: dict[str, FieldValues | str] = {}
+        self._answers: dict[Tree, Answers] = {}
+
+    @classmethod
+    def of_rows(cls, events: Sequence[Mapping[str, Any]]) -> EventFields:
+        """Return the fields of events one by one."""
+        names = dict.fromkeys(path for event in events for path in _paths(event))
+
+        def read(path: str) -> FieldValues | str:
+            return FieldValues.of_values([_value_at(event, path) for event in events])
+
+        return cls(len(events), names, read)
+
+    @classmethod
+    def of_table(cls, table: pa.Table) -> EventFields:
+        """Return the fields of a table."""
+        columns = dict(_columns(table))
+        return cls(table.num_rows, columns, lambda path: FieldValues.of_column(columns[path]))
+
+    def __getitem__(self, path: str) -> FieldColumn | str:
+        if path not in self._names:
+            raise KeyError(path)
+        found = self.values_of(path)
+        if isinstance(found, str):
+            return found
+        return FieldColumn(Column(quoted_name(path)), found.type, found.bounds is not None)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._names
+
+    def values_of(self, path: str) -> FieldValues | str:
+        """Return the values of a field that there is; the type of one that is none."""
+        if path not in self._found:
+            self._found[path] = self._read(path)
+        return self._found[path]
+
+    @property
+    def fields(self) -> Fields:
+        """The fields, as conditions ask for them."""
+        return Fields(self)
+
+    # --- conditions
+
+    def holds(self, tree: Tree) -> Flags:
+        """Return for which events a condition holds; equal conditions are asked once."""
+        held: Flags = np.equal(self.answers(tree), YES)
+        return held
+
+    def answers(self, tree: Tree) -> Answers:
+        """Return what a condition says of each event."""
+        known = self._answers.get(tree)
+        if known is None:
+            known = self._answers[tree] = self._asked(tree)
+        return known
+
+    def _asked(self, tree: Tree) -> Answers:
+        match tree:
+            case Literal(bool() | None as value):
+                return np.full(self.size, _answer(value), np.int8)
+            case Operation("and" | "or" as word, operands):
+                found: Answers = np.stack([self.answers(part) for part in operands])
+                joined: Answers = found.min(axis=0) if word == "and" else found.max(axis=0)
+                return joined
+            case Operation("not", (inner,)):
+                opposite: Answers = np.subtract(YES, self.answers(inner), dtype=np.int8)
+                return opposite
+            case Operation("coalesce", (inner, Literal(False))):
+                return self.holds(inner).astype(np.int8) * YES
+            case Operation("is not null", (Column() as column,)) if column != EACH:
+                return (self._values(column).codes >= 0).astype(np.int8) * YES
+            case Call("exists", (Column() as column, inner)):
+                values = self._values(column)
+                return values.any_of_events(values.answers(_function(inner, [(EACH, values.type)])))
+            case Operation("case", (when, then)) if any(map(_is_exists, parts(tree))):
+                known: Answers = np.where(self.holds(when), self.answers(then), UNKNOWN)
+                return known
+        return self._computed(tree)
+
+    def _values(self, column: Column) -> FieldValues:
+        found = self.values_of(attribute_of(column.sql or ""))
+        assert isinstance(found, FieldValues)
+        return found
+
+    def _computed(self, tree: Tree) -> Answers:
+        """Return the answers of a condition on one value of each of some fields."""
+        read: dict[Column, FieldValues] = {}
+
+        def smallest(part: Tree) -> Tree:
+            if isinstance(part, Column):
+                read[part] = self._values(part).smallest
+            elif isinstance(part, Call) and part.function == "array_min":
+                return part.operands[0]
+            return part
+
+        tree = mapped(tree, smallest)
+        fields = list(read.items())
+        function = _function(tree, [(column, values.type) for column, values in fields])
+        if not fields:
+            return np.full(self.size, _answer(function(())), np.int8)
+        if len(fields) == 1:
+            values = fields[0][1]
+            return values.of_events(values.answers(function))
+        columns = [[*values.distinct, None] for _, values in fields]
+        rows = np.stack([values.codes for _, values in fields])
+        distinct, place = np.unique(rows, axis=1, return_inverse=True)
+        asked = [
+            _answer(function([of[code] for of, code in zip(columns, codes, strict=True)]))
+            for codes in distinct.T.tolist()
+        ]
+        return np.asarray(asked, np.int8)[place.reshape(-1)]
+
+
+def _is_exists(tree: Tree) -> bool:
+    return isinstance(tree, Call) and tree.function == "exists"
+
+
+def _function(tree: Tree, columns: list[tuple[Column, SqlType]]) -> Callable[[Any], Any]:
+    """Return the function of a tree of the value of its column, or of those of several."""
+    places = {column: place for place, (column, _) in enumerate(columns)}
+    types = dict(columns)
+
+    def leaf(column: Any) -> Callable[[Any], Any]:
+        place = places[column]
+        return (lambda value: value) if len(columns) == 1 else (lambda values: values[place])
+
+    return typed_function(tree, leaf, types=lambda column: types[column]).function  # type: ignore[index]
+
+
+def _columns(table: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    """Yield the columns of a table, and the fields of structs, by path."""
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        yield from _fields(name, column)
+
+
+def _fields(path: str, column: pa.ChunkedArray) -> Iterator[tuple[str, pa.ChunkedArray]]:
+    if pa.types.is_struct(column.type):
+        for place in range(column.type.num_fields):
+            name = column.type.field(place).name
+            yield from _fields(f"{path}.{name}", pc.struct_field(column, place))
+    else:
+        yield path, column

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Conditions of EQL: two logics of null, case, wildcards, arrays, types, and their SQL."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pyflinkcep import CepError, Eql, InputError, InvalidArgumentError, NotSupportedError, matchEql
+from pyflinkcep.eql.conditions import Conditions
+from pyflinkcep.expressions.tree import spark_sql
+from pyflinkcep.tables.field_values import EventFields
+
+
+def holds(condition: str, value: Any, **more: Any) -> bool:
+    """Whether a condition holds for an event whose field x has a value; others have none."""
+    events = [{"t": 0, "type": "x", "x": value, "s": "cmd.exe", "n": 5, **more}]
+    others = {"t": 1, "type": "y", "x": None, "z": None}
+    return bool(matchEql(f"x where {condition}", [*events, others]))
+
+
+class TestNull:
+    @pytest.mark.parametrize("test", [
+        'x == "a"', 'x : "a"', 'x in ("a")', 'x regex "a"', 'startsWith(x, "a")',
+    ])  # fmt: skip
+    def test_of_a_field_against_constants(self, test: str) -> None:
+        """Without a value such a test is false, and its negation true."""
+        assert not holds(test, None)
+        assert holds(f"not {test}", None)
+
+    def test_of_an_order(self) -> None:
+        """Without a value neither an order nor its negation is true."""
+        assert not holds("x > 1", None)
+        assert not holds("not (x > 1)", None)
+        assert holds("not (x > 1)", 1)
+
+    def test_of_what_is_computed(self) -> None:
+        """What is computed of null is null, and so is its negation."""
+        assert not holds('concat(x, "a") == "a"', None)
+        assert not holds('not concat(x, "a") == "a"', None)
+        assert holds('concat(x, "a") == null', None)
+
+    def test_of_fields_that_may_be_missing(self) -> None:
+        """A field with ? that the input does not have is null."""
+        assert holds("?absent == null and ?absent != 5", 1)
+        assert not holds("?absent < 5 or not (?absent < 5)", 1)
+
+
+class TestArrays:
+    def test_any_value(self) -> None:
+        """A test is about any of the values, its negation about none."""
+        assert holds('x == "b"', ["a", "b"])
+        assert not holds('x != "b"', ["a", "b"])
+        assert holds("not (x > 1)", [0, 5])
+
+    @pytest.mark.parametrize("value", [[], [None], None])
+    def test_missing(self, value: Any) -> None:
+        """An array without values is missing."""
+        assert holds("x == null and x != 4", value)
+
+    def test_computed(self) -> None:
+        """In what is computed an array stands for its smallest value."""
+        assert holds("x + 1 == 3", [7, None, 2])
+        assert holds('concat(x, "!") == "a!"', ["b", "a"])
+
+
+class TestTexts:
+    @pytest.mark.parametrize(("test", "fits"), [
+        ('x : "CMD.*"', True), ('x like "CMD.*"', False), ('x like~ "CMD.*"', True),
+        ('x like "*.e?e"', True), ('x like "*m*e"', True), ('x == "cmd*"', False),
+        ('x like "cmd"', False), ('x like "*"', True), ('x like ("a", "*exe")', True),
+        ('x regex "cmd[.][a-z]{3}"', True), ('x regex~ "CMD.+"', True), ('x regex "cmd"', False),
+        ('x regex "^cmd.exe$"', False), ('x in~ ("CMD.EXE")', True),
+    ])  # fmt: skip
+    def test_wildcards_and_regular_expressions(self, test: str, fits: bool) -> None:
+        """A pattern fits the whole text, in any case if the operator says so."""
+        assert holds(test, "cmd.exe") is fits
+
+    def test_backslash_is_plain(self) -> None:
+        """A backslash escapes no wildcard, and a point is a point."""
+        assert holds(r'x : """c:\*\a.b"""', "C:\\x\ny\\A.B")
+        assert not holds(r'x : "a.b*"', "axb")
+
+    def test_only_letters_from_a_to_z_are_folded(self) -> None:
+        """Other letters are not folded."""
+        assert not holds('x : "straße Ä"', "STRASSE ä")
+        assert not holds('x : "K"', "\u212a")
+        assert not holds('x regex~ "k"', "\u212a")
+
+    @pytest.mark.parametrize("pattern", ["a~", "<1-5>", "a&b", "@", "#"])
+    def test_operators_of_lucene(self, pattern: str) -> None:
+        """Lucene's own operators are refused by name unless they are escaped."""
+        with pytest.raises((NotSupportedError, InvalidArgumentError), match="operator of Lucene"):
+            holds(f'x regex "{pattern}"', "a")
+        assert holds('x regex """a\\~"""', "a~")
+
+
+class TestFunctions:
+    @pytest.mark.parametrize(("value", "expected"), [
+        ('between(s, "c", ".")', '"md"'), ('between(s, "C", ".")', '""'),
+        ('between~(s, "C", "E", true)', '"md.ex"'), ('between(s, "m", "x")', '"d.e"'),
+        ("substring(s, -3)", '"exe"'), ("substring(s, 1, -4)", '"md"'), ("substring(s, 9)", '""'),
+        ('indexOf(s, "e", 5)', "6"), ('indexOf(s, "e", -7)', "4"), ('indexOf(s, "")', "0"),
+        ("length(s)", "7"), ("7 / 2", "3"), ("-7 / 2", "-3"), ("-7 % 2", "-1"), ("7 / 2.0", "3.5"),
+        ("number(string(n)) + 1", "6"), ('number("0x1F")', "31"), ('number("-1f", 16)', "-31"),
+        ('number(" 1.5 ")', "1.5"), ("string(n)", '"5"'), ("string(true)", '"true"'),
+        ("string(0.5)", '"0.5"'), ('concat(s, ":", n, 1.5)', '"cmd.exe:51.5"'),
+        ("string(startsWith~(s, \"CMD\"))", '"true"'), ("n - -1", "6"),
+    ])  # fmt: skip
+    def test_values(self, value: str, expected: str) -> None:
+        """Functions give the values that the language has."""
+        assert holds(f"{value} == {expected}", 1)
+
+    @pytest.mark.parametrize("value", [
+        "n / 0", "n % 0", 'indexOf(s, "z")', 'number("x")', 'number(s, 16)',
+        "9223372036854775807 + n",
+    ])  # fmt: skip
+    def test_nothing(self, value: str) -> None:
+        """What has no value is null."""
+        assert holds(f"{value} == null", 1)
+
+    @pytest.mark.parametrize(("address", "block", "is_in"), [
+        ("10.9.1.2", "10.6.48.157/8", True), ("11.9.1.2", "10.0.0.0/8", False),
+        ("172.31.0.1", "172.16.0.0/12", True), ("172.32.0.1", "172.16.0.0/12", False),
+        ("fe80::1", "fe80::/10", True), ("fec0::1", "fe80::/10", False),
+        ("FEbf:0::1.2.3.4", "fe80::/10", True), ("::1", "::1/128", True), ("::", "::1/128", False),
+        ("1::2", "0::/0", True), ("1.2.3.4", "::/0", False), ("1.2.3.04", "0.0.0.0/0", False),
+        ("cmd.exe", "0.0.0.0/0", False), ("::1", "0.0.0.0/0", False), ("1:2", "::/0", False),
+    ])  # fmt: skip
+    def test_blocks_of_addresses(self, address: str, block: str, is_in: bool) -> None:
+        """An address is in a block; what is no address is in none."""
+        assert holds(f'cidrMatch(x, "{block}")', address) is is_in
+
+    def test_nothing_to_contain(self) -> None:
+        """Nothing is contained in no text, and in null it is null."""
+        assert holds('not stringContains(s, "")', 1)
+        assert not holds('not stringContains(string(z), "")', 1, z=None)
+
+
+class TestTypes:
+    def test_a_text_is_no_number(self) -> None:
+        """A text is never equal to a number."""
+        assert not holds('x == "5"', 5)
+        assert holds('x != "5"', 5)
+
+    @pytest.mark.parametrize("test", [
+        'x > "a"', "length(x) > 1", 'x : "5"', "x", "not x", "x and true", "n < true",
+        'startsWith(s, x)', "s + 1 > 2",
+    ])  # fmt: skip
+    def test_wrong_types(self, test: str) -> None:
+        """An operator of another type is refused with the place in the text."""
+        with pytest.raises(CepError, match=r"line 1, column \d+: .*(number|text)") as caught:
+            holds(test, 5)
+        assert caught.value.hint
+
+    def test_unknown_field(self) -> None:
+        """A field that the input lacks is refused with the nearest name."""
+        with pytest.raises(InputError, match="line 1, column 11: the input has no field exx") as e:
+            matchEql("any where exx == 1", [{"t": 0, "type": "x", "ex": 1}])
+        assert e.value.hint == "did you mean 'ex'?"
+
+    def test_mixed_values(self) -> None:
+        """A field with texts and numbers is refused where it is read."""
+        events = [{"t": 0, "type": "x", "x": 1}, {"t": 1, "type": "x", "x": "a"}]
+        assert len(matchEql("x where true", events)) == 2
+        with pytest.raises(InputError, match="the field x is int and str"):
+            matchEql("x where x == 1", events)
+
+
+class TestEqualConditions:
+    def sql(self, *texts: str) -> set[object]:
+        fields = EventFields.of_rows([{"type": "x", "a": "u", "b": 1, "c": True}])
+        conditions = Conditions(fields.fields, "type")
+        return {conditions.of(Eql(text).model.steps[0].filter) for text in texts}
+
+    def test_one_tree(self) -> None:
+        """Conditions that say the same in other words are equal trees, wherever they stand."""
+        found = self.sql(
+            'any where a == "x" and b > 1',
+            'any where   "x" == a and (not (b <= 1)) and true',
+            'any where ?a == "x" and 1 < b and a == "x"',
+        )
+        assert len(found) == 1
+
+    def test_sql(self) -> None:
+        """A condition is SQL that is never an error, with the language's nulls."""
+        (tree,) = self.sql('x where not a : ("A*", "b") and c == false')
+        assert spark_sql(tree, lambda leaf: str(leaf.sql)) == (  # type: ignore[union-attr,arg-type]
+            "(coalesce((`type` = 'x'), False) AND (NOT coalesce(((translate(`a`, "
+            "'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz') = 'b') OR startswith("
+            "translate(`a`, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'), 'a')), "
+            "False)) AND coalesce((`c` = False), False))"
+        )
