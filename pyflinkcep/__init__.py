@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.cep import CEP, keyBy
     from pyflinkcep.spark.cep_dataframe import CepDataFrame, cepError
     from pyflinkcep.spark.compressed import CompressedStream
+    from pyflinkcep.spark.eql_stream import EqlStream
     from pyflinkcep.spark.match_id import matchId
     from pyflinkcep.spark.pattern_stream import PatternStream
     from pyflinkcep.spark.plan.source import KeyedDataFrame
@@ -83,6 +84,7 @@ __all__ = [
     "ConditionError",
     "Diagram",
     "Eql",
+    "EqlStream",
     "EventComparator",
     "FunctionError",
     "GroupPattern",
@@ -158,8 +160,9 @@ _NAMES = {
         "windowFunnel"),
     "sase": ("SaseQuery", "elements", "parse", "seq"),
     "show": ("Diagram",),
-    "spark": ("CEP", "CepDataFrame", "CompressedStream", "KeyedDataFrame", "PatternStream",
-        "Progress", "QueryStream", "cepError", "keyBy", "matchId", "matchRecognize"),
+    "spark": ("CEP", "CepDataFrame", "CompressedStream", "EqlStream", "KeyedDataFrame",
+        "PatternStream", "Progress", "QueryStream", "cepError", "keyBy", "matchId",
+        "matchRecognize"),
     "tables": ("match", "matchEql", "matchSase", "matchSigma", "textTime"),
     "tables.reports": ("compare", "funnel", "trace", "whyNot"),
     "time": ("Time",),

@@ -16,6 +16,7 @@ _NAMES = {
     "cep": ("CEP", "keyBy"),
     "cep_dataframe": ("CepDataFrame", "cepError"),
     "compressed": ("CompressedStream",),
+    "eql_stream": ("EqlStream",),
     "match_id": ("matchId",),
     "pattern_stream": ("PatternStream",),
     "plan.source": ("KeyedDataFrame",),

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 
 from pyflinkcep.engines.choice import AUTOMATON, check_pattern_evaluation, chosen
 from pyflinkcep.engines.flink.operator import Comparator, PartialMatchLimit
+from pyflinkcep.eql import Eql
 from pyflinkcep.errors import (
     Dialect,
     EvaluationOfPattern,
@@ -29,6 +30,7 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
+from pyflinkcep.spark.eql_stream import EqlStream
 from pyflinkcep.spark.pattern_stream import PatternStream
 from pyflinkcep.spark.plan.analysis import check_analysable
 from pyflinkcep.spark.plan.queries.job import analysed_on
@@ -460,4 +462,80 @@ class CEP:
             parallelTasks=parallelTasks,
             maxPartialMatches=maxPartialMatches,
             onNullKey=onNullKey,
+        )
+
+    @staticmethod
+    def eql(
+        input: DataFrame,
+        query: str | Eql,
+        timestamp: str | None = None,
+        category: str = "type",
+        tiebreaker: str | None = None,
+        *,
+        name: str | None = None,
+        onNullKey: OnNullKey = "fail",
+    ) -> EqlStream:
+        """
+        Apply a query of Elastic's Event Query Language to events.
+
+        Parameters
+        ----------
+        input : DataFrame
+            The events; ``process.name`` is the column of this name, or the field of a struct. The
+            key is in the query, after ``by``.
+        query : str or Eql
+            The query: single events, or a sequence.
+        timestamp : str, optional
+            A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). By default,
+            on a stream, the one that ``withWatermark`` names.
+        category : str
+            The field of an event's category, which the query names before ``where``.
+        tiebreaker : str, optional
+            The field that orders events of equal time, those without a value last. Without it, and
+            where it is equal, they keep the order of their source.
+        name : str, optional
+            The name of the job in Spark's pages; by default the query.
+        onNullKey : {"fail", "drop"}
+            What an event does that a sequence wants and whose time is null: fail the job, or be
+            dropped.
+
+        Returns
+        -------
+        EqlStream
+            Its methods choose the output of matches.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the query is wrong; the message says where.
+        NotSupportedError
+            If it has what is not supported, named.
+
+        Examples
+        --------
+        >>> rule = 'sequence by user with maxspan=1m [fail where true] [ok where true]'
+        >>> found = CEP.eql(events, rule, timestamp="ts", category="result").toDF()
+        >>> found.select("user", "matchTimestamp").show()
+        +----+--------------+
+        |user|matchTimestamp|
+        +----+--------------+
+        | ann|          2000|
+        +----+--------------+
+        """
+        if isinstance(input, KeyedDataFrame):
+            raise InvalidArgumentError(
+                "CEP.eql with a keyed DataFrame", "pass the DataFrame, and write sequence by user"
+            )
+        if input is None or query is None:
+            raise MissingConditionError(
+                "CEP.eql needs a DataFrame and a query", "pass both, in this order"
+            )
+        return EqlStream(
+            dataframe=_checked(input),
+            keys=(),
+            time_column=timestamp,
+            settings=JobSettings(name=name, on_null_key=onNullKey),
+            query=query if isinstance(query, Eql) else Eql(query),
+            category=category,
+            tiebreaker=tiebreaker,
         )

@@ -23,6 +23,7 @@ from pyflinkcep.functions import (
 )
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, HandedOn, Result
+from pyflinkcep.spark.plan.eql.job import EqlJob
 from pyflinkcep.spark.plan.outputs import STAGE_TIME, add_output, output_schemas, tagged_events
 from pyflinkcep.spark.plan.patterns.job import PatternJob
 from pyflinkcep.spark.plan.queries.job import QueryJob
@@ -88,7 +89,7 @@ def stream_result(
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
 class MatchStream(ABC):
-    """What :class:`PatternStream` and :class:`QueryStream` share; immutable like these."""
+    """What the streams of patterns, queries and EQL share; immutable like these."""
 
     _dataframe: DataFrame
     _keys: tuple[str | Column, ...]
@@ -326,7 +327,7 @@ class MatchStream(ABC):
     def _with_side(self, side: str, tag: OutputTag) -> Self:
         return attrs.evolve(self, sides={**self._sides, side: tag})
 
-    def _result(self, analysed: PatternJob | QueryJob, consumer: Consumer) -> CepDataFrame:
+    def _result(self, analysed: PatternJob | QueryJob | EqlJob, consumer: Consumer) -> CepDataFrame:
         """Plan a job whose matches become rows as a consumer says."""
         job, schemas = analysed.job, consumer.schemas
         sides = {side: self._sides[side].name for side in _SIDES if side in self._sides}
@@ -344,7 +345,10 @@ class MatchStream(ABC):
         return CepDataFrame(Result(tagged=rows, schemas=schemas, description=job.name))
 
     def _applied(
-        self, analysed: PatternJob | QueryJob, function: PatternProcessFunction, schema: Schema
+        self,
+        analysed: PatternJob | QueryJob | EqlJob,
+        function: PatternProcessFunction,
+        schema: Schema,
     ) -> CepDataFrame:
         """Plan a job whose matches a function turns into rows."""
         keys = {key.name: key.column for key in analysed.job.source.keys}

@@ -9,12 +9,13 @@ from typing import Any
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.latest.columns import LatestColumns, Offers
-from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.engines.latest.bridge import latest_rules
+from pyflinkcep.engines.latest.columns import Offers
 from pyflinkcep.eql.conditions import Conditions
 from pyflinkcep.eql.model import EqlModel, Field, Filter, Step
 from pyflinkcep.eql.query import Eql
 from pyflinkcep.matching.columns import Flags, Ints
+from pyflinkcep.matching.latest import rule_of
 from pyflinkcep.tables.field_values import EventFields, FieldValues
 from pyflinkcep.tables.order import Times
 from pyflinkcep.tables.records import records
@@ -89,7 +90,7 @@ def places_of(query: Eql, events: EqlEvents, category: str) -> list[list[int | N
     if model.is_sequence:
         rule = rule_of(model)
         offers = _offers(model, events, conditions, holding)
-        runs = LatestColumns([rule]).process(events.times, offers, is_last=True)
+        runs = latest_rules([rule]).process(events.times, offers, is_last=True)
         order = events.order.tolist()
         found = [
             rule.placed(order[handle] for handle in handles) for _, _, handles in runs.listed()
@@ -100,12 +101,6 @@ def places_of(query: Eql, events: EqlEvents, category: str) -> list[list[int | N
     for pipe in model.pipes:
         found = found[: pipe.count] if pipe.is_head else found[max(len(found) - pipe.count, 0) :]
     return found
-
-
-def rule_of(model: EqlModel) -> LatestRule:
-    """Return a sequence as the engine knows it."""
-    missing = tuple(step.is_missing for step in model.expanded)
-    return LatestRule(missing, model.maxspan, model.until is not None)
 
 
 def _offers(

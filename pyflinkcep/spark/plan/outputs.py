@@ -127,9 +127,10 @@ def match_times(source: EventSource, nfa: NFA | None, *, of_query: bool = False)
 
 def match_schema(source: EventSource, stages: Sequence[str], time_name: str) -> StructType:
     """Return the schema of matches as columns: the key, the time, and an array for each stage."""
-    event = source.dataframe.schema
+    schema = source.dataframe.schema
+    event = StructType([schema[name] for name in source.event_columns])
     time_type = (
-        event[source.time_column].dataType if source.time_column is not None else TimestampType()
+        schema[source.time_column].dataType if source.time_column is not None else TimestampType()
     )
     fields = [StructField(key.name, key.type) for key in source.keys]
     fields.append(StructField(time_name, time_type if source.time_unit else LongType()))

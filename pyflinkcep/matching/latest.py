@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sequences of the latest engine on columns: which steps want an event, and what is found."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.engines.latest.bridge import latest_rules
+from pyflinkcep.engines.latest.columns import FoundRuns, Offers
+from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.eql.model import EqlModel
+from pyflinkcep.matching.columns import Flags, Ints, in_one_piece, plain_numbers
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.results import Found
+
+EVENTS = "events"
+"""The one stage of a match, with all of its events."""
+
+
+def rule_of(model: EqlModel) -> LatestRule:
+    """Return a sequence as the engine knows it."""
+    missing = tuple(step.is_missing for step in model.expanded)
+    return LatestRule(missing, model.maxspan, model.until is not None)
+
+
+def bits_of(model: EqlModel) -> tuple[int, ...]:
+    """Return for each step, repetitions written out, and ``until``, the number of its condition."""
+    found = [number for number, step in enumerate(model.steps) for _ in range(step.runs)]
+    return (*found, len(model.steps)) if model.until is not None else tuple(found)
+
+
+@attrs.frozen(eq=False)
+class LatestColumnsOf:
+    """What a sequence reads from events in columns; travels to the workers."""
+
+    rule: LatestRule
+    bits: Sequence[int]  # See `bits_of`
+    layout: Layout  # The columns of the events
+    tiebreaker: str | None = None  # The column that orders events of equal time, null last
+    # The column that tells events apart, if one may be in several rows, for steps of several keys.
+    event: str | None = None
+
+    def found(self, events: pa.Table, ends: Ints) -> Found:
+        """Return the matches of whole keys, in order of their last event; handles are rows."""
+        order = self._order(events)
+        places = self._places(events, order)
+        keys = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))[order]
+        times = self.layout.times_ms(events)[order]
+        held = self._holding(events, order)
+        parts = [(np.flatnonzero(held[bit]), step) for step, bit in enumerate(self.bits)]
+        rows = np.concatenate([own for own, _ in parts])
+        steps = np.concatenate([np.full(len(own), step, np.int32) for own, step in parts])
+        offers = Offers(places[rows].astype(np.int32), steps, keys[rows].astype(np.int64))
+        runs = latest_rules([self.rule]).process(times, offers, is_last=True)
+        return found_of(runs, times, order)
+
+    def _order(self, events: pa.Table) -> Ints:
+        """Return the order by time, tie-breaker, and as sorted before."""
+        by = [self.layout.times(events)]
+        if self.tiebreaker is not None:
+            by.insert(0, ranks_of(events.column(self.tiebreaker)))
+        order: Ints = np.lexsort(by)
+        return order
+
+    def _places(self, events: pa.Table, order: Ints) -> Ints:
+        """Return for each row in order the first one of its event."""
+        places = np.arange(len(order))
+        if self.event is None:
+            return places
+        own = plain_numbers(events.column(self.event))[order]
+        is_same = np.concatenate([np.zeros(min(1, len(own)), np.bool_), own[1:] == own[:-1]])
+        firsts: Ints = np.maximum.accumulate(np.where(is_same, 0, places))
+        return firsts
+
+    def _holding(self, events: pa.Table, order: Ints) -> list[Flags]:
+        """Return for each condition which rows in order satisfy it."""
+        words = [plain_numbers(events.column(name))[order] for name in self.layout.bit_columns]
+        count = max(self.bits) + 1
+        return [words[bit // BITS_OF_WORD] >> (bit % BITS_OF_WORD) & 1 != 0 for bit in range(count)]
+
+
+BITS_OF_WORD = 63
+
+
+def ranks_of(column: pa.ChunkedArray) -> Ints:
+    """Return numbers by which rows are ordered by a column, null last."""
+    coded = in_one_piece(column).dictionary_encode()
+    values = coded.dictionary.to_pylist()
+    ranks = np.empty(len(values) + 1, np.int64)
+    ranks[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
+    ranks[-1] = len(values)
+    codes = coded.indices.fill_null(len(values))
+    found: Ints = ranks[plain_numbers(codes)]
+    return found
+
+
+def found_of(runs: FoundRuns, times: Ints, order: Ints) -> Found:
+    """Return matches of one stage, with the time of the last event."""
+    lasts = runs.handles[runs.ends - 1]
+    kinds = np.ones(len(runs.ends), np.uint8)
+    stages = np.zeros(len(runs.handles), np.int32)
+    return Found((EVENTS,), kinds, times[lasts], runs.ends, stages, order[runs.handles])

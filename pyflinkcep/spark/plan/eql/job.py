@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An EQL query on a DataFrame, analysed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import attrs
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField
+
+from pyflinkcep.eql import Eql
+from pyflinkcep.eql.conditions import Conditions, FieldColumn
+from pyflinkcep.eql.functions import kind_name
+from pyflinkcep.eql.model import EqlModel, Field, Step
+from pyflinkcep.eql.tokens import failure
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.sql_types import BIGINT, BOOLEAN, DOUBLE, STRING, VOID, SqlType
+from pyflinkcep.expressions.tree import Column as Name
+from pyflinkcep.expressions.tree import Operation, Tree
+from pyflinkcep.matching.columns import PREFIX, VALUE, quoted
+from pyflinkcep.matching.latest import BITS_OF_WORD, LatestColumnsOf, bits_of, rule_of
+from pyflinkcep.matching.layout import Layout, bit_name
+from pyflinkcep.spark.plan.eql.fields import as_filter, fields_of, sql_of
+from pyflinkcep.spark.plan.job import Job, Prepared
+from pyflinkcep.spark.plan.portable.sql import sql_column
+from pyflinkcep.spark.plan.settings import JobSettings
+from pyflinkcep.spark.plan.source import EventSource, resolve_keys
+from pyflinkcep.spark.plan.stream import StreamJob
+from pyflinkcep.spark.worker.consumers import Consumer, output_schema
+from pyflinkcep.spark.worker.latest_task import LatestTask
+
+EVENT, TIE = f"{VALUE}0", f"{VALUE}1"
+"""The columns with an event's number, and with its tie-breaker."""
+
+_KEY = f"{PREFIX}k"
+_VALUE = Name("value")
+_ROW = f"{PREFIX}row"
+
+
+@attrs.frozen(eq=False)
+class EqlJob:
+    """A query on a DataFrame."""
+
+    # A sequence's events become rows: one for each event and key that a step wants it with. Those
+    # that no step wants are left out before the shuffle; a row says which steps want it, by bits.
+
+    job: Job  # The rows, keyed
+    query: Eql
+    conditions: Conditions
+    wanted: Tree  # The events that any step wants
+    columns: Sequence[str]  # Those of an event
+    is_repeated: bool  # Whether an event may be in several rows
+    tiebreaker: str | None  # SQL of it
+
+    @classmethod
+    def analyse(
+        cls,
+        query: Eql,
+        dataframe: DataFrame,
+        time_column: str | None,
+        category: str,
+        tiebreaker: str | None,
+        settings: JobSettings,
+    ) -> EqlJob:
+        """Check a query against its events."""
+        model, name = query.model, " ".join(query.text.split())
+        source = EventSource.of(dataframe, (), time_column, name)
+        source = attrs.evolve(source, language="EQL")
+        conditions = Conditions(fields_of(dataframe.schema, query.text), category)
+        trees = [conditions.of(step.filter) for step in model.every]
+        distinct = tuple(dict.fromkeys(trees))
+        wanted = distinct[0] if len(distinct) == 1 else Operation("or", distinct)
+        tie = None
+        if tiebreaker is not None:
+            found = conditions.fields.find(Field(tiebreaker))
+            assert found is not None
+            tie = sql_of(found.smallest)
+        settings = attrs.evolve(settings, allows_null_keys=True)
+        columns, is_repeated = source.event_columns, False
+        if model.is_sequence:
+            rows = _Rows(dataframe, model, conditions, [sql_of(tree) for tree in trees])
+            is_repeated = rows.is_repeated
+            keyed = rows.keyed(sql_of(as_filter(wanted)))
+            names = rows.key_names()
+            own = [F.col(f"{_KEY}{n}").alias(name) for n, name in enumerate(names)]
+            keys, expressions = resolve_keys(keyed, own, name)
+            source = attrs.evolve(
+                source,
+                dataframe=keyed,
+                kept=tuple(columns),
+                keys=keys,
+                key_expressions=expressions,
+            )
+        job = attrs.evolve(Job.of(source, settings), given=dataframe)
+        return cls(job, query, conditions, wanted, columns, is_repeated, tie)
+
+    @property
+    def model(self) -> EqlModel:
+        """What the query says."""
+        return self.query.model
+
+    @property
+    def source(self) -> EventSource:
+        """The events."""
+        return self.job.source
+
+    @property
+    def filter(self) -> Tree:
+        """The events that any step wants, as sources can be asked for them."""
+        return as_filter(self.wanted)
+
+    def single_events(self) -> DataFrame:
+        """Return the events of a query about single ones."""
+        events = self.source.dataframe
+        return events.where(sql_column(sql_of(self.filter), events))
+
+    # --- the order of matches, for head and tail
+
+    @property
+    def order_names(self) -> list[str]:
+        """The columns that order events of equal time, if that matters."""
+        if not self.model.pipes:
+            return []
+        return [EVENT] if self.tiebreaker is None else [TIE, EVENT]
+
+    def order_columns(self) -> list[Column]:
+        """Return what is in these columns."""
+        every = {EVENT: F.monotonically_increasing_id()}
+        if self.tiebreaker is not None:
+            every[TIE] = sql_column(self.tiebreaker, self.source.dataframe)
+        return [every[name].alias(name) for name in self.order_names]
+
+    def order_fields(self) -> list[StructField]:
+        """Return these columns' types."""
+        return list(self.source.dataframe.select(*self.order_columns()).schema)
+
+    def run(self, consumer: Consumer) -> DataFrame:
+        """Run the job on bounded events."""
+        prepared = self.prepared()
+        task = LatestTask(self.latest(prepared.layout), consumer)
+        return self.job.run(prepared, task.run, output_schema(consumer))
+
+    def stream(self, consumer: Consumer, sides: Mapping[str, str]) -> StreamJob:
+        """Refuse unbounded events."""
+        raise NotSupportedError(
+            "an EQL sequence is not available on a stream",
+            "run it on a bounded DataFrame, or in foreachBatch; queries about single events run "
+            "on streams",
+        )
+
+    def prepared(self) -> Prepared:
+        """Return the rows with what Spark computes of each."""
+        bits = self._bit_names()
+        added = {name: F.col(name) for name in bits}
+        payload = []
+        if self.is_repeated or self.model.pipes:
+            added[EVENT] = F.col(EVENT)
+            payload.append(EVENT)
+        if self.tiebreaker is not None:
+            added[TIE] = sql_column(self.tiebreaker, self.source.dataframe)
+            payload.append(TIE)
+        return self.job.prepared(added, payload, bits, positions=True)
+
+    def latest(self, layout: Layout) -> LatestColumnsOf:
+        """Return what workers match by."""
+        tie = None if self.tiebreaker is None else TIE
+        event = EVENT if self.is_repeated else None
+        return LatestColumnsOf(rule_of(self.model), bits_of(self.model), layout, tie, event)
+
+    def _bit_names(self) -> list[str]:
+        return [bit_name(word) for word in range(-(-len(self.model.every) // BITS_OF_WORD))]
+
+
+@attrs.frozen(eq=False, slots=False)
+class _Rows:
+    """Makes rows of the events of a sequence, each with a key and the steps that want it."""
+
+    events: DataFrame
+    model: EqlModel
+    conditions: Conditions
+    sql: Sequence[str]  # The condition of each step
+
+    @cached_property
+    def groups(self) -> dict[tuple[Field, ...], list[int]]:
+        """The numbers of the steps with the same fields as keys."""
+        found: dict[tuple[Field, ...], list[int]] = {}
+        for number, step in enumerate(self.model.every):
+            fields = tuple(Field(key.path, key.optional) for key in step.keys)
+            found.setdefault(fields, []).append(number)
+        return found
+
+    @cached_property
+    def is_repeated(self) -> bool:
+        """Whether an event may be in several rows."""
+        return len(self.groups) > 1 or any(
+            field is not None and field.is_array
+            for keys in self.groups
+            for field in map(self.conditions.fields.find, keys)
+        )
+
+    def key_names(self) -> list[str]:
+        """Return the names of the key in results: those of the first step's fields."""
+        names: list[str] = []
+        for key in self.model.steps[0].keys:
+            name, number = key.path, 2
+            while name.lower() in map(str.lower, names):
+                name, number = f"{key.path} {number}", number + 1
+            names.append(name)
+        return names
+
+    def keyed(self, wanted: str) -> DataFrame:
+        """Return the rows of the events that any step wants."""
+        events = self.events.where(sql_column(wanted, self.events))
+        own = [F.col(quoted(name)) for name in events.columns]
+        number = F.monotonically_increasing_id().alias(EVENT)
+        if not self.is_repeated:
+            ((keys, steps),) = self.groups.items()
+            choices = zip(keys, self._types, strict=True)
+            values = [
+                sql_column(self._scalar(key, type_), events).alias(f"{_KEY}{n}")
+                for n, (key, type_) in enumerate(choices)
+            ]
+            words = zip(self._words(steps), self._word_names(), strict=True)
+            bits = [sql_column(sql, events).alias(name) for sql, name in words]
+            rows = events.select(*own, number, *values, *bits)
+            for n, key in enumerate(keys):
+                if not key.optional:
+                    rows = rows.where(F.col(f"{_KEY}{n}").isNotNull())
+            return rows
+        listed = ", ".join(self._listed(keys, steps) for keys, steps in self.groups.items())
+        # Numbered in a step of its own: beside explode, each row would have another number.
+        rows = events.select(*own, number)
+        row = F.explode(sql_column(f"flatten(array({listed}))", events)).alias(_ROW)
+        rows = rows.select(*own, F.col(EVENT), row)
+        fields = [f"{_KEY}{n}" for n in range(len(self._types))] + self._word_names()
+        inside = [F.col(_ROW).getField(name).alias(name) for name in fields]
+        return rows.select(*own, F.col(EVENT), *inside)
+
+    def _word_names(self) -> list[str]:
+        count = -(-len(self.model.every) // BITS_OF_WORD)
+        return [bit_name(word) for word in range(count)]
+
+    def _words(self, steps: Sequence[int]) -> list[str]:
+        """Return SQL for the bits of steps that want an event."""
+        words = []
+        for word in range(len(self._word_names())):
+            own = [n for n in steps if n // BITS_OF_WORD == word]
+            parts = [
+                f"CASE WHEN {self.sql[n]} THEN {1 << n % BITS_OF_WORD}L ELSE 0L END" for n in own
+            ]
+            words.append(" + ".join(parts) or "0L")
+        return words
+
+    def _listed(self, keys: Sequence[Field], steps: Sequence[int]) -> str:
+        """Return SQL for the rows of an event for the steps of some key."""
+        names = [f"{_KEY}{n}" for n in range(len(keys))]
+        words = zip(self._words(steps), self._word_names(), strict=True)
+        parts = [*(f"{name} AS {name}" for name in names), *(f"{sql} AS {n}" for sql, n in words)]
+        rows = f"array(struct({', '.join(parts)}))"
+        choices = list(zip(names, keys, self._types, strict=True))
+        for name, key, type_ in reversed(choices):
+            rows = f"flatten(transform({self._choices(key, type_)}, {name} -> {rows}))"
+        is_wanted = " OR ".join(f"coalesce({self.sql[n]}, false)" for n in steps)
+        return f"filter({rows}, row -> {is_wanted})"
+
+    def _scalar(self, key: Field, type_: SqlType) -> str:
+        field = self.conditions.fields.find(key)
+        if field is None or field.type == VOID:
+            return f"cast(NULL AS {type_.name})"
+        value = sql_of(field.converted(field.column))
+        return value if field.read == type_ else f"cast({value} AS {type_.name})"
+
+    def _choices(self, key: Field, type_: SqlType) -> str:
+        """Return SQL for the values of a key's field; of an optional one without values null."""
+        field = self.conditions.fields.find(key)
+        null = f"array(cast(NULL AS {type_.name}))"
+        if field is None or field.type == VOID:
+            return null if key.optional else f"filter({null}, value -> false)"
+        if not field.is_array:
+            value = f"array({self._scalar(key, type_)})"
+            return value if key.optional else f"filter({value}, value -> value IS NOT NULL)"
+        each = sql_of(field.converted(_VALUE))
+        cast = each if field.read == type_ else f"cast({each} AS {type_.name})"
+        column = sql_of(field.column)
+        values = f"array_distinct(transform(array_compact({column}), value -> {cast}))"
+        without = null if key.optional else f"filter({null}, value -> false)"
+        return f"CASE WHEN size(array_compact({column})) > 0 THEN {values} ELSE {without} END"
+
+    @cached_property
+    def _types(self) -> list[SqlType]:
+        """The type of each part of the key, which fields of several steps have in common."""
+        steps = self.model.every
+        return [self._type(n, steps) for n in range(len(steps[0].keys))]
+
+    def _type(self, place: int, steps: Sequence[Step]) -> SqlType:
+        found: SqlType = VOID
+        for key in (step.keys[place] for step in steps):
+            field = self.conditions.fields.find(key)
+            type_ = VOID if field is None else _key_type(field)
+            if found != VOID and type_ != VOID and _kind(found) != _kind(type_):
+                what = f"the key {key.path} is {kind_name(type_)}, that of a step before "
+                what += kind_name(found)
+                hint = "cast one of the columns, so that keys can be equal"
+                raise failure(self.conditions.fields.text, key.span, what, hint)
+            found = type_ if found in (VOID, BIGINT) and type_ != VOID else found
+        return STRING if found == VOID else found
+
+
+def _key_type(field: FieldColumn) -> SqlType:
+    return BIGINT if field.read.is_whole else field.read
+
+
+def _kind(type_: SqlType) -> SqlType:
+    return DOUBLE if type_.is_number else BOOLEAN if type_ == BOOLEAN else type_
