@@ -20,7 +20,7 @@ Contiguity = Literal["next", "followedBy", "followedByAny"]
 Dialect = Literal["flink", "standard"]
 """The meaning of ``MATCH_RECOGNIZE``."""
 
-EvaluationOfPattern = Literal["auto", "nfa", "eventLists"]
+EvaluationOfPattern = Literal["auto", "nfa", "eventLists", "latest"]
 """How the matches of a pattern are found."""
 
 EvaluationOfQuery = Literal["auto", "nfa", "backtracking", "eventLists"]

@@ -6,6 +6,8 @@ from __future__ import annotations
 import attrs
 
 from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.engines.latest.chain import LatestChain
+from pyflinkcep.engines.latest.chain import refused as not_latest
 from pyflinkcep.engines.lists.chain import NotListedError, PatternChain, check_chain, refused
 from pyflinkcep.errors import NotSupportedError, check_choice
 from pyflinkcep.expressions.program import CompiledExpressions
@@ -14,10 +16,11 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase.model import CONTIGUOUS, Form, Query, Strategy
 
 AUTOMATON, BACKTRACKING, EVENT_LISTS = "nfa", "backtracking", "eventLists"
+LATEST = "latest"  # Which has answers of its own, and so is never chosen
 AUTO = "auto"
 EVALUATIONS = (AUTO, AUTOMATON, BACKTRACKING, EVENT_LISTS)
 OUTPUTS = ("all", "onePerStart", "nonOverlapping")
-_OF_PATTERNS = ("auto", AUTOMATON, EVENT_LISTS)
+_OF_PATTERNS = ("auto", AUTOMATON, EVENT_LISTS, LATEST)
 
 
 @attrs.frozen
@@ -161,6 +164,11 @@ def chosen_for_pattern(
     check_pattern_evaluation(evaluation)
     if evaluation == AUTOMATON:
         return Evaluation(AUTOMATON, "asked for")
+    if evaluation == LATEST:
+        LatestChain.of(pattern, nfa)
+        if obstacle:
+            raise not_latest(obstacle)
+        return Evaluation(LATEST, "asked for")
     try:
         check_chain(pattern.stages(), nfa)
         if obstacle:

@@ -176,7 +176,7 @@ class CEP:
         maxPartialMatches: int | None = None,
         onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
         type: str = "type",
-        evaluation: EvaluationOfQuery = "auto",
+        evaluation: EvaluationOfPattern | EvaluationOfQuery = "auto",
         output: Output = "all",
         orderBy: Sequence[str] | None = None,
         maxAhead: timedelta | str | None = None,
@@ -214,8 +214,10 @@ class CEP:
             drop those that began first; the progress counts them as ``numPartialMatchesDropped``.
         type : str
             For queries: the column that holds an event's type.
-        evaluation : {"auto", "nfa", "backtracking", "eventLists"}
+        evaluation : {"auto", "nfa", "backtracking", "eventLists", "latest"}
             How to find the matches, which are the same. ``backtracking`` is for queries.
+            ``latest``, for chains by ``followedBy``, has matches of its own, on bounded events:
+            those of the latest partial match at each stage, in constant memory for each key.
             ``eventLists`` accepts only patterns that are chains of single stages joined by
             ``followedByAny``, on bounded events; ``auto`` uses it if such a pattern has a window
             and the order of matches cannot be seen.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import attrs
 from pyspark.sql import DataFrame
 
-from pyflinkcep.engines.choice import EVENT_LISTS
+from pyflinkcep.engines.choice import EVENT_LISTS, LATEST
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator.cep_operator import compressed_with_limit
 from pyflinkcep.errors import InvalidArgumentError, NotSupportedError
@@ -169,9 +169,9 @@ class PatternStream(MatchStream):
         >>> found.compressed().count()
         1
         """
-        if self._settings.evaluation == EVENT_LISTS:
+        if self._settings.evaluation in (EVENT_LISTS, LATEST):
             raise NotSupportedError(
-                'evaluation="eventLists" lists matches, and cannot compress them',
+                f'evaluation="{self._settings.evaluation}" lists matches, and cannot compress them',
                 'leave evaluation out, or use "nfa"',
             )
         if self._settings.limit is not None:

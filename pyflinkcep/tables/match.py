@@ -12,7 +12,12 @@ from typing import Any, overload
 import attrs
 import numpy as np
 
-from pyflinkcep.engines.choice import EVENT_LISTS, check_pattern_evaluation, chosen_for_pattern
+from pyflinkcep.engines.choice import (
+    EVENT_LISTS,
+    LATEST,
+    check_pattern_evaluation,
+    chosen_for_pattern,
+)
 from pyflinkcep.engines.flink.nfa import NFA, EventMatch, Expressions, NFACompiler
 from pyflinkcep.engines.flink.operator import (
     CepOperator,
@@ -20,6 +25,8 @@ from pyflinkcep.engines.flink.operator import (
     KeyedCepOperator,
     PartialMatchLimit,
 )
+from pyflinkcep.engines.latest.bridge import latest_rules
+from pyflinkcep.engines.latest.chain import LatestChain
 from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.errors import (
@@ -33,6 +40,7 @@ from pyflinkcep.expressions.evaluator import local_expressions
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.threads import usable_cores
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.tables.conditions import EventConditions
 from pyflinkcep.tables.events import EventT, Record, Table, Timeout
 from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.rows import rows_of, table_of_dicts, table_or_rest
@@ -100,6 +108,25 @@ class Run:
         keyed = KeyedCepOperator(rules, _Results(found), self.given.order)
         self.given.feed(keyed, by_number=False)
         return found
+
+    def by_latest(self) -> list[dict[str, list[Any]]]:
+        """Return the matches of the latest runs, in order of their last events."""
+        chain = LatestChain.of(self.pattern, self.nfa)
+        events, times, tie = self.given.events, self.given.times, self.given.order
+        order = sorted(range(len(times)), key=lambda at: (times[at], tie(events[at]) if tie else 0))
+        ranked, ascending = [events[at] for at in order], [times[at] for at in order]
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(self.given.keys))}
+        keys = np.array([numbers[self.given.keys[at]] for at in order], np.int64)
+        offers = chain.offers(EventConditions(self.nfa, ranked, ascending).where, keys)
+        times_ms = np.array(ascending, np.int64)
+        found = latest_rules([chain.rule]).process(times_ms, offers, is_last=True)
+        matches = []
+        for _, _, handles in found.listed():
+            match: dict[str, list[Any]] = {}
+            for stage, at in zip(chain.taking, handles, strict=True):
+                match.setdefault(stage, []).append(ranked[at])
+            matches.append(match)
+        return matches
 
     def by_lists(self) -> Iterator[dict[str, list[Any]]]:
         """Yield the matches that lists find, in no particular order; refuse other patterns."""
@@ -203,9 +230,11 @@ def match(
         Let the events arrive in the order given, with a watermark this far (zero or more) behind
         the latest time, as on a stream: events behind it are late. By default events are first
         sorted by time, as on a bounded DataFrame, and nothing is late.
-    evaluation : {"auto", "nfa", "eventLists"}
+    evaluation : {"auto", "nfa", "eventLists", "latest"}
         How to find the matches. Event lists return the same ones in no particular order, without
-        timeouts; ``auto`` keeps Flink's order, and so uses the automaton here.
+        timeouts; ``auto`` keeps Flink's order, and so uses the automaton here. ``latest``, for
+        chains by ``followedBy``, has matches of its own, in order of their last events: those of
+        the latest partial match at each stage.
     maxPartialMatches : int, at least 1, optional
         The most partial matches of a key.
     onTooManyPartialMatches : {"fail", "dropOldest"}
@@ -256,13 +285,14 @@ def match(
     count = usable_cores(threads)
     if delayThreshold is not None:
         delay_ms(delayThreshold)
-    if evaluation == EVENT_LISTS and limit is not None:
+    by_automaton = evaluation not in (EVENT_LISTS, LATEST)
+    if not by_automaton and limit is not None:
         raise NotSupportedError(
-            'maxPartialMatches is not available with evaluation="eventLists", which keeps no '
-            "partial matches",
+            f'maxPartialMatches is not available with evaluation="{evaluation}": it is a bound for '
+            "the automaton",
             'leave it out, or write evaluation="nfa"',
         )
-    by_columns = delayThreshold is None and evaluation != EVENT_LISTS
+    by_columns = delayThreshold is None and by_automaton
     if by_columns and isinstance(events, str | os.PathLike):
         from pyflinkcep.tables.stored import StoredEvents  # which loads Arrow
 
@@ -283,13 +313,14 @@ def match(
                 found = analysed.matches(limit, count, rest if table is None else None)
                 return found.knowing(timestamp, key)
     given = rows_of(rest)
-    if evaluation == EVENT_LISTS and delayThreshold is not None:
+    if not by_automaton and delayThreshold is not None:
         raise NotSupportedError(
-            'delayThreshold is not available with evaluation="eventLists"', 'write evaluation="nfa"'
+            f'delayThreshold is not available with evaluation="{evaluation}"',
+            'write evaluation="nfa"',
         )
     run = Run.of(pattern, given, timestamp, key, delayThreshold)
-    if evaluation != EVENT_LISTS:
+    if by_automaton:
         return run.matches(limit).knowing(timestamp, key)
-    found = Matches(run.by_lists())
+    found = Matches(run.by_lists() if evaluation == EVENT_LISTS else run.by_latest())
     found._has_timeouts = False
     return found.knowing(timestamp, key)

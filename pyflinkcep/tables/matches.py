@@ -195,7 +195,7 @@ class Matches(_Lazy[dict[str, list[EventT]]], Plotted):
         """The partial matches that timed out."""
         if not self._has_timeouts:
             raise NotSupportedError(
-                'timeouts are not available from match(…, evaluation="eventLists")',
+                "timeouts are not available from match(…) by event lists or latest runs",
                 'write evaluation="nfa"',
             )
         if self._timeouts is None:

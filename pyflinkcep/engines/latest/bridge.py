@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _DOING = "runs of rules are kept"
 
 
-def latest_rules(rules: Sequence[LatestRule]) -> LatestColumns | KernelColumns:
+def latest_rules(rules: Sequence[LatestRule]) -> RunningRules:
     """Return rules ready to run on columns: in the kernel, if there is one."""
     module = compiled_module()
     if module is None:
@@ -103,3 +103,7 @@ class KernelColumns:
 def _found(arrays: tuple[bytes, bytes, bytes, bytes]) -> FoundRuns:
     kinds: tuple[Any, ...] = (np.int32, np.int64, np.int64, np.int64)
     return FoundRuns(*(np.frombuffer(data, kind) for data, kind in zip(arrays, kinds, strict=True)))
+
+
+RunningRules = LatestColumns | KernelColumns
+"""Rules ready to run on columns."""

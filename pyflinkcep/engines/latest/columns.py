@@ -29,6 +29,11 @@ class Offers:
     steps: Shorts  # The code of the step
     keys: Ints
 
+    def between(self, low: int, high: int) -> Offers:
+        """Return the offers of some events, numbered from the first of them."""
+        own = (self.events >= low) & (self.events < high)
+        return Offers(self.events[own] - np.int32(low), self.steps[own], self.keys[own])
+
     @classmethod
     def of(cls, rows: Iterable[tuple[int, int, int]]) -> Offers:
         """Return offers of (event, code of step, key)."""
@@ -139,7 +144,8 @@ class LatestColumns:
         Parameters
         ----------
         times : array of int64, ms
-            The times of all events, ascending.
+            The times of all events; those of a key ascend, and if one has events after those of
+            another, so do all or the other has no more.
         offers : Offers
             Which steps want which of them.
         first : int

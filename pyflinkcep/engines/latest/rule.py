@@ -43,8 +43,8 @@ class LatestRule:
             raise InvalidArgumentError("no step takes an event", "add a step that is not missing")
         if any(self.missing) and self.maxspan is None:
             raise InvalidArgumentError("a missing step without a maxspan", "add a maxspan")
-        if self.maxspan is not None and self.maxspan <= 0:
-            raise InvalidArgumentError(f"maxspan: expected 1 or more, got {self.maxspan}", "in ms")
+        if self.maxspan is not None and self.maxspan < 0:
+            raise InvalidArgumentError(f"maxspan: expected 0 or more, got {self.maxspan}", "in ms")
 
     @classmethod
     def of(cls, steps: int, maxspan: int | None = None) -> LatestRule:

@@ -12,20 +12,25 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.choice import EVENT_LISTS
+from pyflinkcep.engines.compressed.nodes import MatchArrays
 from pyflinkcep.engines.compressed.patterns import CompressiblePattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word
 from pyflinkcep.engines.flink.operator import CepOperator
-from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
+from pyflinkcep.engines.latest.bridge import RunningRules, latest_rules
+from pyflinkcep.engines.latest.chain import LatestChain
+from pyflinkcep.engines.latest.columns import FoundRuns
+from pyflinkcep.engines.latest.machine import END
+from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain, fitting
 from pyflinkcep.engines.lists.ranges import earlier
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.functions import RuntimeContext, opened
 from pyflinkcep.matching.columns import VALUE, Flags, Ints, field_array, owned
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.layout import Layout
-from pyflinkcep.matching.matcher import PageMatcher, Wanted, make_matcher
+from pyflinkcep.matching.matcher import MOST_EVENTS, PageMatcher, Wanted, make_matcher
 from pyflinkcep.matching.order import TieOrder, as_order
-from pyflinkcep.matching.queries import found_of_columns
+from pyflinkcep.matching.queries import found_of_arrays, found_of_columns
 from pyflinkcep.matching.sorting import BUDGET_BYTES, sorted_chunks
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.spark.arrow.rows import RowReader
@@ -100,6 +105,82 @@ class ChainTask:
         if chain.query.window is not None and len(times):
             first += int(np.searchsorted(times, earlier(times[-1:], chain.query.window)[0]))
         return events.slice(first)
+
+
+@attrs.frozen(eq=False)
+class LatestTask:
+    """The work on one partition, by the latest runs."""
+
+    pattern: Pattern  # The pattern, a chain
+    layout: Layout  # The columns of the input
+    consumer: Consumer  # Turns matches into rows
+    sort_bytes: int = BUDGET_BYTES  # How many bytes of events to sort in memory
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Match the events of a partition; yield its output."""
+        nfa = NFACompiler.compile(self.pattern)
+        chain = LatestChain.of(self.pattern, nfa)
+        rules = latest_rules([chain.rule])
+        with (
+            running(self.layout.pattern) as context,
+            opened(self.consumer, context, "a function"),
+            closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
+        ):
+            kept: pa.Table | None = None
+            for chunk in chunks:
+                events, old = chunk, 0
+                if kept is not None:
+                    events, old = pa.concat_tables([kept, chunk]).combine_chunks(), kept.num_rows
+                yield from self._matched(nfa, chain, rules, events, old)
+                kept = self._held(rules, events)
+            if kept is not None:
+                yield from self._rows(chain, rules.advance(END), kept)
+
+    def _matched(
+        self, nfa: NFA, chain: LatestChain, rules: RunningRules, events: pa.Table, old: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Offer all but the first `old` events, which runs hold; the last key may go on."""
+        size, bits = events.num_rows, self.layout.bits(events)
+        changes = self.layout.key_changes(events)
+        begins = np.zeros(size, np.int64)
+        begins[changes] = 1
+        keys, times = np.cumsum(begins), self.layout.times_ms(events)
+        offers = chain.offers(
+            lambda condition: np.flatnonzero(
+                fitting(nfa, [condition], lambda atom: _holding(bits, atom), size)
+            ),
+            keys,
+        )
+        last = int(changes[-1]) if len(changes) else old
+        if len(changes):  # the keys before the last one end here
+            found = rules.process(times[old:last], offers.between(old, last), old, is_last=True)
+            yield from self._rows(chain, found, events)
+            rules.clear()
+        found = rules.process(times[last:], offers.between(last, size), last)
+        yield from self._rows(chain, found, events)
+
+    def _held(self, rules: RunningRules, events: pa.Table) -> pa.Table:
+        """Return the events that runs hold, which are the first ones from now on."""
+        states = rules.written()
+        held, handles = np.unique(states.handles, return_inverse=True)
+        kept = events.take(held)
+        times = self.layout.times_ms(kept)
+        rules.clear()
+        states = attrs.evolve(states, keys=states.keys * 0, handles=handles.astype(np.int64))
+        rules.read(states, times.__getitem__)
+        return kept
+
+    def _rows(
+        self, chain: LatestChain, runs: FoundRuns, events: pa.Table
+    ) -> Iterator[pa.RecordBatch]:
+        if not len(runs.ends):
+            return
+        components = np.tile(chain.components, len(runs.ends))
+        matches = MatchArrays(runs.handles, runs.ends, components)
+        times = self.layout.times_ms(events)
+        store = EventStore.of(events, self.layout, RowReader(self.layout.schema))
+        for found in found_of_arrays(chain.stages, matches, times).parts(MOST_EVENTS):
+            yield from batches_of(self.consumer, found, store)
 
 
 def _holding(bits: Ints | None, atom: Atom) -> Flags:

@@ -9,7 +9,7 @@ import attrs
 from pyspark.sql import DataFrame
 
 from pyflinkcep.conditions import ExpressionCondition
-from pyflinkcep.engines.choice import AUTO, EVENT_LISTS, Evaluation, chosen_for_pattern
+from pyflinkcep.engines.choice import AUTO, EVENT_LISTS, LATEST, Evaluation, chosen_for_pattern
 from pyflinkcep.engines.compressed.matches import TimeWindows
 from pyflinkcep.engines.compressed.patterns import refuse_incompressible
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
@@ -44,7 +44,7 @@ from pyflinkcep.spark.worker.consumers import (
 )
 from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingsTask, PatternListTask
 from pyflinkcep.spark.worker.pack import RowsTask, UnpackTask
-from pyflinkcep.spark.worker.pattern_task import ChainTask, PatternMatching
+from pyflinkcep.spark.worker.pattern_task import ChainTask, LatestTask, PatternMatching
 
 # The ways to use matches, by whether they need timeouts and whether they see their order.
 _WAYS = {
@@ -82,6 +82,12 @@ class PatternEvaluation:
         expressions = (
             None if self.dataframe.isStreaming else compiled_expressions(nfa, self.dataframe)
         )
+        if self.settings.evaluation == LATEST:
+            return {
+                way: self.chosen(nfa, expressions, *seen)
+                for way, seen in _WAYS.items()
+                if not seen[0]
+            }
         free = self
         if self.settings.evaluation == EVENT_LISTS:  # where that is refused, say why instead
             free = attrs.evolve(self, settings=attrs.evolve(self.settings, evaluation=AUTO))
@@ -89,12 +95,12 @@ class PatternEvaluation:
         return {way: free.chosen(nfa, expressions, *seen) for way, seen in _WAYS.items()}
 
     def _obstacles(self, nfa: NFA, observed: bool) -> Iterator[tuple[str, bool]]:
-        """Yield reasons against lists, whatever the pattern, and whether each applies."""
+        """Yield reasons against all but the automaton, and whether each applies."""
         yield "a stream keeps partial matches in its state", self.dataframe.isStreaming
-        yield "timeouts or a funnel are requested, and lists have no partial matches", observed
+        yield "timeouts or a funnel are requested, which only the automaton has", observed
         yield "a comparator orders events of equal time", self.comparator is not None
         yield (
-            "maxPartialMatches is set, and lists have no partial matches",
+            "maxPartialMatches is set, a bound for the automaton",
             bool(self.settings.limit),
         )
         for atom in nfa.atoms:
@@ -148,14 +154,16 @@ class PatternJob:
         prepared = wanted.after(self.prepared(wanted.before(), positions=True))
         if uses_lists and self._slice_ms is not None:
             prepared = sliced(prepared, self.source, self._slice_ms, 0, self.nfa.window_time - 1)
-        if not uses_lists and self.comparator is None:
+        if how.name not in (EVENT_LISTS, LATEST) and self.comparator is None:
             prepared = bare_if_untaken(prepared, self.nfa, wanted.droppable)
         layout = prepared.layout
-        task: ChainTask | BatchTask = (
-            ChainTask(self.pattern, layout, consumer, evaluation=how.for_tables)
-            if uses_lists
-            else BatchTask(self.pattern, layout, self.comparator, consumer, self.limit)
-        )
+        task: ChainTask | LatestTask | BatchTask
+        if uses_lists:
+            task = ChainTask(self.pattern, layout, consumer, evaluation=how.for_tables)
+        elif how.name == LATEST:
+            task = LatestTask(self.pattern, layout, consumer)
+        else:
+            task = BatchTask(self.pattern, layout, self.comparator, consumer, self.limit)
         return self.job.run(prepared, task.run, output_schema(consumer))
 
     def stream(

@@ -261,7 +261,7 @@ def test_damaged_state_is_refused() -> None:
     [
         ((True,), 5, "no step"),
         ((False, True), None, "without a maxspan"),
-        ((False,), 0, "1 or more"),
+        ((False,), -1, "0 or more"),
     ],
 )
 def test_rules_are_checked(missing: tuple[bool, ...], maxspan: int | None, why: str) -> None:
