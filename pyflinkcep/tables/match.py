@@ -287,9 +287,10 @@ def match(
         delay_ms(delayThreshold)
     by_automaton = evaluation not in (EVENT_LISTS, LATEST)
     if not by_automaton and limit is not None:
+        kept = "one for each stage" if evaluation == LATEST else "no partial matches"
         raise NotSupportedError(
-            f'maxPartialMatches is not available with evaluation="{evaluation}": it is a bound for '
-            "the automaton",
+            f'maxPartialMatches is not available with evaluation="{evaluation}", '
+            f"which keeps {kept}",
             'leave it out, or write evaluation="nfa"',
         )
     by_columns = delayThreshold is None and by_automaton
