@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         WithinType,
         windowFunnel,
     )
+    from pyflinkcep.rules.rule_set import matchMany
     from pyflinkcep.sase import SaseQuery, elements, parse, seq
     from pyflinkcep.show import Diagram
     from pyflinkcep.spark.cep import CEP, keyBy
@@ -132,6 +133,7 @@ __all__ = [
     "match",
     "matchEql",
     "matchId",
+    "matchMany",
     "matchRecognize",
     "matchSase",
     "matchSigma",
@@ -158,6 +160,7 @@ _NAMES = {
     "pattern": ("AfterMatchSkipStrategy", "GroupPattern", "IterativeCondition", "Pattern",
         "RichIterativeCondition", "SimpleCondition", "UnusedResultWarning", "WithinType",
         "windowFunnel"),
+    "rules.rule_set": ("matchMany",),
     "sase": ("SaseQuery", "elements", "parse", "seq"),
     "show": ("Diagram",),
     "spark": ("CEP", "CepDataFrame", "CompressedStream", "EqlStream", "KeyedDataFrame",

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -77,6 +77,8 @@ class Rule:
         What it is for.
     tests : tuple of RuleTest
         What it finds on which events.
+    select : callable, optional
+        A function of the events of a match, by stage, that returns a dict: the match's ``row``.
 
     Examples
     --------
@@ -92,6 +94,7 @@ class Rule:
     type: str = attrs.field(default="type", repr=False)
     description: str = attrs.field(default="", repr=False)
     tests: tuple[RuleTest, ...] = attrs.field(default=(), repr=False)
+    select: Callable[[Any], dict[str, Any]] | None = attrs.field(default=None, repr=False)
 
     @property
     def fingerprint(self) -> str:

@@ -74,7 +74,7 @@ class ColumnMatch:
         """Analyse a pattern on a table."""
         sql = _Conditions(pattern, table)
         nfa = NFACompiler.compile(evaluated_by(pattern, sql.evaluated), timeoutHandling=True)
-        expressions, fields = _expressions(pattern, nfa, table)
+        expressions, fields = expressions_on(pattern, nfa, table)
         times, keys = Times.of(table, timestamp), Keys.of(table, key)
         order, firsts = ordered(times, keys.codes)
         keys = attrs.evolve(keys, codes=None)  # which the order makes superfluous
@@ -178,7 +178,7 @@ class ColumnMatch:
                 words = np.atleast_2d(self.answers[rows].T)
                 own = (integers(word.astype(np.int64)) for word in words)
                 columns |= zip(layout.bit_columns, own, strict=True)
-            fields = (_values(field, rows) for field in self.fields)
+            fields = (as_values(field, rows) for field in self.fields)
             columns |= zip(field_names(self.expressions), fields, strict=True)
             events = SortedEvents(pa.table(columns))
             if self._tied:
@@ -256,7 +256,7 @@ class _TableLayout(Layout):
         return repr(self.value_of(table.column(ROW)[row].as_py()))
 
 
-def _values(field: FieldSource, rows: Ints) -> pa.Array | pa.ChunkedArray:
+def as_values(field: FieldSource, rows: Ints) -> pa.Array | pa.ChunkedArray:
     """Return the values of a field in some rows, in the types that Spark would give."""
     if not isinstance(field, NumberColumn):
         return field.take(integers(rows))
@@ -298,7 +298,7 @@ class _Conditions:
 # --- SQL over stages
 
 
-def _expressions(
+def expressions_on(
     pattern: Pattern, nfa: NFA, table: pa.Table
 ) -> tuple[CompiledExpressions | None, Sequence[FieldSource]]:
     """Return the programs of SQL over stages, and the fields that they read."""

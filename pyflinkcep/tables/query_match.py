@@ -50,9 +50,18 @@ class QueryRows:
 
     @classmethod
     def of(
-        cls, rows: pa.Table, timestamp: Field | None, type_: Any, query: Query
+        cls,
+        rows: pa.Table,
+        timestamp: Field | None,
+        type_: Any,
+        query: Query,
+        key: Sequence[str] = (),
     ) -> QueryRows | None:
-        """Return the events of a table; None if they can only be read one by one."""
+        """
+        Return the events of a table, those of each key by themselves.
+
+        None if they can only be read one by one.
+        """
         queried, named = queried_attributes(query), output_types(query)
         if not isinstance(type_, str) or any(map(is_computed, (*queried, *named))):
             return None
@@ -69,7 +78,7 @@ class QueryRows:
         if check_types(query, every):
             return None  # casts
         times = Times.of(rows, timestamp)
-        order, in_time, parts = _partitioned(rows, times, query)
+        order, in_time, parts = _partitioned(rows, times, query, key)
         taken = None if order is None else integers(order)
         names = rows.column(type_)
         table = EventTable(
@@ -134,15 +143,16 @@ class QueryRows:
 
 
 def _partitioned(
-    rows: pa.Table, times: Times, query: Query
+    rows: pa.Table, times: Times, query: Query, key: Sequence[str]
 ) -> tuple[Any, Ints | None, Ints | None]:
     """Return the order of events by partition, their places in time, and the partition of each."""
     # Partitions are in the order of their first events in time, as those of a list are.
     order: Any = ordered(times, None)[0]
-    if query.is_global or not query.equal:
+    names = list(dict.fromkeys((*key, *(() if query.is_global else query.equal))))
+    if not names:
         return order, None, None
-    own = rows.select(list(query.equal))
-    codes = Keys.of(own if order is None else own.take(integers(order)), list(query.equal)).codes
+    own = rows.select(names)
+    codes = Keys.of(own if order is None else own.take(integers(order)), names).codes
     assert codes is not None
     grouped = order_by([codes])
     own_parts = codes[grouped].astype(np.int64)

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matches of queries among many rules on shared events: of SASE+, and of EQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from pyflinkcep.engines.choice import AUTO, chosen, hides_choice
+from pyflinkcep.engines.queries import QueryPlan
+from pyflinkcep.eql import Eql
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.matching.results import Found, Results
+from pyflinkcep.rules.shared_events import SharedEvents
+from pyflinkcep.sase import SaseQuery
+from pyflinkcep.sase.model import Query
+from pyflinkcep.sase.returns import Returns
+from pyflinkcep.sase.types import with_exact_literals
+from pyflinkcep.tables.eql_match import EqlEvents, places_of
+from pyflinkcep.tables.event_list import attribute_of
+from pyflinkcep.tables.query_match import QueryRows
+
+Row = Callable[[dict[str, list[Any]]], dict[str, Any]]
+"""Makes the row of a match."""
+
+
+def query_found(
+    query: SaseQuery, key: Sequence[str], events: SharedEvents
+) -> tuple[Found, Row | None]:
+    """Return the matches of a query, and what makes their rows; handles are rows of the table."""
+    if query.before is not None or query.totals is not None or query.event is not None:
+        raise NotSupportedError(
+            "THEN, SLIDE and RETURN EVENT make no matches of events",
+            "run it by itself, with matchSase",
+        )
+    types = events.sql.types.types
+    decimals = {column for column, own in types.items() if own and own.name == "decimal"}
+    asked: Query = with_exact_literals(query, decimals.__contains__)
+    how = chosen(asked, AUTO, "all", False)
+    plan = QueryPlan(asked, how.for_tables, "all", None)
+    given = QueryRows.of(events.table, events.timestamp, events.type, asked, key)
+    if given is None:
+        raise NotSupportedError(
+            "the query computes what only single events have",
+            "run it by itself, with matchSase",
+        )
+    returns = Returns(asked, attribute_of, events.sql.types)
+    parts = list(given.found(plan, hides_choice(asked, AUTO, "all")))
+    found = Found.concat(parts) if parts else Found.of(asked.variables, [b""] * 5)
+    if asked.having is not None:
+        rows = given.events(found.handles)
+        kept = [
+            returns.keeps({variable: [rows[at] for at in own] for variable, own in match.items()})
+            for _, _, match in found.results()
+        ]
+        found = found.only(np.asarray(kept, bool))
+    found = attrs.evolve(found, handles=np.asarray(given.row_of(found.handles)))
+    return found, None if asked.columns is None else returns.row
+
+
+def eql_found(query: Eql, events: SharedEvents) -> Found:
+    """Return the matches of an EQL query; steps are named by their numbers."""
+    times = events.times
+    ordered = EqlEvents.of(events.fields, times.exact(), times.ms(), None)
+    found = places_of(query, ordered, events.type)
+    count = max(map(len, found), default=0)
+    results = Results([f"{number}" for number in range(1, count + 1)], wants_timeouts=False)
+    last = times.ms()
+    for rows in found:
+        taken = {f"{n}": [row] for n, row in enumerate(rows, 1) if row is not None}
+        results.match(None, int(max(last[row] for own in taken.values() for row in own)), taken)
+    return results.take()

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matches of many rules: numbers of rows until they are looked at."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, overload
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.eql import Eql
+from pyflinkcep.errors import CepError, InvalidArgumentError
+from pyflinkcep.matching.columns import integers, structs
+from pyflinkcep.matching.results import MATCH_TIME, Found
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.rules.pattern_rules import pattern_found, pattern_texts
+from pyflinkcep.rules.query_rules import Row, eql_found, query_found
+from pyflinkcep.rules.rule import Rule
+from pyflinkcep.rules.shared_events import SharedEvents
+from pyflinkcep.sase import SaseQuery
+from pyflinkcep.tables.events import Record
+from pyflinkcep.tables.found_rows import match_times
+from pyflinkcep.tables.records import records
+from pyflinkcep.tables.rows import table_or_rest
+
+
+@attrs.frozen(slots=False)
+class RuleMatch:
+    """
+    A match of a rule.
+
+    Parameters
+    ----------
+    rule : str
+        The name of the rule.
+    version : int
+        Its version.
+    key : dict
+        The columns of the key, with their values.
+    time : int or datetime
+        The time of the match: of its last event, or when a window ended.
+    events : dict
+        For each stage, variable or number of a step the events.
+    row : dict, optional
+        What the rule selects of it, or what a query returns.
+    """
+
+    rule: str
+    version: int
+    key: Mapping[str, Any]
+    time: Any
+    events: Mapping[str, Sequence[Record]]
+    row: Mapping[str, Any] | None = None
+
+    @cached_property
+    def matchId(self) -> str:
+        """A hash of rule, version, key and events: 64 hexadecimal digits, the same in each run."""
+        return _id(self.rule, self.version, self.key, self.events)
+
+
+def _id(rule: str, version: int, key: Any, events: Any) -> str:
+    text = json.dumps([rule, version, key, events], default=_plain, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if hasattr(value, "isoformat") else f"{value}"
+
+
+@attrs.frozen(eq=False)
+class FoundByRule:
+    """The matches of one rule."""
+
+    rule: Rule
+    found: Found  # Handles are rows
+    row: Row | None = None
+
+
+class RuleMatches(Sequence[RuleMatch]):
+    """
+    The matches of many rules, rule by rule; they are made when they are looked at.
+
+    Examples
+    --------
+    >>> from pyflinkcep import matchMany
+    >>> high = Pattern.begin("high").where("n > 7")
+    >>> found = matchMany({"high": high}, {"n": [1, 9, 8]})
+    >>> len(found), found[-1].events, len(found.of("high"))
+    (2, {'high': [{'n': 8}]}, 2)
+    """
+
+    def __init__(self, events: SharedEvents | None, parts: Sequence[FoundByRule]) -> None:
+        self._events = events
+        self._parts = parts
+        self._ends = np.cumsum([len(part.found) for part in parts])
+
+    def __len__(self) -> int:
+        """Return the number of matches."""
+        return int(self._ends[-1]) if len(self._ends) else 0
+
+    @overload
+    def __getitem__(self, at: int) -> RuleMatch: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[RuleMatch]: ...
+    def __getitem__(self, at: int | slice) -> Any:
+        """Return a match, or a list of some."""
+        places = range(len(self))[at]
+        if isinstance(places, range):
+            return [self[place] for place in places]
+        number = int(np.searchsorted(self._ends, places, "right"))
+        begin = places - (int(self._ends[number - 1]) if number else 0)
+        return next(self._made(self._parts[number], begin, begin + 1))
+
+    def __iter__(self) -> Iterator[RuleMatch]:
+        """Yield the matches."""
+        for part in self._parts:
+            for begin in range(0, len(part.found), 1024):
+                yield from self._made(part, begin, begin + 1024)
+
+    def __repr__(self) -> str:
+        """Return how many matches each rule has."""
+        counts = {part.rule.name: len(part.found) for part in self._parts if len(part.found)}
+        return f"RuleMatches({counts})"
+
+    def of(self, rule: str) -> list[RuleMatch]:
+        """Return the matches of a rule."""
+        return [m for part in self._parts if part.rule.name == rule
+                for m in self._made(part, 0, len(part.found))]  # fmt: skip
+
+    def _made(self, part: FoundByRule, begin: int, end: int) -> Iterator[RuleMatch]:
+        assert self._events is not None
+        rule, found = part.rule, part.found.between(begin, min(end, len(part.found)))
+        rows, places = np.unique(found.handles, return_inverse=True)
+        taken = records(self._events.table, rows)
+        times = match_times(found, self._events.times).to_pylist()
+        results = found.results([taken[place] for place in places.tolist()])
+        for (_, _, events), time in zip(results, times, strict=True):
+            row = None if part.row is None else part.row(events)
+            yield RuleMatch(rule.name, rule.version, _key(rule, events), time, events, row)
+
+    def toArrow(self) -> pa.Table:
+        """
+        Return the matches as a table.
+
+        Returns
+        -------
+        pyarrow.Table
+            ``rule``, ``version``, ``key`` (a map of texts), ``matchId``, ``matchTimestamp``, and
+            ``events``: a map of stages to lists of events.
+        """
+        texts = pa.map_(pa.string(), pa.string())
+        if self._events is None or not self._parts:
+            return pa.table({"rule": pa.array([], pa.string())})
+        matches = list(self)
+        keys = [[(n, None if v is None else f"{v}") for n, v in m.key.items()] for m in matches]
+        times = [match_times(part.found, self._events.times) for part in self._parts]
+        return pa.table(
+            {
+                "rule": pa.array([match.rule for match in matches], pa.string()),
+                "version": pa.array([match.version for match in matches], pa.int64()),
+                "key": pa.array(keys, texts),
+                "matchId": pa.array([match.matchId for match in matches], pa.string()),
+                MATCH_TIME: pa.chunked_array(times),
+                "events": pa.chunked_array([self._lists(part.found) for part in self._parts]),
+            }
+        )
+
+    def _lists(self, found: Found) -> pa.MapArray:
+        """Return for each match a map of stages to lists of events."""
+        assert self._events is not None
+        # The events of a stage side by side, stages in the order of their first events.
+        order: list[int] = []
+        stages: list[str] = []
+        begins, ends = [0], [0]
+        for _, _, match in found.results(range(len(found.handles))):
+            for stage, places in match.items():
+                order += places
+                stages.append(stage)
+                ends.append(len(order))
+            begins.append(len(stages))
+        own = structs(self._events.table.take(integers(found.handles[np.asarray(order, np.int64)])))
+        lists = pa.ListArray.from_arrays(integers(np.asarray(ends, np.int32)), own)
+        return pa.MapArray.from_arrays(pa.array(begins, pa.int32()), pa.array(stages, pa.string()),
+                                       lists)  # fmt: skip
+
+
+def _key(rule: Rule, events: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """Return the columns of the key of a match."""
+    if not events:
+        return {}
+    first = next(iter(events.values()))[0]
+    definition = rule.definition
+    if isinstance(definition, Eql):
+        number = int(next(iter(events))) - 1
+        steps = (
+            definition.model.expanded if definition.model.is_sequence else definition.model.steps
+        )
+        return {key.path: _value_at(first, key.path) for key in steps[number].keys}
+    names = rule.key
+    if isinstance(definition, SaseQuery):
+        names = tuple(dict.fromkeys((*names, *definition.key)))
+    return {name: first[name] for name in names}
+
+
+def _value_at(event: Any, path: str) -> Any:
+    """Return a field of an event, or of a struct in it."""
+    if path in event or "." not in path:
+        return event.get(path)
+    first, _, rest = path.partition(".")
+    inner = event.get(first)
+    return None if inner is None else _value_at(inner, rest)
+
+
+def found_on(rules: Sequence[Rule], events: Any, timestamp: str | None, type_: str) -> RuleMatches:
+    """Return the matches of rules on events."""
+    table = _table(events)
+    if table is None:
+        return RuleMatches(None, ())
+    patterns = [rule.definition for rule in rules if isinstance(rule.definition, Pattern)]
+    texts = (text for pattern in patterns for text in pattern_texts(pattern))
+    shared = SharedEvents.of(table, timestamp, type_, texts)
+    return RuleMatches(shared, [_found(rule, shared) for rule in rules])
+
+
+def _found(rule: Rule, events: SharedEvents) -> FoundByRule:
+    try:
+        return _found_by(rule, events)
+    except CepError as error:
+        error.add_note(f"in rule {rule.name!r}")
+        raise
+
+
+def _found_by(rule: Rule, events: SharedEvents) -> FoundByRule:
+    definition, row = rule.definition, rule.select
+    if isinstance(definition, Pattern):
+        return FoundByRule(rule, pattern_found(definition, rule.key, events), row)
+    if isinstance(definition, Eql):
+        return FoundByRule(rule, eql_found(definition, events), row)
+    found, returned = query_found(definition, rule.key, events)
+    return FoundByRule(rule, found, row or returned)
+
+
+def _table(events: Any) -> pa.Table | None:
+    """Return events as a table; None if there are none."""
+    table, rest = table_or_rest(events)
+    if table is None and isinstance(rest, Iterable) and not isinstance(rest, Mapping):
+        rows = list(rest)
+        if not rows:
+            return None
+        if all(isinstance(row, Mapping) for row in rows):
+            names = dict.fromkeys(name for row in rows for name in row)
+            table, _ = table_or_rest({name: [row.get(name) for row in rows] for name in names})
+    if table is None:
+        raise InvalidArgumentError(
+            "matchMany: expected events in columns, or dicts whose values have types in Arrow",
+            "pass a table, columns by name, or a list of dicts",
+        )
+    return table

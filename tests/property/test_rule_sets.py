@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many rules in one pass have the matches that each has by itself."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pyflinkcep import Eql, Pattern, SaseQuery, match, matchEql, matchMany, matchSase, parse
+from pyflinkcep.conditions import IterativeCondition
+from pyflinkcep.rules import Rule
+from tests.property.strategies import NameIn, PatternSpec, patterns
+from tests.property.test_pattern_documents import _as_sql
+
+KEYS = [(), ("k",), ("j",), ("k", "j")]
+QUERIES = [
+    "PATTERN SEQ(a x, b y) WHERE y.price > x.price WITHIN 6 milliseconds",
+    "PATTERN SEQ(a x, b+ y[], c z) WHERE skip_till_next_match(x, y[], z) { y[i].price >= x.price }",
+    "PATTERN SEQ(a x, ~(b n), c z) WHERE [j] WITHIN 9 milliseconds",
+    "PATTERN SEQ(a x, b y) WHERE strict_contiguity(x, y) { y.price > 1 }",
+    "PATTERN SEQ(a x, b y) WHERE [k] AND skip_till_next_match(x, y) { y.price > 1 } "
+    "RETURN x.price + y.price AS total",
+    "PATTERN SEQ(a x, b+ y[]) WITHIN 5 milliseconds HAVING count(y) > 1",
+]
+EQL = [
+    "a where price > 2",
+    "sequence by k [a where true] [b where price > 1]",
+    "sequence by k, j with maxspan=5ms [a where true] [any where price > 2] until [c where true]",
+    "sequence [a where true] by k [b where true] by j",
+    "sequence by k with maxspan=4ms [a where price > 1] ![b where true]",
+    "sequence by j [a where true] with runs=2 [c where price < 4]",
+    'any where name == "a" | head 2',
+]
+TEXTS = [
+    "name = 'a'",
+    "price > 2",
+    "price > 2 AND name <> 'b'",
+    "price + 0 > 1",
+    "upper(name) = 'B'",
+]
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from("abc"), st.integers(1, 4), st.sampled_from([0, 1, 1, 3]),
+        st.sampled_from([1, 2, 2, None]), st.sampled_from("xy"),
+    ),
+    max_size=25,
+)  # fmt: skip
+
+
+def _python(condition: IterativeCondition) -> IterativeCondition:
+    return condition if isinstance(condition, NameIn) else _as_sql(condition, 0)
+
+
+CHANGES: list[Callable[[IterativeCondition], IterativeCondition]] = [
+    lambda condition: _as_sql(condition, 0),
+    lambda condition: _as_sql(condition, 1),
+    lambda condition: _as_sql(condition, 2),
+    _python,
+]
+
+
+def _built(spec: PatternSpec, way: int) -> Pattern:
+    return spec.build().with_conditions(CHANGES[way])
+
+
+def _steps(texts: list[str], arrows: list[str]) -> Pattern:
+    pattern = Pattern.begin("s0").where(texts[0])
+    for number, (text, arrow) in enumerate(zip(texts[1:], arrows, strict=False), 1):
+        pattern = getattr(pattern, arrow)(f"s{number}").where(text)
+    return pattern
+
+
+DEFINITIONS = st.one_of(
+    st.builds(_built, patterns(), st.integers(0, 2)),
+    st.builds(_built, patterns(), st.just(3)),
+    st.builds(
+        _steps,
+        st.lists(st.sampled_from(TEXTS), min_size=1, max_size=3),
+        st.lists(st.sampled_from(["next", "followedBy", "followedByAny"]), min_size=2, max_size=2),
+    ),
+    st.sampled_from(QUERIES).map(parse),
+    st.sampled_from(EQL).map(Eql),
+)
+RULES = st.lists(st.tuples(DEFINITIONS, st.sampled_from(KEYS)), max_size=8)
+
+
+def _ids(events: dict[str, Any]) -> dict[str, list[int]]:
+    return {
+        name: [event["id"] for event in (own if isinstance(own, list) else [own])]
+        for name, own in events.items()
+        if own
+    }
+
+
+def _alone(rule: Rule, events: list[dict[str, Any]]) -> list[Any]:
+    """Return the matches of a rule by itself, as events by stage, or the rows of a query."""
+    definition = rule.definition
+    if isinstance(definition, Pattern):
+        found = match(definition, events, timestamp="t", key=list(rule.key) or None)
+        return [_ids(one) for one in found]
+    if isinstance(definition, Eql):
+        runs = matchEql(definition, events, "t", "name") if events else []
+        return [
+            {f"{n}": [event["id"]] for n, event in enumerate(run, 1) if event is not None}
+            for run in runs
+        ]
+    by_key: dict[Any, list[dict[str, Any]]] = {}
+    for event in events:
+        by_key.setdefault(tuple(event[name] for name in rule.key), []).append(event)
+    return [
+        dict(one) if definition.columns is not None else _ids(one)
+        for own in by_key.values()
+        for one in matchSase(definition, own, timestamp="t", type="name")
+    ]
+
+
+def _shown(found: list[Any]) -> Counter[str]:
+    return Counter(json.dumps(one, sort_keys=True) for one in found)
+
+
+@given(RULES, ROWS)
+@settings(max_examples=60)
+def test_many_rules_are_each_of_them(
+    rules: list[tuple[Pattern | SaseQuery | Eql, tuple[str, ...]]], rows: list[Any]
+) -> None:
+    """Rules of all kinds, with any keys, find together what each finds; patterns in its order."""
+    time, events = 0, []
+    for number, (name, price, step, k, j) in enumerate(rows):
+        time += step
+        events.append({"id": number, "t": time, "name": name, "price": price, "number": number,
+                       "k": k, "j": j})  # fmt: skip
+    named = [
+        Rule(f"r{number}", definition, () if isinstance(definition, Eql) else key)
+        for number, (definition, key) in enumerate(rules)
+    ]
+    found = matchMany(named, events, timestamp="t", type="name")
+    own: dict[str, list[Any]] = {rule.name: [] for rule in named}
+    for one in found:
+        own[one.rule].append(_ids(dict(one.events)) if one.row is None else one.row)
+
+    for rule in named:
+        alone = _alone(rule, events)
+        assert _shown(own[rule.name]) == _shown(alone), rule
+        if isinstance(rule.definition, Pattern):
+            assert own[rule.name] == alone
+    shown = {json.dumps([one.rule, one.key, _ids(dict(one.events))]) for one in found}
+    assert len({one.matchId for one in found}) == len(shown)
+    assert found.toArrow().num_rows == len(found)

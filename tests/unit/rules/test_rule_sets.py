@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many rules in one pass: what a match has, what is refused, and rules that are asked row by row."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pyflinkcep import (
+    CepError,
+    Eql,
+    InputError,
+    InvalidArgumentError,
+    NotSupportedError,
+    Pattern,
+    match,
+    matchMany,
+    parse,
+)
+from pyflinkcep.rules import Rule
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+EVENTS: list[dict[str, Any]] = [
+    {"at": BEGIN, "user": "ann", "type": "login", "n": 1},
+    {"at": BEGIN + timedelta(seconds=5), "user": "bob", "type": "login", "n": 2},
+    {"at": BEGIN + timedelta(seconds=7), "user": "ann", "type": "pay", "n": 900},
+]
+PAID = Pattern.begin("login").where("type = 'login'").followedBy("pay").where("n > 500")
+
+
+def _steps(count: int) -> Pattern:
+    """Return a pattern with more conditions than a word has bits, and a match of one event."""
+    pattern = Pattern.begin("s0").where("n > 0")
+    for number in range(1, count):
+        pattern = pattern.followedBy(f"s{number}").where(f"n > {number}").optional()
+    return pattern
+
+
+def test_what_a_match_has() -> None:
+    """Rule, version, key, time and events; the same id in each run, another for another version."""
+    rules = {"paid": Rule("ignored", PAID, ("user",), version=3)}
+    (found,) = matchMany(rules, EVENTS, timestamp="at")
+    (again,) = matchMany(rules, pa.Table.from_pylist(EVENTS), timestamp="at")
+    (other,) = matchMany({"paid": Rule("paid", PAID, ("user",))}, EVENTS, timestamp="at")
+
+    assert (found.rule, found.version, found.key) == ("paid", 3, {"user": "ann"})
+    assert found.time == EVENTS[2]["at"]
+    assert {stage: [e["n"] for e in own] for stage, own in found.events.items()} == {
+        "login": [1],
+        "pay": [900],
+    }
+    assert found.row is None
+    assert found.matchId == again.matchId != other.matchId
+
+
+def test_keys_of_each_language() -> None:
+    """The key of EQL is that of its first step, of a query also what its events have in common."""
+    rules: dict[str, Any] = {
+        "eql": Eql("sequence by user [login where true] [pay where n > 1]"),
+        "sase": parse("PATTERN SEQ(login a, pay b) WHERE [user]"),
+        "both": Rule("both", parse("PATTERN SEQ(login a, pay b)"), ("user",)),
+        "none": PAID,
+    }
+    found = matchMany(rules, EVENTS, timestamp="at")
+
+    assert [(one.rule, dict(one.key)) for one in found] == [
+        ("eql", {"user": "ann"}),
+        ("sase", {"user": "ann"}),
+        ("both", {"user": "ann"}),
+        ("none", {}),
+        ("none", {}),
+    ]
+    assert [list(one.events) for one in found][:2] == [["1", "2"], ["a", "b"]]
+
+
+def test_rows() -> None:
+    """A rule selects, a query returns."""
+    pays = Rule("pays", PAID, ("user",), select=lambda events: {"n": events["pay"][0].n})
+    returns = Rule("sum", parse("PATTERN SEQ(login a, pay b) RETURN a.n + b.n AS sum"), ("user",))
+    found = matchMany([pays, returns], EVENTS, timestamp="at")
+
+    assert [one.row for one in found] == [{"n": 900}, {"sum": 901}]
+
+
+def test_sequences_and_tables() -> None:
+    """Matches are a sequence by rule, and a table with a map of stages."""
+    events = {"n": list(range(3000))}
+    rules = {
+        "odd": Pattern.begin("a").where("n % 2 = 1"),
+        "big": Pattern.begin("b").where("n > 2998"),
+    }
+    found = matchMany(rules, events)
+    table = found.toArrow()
+
+    assert (len(found), repr(found)) == (1501, "RuleMatches({'odd': 1500, 'big': 1})")
+    assert [one.events["a"][0].n for one in found[1498:1500]] == [2997, 2999]
+    assert found[-1].rule == "big"
+    assert found.of("big") == [found[1500]]
+    assert table.column_names == ["rule", "version", "key", "matchId", "matchTimestamp", "events"]
+    assert table.to_pylist()[-1]["events"] == [("b", [{"n": 2999}])]
+    assert list(matchMany(rules, [])) == []
+    assert matchMany(rules, []).toArrow().num_rows == 0
+    assert list(matchMany({}, events)) == []
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        Pattern.begin("a").where(lambda e: e.n > 1),
+        Pattern.begin("a").where("n > 1").next("b").where(lambda e, ctx: e.n > 1),
+        Pattern.begin("a").where("upper(user) = 'BOB'").followedBy("b").where("n > last(a.n)"),
+        _steps(70),
+        Pattern.begin("a")
+        .where("n > 1")
+        .notFollowedBy("b")
+        .where("n > 3")
+        .within(timedelta(seconds=9)),
+    ],
+)
+def test_any_condition(pattern: Pattern) -> None:
+    """Functions, SQL that is computed row by row and SQL over stages have their own ways."""
+    found = matchMany({"r": Rule("r", pattern, ("user",))}, EVENTS, timestamp="at")
+    alone = match(pattern, EVENTS, timestamp="at", key="user")
+
+    assert [one.events for one in found] == list(alone)
+
+
+@pytest.mark.parametrize(
+    ("rules", "events", "error", "message"),
+    [
+        (
+            {"r": "x"},
+            EVENTS,
+            InvalidArgumentError,
+            "rule 'r': expected a Pattern, SaseQuery or Eql",
+        ),
+        ([PAID], EVENTS, InvalidArgumentError, "expected a Rule, got Pattern"),
+        ([Rule("r", PAID), Rule("r", PAID)], EVENTS, InvalidArgumentError, "'r' is the name of"),
+        ({"r": PAID}, [object()], InvalidArgumentError, "expected events in columns"),
+        ({"r": Rule("r", PAID, ("who",))}, EVENTS, InputError, "no column 'who'"),
+        ({"r": Pattern.begin("a").where("m > 1")}, EVENTS, CepError, "no column 'm'"),
+        (
+            {"r": parse("PATTERN SEQ(A a, B b) WITHIN 2 minutes SLIDE 1 minute RETURN count(*)")},
+            EVENTS,
+            NotSupportedError,
+            "THEN, SLIDE and RETURN EVENT",
+        ),
+    ],
+)
+def test_refusals(rules: Any, events: Any, error: type[Exception], message: str) -> None:
+    """What is no rule, or cannot be matched together with others, is refused by its name."""
+    with pytest.raises(error, match=message):
+        matchMany(rules, events, timestamp="at")
+
+
+def test_an_error_names_its_rule() -> None:
+    """What goes wrong in one rule of many has a note with its name."""
+    rules = {"good": PAID, "bad": Pattern.begin("a").where("get_json_object(user, '$.x') = 1")}
+    with pytest.raises(NotSupportedError) as raised:
+        matchMany(rules, EVENTS, timestamp="at")
+
+    assert raised.value.__notes__ == ["in rule 'bad'"]
