@@ -103,7 +103,7 @@ def ids(matches: Iterable[dict[str, list[Any]]]) -> Counter[str]:
     return Counter(repr([(s, [e["id"] for e in own]) for s, own in m.items()]) for m in matches)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=settings.default.max_examples * 4)
 @given(chains(), streams(), st.booleans())
 def test_lists_have_the_matches_of_the_automaton(
     chain: Chain, events: Events, with_kernel: bool

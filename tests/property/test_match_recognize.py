@@ -57,7 +57,7 @@ def check(seed: int) -> None:
 
 
 @given(st.integers(0, 1 << 32))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=settings.default.max_examples * 5)
 def test_mutated_clauses_end_in_a_plan_or_an_error_that_helps(seed: int) -> None:
     """Every mutated clause gives a plan, or a CepError with line, column and hint."""
     check(seed)

@@ -73,7 +73,7 @@ def ids(matches: Any) -> Counter[str]:
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=settings.default.max_examples * 2)
 @given(st.deferred(lambda: st.sampled_from(patterns())), st.integers(0, 10**6))
 def test_the_pattern_has_the_matches_of_the_query(query: SaseQuery, seed: int) -> None:
     """Key by key, the pattern's matches are those of the query, each as often."""

@@ -128,7 +128,7 @@ def test_a_mutated_text_is_a_query_or_an_error() -> None:
             assert parse(repr(found)) == found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings.default.max_examples * 2)
 @given(queries(Form.LIST), st.integers(0, 10**6))
 def test_the_join_finds_what_the_papers_algorithms_find(query: SaseQuery, seed: int) -> None:
     """eventLists and Algorithms 1 and 2 agree."""
@@ -138,7 +138,7 @@ def test_the_join_finds_what_the_papers_algorithms_find(query: SaseQuery, seed: 
         assert found(joined) == found(start_cep(query, table))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings.default.max_examples * 2)
 @given(queries(Form.SEQ), st.integers(0, 10**6))
 def test_merging_and_searching_change_no_match(query: SaseQuery, seed: int) -> None:
     """Merged runs, runs apart, depth-first search and compressed matches have the same matches."""
@@ -156,7 +156,7 @@ def test_merging_and_searching_change_no_match(query: SaseQuery, seed: int) -> N
         assert found(sequences.searched(output)) <= merged
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=settings.default.max_examples * 2)
 @given(st.deferred(lambda: st.sampled_from(chains())), st.integers(0, 10**6))
 def test_keys_of_one_table_never_mix(query: SaseQuery, seed: int) -> None:
     """The keys of a table have the matches that each has alone, in whatever times they lie."""

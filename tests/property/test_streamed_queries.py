@@ -118,7 +118,7 @@ def ids(match: dict[str, list[int]], rows: Rows) -> str:
 watermarks = st.lists(st.integers(0, 16), max_size=9).map(sorted)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=settings.default.max_examples * 5)
 @given(
     any_query(),
     st.sampled_from(EVALUATIONS),
@@ -149,7 +149,7 @@ def test_portions_give_what_all_events_give(
     assert found == Counter(ids(m, rows) for m in query_matches(query, table, how, output))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=settings.default.max_examples * 2)
 @given(any_query(), st.integers(0, 10**6), watermarks)
 def test_portions_count_what_all_events_count(query: SaseQuery, seed: int, cuts: list[int]) -> None:
     """Each event that completes matches has their number and totals, once."""

@@ -252,23 +252,25 @@ def test_aggregates_are_exact(digits: tuple[int, int]) -> None:
             "sum": total(values), "avg": mean(values, digits[1]), "min": min(known, default=None),
             "max": max(known, default=None),
         }  # fmt: skip
+        given = [None, *values, None]
+        columns: dict[str, Any] = {
+            "type": ["A", *("B" for _ in values), "C"],
+            "p": pa.array(given, pa.decimal128(*digits)),
+        }
         for function, wanted in facts.items():
-            p, scale = f"{function}(b[].p)", digits[1] + 4 * (function == "avg")
-            own = pa.decimal128(38, min(scale, 38))
-            given = [None, *values, None]
-            table = pa.table({
-                "type": ["A", *("B" for _ in values), "C"],
-                "p": pa.array(given, pa.decimal128(*digits)),
-                "w": pa.array([*(None for _ in given[1:]), wanted], own),
-            })  # fmt: skip
-            events = [{"type": e["type"], "p": e["p"], "w": e["w"]} for e in table.to_pylist()]
-            test = f"({p} = c.w OR ({p} IS NULL AND c.w IS NULL))"
-            for source in (table, events):
-                loops = f"PATTERN SEQ(A a, B+ b[], C c) WHERE strict_contiguity AND {test}"
-                rows = matchSase(f"{loops} RETURN {p} AS x", source, evaluation="nfa")
-                assert [row["x"] for row in rows] == [wanted]
-                lists = f"PATTERN A a; B^{len(values)} b; C c WHERE {test}"
-                assert len(matchSase(lists, source)) == 1, (function, values)
+            own = pa.decimal128(38, min(digits[1] + 4 * (function == "avg"), 38))
+            columns[function] = pa.array([*(None for _ in given[1:]), wanted], own)
+        test = " AND ".join(
+            f"({f}(b[].p) = c.{f} OR ({f}(b[].p) IS NULL AND c.{f} IS NULL))" for f in facts
+        )
+        shown = ", ".join(f"{f}(b[].p) AS {f}" for f in facts)
+        table = pa.table(columns)
+        for source in (table, table.to_pylist()):
+            loops = f"PATTERN SEQ(A a, B+ b[], C c) WHERE strict_contiguity AND {test}"
+            rows = matchSase(f"{loops} RETURN {shown}", source, evaluation="nfa")
+            assert [dict(row) for row in rows] == [facts]
+            lists = f"PATTERN A a; B^{len(values)} b; C c WHERE {test}"
+            assert len(matchSase(lists, source)) == 1, values
 
 
 def test_decimals_beside_doubles_in_one_attribute_are_refused() -> None:

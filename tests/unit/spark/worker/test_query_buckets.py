@@ -67,7 +67,7 @@ def shown(query: Query) -> Query:
     return attrs.evolve(query, having=None, columns=None)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=settings.default.max_examples * 3)
 @given(
     any_query(),
     st.sampled_from(OUTPUTS),
