@@ -12,11 +12,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
-ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "build" / "sail"
+from tests.own_environment import ROOT, python_that
+
 WORKS = (
     "import pytest, hypothesis, polars, psutil, pyflinkcep.kernel._kernel; "
     "from pyflinkcep import local; local.session('sail').stop()"
@@ -27,24 +26,11 @@ WORKS = (
 def main(arguments: Sequence[str]) -> int:
     """Run the tests; return the status of pytest."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYFLINKCEP_TEST_ENGINE": "sail"}
-    own = str(FOLDER / "bin" / "python")
-    works = (p for p in (sys.executable, own) if Path(p).exists() and _works(p, environment))
-    python = next(works, "")
-    if not python:
-        python = own
-        subprocess.run([sys.executable, "-m", "venv", FOLDER], check=True)
-        # In place, so that the kernel of this tree is what the tests import.
-        install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-e"]
-        subprocess.run([*install, f"{ROOT}[test,sail]"], check=True)
+    python = python_that(WORKS, "sail", environment)
     options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     tests = arguments or ["tests/spark", "tests/sail"]
     command = [python, "-m", "pytest", *options, *tests]
     return subprocess.run(command, cwd=ROOT, env=environment).returncode
-
-
-def _works(python: str, environment: Mapping[str, str]) -> bool:
-    done = subprocess.run([python, "-c", WORKS], env=environment, capture_output=True)
-    return not done.returncode
 
 
 if __name__ == "__main__":
