@@ -5,13 +5,16 @@ import importlib.util
 import os
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from textwrap import dedent
 from types import SimpleNamespace
 
 import pytest
 
+import pyflinkcep
 from pyflinkcep.testing import match
+from tests.sinks.servers import postgresql
 
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "samples"
@@ -167,6 +170,35 @@ def test_kafka_source_without_a_broker_starts_no_spark(tmp_path):
 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.strip() == expected_output(load("kafka_source"))
+
+
+def test_postgres_alerts_pattern():
+    """Two buildings within five minutes, one directly after the other."""
+    sample = load("postgres_alerts")
+    rows = [line.split() for lines in sample.FILES for line in lines]
+    doors = {
+        "badge": [badge for badge, _, _ in rows],
+        "building": [building for _, building, _ in rows],
+        "time": [datetime.fromisoformat(f"2024-05-06T{time}") for _, _, time in rows],
+    }
+
+    found = pyflinkcep.match(sample.pattern(), doors, timestamp="time", key="badge")
+
+    assert sorted((m["here"][0].badge, m["there"][0].building) for m in found) == [
+        ("17", "south"),
+        ("42", "south"),
+    ]
+
+
+@pytest.mark.spark
+def test_postgres_alerts_leaves_out_what_is_there(spark, capsys):
+    """A second run from the start writes the same alerts, and the table has each once."""
+    sample = load("postgres_alerts")
+    with postgresql() as dsn:
+        sample.main(spark, dsn)
+
+    shown = sample.__doc__.split("With a database it prints the table::")[1].split("Without")[0]
+    assert capsys.readouterr().out.strip() == dedent(shown).strip()
 
 
 # --- the programs
