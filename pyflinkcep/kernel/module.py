@@ -37,6 +37,7 @@ _OTHER = (
     "the compiled kernel was built from other sources than the Python code beside it "
     "(install the package again, or run make kernel in a clone)"
 )
+_ZIPPED = "the package is in a zip, from which Python imports no C code (send it unpacked)"
 _operations = cache(opcodes.fingerprint)
 _sources = cache(sources.fingerprint)
 
@@ -77,7 +78,8 @@ def why_missing() -> str:
         return f"{_SWITCH} is 0"
     found = _imported()
     if found is None:
-        return "the package was built without a C compiler"
+        is_file = os.path.exists(__file__)
+        return "the package was built without a C compiler" if is_file else _ZIPPED
     return _OTHER if _is_other(found) else ""
 
 

@@ -8,6 +8,8 @@ import inspect
 import os
 import runpy
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -39,6 +41,21 @@ def test_a_kernel_of_other_sources_is_left_out(monkeypatch: pytest.MonkeyPatch, 
     with pytest.warns(RuntimeWarning, match=r"built from other sources(?s:.*)make kernel"):
         assert module.compiled_module() is None
     assert "make kernel" in module.why_missing()
+
+
+def test_a_package_in_a_zip_runs_and_says_why_it_is_slow(tmp_path: Path) -> None:
+    """What ``--py-files`` sends has no kernel, and the reason is not a missing compiler."""
+    package = Path(module.__file__).parents[1]
+    archive = shutil.make_archive(str(tmp_path / "sent"), "zip", package.parent, package.name)
+    program = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import pyflinkcep.kernel.module as module; "
+        "assert module.compiled_module() is None; print(module.__file__, module.why_missing())"
+    )
+    command = [sys.executable, "-c", program, archive]
+    said = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    assert said.startswith(archive)
+    assert "zip" in said.removeprefix(archive)
 
 
 @needs_kernel
