@@ -4,7 +4,7 @@
 PYTHON ?= python3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup kernel kernel-sanitized check test format bench docs pictures matrix sail dist
+.PHONY: help setup kernel kernel-sanitized check test format bench docs pictures matrix sail sinks dist
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -54,6 +54,9 @@ matrix: ## run a small suite on each PySpark with each Python found; writes docs
 
 sail: ## run the tests of bounded jobs, and all recorded answers, on Sail in an environment of its own
 	$(PYTHON) -m tests.sail
+
+sinks: ## kill writers of PostgreSQL, Delta, Kafka and files, and run a declarative pipeline
+	$(PYTHON) -m tests.sinks
 
 docs/architecture.svg: docs/architecture.dot
 	dot -Tsvg $< -o $@
