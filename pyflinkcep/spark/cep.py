@@ -516,8 +516,8 @@ class CEP:
         Examples
         --------
         >>> rule = 'sequence by user with maxspan=1m [fail where true] [ok where true]'
-        >>> found = CEP.eql(events, rule, timestamp="ts", category="result").toDF()
-        >>> found.select("user", "matchTimestamp").show()
+        >>> ruled = CEP.eql(events, rule, timestamp="ts", category="result").toDF()
+        >>> ruled.select("user", "matchTimestamp").show()
         +----+--------------+
         |user|matchTimestamp|
         +----+--------------+
