@@ -24,11 +24,63 @@ _MOST_ROWS, _MOST_EVENTS = 20, 5
 ItemT = TypeVar("ItemT")
 
 
-class _Lazy(Sequence[ItemT]):
+class _Shown:
+    """A sequence that notebooks show as a table."""
+
+    _nouns = ("row", "rows")
+
+    def _repr_html_(self: Any) -> str:
+        """Return the first items as a table of HTML."""
+        from pyflinkcep.show.diagram import html_table
+
+        rows = [self._shown(item) for item in self[:_MOST_ROWS]]
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        caption = counted(len(self), *self._nouns)
+        caption += f", the first {len(rows)}" if len(rows) < len(self) else ""
+        cells = ([_cell(row.get(name, "")) for name in names] for row in rows)
+        return html_table(names, cells, caption)
+
+    def _shown(self, item: dict[str, Any]) -> Mapping[str, Any]:
+        """Return the columns of an item."""
+        return item
+
+
+class _OfEvents(_Shown, Plotted):
+    """Matches that may know the fields of time and key of their events."""
+
+    _nouns = ("match", "matches")
+    _time: Field | None = None
+    _key: Field | Sequence[str] | None = None
+
+    def knowing(self, time: Field | None, key: Field | Sequence[str] | None) -> Self:
+        """Return the matches, which are to know the fields of time and key of their events."""
+        self._time, self._key = time, key
+        return self
+
+    def plotted(
+        self: Any, time: Field | None, key: Field | Sequence[str] | None
+    ) -> tuple[Iterable[Mapping[str, Any]], Field | None, Field | Sequence[str] | None]:
+        """Return the matches, and the fields of time and key: those given, or those known."""
+        return self, self._time if time is None else time, self._key if key is None else key
+
+    def _shown(self, item: dict[str, Any]) -> Mapping[str, Any]:
+        key = self._key
+        firsts = [events[0] for events in item.values() if events]
+        if key is None or not firsts:
+            return item
+        names: Sequence[Any] = key if isinstance(key, list | tuple) else [key]
+        own = {n if isinstance(n, str) else "key": key_getter(n)(firsts[0]) for n in names}
+        return {**own, **item}
+
+
+class ListedMatches(list[dict[str, Any]], _OfEvents):
+    """A list of matches that notebooks show as a table."""
+
+
+class _Lazy(_Shown, Sequence[ItemT]):
     """Items that are made, some at a time, when they are looked at; equal to a list of them."""
 
     __hash__ = None  # type: ignore[assignment]
-    _nouns = ("row", "rows")
 
     def __init__(self) -> None:
         self._begin = 0
@@ -70,21 +122,6 @@ class _Lazy(Sequence[ItemT]):
         """Return the list of items as text."""
         return repr(list(self))
 
-    def _repr_html_(self) -> str:
-        """Return the first items as a table of HTML."""
-        from pyflinkcep.show.diagram import html_table
-
-        rows = [self._shown(item) for item in self._some(0, _MOST_ROWS)]
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        caption = counted(len(self), *self._nouns)
-        caption += f", the first {len(rows)}" if len(rows) < len(self) else ""
-        cells = ([_cell(row.get(name, "")) for name in names] for row in rows)
-        return html_table(names, cells, caption)
-
-    def _shown(self, item: ItemT) -> Mapping[str, Any]:
-        """Return the columns of an item."""
-        raise NotImplementedError
-
     def toArrow(self) -> pa.Table:
         """Return the items as a table of Arrow."""
         raise NotImplementedError
@@ -110,7 +147,7 @@ def _cell(value: Any) -> str:
     return "\n".join([*map(event_text, value[:_MOST_EVENTS]), *more])
 
 
-class Matches(_Lazy[dict[str, list[EventT]]], Plotted):
+class Matches(_OfEvents, _Lazy[dict[str, list[EventT]]]):
     """
     The matches, each a dict of stage name to events, with timeouts and late events.
 
@@ -142,8 +179,6 @@ class Matches(_Lazy[dict[str, list[EventT]]], Plotted):
         self._listed = list(matches)
         self._timeouts: list[Timeout[EventT]] | None = []
         self._has_timeouts = True
-        self._time: Field | None = None
-        self._key: Field | Sequence[str] | None = None
         self.late: list[EventT] = []
         self.numPartialMatchesDropped = 0
 
@@ -164,31 +199,9 @@ class Matches(_Lazy[dict[str, list[EventT]]], Plotted):
         found.numPartialMatchesDropped = dropped
         return found
 
-    def knowing(self, time: Field | None, key: Field | Sequence[str] | None) -> Self:
-        """Return the matches, which are to know the fields of time and key of their events."""
-        self._time, self._key = time, key
-        return self
-
-    def plotted(
-        self, time: Field | None, key: Field | Sequence[str] | None
-    ) -> tuple[Iterable[Mapping[str, Any]], Field | None, Field | Sequence[str] | None]:
-        """Return the matches, and the fields of time and key: those given, or those known."""
-        return self, self._time if time is None else time, self._key if key is None else key
-
-    def _shown(self, item: dict[str, list[EventT]]) -> Mapping[str, Any]:
-        key = self._key
-        firsts = [events[0] for events in item.values() if events]
-        if key is None or not firsts:
-            return item
-        names: Sequence[Any] = key if isinstance(key, list | tuple) else [key]
-        own = {n if isinstance(n, str) else "key": key_getter(n)(firsts[0]) for n in names}
-        return {**own, **item}
-
     def add(self, match: dict[str, list[EventT]]) -> None:
         """Add a match to those that are there already."""
         self._listed.append(match)
-
-    _nouns = ("match", "matches")
 
     @property
     def timeouts(self) -> list[Timeout[EventT]]:
@@ -286,9 +299,6 @@ class OutputTable(_Lazy[dict[str, Any]]):
         part = self._table.slice(begin, size)
         columns = dict(zip(part.column_names, map(values_of, part.columns), strict=True))
         return [{name: own[row] for name, own in columns.items()} for row in range(size)]
-
-    def _shown(self, item: dict[str, Any]) -> Mapping[str, Any]:
-        return item
 
     def toArrow(self) -> pa.Table:
         """Return the rows as a table of Arrow, with the columns that ``CEP.sql`` gives."""

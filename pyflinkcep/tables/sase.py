@@ -52,6 +52,7 @@ from pyflinkcep.sase.returns import Returns
 from pyflinkcep.sase.types import with_exact_literals
 from pyflinkcep.tables.event_list import EventObjects, attribute_of, holds_decimals
 from pyflinkcep.tables.events import Table
+from pyflinkcep.tables.matches import ListedMatches
 from pyflinkcep.tables.rows import rows_of, table_or_rest
 from pyflinkcep.tables.values import grouping_key
 
@@ -166,8 +167,8 @@ def matchSase(
     Returns
     -------
     list of dict, Matches or CompressedMatches
-        Variable to events; with RETURN, column to value; with SLIDE, a row for each window with
-        matches. Matches of a table without RETURN are
+        Variable to events, which notebooks show as a table; with RETURN, column to value; with
+        SLIDE, a row for each window with matches. Matches of a table without RETURN are
         :class:`Matches`, made into dicts when they are looked at.
 
     Raises
@@ -228,18 +229,20 @@ def matchSase(
         from pyflinkcep.tables.query_match import QueryRows  # which loads Arrow
 
         given = QueryRows.of(table, timestamp, type, asked)
-    if given is not None and asked.columns is None and asked.having is None and asked.event is None:
+    has_events = asked.columns is None and asked.event is None
+    if given is not None and has_events and asked.having is None:
         own = given.matches(plan, is_sorted)
         return own.knowing(timestamp, asked.key or None)
     objects = given or EventObjects.of(rest, timestamp, type, asked, declared)
     if isinstance(objects, EventObjects) and compressed:
         return _compressed(asked, objects)
     returns = Returns(asked, attribute_of, _types(table, objects.kinds))
-    return [
+    rows = [
         {**_event(asked, objects.table, positions), **returns.row(match)}
         for positions, match in objects.listed(plan, is_sorted)
         if returns.keeps(match)
     ]
+    return ListedMatches(rows).knowing(timestamp, asked.key or None) if has_events else rows
 
 
 def _decimals(table: Any) -> RowTypes:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep import Pattern, match, matchRecognize, matchSase
+from pyflinkcep.charts import timeline_chart
 
 AB = Pattern.begin("a").where("n < 5").oneOrMore().next("b").where("n > 5")
 LOG = [{"user": "<i>", "n": n} for n in (1, 2, 9)]
@@ -50,13 +52,19 @@ def test_many_are_cut() -> None:
 
 
 def test_rows_and_queries() -> None:
-    """The output of a clause is a table too, and so are the matches of a query on a table."""
+    """The output of a clause is a table too, and so are the matches of a query on any events."""
     clause = "ORDER BY n MEASURES a.n AS first, a.user AS u PATTERN (a) DEFINE a AS n < 2"
     query = "PATTERN SEQ(x a, x b) WHERE skip_till_any_match AND [user]"
     columns = {"type": ["x", "x"], "user": ["ann", "ann"]}
 
     assert rows(matchRecognize(LOG, clause)) == [["1 row"], ["first", "u"], ["1", "&lt;i&gt;"]]
-    assert rows(matchSase(query, columns))[1:] == [
-        ["user", "a", "b"],
-        ["ann", *["type=&#x27;x&#x27;, user=&#x27;ann&#x27;"] * 2],
-    ]
+    listed = matchSase(query, [{"type": "x", "user": "ann"}] * 2)
+    for found in (matchSase(query, columns), listed):
+        assert rows(found) == [
+            ["1 match"],
+            ["user", "a", "b"],
+            ["ann", *["type=&#x27;x&#x27;, user=&#x27;ann&#x27;"] * 2],
+        ]
+    assert json.loads(json.dumps(listed)) == listed
+    timed = matchSase(query, [{"type": "x", "user": "ann", "at": at} for at in (0, 5)], "at")
+    assert [value["time"] for value in timeline_chart(timed).spec["data"]["values"]] == [0, 5]
