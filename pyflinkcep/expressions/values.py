@@ -113,9 +113,12 @@ def member(owner: Any, name: str) -> Any:
         names = _names_of(owner)
         same = [other for other in names if other.casefold() == name.casefold()]
         if len(same) != 1:
+            otherwise = f"its columns are {names}"
+            if isinstance(owner, _WITHOUT_FIELDS):
+                names, otherwise = [], "write lambda value: value > 1 where an event is a value"
             raise InputError(
                 f"the event {_short(owner)} has no column {name!r}",
-                did_you_mean(name, names, f"its columns are {names}"),
+                did_you_mean(name, names, otherwise),
             )
         found = _exact_member(owner, same[0])
     return _of_python(found)
@@ -133,6 +136,7 @@ def _of_python(found: Any) -> Any:
 
 
 _MISSING = object()
+_WITHOUT_FIELDS = (bool, int, float, str, bytes, list, set, type(None))
 
 
 def _exact_member(owner: Any, name: str) -> Any:
@@ -159,6 +163,11 @@ def element(whole: Any, key: Any) -> Any:
     """Return the element of an array at an index, or of a map under a key."""
     if isinstance(whole, Mapping):
         return whole.get(key)
+    if isinstance(whole, str | bytes) or not hasattr(whole, "__len__"):
+        raise InputError(
+            f"expected an array or a map, of which [{key!r}] is a part, got {_short(whole)}",
+            "write substring(text, 1, 1) for a part of a text",
+        )
     try:
         if key >= 0:
             return whole[key]

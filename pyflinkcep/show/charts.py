@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -172,11 +173,12 @@ def _check_text(name: str, argument: str, value: object) -> None:
         )
 
 
-def _check_count(name: str, argument: str, value: object) -> None:
-    """Refuse what is no number of things."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+def _check_count(name: str, argument: str, value: object, most: float = math.inf) -> None:
+    """Refuse what is no number of things, or too many."""
+    if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= most:
+        wanted = "at least 1" if most == math.inf else f"from 1 to {most:,}"
         raise InvalidArgumentError(
-            f"{name}: expected {argument} to be a whole number, at least 1, got {value!r}",
+            f"{name}: expected {argument} to be a whole number, {wanted}, got {value!r}",
             f"write {argument}=20",
         )
 
@@ -256,7 +258,7 @@ def _is_array(value: Any) -> bool:
 def _named(name: str, column: Field, row: Mapping[str, Any], event: Any) -> Any:
     """Return a column of a match, or the field of its first event if it has none."""
     if callable(column):
-        return column(event)
+        return _called(name, "key", column, event)
     if column in row and not _is_array(row[column]):
         return row[column]
     fields = dict(event) if isinstance(event, Mapping) else _fields(event)
@@ -271,10 +273,22 @@ def _named(name: str, column: Field, row: Mapping[str, Any], event: Any) -> Any:
     )
 
 
+def _called(name: str, argument: str, function: Callable[[Any], Any], event: Any) -> Any:
+    """Return what a function makes of an event."""
+    try:
+        return function(event)
+    except Exception as cause:
+        raise InvalidArgumentError(
+            f"{name}: the function for {argument} raised {type(cause).__name__}: {cause}, "
+            f"for the event {event!r}",
+            f"write {argument}=lambda event: event.name, which every event has",
+        ) from cause
+
+
 def _milliseconds(name: str, event: Any, time: Field) -> int:
     try:
         if not isinstance(time, str):
-            value = time(event)
+            value = _called(name, "time", time, event)
         else:
             value = event[time] if isinstance(event, Mapping) else getattr(event, time)
     except (LookupError, AttributeError) as cause:
@@ -360,6 +374,13 @@ def funnel_chart(rows: Any, title: str = "funnel", by: str | Sequence[str] = ())
                 f"funnel_chart: expected rows of a funnel, got one without {missing[0]!r}",
                 "pass what funnel() returns, and as by what it was given",
             )
+        for name in ("step", "keys", "partialMatches", "p50Ms"):
+            value = _known(row.get(name))
+            if not (isinstance(value, int | float) or (value is None and name == "p50Ms")):
+                raise InvalidArgumentError(
+                    f"funnel_chart: expected {name} to be a number, got {value!r}",
+                    "pass what funnel() returns",
+                )
     unit = "keys" if any(row["keys"] > 1 for row in given) else "partialMatches"
     first: dict[str, int] = {}
     bars = []
@@ -375,7 +396,7 @@ def _bar(row: Mapping[str, Any], group: str, unit: str, first: int) -> dict[str,
     parts = [str(row[unit])]
     if first:
         parts.append(f"{row[unit] / first:.0%} of the first".replace("%", " %"))
-    if row.get("p50Ms") is not None:
+    if _known(row.get("p50Ms")) is not None:
         parts.append(f"median {readable(row['p50Ms'])}")
     return {
         "stage": str(row["stage"]),
@@ -448,6 +469,7 @@ def _funnel_svg(bars: list[dict[str, Any]], groups: list[str], title: str) -> st
 # --- durations
 
 _LEFT, _BARS_TOP, _BARS_WIDTH, _HEIGHT = 62.0, 48.0, 520.0, 180.0
+_MOST_BINS = 1_000
 
 
 @suggesting
@@ -470,7 +492,7 @@ def durations_chart(
         with a `timestamp` in memory knows it.
     title : str
         What stands above it.
-    bins : int
+    bins : int, from 1 to 1,000
         The number of bars.
     most : int
         The most matches to collect: the first ones.
@@ -483,7 +505,7 @@ def durations_chart(
     [(10.0, 50.0, 2), (50.0, 90.0, 1)]
     """
     _check_text("durations_chart", "title", title)
-    _check_count("durations_chart", "bins", bins)
+    _check_count("durations_chart", "bins", bins, _MOST_BINS)
     _check_count("durations_chart", "most", most)
     found = _matches_of("durations_chart", matches, time, None, most)
     lengths = [one.length_ms for one in found]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -51,13 +52,15 @@ class Picture:
         Raises
         ------
         InvalidArgumentError
-            If it ends with something else.
+            If it ends with something else, or is no path.
         """
-        file, forms = Path(path), self._forms()
+        forms = self._forms()
+        file = Path(path) if isinstance(path, str | os.PathLike) else Path()
         form = forms.get(file.suffix.lower())
         if form is None:
+            shown = str(path) if isinstance(path, os.PathLike) else path
             raise InvalidArgumentError(
-                f"save: expected a name that ends in {', '.join(forms)}, got {str(path)!r}",
+                f"save: expected a name that ends in {', '.join(forms)}, got {shown!r}",
                 "write picture.save('pattern.svg')",
             )
         file.write_text(form() + "\n", encoding="utf-8")

@@ -44,7 +44,9 @@ def columns_of(source: Any, wanted: Wanted | None = None) -> pa.Table | dict[Any
     if isinstance(source, list | tuple) and source and isinstance(source[0], pa.RecordBatch):
         return _checked(pa.Table.from_batches(source))
     if hasattr(source, "__arrow_c_stream__"):
-        return _checked(pa.RecordBatchReader.from_stream(source).read_all())
+        reader = attempted(lambda: pa.RecordBatchReader.from_stream(source))
+        if reader is not None:  # otherwise it is one column, whose values are events
+            return _checked(reader.read_all())
     return None
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from datetime import UTC, datetime, timedelta
@@ -23,6 +24,7 @@ from pyflinkcep.testing import funnel, match, trace, whyNot
 from tests.unit.show.support import points, size, texts
 
 SCRIPT = "</script><script>alert(1)</script>"
+STEP = {"stage": "a", "step": 1, "keys": 3, "partialMatches": 4}
 START = datetime(2026, 5, 1, 12, tzinfo=UTC)
 PATTERN = (
     Pattern.begin(SCRIPT).where("x = 1").followedBy("b").where("x = 2").within(timedelta(minutes=9))
@@ -128,6 +130,14 @@ def test_shares_are_of_what_is_drawn() -> None:
     assert "the first 20 of 25 groups" in texts(chart.svg)
 
 
+def test_a_funnel_from_a_table_has_gaps() -> None:
+    """The first step has no time before it, which pandas writes as NaN."""
+    rows = pd.DataFrame([STEP, {**STEP, "step": 2, "p50Ms": 90.0}]).to_dict("records")
+    labels = [bar["label"] for bar in funnel_chart(rows).spec["data"]["values"]]
+
+    assert labels == ["3 · 100 % of the first", "3 · 100 % of the first · median 90 ms"]
+
+
 def test_durations_are_counted_once() -> None:
     """Each match is in one bar, the longest in the last."""
     matches = [{"a": [{"t": 0}], "b": [{"t": ms}]} for ms in (0, 1, 5, 9, 10)]
@@ -176,6 +186,19 @@ def test_files(tmp_path: Path) -> None:
         (lambda: timeline_chart([], "t", most=0), "at least 1, got 0"),
         (lambda: durations_chart([], 3), "expected time to be a field"),
         (lambda: durations_chart([], "t", title=3), "expected title to be text"),
+        (
+            lambda: durations_chart([], "t", bins=10**9),
+            "bins to be a whole number, from 1 to 1,000",
+        ),
+        (lambda: timeline_chart(FOUND, lambda e: e.zzz), "the function for time raised .*zzz"),
+        (lambda: timeline_chart(FOUND, "at", key=lambda e: 1 / 0), "for key raised ZeroDivision"),
+        (
+            lambda: funnel_chart([{**STEP, "step": "one"}]),
+            "expected step to be a number, got 'one'",
+        ),
+        (lambda: funnel_chart([{**STEP, "keys": None}]), "expected keys to be a number, got None"),
+        (lambda: funnel_chart([{**STEP, "keys": math.nan}]), "expected keys to be a number"),
+        (lambda: funnel_chart([{**STEP, "p50Ms": "x"}]), "expected p50Ms to be a number, got 'x'"),
     ],
 )
 def test_what_is_no_row_is_refused(call: Any, words: str) -> None:

@@ -89,12 +89,15 @@ def test_null_counts_as_false() -> None:
         ("price and true", "expected boolean, got bigint", "compare"),
         ("cast('x' as int) > 1", "expected int, got 'x'", "write a value"),
         ("xs[3] > 1", "expected an index below 2, got 3", "size()"),
+        ("price[0] > 1", "expected an array or a map, of which [0] is a part, got 1", "substring"),
+        ("name[0] = 'a'", "of which [0] is a part, got 'ann'", "substring"),
+        ("price.x > 1", "the event 1 has no column 'x'", "lambda value: value > 1"),
     ],
 )
 def test_what_is_wrong_with_an_event_is_said(text: str, said: str, hint: str) -> None:
     """The error names the condition, what was found, and what to do."""
     with pytest.raises(ConditionError) as caught:
-        event_condition(text)({"price": 1, "xs": [1, 2]})
+        event_condition(text)({"price": 1, "xs": [1, 2], "name": "ann"})
 
     assert caught.value.message.startswith(f"the condition {text!r}: ")
     assert said in caught.value.message

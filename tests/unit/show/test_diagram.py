@@ -323,3 +323,6 @@ def test_other_forms_are_refused(tmp_path: Path) -> None:
     """A picture of points would need another package."""
     with pytest.raises(InvalidArgumentError, match=r"save: expected a name that ends in \.svg"):
         Pattern.begin("a").diagram().save(tmp_path / "p.png")
+    for path in (None, 3, b"p.svg", ["p.svg"]):
+        with pytest.raises(InvalidArgumentError, match="save: expected a name that ends in"):
+            Pattern.begin("a").diagram().save(path)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ import pytest
 from pyarrow.dataset import dataset
 
 from pyflinkcep import Pattern, match
-from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError
+from pyflinkcep.errors import ConditionError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.tables import Record
 from pyflinkcep.tables.rows import table_of_dicts
 from pyflinkcep.testing import funnel, trace, whyNot
@@ -78,6 +78,16 @@ def test_what_looks_at_matches_sees_the_same_events(look: Any, tmp_path: Path) -
 
     expected = str(look(LOW_HIGH, EVENTS, key="k"))
     assert [str(look(LOW_HIGH, events, key="k")) for events in forms] == [expected] * len(forms)
+
+
+@pytest.mark.parametrize("column", [pd.Series, lambda values: pl.Series("n", values)])
+def test_a_column_alone_is_a_list_of_its_values(column: Any) -> None:
+    """A column of any library that is not in a table has events without fields."""
+    low = Pattern.begin("low").where(lambda n: n < 3).next("high").where(lambda n: n > 7)
+
+    assert match(low, column([1, 9, 2])) == [{"low": [1], "high": [9]}]
+    with pytest.raises(ConditionError, match="the event 1 has no column 'n'"):
+        match(LOW_HIGH, column([1, 9]))
 
 
 def test_views_inside_of_columns() -> None:
