@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyflinkcep.conditions import Evaluated, ExpressionCondition, IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFA, EventMatch, NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
-from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds, Relevance
+from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.evaluator import event_condition
@@ -77,11 +77,11 @@ def _found(pattern: Pattern, route: Route, events: SharedEvents) -> Found:
             raise OnlyByRow from cause
 
     nfa = NFACompiler.compile(evaluated_by(pattern, evaluated), timeoutHandling=False)
-    known = known_bits(nfa.atoms)
-    if known >> _WORD:
+    if known_bits(nfa.atoms) >> _WORD:
         raise OnlyByRow
+    needs = events.needs(nfa)
     expressions, fields = expressions_on(pattern, nfa, events.table)
-    wanted = _wanted(nfa, known, route, events)
+    wanted = _wanted(nfa, needs.droppable, route, events)
     rows: Ints = route.rows[wanted.places].astype(np.int64)
     columns = {ROW: integers(rows)}
     taken = (as_values(field, rows) for field in fields)
@@ -92,18 +92,17 @@ def _found(pattern: Pattern, route: Route, events: SharedEvents) -> Found:
     nfa.open(RuntimeContext())
     matcher = make_matcher(nfa, Wanted(by_windows=True), expressions)
     matcher.set_events(store)
-    parts = list(matcher.run(_stretches(nfa, known, wanted, route), False, None))
+    parts = list(matcher.run(_stretches(nfa, needs.of_key, wanted, route), False, None))
     parts.append(matcher.finish(None))
     found = Found.concat(parts)
     return attrs.evolve(found, handles=rows[found.handles])
 
 
-def _stretches(nfa: NFA, known: int, wanted: _Wanted, route: Route) -> Stretches:
+def _stretches(nfa: NFA, needs: KeyNeeds | None, wanted: _Wanted, route: Route) -> Stretches:
     """Return the events of each key."""
     places = wanted.places
     groups = route.groups[places]
     firsts = np.flatnonzero(np.r_[len(groups) > 0, groups[1:] != groups[:-1]][: len(groups)])
-    needs = KeyNeeds.of(nfa, known)
     needed = needed_stretches(CepOperator(nfa), wanted.bits, firsts, needs)
 
     def key_of(number: int) -> Any:
@@ -113,14 +112,13 @@ def _stretches(nfa: NFA, known: int, wanted: _Wanted, route: Route) -> Stretches
     return Stretches(matched, np.r_[firsts, len(places)], needed, key_of)
 
 
-def _wanted(nfa: NFA, known: int, route: Route, events: SharedEvents) -> _Wanted:
+def _wanted(nfa: NFA, droppable: frozenset[int], route: Route, events: SharedEvents) -> _Wanted:
     """Return what a pattern wants: all events, if one without any condition could matter."""
     asked = [
         (atom.bit, route.places[events.holding(atom.condition.text)])
         for atom in nfa.atoms
         if isinstance(atom.condition, ExpressionCondition)
     ]
-    droppable = Relevance.of(nfa, known, shows_next=False).droppable if known else frozenset()
     if 0 not in droppable:
         bits = np.zeros(len(route.rows), np.int64)
         for bit, places in asked:

@@ -10,12 +10,18 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.expressions.arrays import Program
+from pyflinkcep.engines.flink.nfa import NFA
+from pyflinkcep.expressions.arrays import Program, Values
 from pyflinkcep.matching.columns import Ints
+from pyflinkcep.rules.event_needs import EventNeeds, Shape, shape_of
+from pyflinkcep.rules.value_index import ValueIndex
 from pyflinkcep.tables.field_values import EventFields
 from pyflinkcep.tables.order import Keys, Rows, Times, ordered
 from pyflinkcep.tables.typed_columns import SqlColumns
 from pyflinkcep.tables.values import Field
+
+_SELECTIVE = 4
+"""An index pays for a condition that holds for at most this part of the events."""
 
 
 @attrs.frozen(eq=False)
@@ -57,6 +63,10 @@ class SharedEvents:
     _routes: dict[tuple[str, ...], Route] = attrs.field(factory=dict)
     _programs: dict[str, Program | None] = attrs.field(factory=dict)
     _holding: dict[str, Rows] = attrs.field(factory=dict)
+    _columns: dict[str, Values] = attrs.field(factory=dict)
+    _needs: dict[Shape, EventNeeds] = attrs.field(factory=dict)
+    _asked: set[str] = attrs.field(factory=set)
+    _indexes: dict[str, ValueIndex | None] = attrs.field(factory=dict)
 
     @classmethod
     def of(
@@ -79,6 +89,13 @@ class SharedEvents:
             self._routes[known] = Route.of(self.table, self.times, known)
         return self._routes[known]
 
+    def needs(self, nfa: NFA) -> EventNeeds:
+        """Return which events a pattern wants, which is decided once for patterns of one shape."""
+        shape = shape_of(nfa)
+        if shape not in self._needs:
+            self._needs[shape] = EventNeeds.of(nfa)
+        return self._needs[shape]
+
     def program(self, text: str) -> Program | None:
         """Return the program of a condition; None if it can only be asked row by row."""
         if text not in self._programs:
@@ -88,8 +105,47 @@ class SharedEvents:
     def holding(self, text: str) -> Rows:
         """Return the rows for which a condition with a program holds, in order."""
         if text not in self._holding:
-            program = self.program(text)
-            assert program is not None
-            flags: Any = self.sql.bits({1: program})
-            self._holding[text] = np.flatnonzero(flags).astype(np.int32)
+            self._holding[text] = self._rows(text)
         return self._holding[text]
+
+    def _rows(self, text: str) -> Rows:
+        program = self.program(text)
+        assert program is not None
+        least = self._candidates(text)
+        if least is None:
+            flags: Any = self.sql.bits({1: program})
+            return np.flatnonzero(flags).astype(np.int32)
+
+        def taken(name: str) -> Values:
+            own = self._values(name)
+            return Values(own.data[least], own.nulls if own.nulls is False else own.nulls[least])
+
+        return least[self.sql.holding_of(program, len(least), taken)]
+
+    def _values(self, name: str) -> Values:
+        """Return all values of a column as programs read them."""
+        if name not in self._columns:
+            self._columns[name] = self.sql.number_column(name).values(0, self.table.num_rows)
+        return self._columns[name]
+
+    def _candidates(self, text: str) -> Rows | None:
+        """Return rows among which a condition holds, by the most selective of its parts."""
+        fewest, best = self.table.num_rows // _SELECTIVE, None
+        for name, part in self.sql.conjuncts(text):
+            index = self._index(name)
+            if index is None:
+                continue
+            chosen = self.sql.holding_of(part, len(index.ends), index.value_of)
+            count = index.count(chosen)
+            if count <= fewest:
+                fewest, best = count, (index, chosen)
+        return None if best is None else best[0].rows_of(best[1])
+
+    def _index(self, name: str) -> ValueIndex | None:
+        """Return the index of a column, from the second condition on that could use it."""
+        if name not in self._asked:
+            self._asked.add(name)
+            return None
+        if name not in self._indexes:
+            self._indexes[name] = ValueIndex.of(self._values(name))
+        return self._indexes[name]

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property, partial
 from typing import Any
 
@@ -39,7 +39,7 @@ from pyflinkcep.expressions.sql_types import (
 )
 from pyflinkcep.expressions.sql_values import zone_of
 from pyflinkcep.expressions.tokens import slip
-from pyflinkcep.expressions.tree import Column
+from pyflinkcep.expressions.tree import Column, Operation, Tree
 from pyflinkcep.matching.columns import Ints, doubles, in_one_piece, integers, plain_numbers
 
 _US = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
@@ -161,7 +161,7 @@ def is_exact(column: pa.ChunkedArray) -> bool:
     return not any(((chunk.fill_null(0).to_numpy() % 1_000) != 0).any() for chunk in whole.chunks)
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class NumberColumn:
     """A column as numbers, for programs: times are microseconds, texts their ranks."""
 
@@ -193,7 +193,7 @@ class NumberColumn:
             return np.floor_divide(data, self.divisor)
         return data if self.factor == 1 else data * self.factor
 
-    @property
+    @cached_property
     def range(self) -> Range:
         """The least and the greatest of whole numbers."""
         if self.is_float:
@@ -373,6 +373,31 @@ class SqlColumns:
         column = self._of(program.columns[place])
         assert column is not None
         return column.values(begin, size)
+
+    def conjuncts(self, text: str) -> Iterator[tuple[str, Program]]:
+        """Yield the parts of a condition that have to hold and read one column, with its name."""
+        tree = self._trees[text]
+        waiting: list[Tree] = [tree.tree]
+        while waiting:
+            part = waiting.pop()
+            if isinstance(part, Operation) and part.operator == "and":
+                waiting += part.operands
+                continue
+            own = EventTree(part, tree.columns).program(self._kinds, self._ranks, is_condition=True)
+            if own is not None and len(set(own.columns)) == 1:
+                yield own.columns[0], own
+
+    def number_column(self, name: str) -> NumberColumn:
+        """Return a column that programs read."""
+        found = self._of(name)
+        assert found is not None
+        return found
+
+    def holding_of(self, program: Program, size: int, values: Callable[[str], Values]) -> Array:
+        """Return whether a condition holds for some values of each column."""
+        return holding(
+            program.code, size, lambda place: values(program.columns[place]), self._ranks
+        )
 
     def bits(self, programs: Mapping[int, Program]) -> Array | None:
         """Return for each row the bits of the conditions that hold."""

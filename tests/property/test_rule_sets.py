@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from pyflinkcep import Eql, Pattern, SaseQuery, match, matchEql, matchMany, matchSase, parse
 from pyflinkcep.conditions import IterativeCondition
+from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.rules import Rule
+from pyflinkcep.rules.event_needs import EventNeeds, shape_of
 from tests.property.strategies import NameIn, PatternSpec, patterns
 from tests.property.test_pattern_documents import _as_sql
 
@@ -151,3 +153,14 @@ def test_many_rules_are_each_of_them(
     shown = {json.dumps([one.rule, one.key, _ids(dict(one.events))]) for one in found}
     assert len({one.matchId for one in found}) == len(shown)
     assert found.toArrow().num_rows == len(found)
+
+
+@given(st.lists(patterns(), min_size=2, max_size=30))
+def test_patterns_of_one_shape_want_the_same(specs: list[PatternSpec]) -> None:
+    """What a pattern wants depends on its shape alone."""
+    found: dict[Any, EventNeeds] = {}
+    for spec in specs:
+        pattern = spec.build().with_conditions(lambda condition: _as_sql(condition, 0))
+        nfa = NFACompiler.compile(pattern)
+        needs = EventNeeds.of(nfa)
+        assert found.setdefault(shape_of(nfa), needs) == needs
