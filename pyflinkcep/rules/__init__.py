@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from pyflinkcep.rules.document import DocumentError
 from pyflinkcep.rules.rule import Rule, RuleTest
 from pyflinkcep.rules.rule_file import Checked, RuleFileError, checkRules, readRules
+from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 
 if TYPE_CHECKING:
     from pyflinkcep.rules.rule_matches import RuleMatch, RuleMatches
@@ -22,6 +23,7 @@ __all__ = [
     "RuleMatch",
     "RuleMatches",
     "RuleTest",
+    "SigmaCorrelation",
     "checkRules",
     "readRules",
 ]

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pyflinkcep.errors import CepError
+from pyflinkcep.errors import CepError, NotSupportedError
 from pyflinkcep.expressions.parser import event_tree, sql_condition
 from pyflinkcep.expressions.tree import Aggregate, Column, Literal, MatchExpression, Tree
 from pyflinkcep.rules.aviator import sql_of_aviator
@@ -28,11 +28,16 @@ def meaning_of(document: Any) -> Any:
         return document
     if document.get("type") in ("AVIATOR", "SQL") and "expression" in document:
         text = document["expression"]
-        return _meaning_of_sql(sql_of_aviator(text) if document["type"] == "AVIATOR" else text)
+        return meaning_of_sql(sql_of_aviator(text) if document["type"] == "AVIATOR" else text)
     return {key: meaning_of(part) for key, part in document.items()}
 
 
-def _meaning_of_sql(text: str) -> Any:
+def meaning_of_sql(text: Any) -> Any:
+    """Return the meaning of SQL; NotSupportedError for a function."""
+    if not isinstance(text, str):
+        raise NotSupportedError(
+            f"fingerprint: the condition {text!r} is Python, and no data", "write it as SQL"
+        )
     condition = sql_condition(text)
     if isinstance(condition, MatchExpression):
         return _tree(condition.tree)

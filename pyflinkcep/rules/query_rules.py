@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The matches of queries among many rules on shared events: of SASE+, and of EQL."""
+"""The matches of queries among many rules on shared events: of SASE+, of EQL, of Sigma."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -15,13 +15,17 @@ from pyflinkcep.eql import Eql
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.rules.shared_events import SharedEvents
+from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.sase.types import with_exact_literals
+from pyflinkcep.tables import matchSigma
 from pyflinkcep.tables.eql_match import EqlEvents, places_of
 from pyflinkcep.tables.event_list import attribute_of
+from pyflinkcep.tables.order import Rows
 from pyflinkcep.tables.query_match import QueryRows
+from pyflinkcep.tables.records import records
 
 Row = Callable[[dict[str, list[Any]]], dict[str, Any]]
 """Makes the row of a match."""
@@ -73,3 +77,34 @@ def eql_found(query: Eql, events: SharedEvents) -> Found:
         taken = {f"{n}": [row] for n, row in enumerate(rows, 1) if row is not None}
         results.match(None, int(max(last[row] for own in taken.values() for row in own)), taken)
     return results.take()
+
+
+def sigma_found(sigma: SigmaCorrelation, events: SharedEvents) -> Found:
+    """Return the alerts of a correlation, whose events are those that its rules want."""
+    texts = {name: one for name, one in sigma.conditions() if isinstance(one, str)}
+    is_known = len(texts) == len(list(sigma.conditions())) and all(
+        events.program(text) is not None for text in texts.values()
+    )
+    rows = np.arange(events.table.num_rows)
+    holding: dict[str, Rows] = {}
+    if is_known:
+        holding = {name: events.holding(text) for name, text in texts.items()}
+        rows = np.unique(np.concatenate([*holding.values(), np.zeros(0, np.int32)]))
+    listed = list(records(events.table, rows.astype(np.int64)))
+    numbers = dict(zip(map(id, listed), rows.tolist(), strict=True))
+    rules = {**sigma.rules, **{n: _among(numbers, own) for n, own in holding.items()}}
+    last = events.times.ms()
+
+    def moment(event: Any) -> int:
+        return int(last[numbers[id(event)]])
+
+    results = Results(["events"], wants_timeouts=False)
+    for alert in matchSigma(sigma.correlation, listed, rules, events.timestamp or moment):
+        own = [numbers[id(event)] for event in alert]
+        results.match(None, int(last[own].max()), {"events": own})
+    return results.take()
+
+
+def _among(numbers: Mapping[int, int], rows: Rows) -> Callable[[Any], bool]:
+    own = set(rows.tolist())
+    return lambda event: numbers[id(event)] in own

@@ -14,17 +14,18 @@ from pyflinkcep.eql import Eql
 from pyflinkcep.eql.tokens import eql_tokens
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.document import Path
-from pyflinkcep.rules.fingerprint import fingerprint_of, meaning_of
+from pyflinkcep.rules.fingerprint import fingerprint_of, meaning_of, meaning_of_sql
 from pyflinkcep.rules.pattern_writer import pattern_to_json
+from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.sase.text import query_text
-from pyflinkcep.tables import match, matchEql, matchSase
+from pyflinkcep.tables import match, matchEql, matchSase, matchSigma
 
 _LABEL = "label of the event"
 """A column that tells the events of a test apart; no condition can name it."""
 
 Event = Mapping[str, Any]
-Definition = Pattern | SaseQuery | Eql
+Definition = Pattern | SaseQuery | Eql | SigmaCorrelation
 """What a rule finds, in one of the languages."""
 
 Found = dict[str, Any] | list[str | None]
@@ -43,8 +44,8 @@ class RuleTest:
     events : dict
         The events by label, in the order of their arrival.
     matches : list
-        The matches, in any order: for a stage or variable the labels of its events; for EQL a list
-        of labels, None for missing events; for a query with RETURN its columns.
+        The matches, in any order: for a stage or variable the labels of its events; for EQL and
+        correlations a list of labels, None for missing events; for a query with RETURN its columns.
     """
 
     name: str
@@ -62,11 +63,11 @@ class Rule:
     ----------
     name : str
         The name, one of a kind in a set of rules.
-    definition : Pattern, SaseQuery or Eql
+    definition : Pattern, SaseQuery, Eql or SigmaCorrelation
         What it finds.
     key : tuple of str
-        The columns whose values all events of a match have in common; none by default. EQL names
-        them in the query.
+        The columns whose values all events of a match have in common; none by default. EQL and
+        correlations name them by themselves.
     version : int
         The version; a higher one replaces a lower one.
     timestamp : str
@@ -111,6 +112,10 @@ class Rule:
         elif isinstance(definition, Eql):
             words = [token.text for token in eql_tokens(definition.text)]
             meaning = {"eql": words, "type": self.type}
+        elif isinstance(definition, SigmaCorrelation):
+            known = dict(definition.conditions())
+            rules = {**definition.rules, **{n: meaning_of_sql(one) for n, one in known.items()}}
+            meaning = {"correlation": definition.correlation, "rules": rules}
         else:
             meaning = {"query": query_text(definition), "type": self.type}
         return fingerprint_of({**meaning, "key": self.key, "timestamp": self.timestamp})
@@ -135,6 +140,10 @@ class Rule:
         if isinstance(self.definition, Eql):
             runs = matchEql(self.definition, rows, self.timestamp, self.type)
             return [[None if event is None else event[_LABEL] for event in run] for run in runs]
+        if isinstance(self.definition, SigmaCorrelation):
+            sigma = self.definition
+            alerts = matchSigma(sigma.correlation, rows, sigma.rules, self.timestamp)
+            return [[event[_LABEL] for event in alert] for alert in alerts]
         has_events = self.definition.columns is None
         by_key: dict[Any, list[dict[str, Any]]] = {}
         for row in rows:

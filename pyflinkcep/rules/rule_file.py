@@ -14,16 +14,18 @@ import attrs
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.eql import Eql
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
+from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.rules.document import DocumentError, Part, Path
 from pyflinkcep.rules.pattern_reader import Registry, pattern_of, told_at
 from pyflinkcep.rules.rule import Definition, Found, Rule, RuleTest
+from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.rules.stage_list import check_keys, length, listed_pattern
 from pyflinkcep.sase import SaseQuery, parse
 
-_LANGUAGES = ("pattern", "query", "eql")
+_LANGUAGES = ("pattern", "query", "eql", "correlation")
 _OF_STAGES = ("within", "gap", "skip")
 _KEYS = ("rule", "version", "description", "key", "timestamp", "type", *_LANGUAGES, *_OF_STAGES,
-         "tests")  # fmt: skip
+         "conditions", "tests")  # fmt: skip
 _TEST_KEYS = ("name", "events", "matches")
 _ENDINGS = (".yml", ".yaml", ".json")
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -204,17 +206,35 @@ def _definition(document: Part, conditions: Registry) -> Definition:
     for name in () if is_listed else _OF_STAGES:
         if not document[name].is_none:
             raise document[name].refused(f"{name} belongs to a list of stages", "leave it out")
+    if not document["conditions"].is_none and languages[0] != "correlation":
+        raise document["conditions"].refused("conditions belong to a correlation", "leave them out")
     if languages[0] == "pattern":
         stages = (document[name] for name in _OF_STAGES)
         pattern = listed_pattern(part, *stages) if is_listed else pattern_of(part, conditions)
         with told_at(part):
             NFACompiler.compile(pattern)
         return pattern
+    names_key = {"eql": "sequence by key", "correlation": "group-by: [key]"}
+    if languages[0] in names_key and not document["key"].is_none:
+        raise document["key"].refused(
+            f"{languages[0]} names its key by itself", f"write it there: {names_key[languages[0]]}"
+        )
+    if languages[0] == "correlation":
+        return _correlation(part, document["conditions"])
     text = part.text()
-    if languages[0] == "eql" and not document["key"].is_none:
-        raise document["key"].refused("EQL names its key in the query", "write: sequence by key")
     with told_at(part):
         return Eql(text) if languages[0] == "eql" else parse(text)
+
+
+def _correlation(part: Part, conditions: Part) -> SigmaCorrelation:
+    rules = conditions.mapping()
+    for name, rule in rules.items():
+        if not isinstance(rule, Mapping):
+            text = conditions[name].text()
+            with told_at(conditions[name]):
+                parsed(text)
+    with told_at(part):
+        return SigmaCorrelation(part.mapping(), rules)
 
 
 def _text(part: Part, otherwise: str) -> str:
@@ -249,7 +269,7 @@ def _time(part: Part) -> datetime:
 
 def _found(part: Part, events: Mapping[str, Any], definition: Definition) -> Found:
     """Return a match that is expected."""
-    if isinstance(definition, Eql):
+    if isinstance(definition, Eql | SigmaCorrelation):
         return [None if one.is_none else one.choice(events) for one in part.items()]
     if isinstance(definition, SaseQuery) and definition.columns is not None:
         return dict(part.mapping())

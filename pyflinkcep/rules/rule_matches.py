@@ -19,9 +19,10 @@ from pyflinkcep.matching.columns import integers, structs
 from pyflinkcep.matching.results import MATCH_TIME, Found
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.pattern_rules import pattern_found, pattern_texts
-from pyflinkcep.rules.query_rules import Row, eql_found, query_found
+from pyflinkcep.rules.query_rules import Row, eql_found, query_found, sigma_found
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.shared_events import SharedEvents
+from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.found_rows import match_times
@@ -201,6 +202,9 @@ def _key(rule: Rule, events: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
             definition.model.expanded if definition.model.is_sequence else definition.model.steps
         )
         return {key.path: _value_at(first, key.path) for key in steps[number].keys}
+    if isinstance(definition, SigmaCorrelation):
+        names = definition.read.group_by  # an alias is no field
+        return {name: _value_at(first, name) for name in names}
     names = rule.key
     if isinstance(definition, SaseQuery):
         names = tuple(dict.fromkeys((*names, *definition.key)))
@@ -222,7 +226,9 @@ def found_on(rules: Sequence[Rule], events: Any, timestamp: str | None, type_: s
     if table is None:
         return RuleMatches(None, ())
     patterns = [rule.definition for rule in rules if isinstance(rule.definition, Pattern)]
-    texts = (text for pattern in patterns for text in pattern_texts(pattern))
+    texts = [text for pattern in patterns for text in pattern_texts(pattern)]
+    sigma = (r.definition for r in rules if isinstance(r.definition, SigmaCorrelation))
+    texts += [one for own in sigma for _, one in own.conditions() if isinstance(one, str)]
     shared = SharedEvents.of(table, timestamp, type_, texts)
     return RuleMatches(shared, [_found(rule, shared) for rule in rules])
 
@@ -241,6 +247,8 @@ def _found_by(rule: Rule, events: SharedEvents) -> FoundByRule:
         return FoundByRule(rule, pattern_found(definition, rule.key, events), row)
     if isinstance(definition, Eql):
         return FoundByRule(rule, eql_found(definition, events), row)
+    if isinstance(definition, SigmaCorrelation):
+        return FoundByRule(rule, sigma_found(definition, events), row)
     found, returned = query_found(definition, rule.key, events)
     return FoundByRule(rule, found, row or returned)
 

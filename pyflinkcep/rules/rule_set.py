@@ -12,6 +12,7 @@ from pyflinkcep.eql import Eql
 from pyflinkcep.errors import InvalidArgumentError, suggesting
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.rule import Definition, Rule
+from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.tables.events import Table
 
@@ -38,8 +39,9 @@ def matchMany(
     Parameters
     ----------
     rules : dict or iterable of Rule
-        For each name a Pattern, a SaseQuery, an Eql, or a :class:`~pyflinkcep.rules.Rule` with the
-        key of these; or rules with their names, such as ``readRules`` returns.
+        For each name a Pattern, a SaseQuery, an Eql, a
+        :class:`~pyflinkcep.rules.SigmaCorrelation`, or a :class:`~pyflinkcep.rules.Rule` with the
+        key of one; or rules with their names, such as ``readRules`` returns.
     events : iterable or table
         Dicts, columns by name, a pandas or polars DataFrame, an Arrow table, or the path of a file
         or folder of Parquet, CSV or JSON lines.
@@ -104,9 +106,10 @@ def rules_of(given: Rules) -> list[Rule]:
 
 
 def _rule(name: str, definition: object) -> Rule:
-    if not isinstance(definition, Pattern | SaseQuery | Eql):
+    if not isinstance(definition, Pattern | SaseQuery | Eql | SigmaCorrelation):
         raise InvalidArgumentError(
-            f"matchMany: rule {name!r}: expected a Pattern, SaseQuery or Eql, got {definition!r}",
+            f"matchMany: rule {name!r}: expected a Pattern, SaseQuery, Eql or SigmaCorrelation, "
+            f"got {definition!r}",
             "write parse(text) for the text of a query, and Eql(text) for that of EQL",
         )
     return Rule(name, definition)

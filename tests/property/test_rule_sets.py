@@ -11,10 +11,20 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pyflinkcep import Eql, Pattern, SaseQuery, match, matchEql, matchMany, matchSase, parse
+from pyflinkcep import (
+    Eql,
+    Pattern,
+    SaseQuery,
+    match,
+    matchEql,
+    matchMany,
+    matchSase,
+    matchSigma,
+    parse,
+)
 from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
-from pyflinkcep.rules import Rule
+from pyflinkcep.rules import Rule, SigmaCorrelation
 from pyflinkcep.rules.event_needs import EventNeeds, shape_of
 from tests.property.strategies import NameIn, PatternSpec, patterns
 from tests.property.test_pattern_documents import _as_sql
@@ -38,6 +48,13 @@ EQL = [
     "sequence by j [a where true] with runs=2 [c where price < 4]",
     'any where name == "a" | head 2',
 ]
+SIGMA = [
+    ({"type": "event_count", "rules": ["a"], "group-by": ["k"], "condition": {"gte": 2}}, ["a"]),
+    ({"type": "value_sum", "rules": ["b"], "condition": {"field": "price", "gt": 4}}, ["b"]),
+    ({"type": "temporal", "rules": ["a", "b"], "group-by": ["j"]}, ["a", "b"]),
+    ({"type": "temporal_ordered", "rules": ["a", "c"], "group-by": ["k"]}, ["a", "c"]),
+]
+CONDITIONS = {"a": "name = 'a'", "b": "price > 1 AND name <> 'c'", "c": "upper(name) = 'C'"}
 TEXTS = [
     "name = 'a'",
     "price > 2",
@@ -77,6 +94,13 @@ def _steps(texts: list[str], arrows: list[str]) -> Pattern:
     return pattern
 
 
+def _sigma(given: tuple[dict[str, Any], list[str]]) -> SigmaCorrelation:
+    correlation, names = given
+    return SigmaCorrelation(
+        {"timespan": "1s", **correlation}, {name: CONDITIONS[name] for name in names}
+    )
+
+
 DEFINITIONS = st.one_of(
     st.builds(_built, patterns(), st.integers(0, 2)),
     st.builds(_built, patterns(), st.just(3)),
@@ -87,6 +111,7 @@ DEFINITIONS = st.one_of(
     ),
     st.sampled_from(QUERIES).map(parse),
     st.sampled_from(EQL).map(Eql),
+    st.sampled_from(SIGMA).map(_sigma),
 )
 RULES = st.lists(st.tuples(DEFINITIONS, st.sampled_from(KEYS)), max_size=8)
 
@@ -111,6 +136,9 @@ def _alone(rule: Rule, events: list[dict[str, Any]]) -> list[Any]:
             {f"{n}": [event["id"]] for n, event in enumerate(run, 1) if event is not None}
             for run in runs
         ]
+    if isinstance(definition, SigmaCorrelation):
+        alerts = matchSigma(definition.correlation, events, definition.rules, "t")
+        return [{"events": [event["id"] for event in alert]} for alert in alerts]
     by_key: dict[Any, list[dict[str, Any]]] = {}
     for event in events:
         by_key.setdefault(tuple(event[name] for name in rule.key), []).append(event)
@@ -128,7 +156,8 @@ def _shown(found: list[Any]) -> Counter[str]:
 @given(RULES, ROWS)
 @settings(max_examples=60)
 def test_many_rules_are_each_of_them(
-    rules: list[tuple[Pattern | SaseQuery | Eql, tuple[str, ...]]], rows: list[Any]
+    rules: list[tuple[Pattern | SaseQuery | Eql | SigmaCorrelation, tuple[str, ...]]],
+    rows: list[Any],
 ) -> None:
     """Rules of all kinds, with any keys, find together what each finds; patterns in its order."""
     time, events = 0, []
@@ -137,7 +166,9 @@ def test_many_rules_are_each_of_them(
         events.append({"id": number, "t": time, "name": name, "price": price, "number": number,
                        "k": k, "j": j})  # fmt: skip
     named = [
-        Rule(f"r{number}", definition, () if isinstance(definition, Eql) else key)
+        Rule(
+            f"r{number}", definition, () if isinstance(definition, Eql | SigmaCorrelation) else key
+        )
         for number, (definition, key) in enumerate(rules)
     ]
     found = matchMany(named, events, timestamp="t", type="name")

@@ -24,6 +24,13 @@ PAGE = ROOT / "docs" / "rules.md"
 SCHEMA = json.loads((Path(pyflinkcep.rules.__file__).parent / "schema.json").read_text("utf-8"))
 HEAD = "rule: r\npattern:\n- begin: a\n  where: n = 1\n"
 
+SIGMA = (
+    "rule: s\n"
+    "correlation: {type: event_count, rules: [f], timespan: 1m, condition: {gte: 2}}\n"
+    "conditions:\n"
+    "  f: n = 1\n"
+)
+
 Write = Callable[..., Path]
 
 
@@ -54,7 +61,7 @@ def test_rules_of_the_page(write: Write) -> None:
     checked = checkRules(write("", "empty.yml").parent)
 
     assert [problem.message for problem in checked.problems] == []
-    assert (len(checked.rules), checked.tests) == (4, 5)
+    assert (len(checked.rules), checked.tests) == (5, 6)
 
 
 ODD_STAGES = """
@@ -113,8 +120,12 @@ def test_documents_in_files_of_json(write: Write) -> None:
         ("rule: [", 1, "no YAML: "),
         ("- 1\n", 1, "expected an object, got [1]"),
         ("pattern: []\n", 1, "expected a text, got nothing"),
-        ("rule: r\n", 1, "expected one of pattern, query, eql, got none"),
-        (HEAD + "query: x\n", 1, "expected one of pattern, query, eql, got pattern and query"),
+        ("rule: r\n", 1, "expected one of pattern, query, eql, correlation, got none"),
+        (
+            HEAD + "query: x\n",
+            1,
+            "expected one of pattern, query, eql, correlation, got pattern and query",
+        ),
         (HEAD.replace("where", "wher"), 4, "the key 'wher' is not known"),
         (HEAD.replace("n = 1", "n = = 1"), 4, "'n = = 1': "),
         (HEAD + "- begin: b\n", 5, "expected a stage with one of next, "),
@@ -133,7 +144,12 @@ def test_documents_in_files_of_json(write: Write) -> None:
         ("rule: r\nquery: SEQ(\n", 2, "line 1"),
         ("rule: r\nquery: PATTERN SEQ(A a)\nwithin: 5s\n", 3, "within belongs to a list of stages"),
         ("rule: r\neql: any where\n", 2, "line 1, column 10: "),
-        ("rule: r\neql: any where true\nkey: a\n", 3, "EQL names its key in the query"),
+        ("rule: r\neql: any where true\nkey: a\n", 3, "eql names its key by itself"),
+        (SIGMA + "key: a\n", 5, "correlation names its key by itself"),
+        (SIGMA.replace("gte", "geq"), 2, "correlation: unknown bound 'geq'"),
+        (SIGMA.replace("[f]", "[g]"), 2, "correlation: unknown rule 'g'"),
+        (SIGMA.replace("n = 1", "n = = 1"), 4, "'n = = 1': "),
+        (HEAD + "conditions: {}\n", 5, "conditions belong to a correlation"),
         ("rule: r\nquery: &q PATTERN SEQ(A a)\ndescription: *q\n", 3, "an alias of YAML is not"),
         (HEAD + "tests:\n- events: {x: {timestamp: 0s, n: 1}}\n  matches:\n  - {a: y}\n", 8, "'y'"),
         (HEAD + "tests:\n- events: {no: {timestamp: 0s}}\n", 6, "expected a text as label"),
@@ -171,6 +187,7 @@ def test_refusals(write: Write, text: str, line: int, problem: str) -> None:
 def test_the_schema_refuses(text: str) -> None:
     """The schema refuses what readers refuse by its form."""
     assert valid(HEAD)
+    assert valid(SIGMA)
     assert not valid(text)
 
 
@@ -282,5 +299,10 @@ def test_fingerprints_of_queries_and_documents(write: Write) -> None:
     assert Rule("s", read).fingerprint == listed.fingerprint
     assert found[0] == found[1] != found[2]
     assert eql[0] == eql[1] != eql[2]
+    sigma = [
+        readRules(write(text))[0].fingerprint
+        for text in (SIGMA, SIGMA.replace("n = 1", "(n=1)"), SIGMA.replace("n = 1", "n = 2"))
+    ]
+    assert sigma[0] == sigma[1] != sigma[2]
     with pytest.raises(NotSupportedError, match="is Python, and no data"):
         _ = Rule("f", Pattern.begin("a").where(SimpleCondition.of(bool))).fingerprint

@@ -135,7 +135,7 @@ def test_any_condition(pattern: Pattern) -> None:
             {"r": "x"},
             EVENTS,
             InvalidArgumentError,
-            "rule 'r': expected a Pattern, SaseQuery or Eql",
+            "rule 'r': expected a Pattern, SaseQuery, Eql or Sigma",
         ),
         ([PAID], EVENTS, InvalidArgumentError, "expected a Rule, got Pattern"),
         ([Rule("r", PAID), Rule("r", PAID)], EVENTS, InvalidArgumentError, "'r' is the name of"),

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Sigma correlation together with the conditions of the rules that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from pyflinkcep.errors import InvalidArgumentError, did_you_mean
+from pyflinkcep.sigma.correlation import Correlation, read_correlation
+
+
+@attrs.frozen(slots=False)
+class SigmaCorrelation:
+    """
+    A Sigma correlation, and what the rules in it mean.
+
+    Parameters
+    ----------
+    correlation : dict
+        The section ``correlation`` of a Sigma file, or the whole file, read from its YAML.
+    rules : dict
+        For each rule that it names SQL on one event, a function of it, or another correlation; see
+        :func:`pyflinkcep.matchSigma`.
+
+    Raises
+    ------
+    CepError
+        If a correlation is refused, or names a rule that is not given.
+
+    Examples
+    --------
+    >>> failed = {"type": "event_count", "rules": ["failed"], "timespan": "1m"}
+    >>> SigmaCorrelation({**failed, "condition": {"gte": 3}}, {"failed": "not ok"}).read.rules
+    ('failed',)
+    """
+
+    correlation: Mapping[str, Any]
+    rules: Mapping[str, Any]
+    read: Correlation = attrs.field(init=False, eq=False, repr=False)
+
+    @read.default
+    def _read(self) -> Correlation:
+        read = read_correlation(self.correlation)
+        chained = [
+            read_correlation(rule, name)
+            for name, rule in self.rules.items()
+            if isinstance(rule, Mapping)
+        ]
+        for one in (read, *chained):
+            for name in one.rules:
+                if name not in self.rules:
+                    raise InvalidArgumentError(
+                        f"{one.name}: unknown rule {name!r}",
+                        did_you_mean(name, self.rules, "write its condition under its name"),
+                    )
+        return read
+
+    def conditions(self) -> Iterator[tuple[str, str | Callable[[Any], bool]]]:
+        """Yield the rules that are about single events."""
+        yield from ((n, one) for n, one in self.rules.items() if not isinstance(one, Mapping))
