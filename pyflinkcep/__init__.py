@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from pyflinkcep.rules.rule_set import matchMany
     from pyflinkcep.sase import SaseQuery, elements, parse, seq
     from pyflinkcep.show import Diagram
+    from pyflinkcep.sigma import SigmaRules, sigmaRules
     from pyflinkcep.spark.cep import CEP, keyBy
     from pyflinkcep.spark.cep_dataframe import CepDataFrame, cepError
     from pyflinkcep.spark.compressed import CompressedStream
@@ -113,6 +114,7 @@ __all__ = [
     "RichPatternFlatSelectFunction",
     "RichPatternSelectFunction",
     "SaseQuery",
+    "SigmaRules",
     "SimpleCondition",
     "SkipError",
     "StateFormatError",
@@ -139,6 +141,7 @@ __all__ = [
     "matchSigma",
     "parse",
     "seq",
+    "sigmaRules",
     "textTime",
     "trace",
     "whyNot",
@@ -163,6 +166,7 @@ _NAMES = {
     "rules.rule_set": ("matchMany",),
     "sase": ("SaseQuery", "elements", "parse", "seq"),
     "show": ("Diagram",),
+    "sigma": ("SigmaRules", "sigmaRules"),
     "spark": ("CEP", "CepDataFrame", "CompressedStream", "EqlStream", "KeyedDataFrame",
         "PatternStream", "Progress", "QueryStream", "cepError", "keyBy", "matchId",
         "matchRecognize"),

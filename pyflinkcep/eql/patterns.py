@@ -12,7 +12,7 @@ from pyflinkcep.expressions.tree import Call, Literal, Operation, Tree
 
 UPPER, LOWER = "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "abcdefghijklmnopqrstuvwxyz"
 _TO_LOWER = str.maketrans(UPPER, LOWER)
-_ANY = r"[\s\S]"  # a point is not a line break
+ANY_CHAR = r"[\s\S]"  # a point is not a line break
 
 
 def folded(text: str) -> str:
@@ -55,20 +55,22 @@ def fits_wildcards(text: Tree, patterns: Iterable[str], ignore_case: bool) -> Tr
     elif equal:
         tests.insert(0, Operation("in", (text, *map(Literal, equal))))
     if regex:
-        tests.append(_whole(text, regex))
+        tests.append(whole_text(text, regex))
     return any_true(tests)
 
 
 def _wildcard_regex(pattern: str) -> str:
-    known = {"*": f"{_ANY}*", "?": _ANY}
-    return "".join(known.get(char) or _quoted(char) for char in pattern)
+    known = {"*": f"{ANY_CHAR}*", "?": ANY_CHAR}
+    return "".join(known.get(char) or quoted_char(char) for char in pattern)
 
 
-def _whole(text: Tree, alternatives: Sequence[str], flags: str = "") -> Tree:
+def whole_text(text: Tree, alternatives: Sequence[str], flags: str = "") -> Tree:
+    """Return whether a text fits one of some regular expressions as a whole."""
     return Call("rlike", (text, Literal(rf"{flags}^(?:{'|'.join(alternatives)})\z")))
 
 
-def _quoted(char: str) -> str:
+def quoted_char(char: str) -> str:
+    """Return a regular expression for a character."""
     return "\\" + char if char in "\\.[]{}()*+-?^$|&" else char
 
 
@@ -77,7 +79,7 @@ def _quoted(char: str) -> str:
 
 def fits_regex(text: Tree, patterns: Iterable[str], ignore_case: bool) -> Tree:
     """Return whether a text fits one of some regular expressions of Lucene as a whole."""
-    return _whole(text, [_Lucene(pattern).read() for pattern in patterns], "(?i)" * ignore_case)
+    return whole_text(text, [_Lucene(pattern).read() for pattern in patterns], "(?i)" * ignore_case)
 
 
 _RESERVED = "~&<>@#"
@@ -158,17 +160,17 @@ class _Lucene:
             if end < 0:
                 raise self._failure('expected "', 'close the text in ""')
             inner, self.at = self.text[self.at : end], end + 1
-            return f"(?:{''.join(map(_quoted, inner))})"
+            return f"(?:{''.join(map(quoted_char, inner))})"
         if char == ".":
-            return _ANY
-        return self._escaped() if char == "\\" else _quoted(char)
+            return ANY_CHAR
+        return self._escaped() if char == "\\" else quoted_char(char)
 
     def _escaped(self) -> str:
         char = self.text[self.at : self.at + 1]
         if not char:
             raise self._failure("nothing after \\")
         self.at += 1
-        return "\\" + char if char in "dDwWsS" else _quoted(char)
+        return "\\" + char if char in "dDwWsS" else quoted_char(char)
 
     def _class(self) -> str:
         found = "["
@@ -182,7 +184,7 @@ class _Lucene:
             self.at += 1
             is_range = char == "-" and self.at - 1 > begin
             is_range = is_range and not self.text.startswith("]", self.at)
-            found += self._escaped() if char == "\\" else "-" if is_range else _quoted(char)
+            found += self._escaped() if char == "\\" else "-" if is_range else quoted_char(char)
         self.at += 1
         return found + "]"
 
@@ -208,9 +210,9 @@ def is_in_blocks(address: Tree, blocks: Iterable[str]) -> Tree:
         else:
             digits, bits = network.network_address.packed.hex(), network.prefixlen
             new.append(_leading(digits, bits) + "[0-9a-f]*")
-    tests = [_whole(address, old)] if old else []
+    tests = [whole_text(address, old)] if old else []
     if new:
-        tests.append(_whole(Call("ipv6 digits", (address,)), new))
+        tests.append(whole_text(Call("ipv6 digits", (address,)), new))
     return any_true(tests)
 
 

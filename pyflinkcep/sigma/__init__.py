@@ -1,2 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sigma: correlations, their conditions and checks."""
+"""Sigma: rules as conditions, correlations, and what is refused of them."""
+
+from pyflinkcep.sigma.rule import SigmaRules, sigmaRules
+
+__all__ = ["SigmaRules", "sigmaRules"]

@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import attrs
+import numpy as np
 
 from pyflinkcep.engines.correlations.running import alerts_of, grouped
 from pyflinkcep.errors import (
@@ -16,10 +18,14 @@ from pyflinkcep.errors import (
     suggesting,
 )
 from pyflinkcep.sigma.correlation import Correlation, Kind, read_correlation
+from pyflinkcep.sigma.rule import SigmaRule, SigmaRules
 from pyflinkcep.tables.conditions import satisfying
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.values import exact_times_of, grouping_key
+
+if TYPE_CHECKING:
+    from pyflinkcep.tables.field_values import EventFields
 
 Rule = Any  # SQL on an event, a function of it, or the document of a correlation
 
@@ -33,23 +39,38 @@ class _Event:
     made_of: tuple[int, ...]  # Positions of the user's events, in order
 
 
-@suggesting
+@overload
 def matchSigma(
     correlation: Mapping[str, Any],
     events: Table | Iterable[Any],
-    rules: Mapping[str, Rule],
+    rules: Mapping[str, Rule] | SigmaRules,
     timestamp: str | Callable[[Any], Any] | None = None,
-) -> list[list[Any]]:
+) -> list[list[Any]]: ...
+@overload
+def matchSigma(
+    correlation: SigmaRules,
+    events: Table | Iterable[Any],
+    rules: None = None,
+    timestamp: str | Callable[[Any], Any] | None = None,
+) -> dict[str, list[list[Any]]]: ...
+@suggesting
+def matchSigma(
+    correlation: Mapping[str, Any] | SigmaRules,
+    events: Table | Iterable[Any],
+    rules: Mapping[str, Rule] | SigmaRules | None = None,
+    timestamp: str | Callable[[Any], Any] | None = None,
+) -> list[list[Any]] | dict[str, list[list[Any]]]:
     """
-    Return the alerts of a Sigma correlation on events in memory.
+    Return the alerts of a Sigma correlation, or of many rules, on events in memory.
 
     Parameters
     ----------
-    correlation : dict
-        The section `correlation` of a Sigma file, or the whole file, read from its YAML.
+    correlation : dict or SigmaRules
+        The section `correlation` of a Sigma file, or the whole file, read from its YAML; or all
+        rules and correlations of files, as :func:`sigmaRules` reads them.
     events : iterable or table
         As for :func:`match`. They are sorted by time first.
-    rules : dict
+    rules : dict or SigmaRules
         For each name or id in `rules` of the correlation a condition on one event, as SQL or as a
         function; or the dict of another correlation, whose alerts are then events: with the time
         and the fields of their last event.
@@ -59,9 +80,10 @@ def matchSigma(
 
     Returns
     -------
-    list of list
+    list of list, or dict of str to list of list
         The events of each alert in order, alerts in order of their last event; of calendar windows
-        by window.
+        by window. Of many rules those of each that alerts, by its name; a rule that a correlation
+        without ``generate`` refers to does not alert by itself.
 
     Raises
     ------
@@ -79,30 +101,105 @@ def matchSigma(
     ...     print([event["t"] for event in alert])
     [0, 1000, 3000]
     """
-    read = read_correlation(correlation)
-    chained = {name: read_correlation(rule, name) for name, rule in _correlations(rules)}
     given = rows_of(events)
     exact: Sequence[int] = range(0, 1000 * len(given), 1000)
     if timestamp is not None:
         exact = exact_times_of(given, timestamp)
     order = sorted(range(len(given)), key=exact.__getitem__)
     rows, times = [given[at] for at in order], [exact[at] // 1000 for at in order]
-    running = _Running(rules, chained, rows, times)
-    return [[rows[at] for at in found.made_of] for found in running.alerts(read)]
+    if isinstance(correlation, SigmaRules):
+        running = _Running(_OfFiles(correlation, rows, times), rows, times)
+        every = {one.name: running.shown(one) for one in correlation.alerting}
+        return {name: found for name, found in every.items() if found}
+    if rules is None:
+        raise InvalidArgumentError(
+            "matchSigma: a correlation without rules", "pass rules={name: condition}"
+        )
+    named: _Rules
+    if isinstance(rules, SigmaRules):
+        named = _OfFiles(rules, rows, times)
+    else:
+        named = _Given(rules, rows, times)
+    return _Running(named, rows, times).shown(read_correlation(correlation))
 
 
-def _correlations(rules: Mapping[str, Rule]) -> list[tuple[str, Mapping[str, Any]]]:
-    return [(name, rule) for name, rule in rules.items() if isinstance(rule, Mapping)]
+class _Rules(Protocol):
+    """What correlations refer to."""
+
+    def found(self, name: str, where: str) -> Correlation | list[int]:
+        """Return a correlation, or the positions of the events that satisfy a rule."""
+
+
+@attrs.frozen(eq=False)
+class _Given:
+    """Conditions and correlations of a dict."""
+
+    rules: Mapping[str, Rule]
+    rows: Sequence[Any]
+    times: Sequence[int]
+
+    def found(self, name: str, where: str) -> Correlation | list[int]:
+        """Return a correlation, or the positions of the events that satisfy a condition."""
+        if name not in self.rules:
+            raise InvalidArgumentError(
+                f"{where}: unknown rule {name!r}",
+                did_you_mean(name, self.rules, f"pass its condition: rules={{{name!r}: …}}"),
+            )
+        rule = self.rules[name]
+        if isinstance(rule, Mapping):
+            return read_correlation(rule, name)
+        return satisfying({name: rule}, self.rows, self.times)[name]
+
+
+@attrs.frozen(eq=False, slots=False)
+class _OfFiles:
+    """Rules and correlations of files."""
+
+    rules: SigmaRules
+    rows: Sequence[Any]
+    times: Sequence[int]
+    _places: dict[str, list[int]] = attrs.field(init=False, factory=dict)  # By SQL
+
+    @cached_property
+    def _fields(self) -> EventFields:
+        if not all(isinstance(row, Mapping) for row in self.rows):
+            raise InputError("Sigma rules need events with names of fields", "pass dicts")
+        from pyflinkcep.tables.field_values import EventFields  # which loads Arrow
+
+        return EventFields.of_rows(self.rows)
+
+    def found(self, name: str, where: str) -> Correlation | list[int]:
+        """Return a correlation, or the positions of the events that satisfy a rule."""
+        rule = self.rules.find(name, where)
+        if isinstance(rule, Correlation):
+            return rule
+        if not self.rows:
+            return []
+        positions: list[int] = np.flatnonzero(
+            self._fields.holds(rule.tree(self._fields.fields))
+        ).tolist()
+        if rule.where is None:
+            return positions
+        if rule.where not in self._places:
+            own = satisfying({"logsource": rule.where}, self.rows, self.times)
+            self._places[rule.where] = own["logsource"]
+        return sorted({*positions} & {*self._places[rule.where]})
 
 
 @attrs.frozen(eq=False)
 class _Running:
     """Correlations on events in order."""
 
-    rules: Mapping[str, Rule]
-    chained: Mapping[str, Correlation]
+    rules: _Rules
     rows: Sequence[Any]
     times: Sequence[int]
+
+    def shown(self, asked: SigmaRule | Correlation) -> list[list[Any]]:
+        """Return the events of each alert of a rule or a correlation."""
+        if isinstance(asked, SigmaRule):
+            alone = self.rules.found(asked.name, asked.name)
+            return [[self.rows[at]] for at in alone] if isinstance(alone, list) else []
+        return [[self.rows[at] for at in found.made_of] for found in self.alerts(asked)]
 
     def alerts(self, correlation: Correlation, above: tuple[str, ...] = ()) -> list[_Event]:
         """Return the alerts of a correlation, each as an event."""
@@ -132,26 +229,17 @@ class _Running:
 
     def _seen(self, correlation: Correlation, above: tuple[str, ...]) -> dict[_Event, list[str]]:
         """Return the events of a correlation, each with the rules that it satisfies."""
-        own, conditions = set(correlation.rules), {}
-        for name in dict.fromkeys(correlation.rules):
-            if name not in self.rules:
-                raise InvalidArgumentError(
-                    f"{correlation.name}: unknown rule {name!r}",
-                    did_you_mean(name, self.rules, f"pass its condition: rules={{{name!r}: …}}"),
-                )
-            if name not in self.chained:
-                conditions[name] = self.rules[name]
-        found = satisfying(conditions, self.rows, self.times)
         by_position: dict[int, list[str]] = {}
-        for rule in (name for name in dict.fromkeys(correlation.rules) if name in found):
-            for at in found[rule]:
-                by_position.setdefault(at, []).append(rule)
-        seen = {
-            _Event(self.times[at], self.rows[at], (at,)): names for at, names in by_position.items()
-        }
-        for name in own & set(self.chained):
-            for alert in self.alerts(self.chained[name], above):
-                seen[alert] = [name]
+        seen: dict[_Event, list[str]] = {}
+        for name in dict.fromkeys(correlation.rules):
+            found = self.rules.found(name, correlation.name)
+            if isinstance(found, Correlation):
+                seen.update((alert, [name]) for alert in self.alerts(found, above))
+                continue
+            for at in found:
+                by_position.setdefault(at, []).append(name)
+        for at, names in by_position.items():
+            seen[_Event(self.times[at], self.rows[at], (at,))] = names
         return seen
 
 
