@@ -29,6 +29,8 @@ READERS = {
     "eql/patterns.py": "regular expressions that users wrote",
     "eql/tokens.py": "queries, and escapes in their texts",
     "sase/model.py": "event types",
+    "sigma/condition.py": "conditions of correlations",
+    "sigma/correlation.py": "lengths of time that users wrote",
     "sase/parser.py": "names of output columns",
     "sase/tokens.py": "queries",
     "engines/compressed/matches.py": "measures that users wrote",
