@@ -590,8 +590,9 @@ def advised(
         first = next(iter(facts.stages))
         yield f"No event satisfies all conditions of {first!r}, with which a match could begin."
     for (stage, kind), ended in facts.ended.items():
-        yield from _about(facts, stage, kind, ended, longer_ms)
         names = dict.fromkeys(name for one in ended for name in one.partial.ending.stages)
+        told = "".join(f" But {text}" for text in _never_of(facts, names))
+        yield from (f"{text}{told}" for text in _about(facts, stage, kind, ended, longer_ms))
         for name in names:
             if too_early.get((stage, kind, name)):
                 early = too_early[stage, kind, name]
@@ -614,6 +615,14 @@ def _never(condition: ConditionCount) -> str:
         found = ", ".join(f"{value} ({count})" for value, count in values)
         text += f" The most frequent values of {name}: {found}."
     return text
+
+
+def _never_of(facts: Facts, stages: Iterable[str]) -> Iterator[str]:
+    """Yield which conditions over earlier stages no event passed that was waited for."""
+    for one in facts.conditions:
+        if one.stage in stages and not one.per_event and one.of and not one.holds:
+            times = "the one time" if one.of == 1 else f"all {one.of} times"
+            yield f"{one.text!r} of {one.stage!r} was false {times} that it was asked."
 
 
 def _about(

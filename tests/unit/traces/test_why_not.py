@@ -297,6 +297,23 @@ def test_advice_about_a_stage_looks_at_those_that_ended_there() -> None:
     assert "a longer window does not help" in after_a
 
 
+@pytest.mark.parametrize(
+    ("given", "times"),
+    [([1, 1, 1], "all 2 times"), ([1, 1], "the one time"), ([1, 2, 1], ""), ([1, 9], "")],
+)
+def test_advice_names_a_condition_over_stages_that_nothing_passes(
+    given: list[int], times: str
+) -> None:
+    """Where events fit but for what they are compared with, other contiguity does not help."""
+    pattern = Pattern.begin("a").where("n > 0").next("b").where("n > last(a.n)")
+    told = " ".join(whyNot(pattern, [{"n": n} for n in given]).advice)
+
+    assert (f"But 'n > last(a.n)' of 'b' was false {times} that it was asked." in told) == bool(
+        times
+    )
+    assert ("that it was asked" in told) == bool(times)
+
+
 def test_few_partial_matches_of_many_keys_are_not_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where looking stops, the pattern is blamed only if a key has many partial matches."""
     monkeypatch.setattr("pyflinkcep.traces.why._PARTIALS", 50)
