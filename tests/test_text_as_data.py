@@ -34,6 +34,7 @@ READERS = {
     "sase/parser.py": "names of output columns",
     "sase/tokens.py": "queries",
     "engines/compressed/matches.py": "measures that users wrote",
+    "show/query_history.py": "errors of queries: of a failure Spark has nothing but that text",
     "show/charts.py": "markup in names and values of users, for pages of Altair",
     "rules/aviator.py": "conditions in another language",
     "rules/stage_list.py": "lengths of time that users wrote",
