@@ -127,7 +127,7 @@ class SigmaRules:
         ... '''
         >>> rules = sigmaRules([rule], logsources={"process_creation": "type = 'process'"})
         >>> print(rules.sql(["Image", "Arguments"])["shell"])
-        type = 'process' AND (endswith(lower(`Image`), '/sh') AND \
+        (type = 'process') AND (endswith(lower(`Image`), '/sh') AND \
 (contains(lower(`Arguments`), ' -c ') OR contains(lower(`Arguments`), ' -i ')))
         """
         fields = Fields(_columns(columns))
@@ -154,7 +154,7 @@ def _sql(rule: SigmaRule, fields: Fields) -> str:
         return f"{part.sql}"
 
     text = spark_sql(rule.tree(fields), leaf)
-    return text if rule.where is None else f"{rule.where} AND {text}"
+    return text if rule.where is None else f"({rule.where}) AND {text}"
 
 
 # --- reading

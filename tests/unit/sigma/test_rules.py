@@ -205,7 +205,7 @@ def test_rules_as_sql() -> None:
     sql = rules.sql({"f": "string", "n": "bigint", "k": "string"})["r"]
     events = [{"f": "It's", "n": 5, "k": kind} for kind in "pq"]
 
-    assert sql == "k = 'p' AND (contains(lower(`f`), 'it\\'s') AND (`n` = 5))"
+    assert sql == "(k = 'p') AND (contains(lower(`f`), 'it\\'s') AND (`n` = 5))"
     assert match(Pattern.begin("a").where(sql), events) == [{"a": [events[0]]}]
     with pytest.raises(InputError, match="no field 'n'"):
         rules.sql(["f"])
