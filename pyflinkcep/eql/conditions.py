@@ -125,6 +125,7 @@ class Conditions:
     def of(self, filter_: Filter) -> Tree:
         """Return whether an event is of a category and satisfies its condition."""
         condition = self.truth(mapped(filter_.condition, self._present))
+        condition = FALSE if condition == NULL else condition
         if filter_.category is None:
             return condition
         column = self._column(Column(quoted_name(self.category)))

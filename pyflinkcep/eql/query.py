@@ -9,6 +9,7 @@ import attrs
 
 from pyflinkcep.eql.model import EqlModel
 from pyflinkcep.eql.parser import parsed
+from pyflinkcep.eql.tokens import eql_tokens
 from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.expressions.tree import written_name
 from pyflinkcep.time import duration_text
@@ -51,6 +52,13 @@ class Eql:
     @model.default
     def _read(self) -> EqlModel:
         return parsed(self.text)
+
+    @property
+    def words(self) -> str:
+        """The words of the text, whatever stands between them."""
+        return " ".join(
+            self.text[token.start : token.end] for token in eql_tokens(self.text)
+        ).strip()
 
     def __repr__(self) -> str:
         return f"Eql({self.text!r})"

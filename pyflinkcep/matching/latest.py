@@ -13,7 +13,7 @@ from pyflinkcep.engines.latest.bridge import latest_rules
 from pyflinkcep.engines.latest.columns import FoundRuns, Offers
 from pyflinkcep.engines.latest.rule import LatestRule
 from pyflinkcep.eql.model import EqlModel
-from pyflinkcep.matching.columns import Flags, Ints, in_one_piece, plain_numbers
+from pyflinkcep.matching.columns import Ints, in_one_piece, plain_numbers
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.results import Found
 
@@ -41,22 +41,29 @@ class LatestColumnsOf:
     bits: Sequence[int]  # See `bits_of`
     layout: Layout  # The columns of the events
     tiebreaker: str | None = None  # The column that orders events of equal time, null last
-    # The column that tells events apart, if one may be in several rows, for steps of several keys.
-    event: str | None = None
 
     def found(self, events: pa.Table, ends: Ints) -> Found:
         """Return the matches of whole keys, in order of their last event; handles are rows."""
         order = self._order(events)
-        places = self._places(events, order)
         keys = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))[order]
         times = self.layout.times_ms(events)[order]
-        held = self._holding(events, order)
-        parts = [(np.flatnonzero(held[bit]), step) for step, bit in enumerate(self.bits)]
-        rows = np.concatenate([own for own, _ in parts])
-        steps = np.concatenate([np.full(len(own), step, np.int32) for own, step in parts])
-        offers = Offers(places[rows].astype(np.int32), steps, keys[rows].astype(np.int64))
+        bits = self.layout.bits(events)
+        assert bits is not None
+        offers = self.offers(bits[order], keys)
         runs = latest_rules([self.rule]).process(times, offers, is_last=True)
         return found_of(runs, times, order)
+
+    def offers(self, bits: Ints, keys: Ints) -> Offers:
+        """Return which steps want events, of their bits, or words of bits, and keys."""
+        words = [bits] if bits.ndim == 1 else list(bits.T)
+        rows = {
+            number: np.flatnonzero(words[number // BITS_OF_WORD] >> number % BITS_OF_WORD & 1)
+            for number in set(self.bits)
+        }
+        events = np.concatenate([rows[number] for number in self.bits])
+        counts = [len(rows[number]) for number in self.bits]
+        steps = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+        return Offers(events.astype(np.int32), steps, keys[events].astype(np.int64))
 
     def _order(self, events: pa.Table) -> Ints:
         """Return the order by time, tie-breaker, and as sorted before."""
@@ -65,22 +72,6 @@ class LatestColumnsOf:
             by.insert(0, ranks_of(events.column(self.tiebreaker)))
         order: Ints = np.lexsort(by)
         return order
-
-    def _places(self, events: pa.Table, order: Ints) -> Ints:
-        """Return for each row in order the first one of its event."""
-        places = np.arange(len(order))
-        if self.event is None:
-            return places
-        own = plain_numbers(events.column(self.event))[order]
-        is_same = np.concatenate([np.zeros(min(1, len(own)), np.bool_), own[1:] == own[:-1]])
-        firsts: Ints = np.maximum.accumulate(np.where(is_same, 0, places))
-        return firsts
-
-    def _holding(self, events: pa.Table, order: Ints) -> list[Flags]:
-        """Return for each condition which rows in order satisfy it."""
-        words = [plain_numbers(events.column(name))[order] for name in self.layout.bit_columns]
-        count = max(self.bits) + 1
-        return [words[bit // BITS_OF_WORD] >> (bit % BITS_OF_WORD) & 1 != 0 for bit in range(count)]
 
 
 BITS_OF_WORD = 63

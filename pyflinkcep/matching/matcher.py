@@ -461,7 +461,7 @@ class EventPages(ABC):
         begins[is_known] = first_held + (np.cumsum(page.counts) - page.counts)[known]
         sizes = np.stack([held, items.ends - items.starts], axis=1).reshape(-1)
         firsts = np.stack([begins, events.base + items.starts], axis=1).reshape(-1)
-        handles = _ranges(firsts, sizes)
+        handles = ranges(firsts, sizes)
         if events.handles is not None:  # due events in an order of their own, after those held
             is_due = handles >= events.base
             handles[is_due] = events.handles[handles[is_due] - events.base]
@@ -477,7 +477,7 @@ class EventPages(ABC):
             np.full(len(going), 1 + self.width, np.int64),
             counts,
             np.hstack([versions, kept.numbers[going]]).reshape(-1),
-            handles[_ranges(since, counts)],
+            handles[ranges(since, counts)],
         )
 
     def check(self, numbers: Ints, counts: Ints) -> None:  # noqa: B027
@@ -496,7 +496,7 @@ class EventPages(ABC):
         """Return nothing: it keeps events, no partial matches."""
 
 
-def _ranges(firsts: Ints, sizes: Ints) -> Ints:
+def ranges(firsts: Ints, sizes: Ints) -> Ints:
     """Return the numbers of all ranges in a row."""
     offsets: Ints = np.repeat(firsts - (np.cumsum(sizes) - sizes), sizes)
     return offsets + np.arange(len(offsets))

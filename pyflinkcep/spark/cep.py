@@ -474,7 +474,11 @@ class CEP:
         category: str = "type",
         tiebreaker: str | None = None,
         *,
+        keyGroups: int = 128,
+        onPatternChange: OnPatternChange = "fail",
+        maxAhead: timedelta | str | None = None,
         name: str | None = None,
+        parallelTasks: int | None = None,
         onNullKey: OnNullKey = "fail",
     ) -> EqlStream:
         """
@@ -495,8 +499,8 @@ class CEP:
         tiebreaker : str, optional
             The field that orders events of equal time, those without a value last. Without it, and
             where it is equal, they keep the order of their source.
-        name : str, optional
-            The name of the job in Spark's pages; by default the query.
+        keyGroups, onPatternChange, maxAhead, name, parallelTasks
+            See :meth:`pattern`.
         onNullKey : {"fail", "drop"}
             What an event does that a sequence wants and whose time is null: fail the job, or be
             dropped.
@@ -536,7 +540,14 @@ class CEP:
             dataframe=_checked(input),
             keys=(),
             time_column=timestamp,
-            settings=JobSettings(name=name, on_null_key=onNullKey),
+            settings=JobSettings(
+                keyGroups,
+                onPatternChange,
+                max_ahead=maxAhead,
+                name=name,
+                on_null_key=onNullKey,
+                parallel_tasks=parallelTasks,
+            ),
             query=query if isinstance(query, Eql) else Eql(query),
             category=category,
             tiebreaker=tiebreaker,

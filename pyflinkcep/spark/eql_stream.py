@@ -61,7 +61,7 @@ class EqlStream(MatchStream):
         InputError
             If a field is missing or of an unsupported type.
         NotSupportedError
-            If the DataFrame is a stream, and the query a sequence.
+            If the DataFrame is a stream, and the query has ``head`` or ``tail``.
 
         Examples
         --------

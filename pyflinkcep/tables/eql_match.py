@@ -76,7 +76,9 @@ def matches_of(
         return [[None if at is None else shown[at] for at in match] for match in found]
     given = rest if isinstance(rest, list) and all(type(e) is dict for e in rest) else rows_of(rest)
     exact = np.asarray(exact_times_of(given, timestamp), np.int64)
-    ordered = EqlEvents.of(EventFields.of_rows(given), exact, exact // 1000, tiebreaker)
+    fields = EventFields.of_rows(given)
+    tie = tiebreaker if tiebreaker in fields else None  # no event has it
+    ordered = EqlEvents.of(fields, exact, exact // 1000, tie)
     found = places_of(query, ordered, category)
     return [[None if at is None else given[at] for at in match] for match in found]
 

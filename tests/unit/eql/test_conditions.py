@@ -192,3 +192,11 @@ class TestEqualConditions:
             "translate(`a`, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz'), 'a')), "
             "False)) AND coalesce((`c` = False), False))"
         )
+
+
+def test_a_tie_breaker_that_no_event_has() -> None:
+    """Dicts may lack the tie-breaker, all of them too; a table has to have its column."""
+    events = [{"t": 0, "type": "x", "n": 1}, {"t": 0, "type": "x", "n": 2}]
+    assert matchEql("x where true", events, tiebreaker="rank") == [[events[0]], [events[1]]]
+    with pytest.raises(InputError, match="the input has no field rank"):
+        matchEql("x where true", {"t": [0], "type": ["x"]}, tiebreaker="rank")

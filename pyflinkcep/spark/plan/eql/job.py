@@ -16,21 +16,24 @@ from pyflinkcep.eql.conditions import Conditions, FieldColumn
 from pyflinkcep.eql.functions import kind_name
 from pyflinkcep.eql.model import EqlModel, Field, Step
 from pyflinkcep.eql.tokens import failure
-from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.sql_types import BIGINT, BOOLEAN, DOUBLE, STRING, VOID, SqlType
 from pyflinkcep.expressions.tree import Column as Name
 from pyflinkcep.expressions.tree import Operation, Tree
 from pyflinkcep.matching.columns import PREFIX, VALUE, quoted
-from pyflinkcep.matching.latest import BITS_OF_WORD, LatestColumnsOf, bits_of, rule_of
+from pyflinkcep.matching.held_back import HeldBack
+from pyflinkcep.matching.latest import BITS_OF_WORD, EVENTS, LatestColumnsOf, bits_of, rule_of
 from pyflinkcep.matching.layout import Layout, bit_name
 from pyflinkcep.spark.plan.eql.fields import as_filter, fields_of, sql_of
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.portable.sql import sql_column
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource, resolve_keys
-from pyflinkcep.spark.plan.stream import StreamJob
+from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
+from pyflinkcep.spark.state.fingerprint import layout_facts
 from pyflinkcep.spark.worker.consumers import Consumer, output_schema
-from pyflinkcep.spark.worker.latest_task import LatestTask
+from pyflinkcep.spark.worker.latest_task import LatestMatching, LatestTask
+from pyflinkcep.spark.worker.pack import UnpackTask
+from pyflinkcep.spark.worker.query_task import QUERY, UNUSABLE
 
 EVENT, TIE = f"{VALUE}0", f"{VALUE}1"
 """The columns with an event's number, and with its tie-breaker."""
@@ -52,7 +55,6 @@ class EqlJob:
     conditions: Conditions
     wanted: Tree  # The events that any step wants
     columns: Sequence[str]  # Those of an event
-    is_repeated: bool  # Whether an event may be in several rows
     tiebreaker: str | None  # SQL of it
 
     @classmethod
@@ -79,11 +81,11 @@ class EqlJob:
             assert found is not None
             tie = sql_of(found.smallest)
         settings = attrs.evolve(settings, allows_null_keys=True)
-        columns, is_repeated = source.event_columns, False
+        columns = source.event_columns
         if model.is_sequence:
             rows = _Rows(dataframe, model, conditions, [sql_of(tree) for tree in trees])
-            is_repeated = rows.is_repeated
-            keyed = rows.keyed(sql_of(as_filter(wanted)))
+            # A stream's operator is told of all events, for the watermark and what comes late.
+            keyed = rows.keyed(None if dataframe.isStreaming else sql_of(as_filter(wanted)))
             names = rows.key_names()
             own = [F.col(f"{_KEY}{n}").alias(name) for n, name in enumerate(names)]
             keys, expressions = resolve_keys(keyed, own, name)
@@ -95,7 +97,7 @@ class EqlJob:
                 key_expressions=expressions,
             )
         job = attrs.evolve(Job.of(source, settings), given=dataframe)
-        return cls(job, query, conditions, wanted, columns, is_repeated, tie)
+        return cls(job, query, conditions, wanted, columns, tie)
 
     @property
     def model(self) -> EqlModel:
@@ -144,31 +146,43 @@ class EqlJob:
         return self.job.run(prepared, task.run, output_schema(consumer))
 
     def stream(self, consumer: Consumer, sides: Mapping[str, str]) -> StreamJob:
-        """Refuse unbounded events."""
-        raise NotSupportedError(
-            "an EQL sequence is not available on a stream",
-            "run it on a bounded DataFrame, or in foreachBatch; queries about single events run "
-            "on streams",
-        )
+        """Return the job on unbounded events."""
+        prepared = self.prepared()
+        layout, model = prepared.layout, self.model
+        span = model.maxspan
+        held_back = HeldBack(span, span if rule_of(model).trails else 0)
+        unpack = UnpackTask(layout, (EVENTS,), consumer, sides)
+        output = StreamOutput(unpack, output_schema(consumer), held_back, sides)
+        matching = LatestMatching(latest=self.latest(layout))
+        facts = self._fingerprint(layout)
+        return StreamJob.of(self.job, prepared, matching, facts, output, UNUSABLE)
 
     def prepared(self) -> Prepared:
         """Return the rows with what Spark computes of each."""
         bits = self._bit_names()
         added = {name: F.col(name) for name in bits}
         payload = []
-        if self.is_repeated or self.model.pipes:
+        if self.model.pipes:
             added[EVENT] = F.col(EVENT)
             payload.append(EVENT)
         if self.tiebreaker is not None:
             added[TIE] = sql_column(self.tiebreaker, self.source.dataframe)
             payload.append(TIE)
-        return self.job.prepared(added, payload, bits, positions=True)
+        return self.job.prepared(added, payload, bits, positions=not self.job.is_stream)
 
     def latest(self, layout: Layout) -> LatestColumnsOf:
         """Return what workers match by."""
         tie = None if self.tiebreaker is None else TIE
-        event = EVENT if self.is_repeated else None
-        return LatestColumnsOf(rule_of(self.model), bits_of(self.model), layout, tie, event)
+        return LatestColumnsOf(rule_of(self.model), bits_of(self.model), layout, tie)
+
+    def _fingerprint(self, layout: Layout) -> dict[str, str]:
+        """Return what must stay the same for stored state to be reused."""
+        return {
+            QUERY: self.query.words,
+            "category": self.conditions.category,
+            "tie-breaker": self.tiebreaker or "",
+            **layout_facts(layout, self.job.settings.groups),
+        }
 
     def _bit_names(self) -> list[str]:
         return [bit_name(word) for word in range(-(-len(self.model.every) // BITS_OF_WORD))]
@@ -193,13 +207,10 @@ class _Rows:
         return found
 
     @cached_property
-    def is_repeated(self) -> bool:
-        """Whether an event may be in several rows."""
-        return len(self.groups) > 1 or any(
-            field is not None and field.is_array
-            for keys in self.groups
-            for field in map(self.conditions.fields.find, keys)
-        )
+    def is_plain(self) -> bool:
+        """Whether an event has one key, the same at all steps."""
+        fields = [self.conditions.fields.find(key) for keys in self.groups for key in keys]
+        return len(self.groups) == 1 and not any(f is not None and f.is_array for f in fields)
 
     def key_names(self) -> list[str]:
         """Return the names of the key in results: those of the first step's fields."""
@@ -211,33 +222,64 @@ class _Rows:
             names.append(name)
         return names
 
-    def keyed(self, wanted: str) -> DataFrame:
-        """Return the rows of the events that any step wants."""
-        events = self.events.where(sql_column(wanted, self.events))
+    def keyed(self, wanted: str | None) -> DataFrame:
+        """Return the rows of the events that any step wants; without that SQL, of all events."""
+        events = self.events
+        if wanted is not None:
+            events = events.where(sql_column(wanted, events))
         own = [F.col(quoted(name)) for name in events.columns]
-        number = F.monotonically_increasing_id().alias(EVENT)
-        if not self.is_repeated:
-            ((keys, steps),) = self.groups.items()
-            choices = zip(keys, self._types, strict=True)
-            values = [
-                sql_column(self._scalar(key, type_), events).alias(f"{_KEY}{n}")
-                for n, (key, type_) in enumerate(choices)
-            ]
-            words = zip(self._words(steps), self._word_names(), strict=True)
-            bits = [sql_column(sql, events).alias(name) for sql, name in words]
-            rows = events.select(*own, number, *values, *bits)
-            for n, key in enumerate(keys):
-                if not key.optional:
-                    rows = rows.where(F.col(f"{_KEY}{n}").isNotNull())
-            return rows
-        listed = ", ".join(self._listed(keys, steps) for keys, steps in self.groups.items())
-        # Numbered in a step of its own: beside explode, each row would have another number.
-        rows = events.select(*own, number)
-        row = F.explode(sql_column(f"flatten(array({listed}))", events)).alias(_ROW)
-        rows = rows.select(*own, F.col(EVENT), row)
+        number = [] if not self.model.pipes else [F.monotonically_increasing_id().alias(EVENT)]
         fields = [f"{_KEY}{n}" for n in range(len(self._types))] + self._word_names()
-        inside = [F.col(_ROW).getField(name).alias(name) for name in fields]
-        return rows.select(*own, F.col(EVENT), *inside)
+        if self.is_plain:
+            ((keys, steps),) = self.groups.items()
+            scalars = [
+                self._scalar(key, type_) for key, type_ in zip(keys, self._types, strict=True)
+            ]
+            needed = [
+                f"{sql} IS NOT NULL"
+                for key, sql in zip(keys, scalars, strict=True)
+                if not key.optional
+            ]
+            words = [_guarded(needed, sql) for sql in self._words(steps)]
+            pairs = zip([*scalars, *words], fields, strict=True)
+            values = [sql_column(sql, events).alias(name) for sql, name in pairs]
+            rows = events.select(*own, *number, *values)
+        else:
+            # Numbered in a step of its own: beside explode, each row would have another number.
+            rows = events.select(*own, *number)
+            explode = F.explode if wanted is not None else F.explode_outer
+            row = explode(sql_column(self._merged(), rows)).alias(_ROW)
+            rows = rows.select(*(F.col(quoted(name)) for name in rows.columns), row)
+            others = [F.col(quoted(name)) for name in rows.columns if name != _ROW]
+            inside = [F.col(_ROW).getField(name) for name in fields]
+            whole = [
+                (F.coalesce(column, F.lit(0)) if name in self._word_names() else column).alias(name)
+                for column, name in zip(inside, fields, strict=True)
+            ]
+            rows = rows.select(*others, *whole)
+        if wanted is None:
+            return rows
+        is_wanted = " OR ".join(f"{name} <> 0" for name in self._word_names())
+        return rows.where(F.expr(is_wanted))
+
+    def _merged(self) -> str:
+        """Return SQL for the rows of an event: one for each of its keys."""
+        listed = ", ".join(self._listed(keys, steps) for keys, steps in self.groups.items())
+        rows = f"flatten(array({listed}))"
+        if len(self.groups) == 1:
+            return rows
+        names = [f"{_KEY}{n}" for n in range(len(self._types))]
+        key = ", ".join(f"row.{name} AS {name}" for name in names) or "0 AS none"
+        same = " AND ".join(f"row.{name} <=> key.{name}" for name in names) or "true"
+        own = [f"key.{name} AS {name}" for name in names]
+        own += [
+            f"aggregate(rows, 0L, (bits, row) -> CASE WHEN {same} THEN bits | row.{word} "
+            f"ELSE bits END) AS {word}"
+            for word in self._word_names()
+        ]
+        keys = f"array_distinct(transform(rows, row -> struct({key})))"
+        merged = f"transform({keys}, key -> struct({', '.join(own)}))"
+        return f"transform(array({rows}), rows -> {merged})[0]"
 
     def _word_names(self) -> list[str]:
         count = -(-len(self.model.every) // BITS_OF_WORD)
@@ -307,6 +349,11 @@ class _Rows:
                 raise failure(self.conditions.fields.text, key.span, what, hint)
             found = type_ if found in (VOID, BIGINT) and type_ != VOID else found
         return STRING if found == VOID else found
+
+
+def _guarded(needed: Sequence[str], sql: str) -> str:
+    """Return SQL for bits that are none without what is needed."""
+    return f"CASE WHEN {' AND '.join(needed)} THEN {sql} ELSE 0L END" if needed else sql
 
 
 def _key_type(field: FieldColumn) -> SqlType:

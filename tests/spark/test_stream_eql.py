@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""EQL sequences on streams give what they give on bounded DataFrames, also after a restart."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pyflinkcep import CEP
+from tests.spark.streams import FileSource, Finished, failure, run
+from tests.spark.support import configured
+
+SCHEMA = "id bigint, ts bigint, kind string, k string, o string, x bigint, tags array<string>"
+QUERIES = [
+    # runs, until, and an event that ends one run and begins another
+    "sequence by k with maxspan=60ms [A where x > 2] [any where x < 7] with runs=2 until [D where true]",
+    # other fields at other steps, which may be the same key
+    "sequence with maxspan=90ms [A where true] by k [B where x > 1] by o [any where x > 3] by k",
+    # each value of an array
+    "sequence by tags with maxspan=40ms [A where true] [B where true]",
+    # missing events before, between and after, which wait for the watermark
+    "sequence by ?k with maxspan=30ms ![D where true] [A where true] ![C where x > 4] [B where true]",
+    "sequence by ?k with maxspan=25ms [A where true] [B where true] ![C where true]",
+    # neither key nor maxspan
+    "sequence [A where x == 0] [B where x == 1] [C where true]",
+]
+
+
+def rows() -> list[tuple[Any, ...]]:
+    """Events, up to 8 ms out of order; some have equal times, which x orders."""
+    choose = random.Random(5)
+    made = [
+        (
+            n,
+            1000 + 3 * n - n % 2 * 3,
+            choose.choice("AABBCD"),
+            choose.choice(["p", "q", None]),
+            choose.choice(["p", "q"]),
+            choose.randrange(9),
+            choose.choice([["p"], ["p", "q"], [], None]),
+        )
+        for n in range(240)
+    ]
+    return sorted(made, key=lambda row: row[1] + choose.randrange(8))
+
+
+END = (999, 100_000, "Z", None, "z", None, None)
+"""An event that moves the watermark past all others."""
+
+
+def found(events: DataFrame) -> DataFrame:
+    """Return the matches of all queries as texts."""
+    parts = []
+    for number, query in enumerate(QUERIES):
+        matches = CEP.eql(events, query, "time", "kind", "x", keyGroups=8, name=f"q{number}").toDF()
+        ids = F.to_json(F.transform("events", lambda event: event.id))
+        parts.append(matches.select(F.concat(F.lit(f"{number} "), ids).alias("found")))
+    return reduce(DataFrame.union, parts)
+
+
+@pytest.mark.spark
+def test_a_stream_gives_the_bounded_matches(spark: SparkSession, tmp_path: Path) -> None:
+    """Events out of order in many micro-batches, with restarts, give the bounded job's matches."""
+    source, checkpoint = FileSource(tmp_path / "in", SCHEMA), tmp_path / "checkpoint"
+    given = rows()
+    finished = Finished()
+    with configured(spark, {"spark.sql.shuffle.partitions": "2"}):
+        for begin in (0, 120):
+            part = given[begin : begin + 120]
+            source.add(*(part[at : at + 40] for at in range(0, 120, 40)))
+            if begin:
+                source.add([END])
+            run(found(source.stream(spark, delay_ms=10)), checkpoint, finished)
+        bounded = found(source.bounded(spark).coalesce(1))
+        expected = Counter(row.found for row in bounded.collect())
+    assert Counter(row.found for row in finished.rows) == expected
+    assert {text[0] for text in expected} == set("012345")
+
+
+@pytest.mark.spark
+def test_another_query(spark: SparkSession, tmp_path: Path) -> None:
+    """A checkpoint of another query is refused, one with other spaces and comments is not."""
+    source, checkpoint = FileSource(tmp_path / "in", SCHEMA), tmp_path / "checkpoint"
+    source.add(rows()[:40])
+    events = source.stream(spark, delay_ms=10)
+
+    def of(query: str) -> Any:
+        return CEP.eql(events, query, "time", "kind", keyGroups=4, name="rule").toDF()
+
+    run(of("sequence by k [A where x > 2] [B where true]"), checkpoint)
+    source.add(rows()[40:80])
+    run(of("sequence by k // as before\n [A where x>2]\n [B where true]"), checkpoint)
+    source.add(rows()[80:120])
+    assert "PatternChangedError" in failure(
+        of("sequence by k [A where x > 3] [B where true]"), checkpoint
+    )
