@@ -24,7 +24,7 @@ FOLDER = ROOT / "build" / "matrix"
 PAGE = ROOT / "docs" / "versions.md"
 BEGIN, END = "<!-- matrix -->\n", "<!-- end of matrix -->\n"
 
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 SPARKS = ("4.0", "4.1", "4.2", "4.3")
 TOOLS = ("hypothesis>=6.100", "psutil>=6", "pysail>=0.7.2", "pytest>=8", "pyspark[connect]")
 
