@@ -70,6 +70,12 @@ class Monitor:
                 f"Monitor: expected a SparkSession, got {type(spark).__name__}",
                 "write Monitor(spark)",
             )
+        if not isinstance(host, str) or not isinstance(port, int):
+            raise InvalidArgumentError(
+                f"Monitor: expected a host as text and a whole number as port, got {host!r} and "
+                f"{port!r}",
+                'write Monitor(spark, host="127.0.0.1", port=4050)',
+            )
         self.history = History(spark.conf.get("spark.app.name") or "")
         self._server = _Server(self.history, host, port)
         self.url = self._server.url

@@ -69,13 +69,13 @@ def as_condition(condition: Condition, null_message: str, stage: str = "") -> It
             )
 
 
-def as_count(value: SupportsIndex, method: str) -> int:
+_TIMES = "write times(n), times(from, to) or timesOrMore(n), and a timedelta after the numbers"
+
+
+def as_count(value: SupportsIndex, what: str, hint: str = _TIMES) -> int:
     """Return a whole number, including NumPy's, as int."""
     if isinstance(value, bool) or not hasattr(type(value), "__index__"):
-        raise InvalidArgumentError(
-            f"{method}: expected a whole number, got {value!r}",
-            "write times(n), times(from, to) or timesOrMore(n), and a timedelta after the numbers",
-        )
+        raise InvalidArgumentError(f"{what}: expected a whole number, got {value!r}", hint)
     return operator.index(value)
 
 

@@ -226,11 +226,10 @@ class PatternStream(MatchStream):
                 "ask waiting(checkpointLocation), which shows what waits for what; or whyNot() on "
                 "a bounded DataFrame of the same events",
             )
-        most = as_count(maxEvents, "whyNot")
+        hint = "pass the number of events to trace, at least 1"
+        most = as_count(maxEvents, "whyNot: maxEvents", hint)
         if most < 1:
-            raise InvalidArgumentError(
-                f"whyNot: maxEvents={most}", "pass the number of events to trace, at least 1"
-            )
+            raise InvalidArgumentError(f"whyNot: maxEvents={most}", hint)
         return why_not(self._job(timeout_handling=True), key, most)
 
     def waiting(self, checkpointLocation: str, operatorId: int = 0) -> DataFrame:

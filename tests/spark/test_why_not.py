@@ -111,10 +111,18 @@ def test_what_cannot_be_asked_is_refused(spark: SparkSession) -> None:
     found = CEP.pattern(keyBy(events, "k"), PATTERN).inEventTime("t")
     typo = found.whyNot(key="typo").text()
     assert "No event has the key 'typo'. Some of the keys: 'a'." in typo
-    for arguments in ({"key": ("a", "b")}, {"key": object()}, {"key": 5}, {"maxEvents": 0}):
+    wrong = (
+        {"key": ("a", "b")},
+        {"key": object()},
+        {"key": 5},
+        {"maxEvents": 0},
+        {"maxEvents": "x"},
+    )
+    for arguments in wrong:
         with pytest.raises(CepError, match="whyNot") as caught:
             found.whyNot(**arguments)
         assert caught.value.hint
+        assert ("events to trace" in caught.value.hint) == ("maxEvents" in arguments)
     stream = spark.readStream.format("rate").load().withColumnRenamed("value", "n")
     with pytest.raises(CepError, match=r"whyNot\(\) is not available on a stream"):
         CEP.pattern(stream.withWatermark("timestamp", "1 second"), PATTERN).whyNot()
