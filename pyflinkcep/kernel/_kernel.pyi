@@ -439,3 +439,16 @@ def split(
 
 def links(near: List, far: List, is_forward: bool, by_time: bool) -> bytes:
     """Return for each item of a list where the other's begin, or end (int64)."""
+
+def literals(
+    data: Buffer, ends: Buffer, texts: tuple[bytes, ...], kinds: bytes
+) -> tuple[bytes, bytes] | None:
+    """
+    Find texts in values, which stand one after another in UTF-8, without Python's lock.
+
+    Returns
+    -------
+    tuple of bytes, or None
+        Where the values of each text end (int64), and the numbers of the values (int32); None if
+        there are too many texts.
+    """

@@ -54,6 +54,7 @@ class CompiledModule(Protocol):
     Join: type[_kernel.Join]
     Latest: type[_kernel.Latest]
     RowSearch: type[_kernel.RowSearch]
+    literals: Callable[[Any, Any, tuple[bytes, ...], bytes], tuple[bytes, bytes] | None]
     split: Callable[[Any, Any, int, Any, Any], list[bytes]]
     links: Callable[[_kernel.List, _kernel.List, bool, bool], bytes]
 

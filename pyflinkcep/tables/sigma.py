@@ -8,10 +8,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import attrs
-import numpy as np
 
 from pyflinkcep.engines.correlations.running import alerts_of, grouped
 from pyflinkcep.errors import (
+    CepError,
     InputError,
     InvalidArgumentError,
     did_you_mean,
@@ -25,7 +25,8 @@ from pyflinkcep.tables.rows import rows_of
 from pyflinkcep.tables.values import exact_times_of, grouping_key
 
 if TYPE_CHECKING:
-    from pyflinkcep.tables.field_values import EventFields
+    from pyflinkcep.expressions.tree import Tree
+    from pyflinkcep.tables.rule_rows import RuleRows
 
 Rule = Any  # SQL on an event, a function of it, or the document of a correlation
 
@@ -161,12 +162,22 @@ class _OfFiles:
     _places: dict[str, list[int]] = attrs.field(init=False, factory=dict)  # By SQL
 
     @cached_property
-    def _fields(self) -> EventFields:
+    def _asked(self) -> tuple[RuleRows, dict[str, Tree | CepError]]:
+        """The conditions of all rules, or why they have none, and what answers them."""
         if not all(isinstance(row, Mapping) for row in self.rows):
             raise InputError("Sigma rules need events with names of fields", "pass dicts")
         from pyflinkcep.tables.field_values import EventFields  # which loads Arrow
+        from pyflinkcep.tables.rule_rows import RuleRows
 
-        return EventFields.of_rows(self.rows)
+        fields = EventFields.of_rows(self.rows)
+        trees: dict[str, Tree | CepError] = {}
+        for name, rule in self.rules.rules.items():
+            try:
+                trees[name] = rule.tree(fields.fields)
+            except CepError as cause:
+                trees[name] = cause
+        known = [tree for tree in trees.values() if not isinstance(tree, CepError)]
+        return RuleRows.of(fields, known), trees
 
     def found(self, name: str, where: str) -> Correlation | list[int]:
         """Return a correlation, or the positions of the events that satisfy a rule."""
@@ -175,9 +186,11 @@ class _OfFiles:
             return rule
         if not self.rows:
             return []
-        positions: list[int] = np.flatnonzero(
-            self._fields.holds(rule.tree(self._fields.fields))
-        ).tolist()
+        conditions, trees = self._asked
+        tree = trees[rule.name]
+        if isinstance(tree, CepError):
+            raise tree
+        positions: list[int] = conditions.rows(tree).tolist()
         if rule.where is None:
             return positions
         if rule.where not in self._places:

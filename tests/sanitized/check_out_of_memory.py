@@ -20,6 +20,7 @@ from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.latest.bridge import latest_rules
 from pyflinkcep.engines.latest.machine import END, Offer
 from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.engines.literals import LiteralTest, literal_hits
 from pyflinkcep.engines.queries import compressed_matches, query_matches
 from pyflinkcep.engines.sequences.evaluation import Sequences
 from pyflinkcep.engines.table import EventTable
@@ -262,6 +263,18 @@ def test_every_allocation_of_rules() -> None:
         return [*found, [*states.rows()], rest.listed(), rules.advance(END).listed()]
 
     assert any(map(len, _answer_after_failures(scenario, 30)))
+
+
+def test_every_allocation_of_literals() -> None:
+    """The same for many literals in many texts."""
+    tests = [LiteralTest(f"{n % 7}a{n}"[: 2 + n % 3], n % 2 == 0, n % 3 == 0) for n in range(40)]
+    texts = [f"{n}a{n % 30}a".encode() for n in range(60)]
+    ends = np.cumsum([*map(len, texts)], dtype=np.int64)
+
+    def scenario() -> Any:
+        return [found.tolist() for found in literal_hits(tests, b"".join(texts), ends)]
+
+    assert any(_answer_after_failures(scenario, 8))
 
 
 def test_other_keys_go_on() -> None:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel as Python sees it; bridge.py makes it, matching/matcher.py uses it. */
+#include "base/literals.h"
 #include "compressed/pattern_runs.h"
 #include "flink/kernel.h"
 #include "latest/latest.h"
@@ -354,6 +355,7 @@ static PyModuleDef_Slot module_slots[] = {
 static PyMethodDef module_methods[] = {
     {"split", module_split, METH_VARARGS, "split the positions of events by their codes"},
     {"links", module_links, METH_VARARGS, "link the items of two lists"},
+    {"literals", module_literals, METH_VARARGS, "find many texts in many values"},
 #ifdef PYFLINKCEP_TEST_ALLOCATIONS
     {"fail_after", memory_fail_after, METH_O, "let only this many more allocations succeed"},
     {"live", memory_live, METH_NOARGS, "how many blocks are allocated"},

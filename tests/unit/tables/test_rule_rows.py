@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The events of many conditions, by their literals."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pyflinkcep.engines import literals
+from pyflinkcep.eql.patterns import LOWER, UPPER
+from pyflinkcep.expressions.tree import EACH, Call, Column, Literal, Operation, Tree
+from pyflinkcep.tables.field_values import EventFields
+from pyflinkcep.tables.rule_rows import RuleRows
+
+TEXTS = ("Abc", "abC x", "ÄB", "äb", "İ", "", "b", "x\ny")
+
+
+def _events(rng: random.Random) -> list[dict[str, Any]]:
+    choices = (*TEXTS, None)
+    return [
+        {
+            "a": rng.choice(choices),
+            "b": rng.choice(choices),
+            "n": rng.choice([None, 1, 2]),
+            "l": rng.choice([None, [], [rng.choice(TEXTS), rng.choice(choices)]]),
+        }
+        for _ in range(25)
+    ]
+
+
+def _test(rng: random.Random, value: Tree) -> Tree:
+    fold = rng.choice(["", "lower", "translate"])
+    if fold == "lower":
+        value = Call("lower", (value,))
+    elif fold:
+        value = Call("translate", (value, Literal(UPPER), Literal(LOWER)))
+    text = Literal(rng.choice(["a", "b", "abc", "äb", "x", "i", "", "abc x"]))
+    return rng.choice(
+        [
+            Operation("=", (value, text)),
+            Operation("in", (value, text, Literal("b"))),
+            Operation("startswith", (value, text)),
+            Call("endswith", (value, text)),
+            Call("contains", (value, text)),
+        ]
+    )
+
+
+def _tree(rng: random.Random, depth: int = 3) -> Tree:
+    kind = rng.choice(["and", "or", "not", "test", "test", "any", "other"] if depth else ["test"])
+    if kind in ("and", "or"):
+        return Operation(kind, tuple(_tree(rng, depth - 1) for _ in range(rng.choice([2, 3]))))
+    if kind == "not":
+        return Operation("not", (_tree(rng, depth - 1),))
+    if kind == "any":
+        inner = Call("exists", (Column("`l`"), _test(rng, EACH)))
+        return Operation("coalesce", (inner, Literal(False)))
+    if kind == "other":
+        tree: Tree = Operation("=", (Column("`n`"), Literal(1)))
+        return rng.choice([tree, Operation("coalesce", (tree, Literal(False)))])
+    return _test(rng, Column(rng.choice(["`a`", "`b`"])))
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("seed", range(120))
+def test_events_are_those_for_which_conditions_hold(
+    seed: int, plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What literals find is what each condition says of each value, null and arrays included."""
+    if plain:
+        monkeypatch.setattr(literals, "compiled_module", lambda: None)
+    rng = random.Random(seed)
+    events, trees = _events(rng), [_tree(rng) for _ in range(8)]
+    table = pa.Table.from_pylist(events) if seed % 2 else None
+    fields = EventFields.of_rows(events) if table is None else EventFields.of_table(table)
+    rows = RuleRows.of(fields, trees)
+
+    for tree in trees:
+        assert rows.rows(tree).tolist() == np.flatnonzero(fields.holds(tree)).tolist()
