@@ -191,6 +191,9 @@ class PythonMatcher:
         """Return the handles of the events that the open key holds."""
         return [] if self._state is None else self._state.buffer.live_events()
 
+    def close(self) -> None:
+        """Do nothing: it has no events once nothing else has it."""
+
     def stop(self) -> None:
         """Do nothing: a thread that keeps Python's lock hears no other one."""
 
@@ -339,6 +342,10 @@ class KernelMatcher:
     def live(self) -> list[int]:
         """Return the handles of the events that the open key holds."""
         return [] if self._key is None else self._key.live_handles()
+
+    def close(self) -> None:
+        """Let go of the events, which would stay in memory until Python looks for cycles."""
+        self._kernel.set_events(None, 0, 0, ())
 
     @property
     def needs_python(self) -> bool:
@@ -517,10 +524,13 @@ class ChunkMatching:
 
     def found(self, chunks: Iterable[SortedEvents]) -> Iterator[Found]:
         """Yield what is found, as it comes; handles are the places of events in their order."""
-        for events in chunks:
-            yield from self._found(events)
-            del events  # or they would stay in memory while the next ones are made
-        yield self.matcher.finish(self._last_key)
+        try:
+            for events in chunks:
+                yield from self._found(events)
+                del events  # or they would stay in memory while the next ones are made
+            yield self.matcher.finish(self._last_key)
+        finally:
+            self.matcher.close()
 
     def _found(self, events: SortedEvents) -> Iterator[Found]:
         layout, chunk = self.layout, events.table

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -60,7 +60,9 @@ class ColumnMatch:
     answers: np.ndarray[Any, Any] | None  # For each event the bits of the conditions that hold
     expressions: CompiledExpressions | None  # The SQL over stages
     fields: Sequence[FieldSource]  # What it needs of events
+    computed: frozenset[str]  # The conditions that are computed for whole columns
     ties: OrderColumns | None = None  # The order of events of one key and millisecond
+    kept: Sequence[str] = ()  # The columns that events have where they are found
 
     @classmethod
     def analysed(
@@ -70,12 +72,21 @@ class ColumnMatch:
         timestamp: Field | None,
         key: Field | Sequence[str] | None,
         ties: OrderColumns | None = None,
+        places: pa.ChunkedArray | None = None,
+        only: Container[str] | None = None,
     ) -> ColumnMatch:
-        """Analyse a pattern on a table."""
-        sql = _Conditions(pattern, table)
+        """
+        Analyse a pattern on a table.
+
+        Of a part of a table, `places` are those of its events in the whole, which are their times
+        if there are no others. Of its conditions `only` some are computed for whole columns.
+        """
+        sql = _Conditions(pattern, table, only)
         nfa = NFACompiler.compile(evaluated_by(pattern, sql.evaluated), timeoutHandling=True)
         expressions, fields = expressions_on(pattern, nfa, table)
-        times, keys = Times.of(table, timestamp), Keys.of(table, key)
+        has_times = timestamp is not None or places is None
+        times = Times.of(table, timestamp) if has_times else Times(places)
+        keys = Keys.of(table, key)
         order, firsts = ordered(times, keys.codes)
         keys = attrs.evolve(keys, codes=None)  # which the order makes superfluous
         programs = {
@@ -86,7 +97,18 @@ class ColumnMatch:
         answers = sql.columns.bits(programs)
         firsts = np.zeros(1, np.int64) if firsts is None else firsts
         return cls(
-            pattern, nfa, table, times, keys, order, firsts, answers, expressions, fields, ties
+            pattern,
+            nfa,
+            table,
+            times,
+            keys,
+            order,
+            firsts,
+            answers,
+            expressions,
+            fields,
+            frozenset(sql.programs),
+            ties,
         )
 
     def matches(
@@ -116,25 +138,26 @@ class ColumnMatch:
     def run(self, limit: PartialMatchLimit | None, threads: int) -> tuple[Found, Found, int]:
         """Return matches and timeouts, by rows of the table, and how many partials were dropped."""
         self.nfa.open(RuntimeContext())
-        found = results(self._shares(limit, threads), threads)
+        found = results(self.shares(limit, threads), threads)
         matches = [part for own, _, _ in found for part in own]
         timeouts = [part for _, own, _ in found for part in own]
         dropped = sum(count for _, _, count in found)
         return self._joined(matches), self._joined(timeouts), dropped
 
-    def _shares(self, limit: PartialMatchLimit | None, threads: int) -> list[_Share]:
+    def shares(self, limit: PartialMatchLimit | None, threads: int) -> list[Share]:
         """Return the events in shares of whole keys, as many as threads can make use of."""
         size = self.table.num_rows
-        whole = _Share(self, self._matcher(limit), 0, size)
+        whole = Share(self, self.matcher(limit), 0, size)
         count = min(threads * _SHARES, size // _LEAST_SHARE) if threads > 1 else 1
         has_texts = not all(isinstance(field, NumberColumn) for field in self.fields)
         if count < 2 or has_texts or whole.matcher.needs_python:  # then threads would take turns,
             return [whole]  # and the main one could not hear Ctrl-C
         ends = np.searchsorted(self.firsts, np.linspace(0, size, count + 1)[1:-1])
         cuts = [0, *dict.fromkeys(self.firsts[ends[ends < len(self.firsts)]].tolist()), size]
-        return [_Share(self, self._matcher(limit), *share) for share in pairwise(cuts)]
+        return [Share(self, self.matcher(limit), *share) for share in pairwise(cuts)]
 
-    def _matcher(self, limit: PartialMatchLimit | None) -> PatternMatcher:
+    def matcher(self, limit: PartialMatchLimit | None) -> PatternMatcher:
+        """Return what finds the matches of a share."""
         return make_matcher(self.nfa, Wanted(True, False, True, limit), self.expressions)
 
     @property
@@ -145,7 +168,7 @@ class ColumnMatch:
         return _TableLayout(
             pattern=self.nfa.description,
             schema=None,
-            payload=(ROW, *field_names(self.expressions), *self._tied),
+            payload=(ROW, *field_names(self.expressions), *self._late),
             key_names=keys,
             key_columns=keys,
             key_signature=keys,
@@ -157,9 +180,10 @@ class ColumnMatch:
         )
 
     @property
-    def _tied(self) -> list[str]:
-        """The columns that order events of one time."""
-        return [] if self.ties is None else list(dict.fromkeys(self.ties.names))
+    def _late(self) -> list[str]:
+        """The columns that order events of one time, and those that are kept."""
+        ties = [] if self.ties is None else self.ties.names
+        return list(dict.fromkeys([*ties, *self.kept]))
 
     def chunks(self, begin: int, size: int) -> Iterator[SortedEvents]:
         """Yield events in portions that fit the caches of the processor better than all."""
@@ -181,15 +205,17 @@ class ColumnMatch:
             fields = (as_values(field, rows) for field in self.fields)
             columns |= zip(field_names(self.expressions), fields, strict=True)
             events = SortedEvents(pa.table(columns))
-            if self._tied:
-                late = self.table.select(self._tied)
+            if self._late:
+                late = self.table.select(self._late)
                 events = attrs.evolve(events, late=late, order=rows)
             yield events
             begin = end
 
     def _rows(self, begin: int, end: int) -> Ints:
         """Return the rows of some events in the order of matching."""
-        rows: Any = np.arange(begin, end) if self.order is None else self.order[begin:end]
+        rows: Any = (
+            np.arange(begin, end, dtype=np.int32) if self.order is None else self.order[begin:end]
+        )
         return rows  # type: ignore[no-any-return]
 
     def _cut(self, end: int) -> int:
@@ -212,7 +238,7 @@ class ColumnMatch:
 
 
 @attrs.frozen(eq=False)
-class _Share:
+class Share:
     """Some keys of a table, which one thread matches."""
 
     job: ColumnMatch  # The pattern on the table
@@ -224,10 +250,8 @@ class _Share:
         """Return matches and timeouts, by rows of the table, and how many partials were dropped."""
         job, dropped = self.job, 0
         parts: tuple[list[Found], list[Found]] = [], []
-        reader, rules = RecordReader(job.table), CepOperator(job.nfa)
-        matching = ChunkMatching(job.layout, reader, rules, self.matcher, job.ties)
         has_few = len(job.nfa.stages) < 128
-        for found in matching.found(job.chunks(self.begin, self.end)):
+        for found, _ in self.found():
             dropped += found.dropped
             if len(found):
                 rows: Any = found.handles.astype(np.int32)  # half the memory of what is kept
@@ -239,6 +263,14 @@ class _Share:
                     if chosen.any():
                         own.append(known if chosen.all() else known.only(chosen))
         return *parts, dropped
+
+    def found(self) -> Iterator[tuple[Found, ChunkMatching]]:
+        """Yield what is found, by places from `begin` on, and what has the events."""
+        job = self.job
+        reader, rules = RecordReader(job.table), CepOperator(job.nfa)
+        matching = ChunkMatching(job.layout, reader, rules, self.matcher, job.ties)
+        for found in matching.found(job.chunks(self.begin, self.end)):
+            yield found, matching
 
     def stop(self) -> None:
         """Let the thread that matches raise soon."""
@@ -269,7 +301,10 @@ def as_values(field: FieldSource, rows: Ints) -> pa.Array | pa.ChunkedArray:
 class _Conditions:
     """The SQL conditions of a pattern on a table."""
 
-    def __init__(self, pattern: Pattern, table: pa.Table) -> None:
+    def __init__(
+        self, pattern: Pattern, table: pa.Table, only: Container[str] | None = None
+    ) -> None:
+        self._only = only
         found: list[ExpressionCondition] = []
 
         def noted(condition: ExpressionCondition) -> IterativeCondition:
@@ -286,7 +321,7 @@ class _Conditions:
         """Return a condition as it is if it has a program, otherwise as a function."""
         text = condition.text
         program = self.columns.program(text, is_condition=True)
-        if program is not None:
+        if program is not None and (self._only is None or text in self._only):
             self.programs[text] = program
             return condition
         try:

@@ -17,6 +17,8 @@ from pyflinkcep.tables.events import Timeout, as_event
 from pyflinkcep.tables.order import PER_MS, Times
 from pyflinkcep.tables.records import records
 
+_MOST_EVENTS = 1 << 17  # of the matches that become columns together
+
 
 @attrs.frozen(eq=False)
 class FoundRows:
@@ -52,6 +54,13 @@ class FoundRows:
         else:
             events = [as_event(given[row]) for row in rows.tolist()]
         return found.results([events[place] for place in places.tolist()])
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the matches in columns, some at a time."""
+        if not len(self):
+            yield self.arrow()
+        for part in self.found.parts(_MOST_EVENTS):
+            yield attrs.evolve(self, found=part).arrow()
 
     def arrow(self) -> pa.Table:
         """Return the matches in columns."""

@@ -27,13 +27,13 @@ def columns_of(source: Any, wanted: Wanted | None = None) -> pa.Table | dict[Any
     """Return events as a table, in types of which matchers know all; of files, wanted columns."""
     kind = library(source)
     if isinstance(source, pa.RecordBatch):
-        return _checked(pa.Table.from_batches([source]))
+        return checked(pa.Table.from_batches([source]))
     if isinstance(source, pa.Table):
-        return _checked(source)
+        return checked(source)
     if hasattr(source, "to_table") and kind == "pyarrow":  # a dataset
-        return _checked(source.to_table())
+        return checked(source.to_table())
     if isinstance(source, str | os.PathLike):
-        return _checked(read_files(os.fspath(source), wanted))
+        return checked(read_files(os.fspath(source), wanted))
     if kind == "pandas" and hasattr(source, "itertuples"):
         names = list(map(str, source.columns))
         return _of_columns(names, [source.iloc[:, place] for place in range(len(names))])
@@ -42,18 +42,19 @@ def columns_of(source: Any, wanted: Wanted | None = None) -> pa.Table | dict[Any
     if isinstance(source, Mapping):
         return _of_columns(list(source), list(source.values()))
     if isinstance(source, list | tuple) and source and isinstance(source[0], pa.RecordBatch):
-        return _checked(pa.Table.from_batches(source))
+        return checked(pa.Table.from_batches(source))
     if hasattr(source, "__arrow_c_stream__"):
         reader = attempted(lambda: pa.RecordBatchReader.from_stream(source))
         if reader is not None:  # otherwise it is one column, whose values are events
-            return _checked(reader.read_all())
+            return checked(reader.read_all())
     return None
 
 
 # --- columns of Arrow
 
 
-def _checked(table: pa.Table) -> pa.Table:
+def checked(table: pa.Table) -> pa.Table:
+    """Return a table in types of which matchers know all."""
     _check_names(table.column_names)
     for place, column in enumerate(table.columns):
         plain = _usable(column)
@@ -140,7 +141,7 @@ def _of_columns(names: list[Any], columns: Sequence[Any]) -> pa.Table | dict[Any
         )
     has_types = not any(isinstance(array, list) for array in arrays)
     if has_types and all(isinstance(name, str) for name in names):
-        return _checked(pa.table(dict(zip(names, arrays, strict=True))))
+        return checked(pa.table(dict(zip(names, arrays, strict=True))))
     listed = [array if isinstance(array, list) else values_of(array) for array in arrays]
     return dict(zip(names, listed, strict=True))
 

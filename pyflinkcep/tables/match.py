@@ -38,6 +38,7 @@ from pyflinkcep.errors import (
 )
 from pyflinkcep.expressions.evaluator import local_expressions
 from pyflinkcep.functions import RuntimeContext
+from pyflinkcep.matching.memory import memory_bytes
 from pyflinkcep.matching.threads import usable_cores
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.conditions import EventConditions
@@ -45,7 +46,14 @@ from pyflinkcep.tables.events import EventT, Record, Table, Timeout
 from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.rows import rows_of, table_of_dicts, table_or_rest
 from pyflinkcep.tables.sql import evaluated_here, expressions_over_stages, over_stages
-from pyflinkcep.tables.values import delay_ms, exact_times_of, grouping_key, key_getter, tie_order
+from pyflinkcep.tables.values import (
+    Field,
+    delay_ms,
+    exact_times_of,
+    grouping_key,
+    key_getter,
+    tie_order,
+)
 
 
 @attrs.frozen(eq=False)
@@ -182,6 +190,7 @@ def match(
     maxPartialMatches: int | None = None,
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
     threads: int | None = None,
+    memory: int | str | None = None,
 ) -> Matches[Record]: ...
 @overload
 def match(
@@ -194,6 +203,7 @@ def match(
     maxPartialMatches: int | None = None,
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
     threads: int | None = None,
+    memory: int | str | None = None,
 ) -> Matches[EventT]: ...
 @suggesting
 def match(
@@ -206,6 +216,7 @@ def match(
     maxPartialMatches: int | None = None,
     onTooManyPartialMatches: OnTooManyPartialMatches = "fail",
     threads: int | None = None,
+    memory: int | str | None = None,
 ) -> Matches[Any]:
     """
     Return the matches of a pattern on events in memory.
@@ -217,7 +228,8 @@ def match(
         Python cannot evaluate, by Spark if a session is running.
     events : iterable or table
         Objects, dicts, columns by name, a pandas or polars DataFrame, an Arrow table, or the path
-        of a file or folder of Parquet, CSV or JSON lines. Tables are matched column by column.
+        of a file or folder of Parquet, CSV or JSON lines, or such paths by a pattern of names
+        (``"day=*/*.parquet"``). Tables are matched column by column.
         Rows and dicts have their fields as attributes too, as on Spark. Without `timestamp` they
         are in order, a millisecond apart.
     timestamp : str or callable, optional
@@ -242,13 +254,18 @@ def match(
     threads : int, at least 1, optional
         On how many cores keys of large tables are matched at most, by default all that the process
         may use. Conditions that are functions, and texts compared over stages, keep to one.
+    memory : int, bytes from 1, or str, optional
+        How much memory a match of files may take: bytes, or a text such as ``"2GB"`` or
+        ``"512 MiB"``; by default a quarter of the machine's. Events that need more are dealt to
+        temporary files, by key, and matched one file after another. The answers are the same.
 
     Returns
     -------
     Matches
         A sequence of dicts, stage name to events, stages in pattern order; matches key by key if
         the events were sorted. ``timeouts`` and ``late`` are attributes of it; those of a table
-        have ``toArrow()``, ``toPandas()`` and ``toPolars()``.
+        have ``toArrow()``, ``toBatches()``, ``toPandas()``, ``toParquet(path)`` and
+        ``toPolars()``.
 
     Warns
     -----
@@ -265,7 +282,9 @@ def match(
         If a key has more partial matches than `maxPartialMatches`.
     NotSupportedError
         If a condition needs Spark and no session is running, or if event lists cannot evaluate the
-        pattern, would have to return timeouts or late events, or are given a bound.
+        pattern, would have to return timeouts or late events, or are given a bound. If `memory` is
+        given for events that are not in files, with `delayThreshold` or another evaluation, or for
+        a condition that can only be evaluated event by event by Spark.
 
     Examples
     --------
@@ -275,6 +294,17 @@ def match(
     >>> soon = pattern.within(timedelta(milliseconds=1))
     >>> match(soon, [5, 2, 9]).timeouts
     [Timeout(match={'low': [2]}, timestamp=2)]
+
+    Of files of any size, a part at a time:
+
+    >>> import tempfile, pyarrow as pa, pyarrow.parquet as pq
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> pq.write_table(pa.table({"n": [5, 2, 9]}), f"{folder.name}/events.parquet")
+    >>> pattern = Pattern.begin("low").where("n < 3").next("high").where("n > 7")
+    >>> found = match(pattern, f"{folder.name}/*.parquet", memory="2GB")
+    >>> [batch.num_rows for batch in found.toBatches()]
+    [1]
+    >>> folder.cleanup()
     """
     if not isinstance(pattern, Pattern):
         raise InvalidArgumentError(
@@ -283,6 +313,8 @@ def match(
     check_pattern_evaluation(evaluation)
     limit = PartialMatchLimit.of(maxPartialMatches, onTooManyPartialMatches)
     count = usable_cores(threads)
+    if memory is not None:
+        memory_bytes(memory)
     if delayThreshold is not None:
         delay_ms(delayThreshold)
     by_automaton = evaluation not in (EVENT_LISTS, LATEST)
@@ -294,9 +326,18 @@ def match(
             'leave it out, or write evaluation="nfa"',
         )
     by_columns = delayThreshold is None and by_automaton
-    if by_columns and isinstance(events, str | os.PathLike):
+    is_path = isinstance(events, str | os.PathLike)
+    if memory is not None and not (by_columns and is_path):
+        raise NotSupportedError(
+            f"memory={memory!r} is only available for files, matched in the order of time",
+            "leave it out, or pass the path of a file or folder, or a pattern of paths",
+        )
+    if by_columns and is_path:
         from pyflinkcep.tables.stored import StoredEvents  # which loads Arrow
 
+        spilled = _spilled(pattern, events, timestamp, key, limit, count, memory)
+        if spilled is not None:
+            return spilled.knowing(timestamp, key)
         stored = StoredEvents.of_pattern(events, pattern, timestamp, key)
         on_needed = stored.analysed(pattern, timestamp, key)
         if on_needed is not None:
@@ -325,3 +366,33 @@ def match(
     found = Matches(run.by_lists() if evaluation == EVENT_LISTS else run.by_latest())
     found._has_timeouts = False
     return found.knowing(timestamp, key)
+
+
+def _spilled(
+    pattern: Pattern,
+    path: Any,
+    timestamp: Field | None,
+    key: Field | Sequence[str] | None,
+    limit: PartialMatchLimit | None,
+    threads: int,
+    memory: int | str | None,
+) -> Matches[Any] | None:
+    """Return the matches on files that do not fit memory; None if they do."""
+    from pyflinkcep.tables.buckets import Budget
+    from pyflinkcep.tables.files import EventFiles
+    from pyflinkcep.tables.row_sql import OnlyByRow
+    from pyflinkcep.tables.spilled_match import SpilledMatch
+
+    files, budget = EventFiles.of(os.fspath(path)), Budget(memory_bytes(memory))
+    if SpilledMatch.fits(files, budget):
+        return None
+    try:
+        return SpilledMatch(pattern, files, timestamp, key, limit, threads, budget).matches()
+    except OnlyByRow as cause:
+        if memory is None:
+            return None
+        raise NotSupportedError(
+            f"memory={memory!r} is less than {files.path!r} needs, and the pattern has a condition "
+            "that can only be evaluated event by event",
+            "write its conditions as SQL that match knows, or as functions of the event",
+        ) from cause

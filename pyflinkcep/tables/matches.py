@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from pyflinkcep.errors import NotSupportedError, counted
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pyflinkcep.tables.found_rows import FoundRows
+    from pyflinkcep.tables.spilled_rows import SpilledRows
 
 
 _AT_ONCE = 1024
@@ -138,6 +141,63 @@ class _Lazy(_Shown, Sequence[ItemT]):
 
         return import_module("polars").from_arrow(self.toArrow())
 
+    def _tables(self) -> Iterator[pa.Table]:
+        """Yield the items in tables of Arrow, at least one."""
+        yield self.toArrow()
+
+    def toBatches(self) -> Iterator[pa.RecordBatch]:
+        """
+        Yield the items in batches of Arrow, so that they are never in memory all at once.
+
+        Yields
+        ------
+        pyarrow.RecordBatch
+            Some of the items, with the columns of :meth:`toArrow`.
+
+        Raises
+        ------
+        CepError
+            Where :meth:`toArrow` raises it.
+        """
+        for table in self._tables():
+            yield from (batch for batch in table.to_batches() if batch.num_rows)
+
+    def toParquet(self, path: str | os.PathLike[str]) -> None:
+        """
+        Write the items to a file of Parquet, with the columns of :meth:`toArrow`.
+
+        They are never in memory all at once. The file is there when it is complete: until then
+        its name ends in ``.part``.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. Another one of this name is replaced.
+
+        Raises
+        ------
+        OSError
+            If the file cannot be written.
+        CepError
+            Where :meth:`toArrow` raises it.
+        """
+        import pyarrow.parquet as pq  # which takes some time to load
+
+        part = f"{os.fspath(path)}.part"
+        tables = self._tables()
+        first = next(tables)
+        try:
+            with pq.ParquetWriter(part, first.schema) as writer:
+                writer.write_table(first)
+                del first
+                for table in tables:
+                    writer.write_table(table)
+            os.replace(part, path)
+        except BaseException:
+            with suppress(OSError):
+                os.remove(part)
+            raise
+
 
 def _cell(value: Any) -> str:
     """Return a value, or the events of a stage, as text."""
@@ -175,7 +235,7 @@ class Matches(_OfEvents, _Lazy[dict[str, list[EventT]]]):
 
     def __init__(self, matches: Iterable[dict[str, list[EventT]]] = ()) -> None:
         super().__init__()
-        self._lookup: FoundRows | None = None
+        self._lookup: FoundRows | SpilledRows | None = None
         self._listed = list(matches)
         self._timeouts: list[Timeout[EventT]] | None = []
         self._has_timeouts = True
@@ -183,7 +243,7 @@ class Matches(_OfEvents, _Lazy[dict[str, list[EventT]]]):
         self.numPartialMatchesDropped = 0
 
     @classmethod
-    def of(cls, lookup: FoundRows, dropped: int = 0) -> Matches[Any]:
+    def of(cls, lookup: FoundRows | SpilledRows, dropped: int = 0) -> Matches[Any]:
         """Return matches that are made when they are looked at."""
         found = cls()
         found._lookup = lookup
@@ -254,6 +314,9 @@ class Matches(_OfEvents, _Lazy[dict[str, list[EventT]]]):
                 "pass the events as a table: Arrow, pandas, polars or columns by name",
             )
         return self._lookup.arrow()
+
+    def _tables(self) -> Iterator[pa.Table]:
+        yield from super()._tables() if self._lookup is None else self._lookup.tables()
 
 
 class OutputTable(_Lazy[dict[str, Any]]):

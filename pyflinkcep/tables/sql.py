@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import attrs
+
 from pyflinkcep.conditions import (
     Evaluated,
     ExpressionCondition,
@@ -42,27 +44,33 @@ def evaluated_by(
     pattern: Pattern, evaluated: Callable[[ExpressionCondition], IterativeCondition]
 ) -> Pattern:
     """Return the pattern with each SQL condition and Column about one event replaced."""
-    done: dict[int, IterativeCondition] = {}
-
-    def change(condition: IterativeCondition) -> IterativeCondition:
-        if id(condition) not in done:
-            done[id(condition)] = _changed(condition, change, evaluated)
-        return done[id(condition)]
-
-    return pattern.with_conditions(change)
+    return pattern.with_conditions(_Replacing(evaluated).changed)
 
 
-def _changed(
-    condition: IterativeCondition,
-    change: Callable[[IterativeCondition], IterativeCondition],
-    evaluated: Callable[[ExpressionCondition], IterativeCondition],
-) -> IterativeCondition:
-    if isinstance(condition, RichAndCondition | RichOrCondition):
-        left, right = map(change, condition.getNestedConditions())
-        return type(condition)(left, right)
-    if isinstance(condition, RichNotCondition):
-        return RichNotCondition(change(condition.getNestedConditions()[0]))
-    return evaluated(condition) if isinstance(condition, ExpressionCondition) else condition
+@attrs.frozen(eq=False)
+class _Replacing:
+    """Replaces SQL and Columns in conditions, each condition once."""
+
+    # Not nested functions, which would keep each other, and a table, until Python looks for cycles.
+
+    evaluated: Callable[[ExpressionCondition], IterativeCondition]
+    done: dict[int, IterativeCondition] = attrs.field(factory=dict)
+
+    def changed(self, condition: IterativeCondition) -> IterativeCondition:
+        """Return a condition with its parts replaced."""
+        if id(condition) not in self.done:
+            self.done[id(condition)] = self._made(condition)
+        return self.done[id(condition)]
+
+    def _made(self, condition: IterativeCondition) -> IterativeCondition:
+        if isinstance(condition, RichAndCondition | RichOrCondition):
+            left, right = map(self.changed, condition.getNestedConditions())
+            return type(condition)(left, right)
+        if isinstance(condition, RichNotCondition):
+            return RichNotCondition(self.changed(condition.getNestedConditions()[0]))
+        if isinstance(condition, ExpressionCondition):
+            return self.evaluated(condition)
+        return condition
 
 
 def _evaluated(condition: ExpressionCondition, examples: Sequence[Any]) -> IterativeCondition:

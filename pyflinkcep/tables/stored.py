@@ -47,7 +47,7 @@ class StoredEvents:
             return needed
 
         place = os.fspath(path)
-        before = stamps(place) if os.path.exists(place) else []
+        before = stamps(place)
         table = columns_of(place, is_needed)
         assert isinstance(table, pa.Table)
         return cls(place, table, before, None if left_out else table)

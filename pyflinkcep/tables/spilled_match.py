@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The matches of a pattern on files that do not fit memory: one bucket of keys after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
+from pyflinkcep.functions import RuntimeContext
+from pyflinkcep.matching.columns import POSITION, PREFIX, Ints, integers, plain_numbers
+from pyflinkcep.matching.event_store import SortedEvents
+from pyflinkcep.matching.layout import taking_stages
+from pyflinkcep.matching.matcher import ChunkMatching, PatternMatcher
+from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.spill import SpillFile
+from pyflinkcep.matching.threads import results
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.tables.buckets import Budget, Dealing, needed, numbered
+from pyflinkcep.tables.column_match import ColumnMatch, Share
+from pyflinkcep.tables.events import Record
+from pyflinkcep.tables.files import EventFiles
+from pyflinkcep.tables.given import checked
+from pyflinkcep.tables.matches import Matches
+from pyflinkcep.tables.records import Cells, RecordBlock
+from pyflinkcep.tables.spilled_rows import MOST_EVENTS, Part, Results, Run, SpilledRows
+from pyflinkcep.tables.values import Field
+
+_KEY_VALUE = f"{PREFIX}given key"
+
+
+@attrs.frozen(eq=False)
+class SpilledMatch:
+    """A pattern on files."""
+
+    pattern: Pattern  # The pattern
+    files: EventFiles  # The events
+    timestamp: Field | None  # Their time
+    key: Field | Sequence[str] | None  # Their key
+    limit: PartialMatchLimit | None  # How many partial matches a key may have
+    threads: int  # On how many cores to match
+    budget: Budget  # How much memory to take
+
+    @classmethod
+    def fits(cls, files: EventFiles, budget: Budget) -> bool:
+        """Whether events fit memory as a table."""
+        return needed(files.nbytes, max(files.rows, 0)) <= budget.most
+
+    def matches(self) -> Matches[Any]:
+        """Return what ``match`` returns, which is on disk."""
+        schema = checked(self.files.dataset.schema.empty_table()).schema
+        example = next(self._tables(None), None)
+        if example is None:
+            example = next(numbered([schema.empty_table()]))
+        # What is wrong is said before all work.
+        job = self._analysed(example.take(pa.array(range(min(1, example.num_rows)), pa.int64())))
+        del example
+        dealing = Dealing(schema.names, self.timestamp, self.key, self.budget)
+        count = self.budget.files(self.files.nbytes, max(self.files.rows, 0))
+        found = _Found(SpillFile(), SpillFile())
+        for parts in dealing.buckets(self._tables, count):
+            if parts:
+                self._match(parts, found)
+        keys = {name: name if name in schema.names else _KEY_VALUE for name in job.keys.columns}
+        columns = {_KEY_VALUE: job.keys.columns["key"].type} if _KEY_VALUE in keys.values() else {}
+        rows = SpilledRows(
+            Results(found.matches),
+            Results(found.timeouts),
+            job.nfa.stages,
+            taking_stages(self.pattern, job.nfa),
+            schema.names,
+            keys,
+            attrs.evolve(job.times, raw=pa.chunked_array([], pa.int64())),
+            pa.schema([*schema, *columns.items()]),
+        )
+        return Matches.of(rows, found.dropped)
+
+    def _tables(self, columns: Sequence[str] | None) -> Iterator[pa.Table]:
+        """Yield the events, each with its place among all."""
+        if columns == [POSITION]:
+            columns = self.files.dataset.schema.names[:1]
+        tables = self.files.tables(None if columns is None else list(columns))
+        return numbered(map(checked, tables))
+
+    def _analysed(self, events: pa.Table, only: frozenset[str] | None = None) -> ColumnMatch:
+        """Return the pattern on some of the events."""
+        table = events.drop_columns([POSITION])
+        places = events.column(POSITION)
+        job = ColumnMatch.analysed(
+            self.pattern, table, self.timestamp, self.key, places=places, only=only
+        )
+        names = set(table.column_names)
+        if not names.issuperset(job.keys.columns):
+            (value,) = job.keys.columns.values()
+            table = table.append_column(_KEY_VALUE, value)
+        return attrs.evolve(job, table=table, kept=table.column_names)
+
+    def _match(self, parts: list[SpillFile], found: _Found) -> None:
+        """Find the matches of a bucket."""
+        only = self._computed_in(parts) if len(parts) > 1 else None
+        if only is not None:
+            analysed = partial(self._analysed, only=only)
+            shares: list[Any] = [_Stretched(parts, analysed, self.limit, found)]
+        else:
+            events = _read(*parts)
+            job = self._analysed(events)
+            job.nfa.open(RuntimeContext())
+            keys = _KeyPlaces.of(job, events)
+            own = job.shares(self.limit, self.threads)
+            shares = [_SpilledShare(share, keys, found) for share in own]
+        for matches, timeouts, dropped in results(shares, self.threads):
+            found.add(matches, timeouts, dropped)
+        found.end_bucket()
+        pa.default_memory_pool().release_unused()
+
+    def _computed_in(self, parts: list[SpillFile]) -> frozenset[str] | None:
+        """Return what is computed for whole columns in all stretches of a key; None of several."""
+        found: list[frozenset[str]] = []
+        keys = set()
+        for part in parts:
+            job = self._analysed(_read(part))
+            keys |= {repr(job.keys.value_of(0)), *([] if len(job.firsts) == 1 else ["several"])}
+            found.append(job.computed)
+            del job
+        return frozenset.intersection(*found) if len(keys) == 1 else None
+
+
+def _read(*files: SpillFile) -> pa.Table:
+    return pa.concat_tables([table for file in files for table in file.tables()])
+
+
+@attrs.define(eq=False)
+class _Found:
+    """What was found, in files."""
+
+    of_matches: SpillFile
+    of_timeouts: SpillFile
+    matches: list[Run] = attrs.field(factory=list)
+    timeouts: list[Run] = attrs.field(factory=list)
+    dropped: int = 0
+    _open: tuple[list[Run], list[Run]] = attrs.field(factory=lambda: ([], []))
+
+    def runs(self) -> tuple[Run, Run]:
+        """Return runs for the matches and timeouts of some keys."""
+        return Run(self.of_matches), Run(self.of_timeouts)
+
+    def add(self, matches: Run, timeouts: Run, dropped: int) -> None:
+        """Note what some keys had, that come after the others of their bucket."""
+        for runs, run in zip(self._open, (matches, timeouts), strict=True):
+            runs.append(run)
+        self.dropped += dropped
+
+    def end_bucket(self) -> None:
+        """Note that the next keys are of another bucket."""
+        for all_runs, runs in zip((self.matches, self.timeouts), self._open, strict=True):
+            blocks = [block for run in runs for block in run.blocks]
+            if blocks:
+                all_runs.append(Run(runs[0].file, blocks))
+            runs.clear()
+
+
+@attrs.frozen(eq=False)
+class _KeyPlaces:
+    """Where the keys of a bucket are among all keys."""
+
+    begins: Ints  # Where their events begin, in the order of matching
+    earliest: Ints  # The times of their earliest events
+    first: Ints  # The places of their first events among all
+
+    @classmethod
+    def of(cls, job: ColumnMatch, events: pa.Table) -> _KeyPlaces:
+        """Return the places of the keys of a table."""
+        begins: Any = job.firsts if job.table.num_rows else np.zeros(0, np.int64)
+        rows: Any = begins if job.order is None else np.minimum.reduceat(job.order, begins)
+        earliest = begins if job.order is None else job.order[begins]
+        first = plain_numbers(events.column(POSITION).take(integers(rows)))
+        return cls(begins, job.times.ms(earliest), first)
+
+    def of_matches(self, found: Found, begin: int) -> tuple[Ints, Ints]:
+        """Return the places of the keys of matches."""
+        own = np.searchsorted(self.begins, found.handles[found.firsts] + begin, "right") - 1
+        return self.earliest[own], self.first[own]
+
+
+@attrs.frozen(eq=False)
+class _SpilledShare:
+    """Some keys of a bucket, which one thread matches."""
+
+    share: Share
+    keys: _KeyPlaces
+    found: _Found
+
+    def run(self) -> tuple[Run, Run, int]:
+        """Return matches and timeouts, and how many partial matches were dropped."""
+        runs, dropped, job = self.found.runs(), 0, self.share.job
+        for found, matching in self.share.found():
+            dropped += found.dropped
+            _write(found, runs, matching, job.kept, self.keys, self.share.begin)
+        return *runs, dropped
+
+    def stop(self) -> None:
+        """Let the thread that matches raise soon."""
+        self.share.stop()
+
+
+@attrs.define(eq=False)
+class _Stretched:
+    """One key that does not fit memory: its events in stretches of time."""
+
+    parts: list[SpillFile]
+    analysed: Callable[[pa.Table], ColumnMatch]
+    limit: PartialMatchLimit | None
+    found: _Found
+    _matcher: PatternMatcher | None = None
+
+    def run(self) -> tuple[Run, Run, int]:
+        """Return matches and timeouts, and how many partial matches were dropped."""
+        runs, dropped = self.found.runs(), 0
+        events = _read(self.parts[0])
+        job = self.analysed(events)
+        job.nfa.open(RuntimeContext())
+        key, keys = job.keys.value_of(0), _KeyPlaces.of(job, events)
+        keys.first[:] = min(int(next(part.tables())[POSITION][0].as_py()) for part in self.parts)
+        layout, rules, kept = (
+            attrs.evolve(job.layout, value_of=lambda _: key),
+            CepOperator(job.nfa),
+            job.kept,
+        )
+        self._matcher = job.matcher(self.limit)
+        reader = _KeptReader([name for name in kept if name != _KEY_VALUE])
+        del job, events
+        matching = ChunkMatching(layout, reader, rules, self._matcher)
+        for found in matching.found(self._chunks()):
+            dropped += found.dropped
+            _write(found, runs, matching, kept, keys, 0)
+        return *runs, dropped
+
+    def _chunks(self) -> Iterator[SortedEvents]:
+        for part in self.parts:
+            job = self.analysed(_read(part))
+            yield from job.chunks(0, job.table.num_rows)
+            del job  # or it would stay in memory while the next one is made
+
+    def stop(self) -> None:
+        """Let the thread that matches raise soon."""
+        if self._matcher is not None:
+            self._matcher.stop()
+
+
+@attrs.frozen(eq=False)
+class _KeptReader:
+    """Makes records of events that are in no table any more."""
+
+    names: list[str]
+
+    def lazy_rows(self, table: pa.Table) -> Sequence[Record]:
+        """Make records whose fields are read when they are asked for."""
+        block = RecordBlock(Cells(table.select(self.names)), np.arange(table.num_rows))
+        return list(map(block.record, range(table.num_rows)))
+
+    rows = lazy_rows
+
+
+def _write(
+    found: Found,
+    runs: tuple[Run, Run],
+    matching: ChunkMatching,
+    kept: Sequence[str],
+    keys: _KeyPlaces,
+    begin: int,
+) -> None:
+    """Write matches and timeouts with their events."""
+
+    def take(rows: Ints) -> pa.Table:
+        assert matching.store is not None
+        return matching.store.take(rows, kept)
+
+    for kind, run in zip((1, 0), runs, strict=True):
+        chosen = found.kinds == kind
+        for part in found.only(chosen).parts(MOST_EVENTS) if chosen.any() else ():
+            earliest, first = keys.of_matches(part, begin)
+            run.add(Part.of(part, earliest, first, take))
