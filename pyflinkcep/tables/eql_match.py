@@ -111,15 +111,17 @@ def _offers(
     """Return which events satisfy which steps, with the numbers of their keys."""
     steps: list[Step] = [*model.expanded, *([] if model.until is None else [model.until])]
     numbers = KeyNumbers(events.fields, conditions, steps)
-    keys: dict[tuple[Field, ...], tuple[Ints, Ints]] = {}
+    wanted: dict[tuple[Field, ...], Flags] = {}
+    for step in steps:
+        flags = wanted.setdefault(step.keys, np.zeros(events.fields.size, np.bool_))
+        np.logical_or(flags, holding[step.filter], out=flags)
+    keys = {fields: numbers.of(fields, flags) for fields, flags in wanted.items()}
     places = events.places()
     found: list[tuple[Ints, Ints, Ints]] = []
     for number, step in enumerate(steps):
-        if step.keys not in keys:
-            keys[step.keys] = numbers.of(step.keys)
         rows, own = keys[step.keys]
-        wanted = holding[step.filter][rows]
-        rows, own = places[rows[wanted]], own[wanted]
+        holds = holding[step.filter][rows]
+        rows, own = places[rows[holds]], own[holds]
         found.append((rows, np.full(len(rows), number), own))
     every = [np.concatenate(column) for column in zip(*found, strict=True)]
     return Offers(every[0].astype(np.int32), every[1].astype(np.int32), every[2])
@@ -135,11 +137,12 @@ class KeyNumbers:
         self._values: list[dict[Any, int]] = [{} for _ in range(count)]
         self._tuples: dict[tuple[int, ...], int] = {}
 
-    def of(self, keys: Sequence[Field]) -> tuple[Ints, Ints]:
-        """Return events and the numbers of their keys: one for each choice of values."""
-        rows, own = np.arange(self._fields.size), np.zeros((self._fields.size, 0), np.int64)
+    def of(self, keys: Sequence[Field], wanted: Flags) -> tuple[Ints, Ints]:
+        """Return some events and the numbers of their keys: one for each choice of values."""
+        rows = np.flatnonzero(wanted)
+        own = np.zeros((len(rows), 0), np.int64)
         for position, key in enumerate(keys):
-            events, numbers = self._choices(position, key)
+            events, numbers = self._choices(position, key, wanted)
             # Both are in order of events: each choice so far is paired with each of this field's.
             begins = np.searchsorted(events, rows, "left")
             counts = np.searchsorted(events, rows, "right") - begins
@@ -153,7 +156,7 @@ class KeyNumbers:
         ]
         return rows, np.asarray(found, np.int64)[inverse.reshape(-1)]
 
-    def _choices(self, position: int, key: Field) -> tuple[Ints, Ints]:
+    def _choices(self, position: int, key: Field, wanted: Flags) -> tuple[Ints, Ints]:
         """Return events, in order, and the numbers of the values that a field of the key has."""
         nothing = np.zeros(0, np.int64)
         events, codes = nothing, nothing
@@ -161,13 +164,16 @@ class KeyNumbers:
             values = self._fields.values_of(key.path)
             assert isinstance(values, FieldValues)
             events, codes = values.choices()
+            is_wanted = wanted[events]
+            events, codes = events[is_wanted], codes[is_wanted]
+            used, codes = np.unique(codes, return_inverse=True)
             known = self._values[position]
             # True is not 1.
-            named = [(type(value) is bool, value) for value in values.distinct]
+            named = [(type(value) is bool, value) for value in values.take(used)]
             numbers = [known.setdefault(one, len(known) + 1) for one in named]
-            codes = np.asarray(numbers, np.int64)[codes] if len(codes) else codes
+            codes = np.asarray(numbers, np.int64)[codes]
         if key.optional:
-            without = np.setdiff1d(np.arange(self._fields.size), events)
+            without = np.setdiff1d(np.flatnonzero(wanted), events)
             events, codes = np.append(events, without), np.append(codes, np.zeros_like(without))
             order = np.argsort(events, kind="stable")
             events, codes = events[order], codes[order]

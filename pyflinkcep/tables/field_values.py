@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.eql.conditions import FieldColumn, Fields
+from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
     BOOLEAN,
@@ -39,6 +40,7 @@ from pyflinkcep.expressions.tree import (
 )
 from pyflinkcep.expressions.values import typed_function
 from pyflinkcep.matching.columns import Flags, Ints
+from pyflinkcep.tables.value_tests import DistinctValues
 from pyflinkcep.time import plain
 
 Answers = np.ndarray[Any, np.dtype[np.int8]]
@@ -47,15 +49,29 @@ Answers = np.ndarray[Any, np.dtype[np.int8]]
 NO, UNKNOWN, YES = 0, 1, 2
 
 
-@attrs.frozen(eq=False)
+_MANY = 64
+"""From how many values on Arrow is faster."""
+
+
+@attrs.frozen(eq=False, slots=False)
 class FieldValues:
     """The values of one field in many events."""
 
-    distinct: Sequence[Any]  # Each value once
+    given: Sequence[Any] | None  # Each value once, unless they are encoded
     codes: Ints  # The number of each value among them; -1 of null
     type: SqlType  # Of the values
     # Of a field with arrays: where the codes of each event begin, and where the last ones end.
     bounds: Ints | None = None
+    encoded: pa.Array | None = None  # Each value once
+
+    @cached_property
+    def distinct(self) -> Sequence[Any]:
+        """Each value once."""
+        if self.given is not None:
+            return self.given
+        assert self.encoded is not None
+        listed: list[Any] = self.encoded.to_pylist()
+        return listed
 
     @classmethod
     def of_values(cls, values: Sequence[Any]) -> FieldValues | str:
@@ -101,7 +117,7 @@ class FieldValues:
             return cls([], np.full(len(whole), -1), VOID, bounds)
         coded = whole.dictionary_encode()
         codes = pc.fill_null(coded.indices, -1).to_numpy(zero_copy_only=False).astype(np.int64)
-        return cls(coded.dictionary.to_pylist(), codes, found, bounds)
+        return cls(None, codes, found, bounds, coded.dictionary)
 
     @classmethod
     def _listed(cls, values: list[Any], type_: SqlType, bounds: Ints | None) -> FieldValues:
@@ -109,10 +125,33 @@ class FieldValues:
         assert isinstance(found, FieldValues)
         return cls(found.distinct, found.codes, type_, bounds)
 
-    def answers(self, holds: Callable[[Any], bool | None]) -> Answers:
-        """Return what a condition says of each value, and of null at the end."""
+    def take(self, codes: Ints) -> list[Any]:
+        """Return some of the distinct values."""
+        if self.encoded is not None:
+            listed: list[Any] = self.encoded.take(pa.array(codes)).to_pylist()
+            return listed
+        return [self.distinct[code] for code in codes.tolist()]
+
+    def answers(self, tree: Tree, column: Column) -> Answers:
+        """Return what a condition on a column says of each value, and of null at the end."""
+        flags = None if self.values is None else self.values.holding(tree)
+        if flags is not None:  # such a test of null is null
+            return np.append(flags.astype(np.int8) * YES, np.int8(UNKNOWN))
+        holds = _function(tree, [(column, self.type)])
         asked = (*self.distinct, None)
         return np.fromiter((_answer(holds(value)) for value in asked), np.int8, len(asked))
+
+    @cached_property
+    def values(self) -> DistinctValues | None:
+        """The values as an array of Arrow; None of those of few events, which are asked alone."""
+        if self.encoded is not None:
+            return DistinctValues(self.encoded)
+        if len(self.distinct) < _MANY or self.type not in (STRING, BIGINT, DOUBLE):
+            return None
+        try:
+            return DistinctValues(pa.array(self.distinct))
+        except (pa.ArrowException, OverflowError):
+            return None
 
     def of_events(self, answers: Answers) -> Answers:
         """Return what a condition says of the value of each event."""
@@ -227,6 +266,12 @@ class EventFields(Mapping[str, FieldColumn | str]):
     @classmethod
     def of_rows(cls, events: Sequence[Mapping[str, Any]]) -> EventFields:
         """Return the fields of events one by one."""
+        for event in events:
+            if not isinstance(event, Mapping):
+                raise InputError(
+                    f"expected events that are dicts, got {type(event).__name__}: {event!r:.80}",
+                    "pass dicts, columns by name, a DataFrame or an Arrow table",
+                )
         names = dict.fromkeys(path for event in events for path in _paths(event))
 
         def read(path: str) -> FieldValues | str:
@@ -299,7 +344,7 @@ class EventFields(Mapping[str, FieldColumn | str]):
                 return (self._values(column).codes >= 0).astype(np.int8) * YES
             case Call("exists", (Column() as column, inner)):
                 values = self._values(column)
-                return values.any_of_events(values.answers(_function(inner, [(EACH, values.type)])))
+                return values.any_of_events(values.answers(inner, EACH))
             case Operation("case", (when, then)) if any(map(_is_exists, parts(tree))):
                 known: Answers = np.where(self.holds(when), self.answers(then), UNKNOWN)
                 return known
@@ -323,12 +368,12 @@ class EventFields(Mapping[str, FieldColumn | str]):
 
         tree = mapped(tree, smallest)
         fields = list(read.items())
+        if len(fields) == 1:
+            ((column, values),) = fields
+            return values.of_events(values.answers(tree, column))
         function = _function(tree, [(column, values.type) for column, values in fields])
         if not fields:
             return np.full(self.size, _answer(function(())), np.int8)
-        if len(fields) == 1:
-            values = fields[0][1]
-            return values.of_events(values.answers(function))
         columns = [[*values.distinct, None] for _, values in fields]
         rows = np.stack([values.codes for _, values in fields])
         distinct, place = np.unique(rows, axis=1, return_inverse=True)

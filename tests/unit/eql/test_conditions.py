@@ -200,3 +200,43 @@ def test_a_tie_breaker_that_no_event_has() -> None:
     assert matchEql("x where true", events, tiebreaker="rank") == [[events[0]], [events[1]]]
     with pytest.raises(InputError, match="the input has no field rank"):
         matchEql("x where true", {"t": [0], "type": ["x"]}, tiebreaker="rank")
+
+
+TEXTS = ["cmd.exe", "CMD.EXE", "a*b", "A\nb", "", "straße", "\u212a", *map(str, range(100))]
+TESTS = [
+    'x == "cmd.exe"', 'x in ("a*b", "7")', 'x in~ ("A*B")', 'x : ("cmd*", "*B", "*1*", "?")',
+    'x like "*A?b"', 'x regex "[0-9]{2}|a.*"', 'x regex~ "K|CMD.+"', 'startsWith~(x, "CMD")',
+    'not endsWith(x, "e")', 'stringContains(x, "1")', 'x != "7"', 'x < "5"', 'length(x) == 2',
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("test", TESTS)
+def test_many_values(test: str) -> None:
+    """Tests are the same for many values at once, in columns or dicts, as for each alone."""
+    events = [{"t": n, "type": "x", "x": text} for n, text in enumerate([*TEXTS, None])]
+    table = {name: [event[name] for event in events] for name in ("t", "type", "x")}
+    other = {"t": 1000, "type": "y", "x": "none"}
+    alone = [found for event in events for found in matchEql(f"x where {test}", [event, other])]
+    assert matchEql(f"x where {test}", events) == alone
+    assert matchEql(f"x where {test}", table) == alone
+
+
+@pytest.mark.parametrize("test", ["x == 3", "x >= 50", "x in (1, 2.0, null)", "x != 4", "x < 1.5"])
+def test_many_numbers(test: str) -> None:
+    """Tests of many whole numbers or fractions are the same as of each alone."""
+    for numbers in (list(range(100)), [n / 2 for n in range(100)]):
+        events = [{"t": n, "type": "x", "x": number} for n, number in enumerate(numbers)]
+        alone = [[event] for event in events if matchEql(f"any where {test}", [event])]
+        assert matchEql(f"any where {test}", events) == alone
+
+
+def test_events_that_are_no_dicts() -> None:
+    """Fields are those of dicts: other objects are refused."""
+    with pytest.raises(InputError, match="expected events that are dicts, got Event"):
+        matchEql("any where true", [Event()])
+
+
+class Event:
+    """An event with a time and a category."""
+
+    t, type = 0, "x"
