@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         RichPatternSelectFunction,
         TimedOutPartialMatchHandler,
     )
+    from pyflinkcep.matching.progress import Progress
     from pyflinkcep.pattern import (
         AfterMatchSkipStrategy,
         GroupPattern,
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.match_id import matchId
     from pyflinkcep.spark.pattern_stream import PatternStream
     from pyflinkcep.spark.plan.source import KeyedDataFrame
-    from pyflinkcep.spark.progress import Progress
     from pyflinkcep.spark.query_stream import QueryStream
     from pyflinkcep.spark.recognize import matchRecognize
     from pyflinkcep.tables import match, matchEql, matchSase, matchSigma, textTime
@@ -160,6 +160,7 @@ _NAMES = {
         "PatternFlatTimeoutFunction", "PatternProcessFunction", "PatternSelectFunction",
         "PatternTimeoutFunction", "RichPatternFlatSelectFunction",
         "RichPatternSelectFunction", "TimedOutPartialMatchHandler"),
+    "matching.progress": ("Progress",),
     "pattern": ("AfterMatchSkipStrategy", "GroupPattern", "IterativeCondition", "Pattern",
         "RichIterativeCondition", "SimpleCondition", "UnusedResultWarning", "WithinType",
         "windowFunnel"),
@@ -168,8 +169,7 @@ _NAMES = {
     "show": ("Diagram",),
     "sigma": ("SigmaRules", "sigmaRules"),
     "spark": ("CEP", "CepDataFrame", "CompressedStream", "EqlStream", "KeyedDataFrame",
-        "PatternStream", "Progress", "QueryStream", "cepError", "keyBy", "matchId",
-        "matchRecognize"),
+        "PatternStream", "QueryStream", "cepError", "keyBy", "matchId", "matchRecognize"),
     "tables": ("match", "matchEql", "matchSase", "matchSigma", "textTime"),
     "tables.reports": ("compare", "funnel", "trace", "whyNot"),
     "time": ("Time",),

@@ -20,7 +20,6 @@ _NAMES = {
     "match_id": ("matchId",),
     "pattern_stream": ("PatternStream",),
     "plan.source": ("KeyedDataFrame",),
-    "progress": ("Progress",),
     "query_stream": ("QueryStream",),
     "recognize": ("matchRecognize",),  # Which tables in memory have too, without PySpark
 }

@@ -17,6 +17,7 @@ from pyflinkcep.matching.columns import POSITION, PREFIX, Ints, integers, plain_
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.matching.matcher import ChunkMatching, PatternMatcher
+from pyflinkcep.matching.progress import Counts, counting
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.spill import SpillFile
 from pyflinkcep.matching.threads import results
@@ -62,10 +63,12 @@ class SpilledMatch:
         del example
         dealing = Dealing(schema.names, self.timestamp, self.key, self.budget)
         count = self.budget.files(self.files.nbytes, max(self.files.rows, 0))
-        found = _Found(SpillFile(), SpillFile())
-        for parts in dealing.buckets(self._tables, count):
-            if parts:
-                self._match(parts, found)
+        with counting() as counts:
+            found = _Found(SpillFile(), SpillFile(), counts)
+            read = partial(self._tables, counts=counts)
+            for parts in dealing.buckets(read, count):
+                if parts:
+                    self._match(parts, found)
         keys = {name: name if name in schema.names else _KEY_VALUE for name in job.keys.columns}
         columns = {_KEY_VALUE: job.keys.columns["key"].type} if _KEY_VALUE in keys.values() else {}
         rows = SpilledRows(
@@ -80,12 +83,18 @@ class SpilledMatch:
         )
         return Matches.of(rows, found.dropped)
 
-    def _tables(self, columns: Sequence[str] | None) -> Iterator[pa.Table]:
-        """Yield the events, each with its place among all."""
+    def _tables(
+        self, columns: Sequence[str] | None, counts: Counts | None = None
+    ) -> Iterator[pa.Table]:
+        """Yield the events, each with its place among all, and count those with all columns."""
         if columns == [POSITION]:
             columns = self.files.dataset.schema.names[:1]
         tables = self.files.tables(None if columns is None else list(columns))
-        return numbered(map(checked, tables))
+        for table in numbered(map(checked, tables)):
+            yield table
+            if counts is not None and columns is None:
+                counts.events += table.num_rows
+                counts.tell()
 
     def _analysed(self, events: pa.Table, only: frozenset[str] | None = None) -> ColumnMatch:
         """Return the pattern on some of the events."""
@@ -106,16 +115,18 @@ class SpilledMatch:
         if only is not None:
             analysed = partial(self._analysed, only=only)
             shares: list[Any] = [_Stretched(parts, analysed, self.limit, found)]
+            number = 1
         else:
             events = _read(*parts)
             job = self._analysed(events)
             job.nfa.open(RuntimeContext())
             keys = _KeyPlaces.of(job, events)
+            number = len(keys.begins)
             own = job.shares(self.limit, self.threads)
             shares = [_SpilledShare(share, keys, found) for share in own]
         for matches, timeouts, dropped in results(shares, self.threads):
             found.add(matches, timeouts, dropped)
-        found.end_bucket()
+        found.end_bucket(number)
         pa.default_memory_pool().release_unused()
 
     def _computed_in(self, parts: list[SpillFile]) -> frozenset[str] | None:
@@ -140,6 +151,7 @@ class _Found:
 
     of_matches: SpillFile
     of_timeouts: SpillFile
+    counts: Counts
     matches: list[Run] = attrs.field(factory=list)
     timeouts: list[Run] = attrs.field(factory=list)
     dropped: int = 0
@@ -154,9 +166,13 @@ class _Found:
         for runs, run in zip(self._open, (matches, timeouts), strict=True):
             runs.append(run)
         self.dropped += dropped
+        self.counts.matches += len(matches)
 
-    def end_bucket(self) -> None:
-        """Note that the next keys are of another bucket."""
+    def end_bucket(self, keys: int) -> None:
+        """Note that the next keys are of another bucket, and how many this one had."""
+        self.counts.keys += keys
+        self.counts.tasks += 1
+        self.counts.tell()
         for all_runs, runs in zip((self.matches, self.timeouts), self._open, strict=True):
             blocks = [block for run in runs for block in run.blocks]
             if blocks:

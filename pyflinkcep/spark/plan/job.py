@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -21,6 +20,7 @@ from pyflinkcep.errors import NotSupportedError, Place, TimeUnitWarning
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.columns import HASH, OWN, POSITION, PREFIX, SLICE, WINDOW, quoted
 from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.progress import told_folder
 from pyflinkcep.spark.arrow.internals import spark_context
 from pyflinkcep.spark.plan.engine import SPARK, check_engine, engine_of
 from pyflinkcep.spark.plan.portable.sql import sql_column
@@ -132,23 +132,10 @@ def shuffled(events: DataFrame, layout: Layout) -> DataFrame:
     return events.repartition(F.col(quoted(layout.key_signature[0])))
 
 
-_folder: ContextVar[str | None] = ContextVar("folder", default=None)
-
-
-@contextmanager
-def told_to(folder: str) -> Iterator[None]:
-    """Let the tasks that are planned within a ``with`` tell a folder."""
-    token = _folder.set(folder)
-    try:
-        yield
-    finally:
-        _folder.reset(token)
-
-
 def watched(task: ArrowFunction, signature: Sequence[str]) -> ArrowFunction:
     """Return a task that tells how far it is, if that is wanted."""
     # The first column of the key's signature, if it has any, tells keys apart.
-    folder = _folder.get()
+    folder = told_folder()
     return task if folder is None else CountedTask(task, folder, next(iter(signature), None)).run
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -15,22 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pyflinkcep.matching.progress import Counts
 from pyflinkcep.matching.results import Found
 from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.time import MIN_WATERMARK
-
-_EVERY = 0.2  # How often a task writes, in seconds
-
-
-@attrs.frozen
-class SoFar:
-    """How far bounded jobs are."""
-
-    events: int = 0  # The events that tasks have read
-    # The rows that tasks have given: matches, unless a function makes others of them.
-    matches: int = 0
-    tasks: int = 0  # The tasks that are done
-    keys: int = 0  # The keys of these tasks
 
 
 @attrs.frozen(eq=False)
@@ -50,64 +37,31 @@ class CountedTask:
         except OSError:
             yield from self.task(batches)
             return
-        counts = _Counts(path)
+        counts, keys = Counts(path), list[pa.Array]()
         try:
-            for rows in self.task(self._read(batches, counts)):
+            for rows in self.task(self._read(batches, counts, keys)):
                 counts.matches += rows.num_rows
                 counts.tell()
                 yield rows
-            counts.end()
+            counts.keys = len(pc.unique(pa.chunked_array(keys))) if keys else 0
+            counts.tasks = 1
+            counts.write()
         except BaseException:
             with contextlib.suppress(OSError):
                 path.unlink()  # it may be tried again
             raise
 
-    def _read(self, batches: Iterator[pa.RecordBatch], counts: _Counts) -> Iterator[pa.RecordBatch]:
+    def _read(
+        self, batches: Iterator[pa.RecordBatch], counts: Counts, keys: list[pa.Array]
+    ) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if batch.num_rows and self.key is not None:
                 own = batch.column(self.key)
                 if not pa.types.is_nested(own.type):
-                    counts.keys.append(pc.unique(own))
+                    keys.append(pc.unique(own))
             counts.events += batch.num_rows
             counts.tell()
             yield batch
-
-
-@attrs.define(eq=False)
-class _Counts:
-    path: Path
-    events: int = 0
-    matches: int = 0
-    keys: list[pa.Array] = attrs.field(factory=list)
-    _told: float = 0.0
-
-    def tell(self) -> None:
-        """Write the numbers, if that is some time ago."""
-        now = time.monotonic()
-        if now - self._told >= _EVERY:
-            self._told = now
-            self._write(0, 0)
-
-    def end(self) -> None:
-        """Write the numbers of a task that is done."""
-        keys = len(pc.unique(pa.chunked_array(self.keys))) if self.keys else 0
-        self._write(1, keys)
-
-    def _write(self, done: int, keys: int) -> None:
-        numbers = np.asarray([self.events, self.matches, done, keys], "<i8")
-        with contextlib.suppress(OSError), self.path.open("r+b") as file:
-            file.write(numbers.tobytes())  # over what is there, which others may read meanwhile
-
-
-def read_so_far(folder: str) -> SoFar:
-    """Return the sum of what the tasks of a folder have told."""
-    total = np.zeros(4, np.int64)
-    with os.scandir(folder) as files:
-        for file in files:
-            data = Path(file.path).read_bytes()
-            if len(data) == total.nbytes:  # else the task has just begun
-                total += np.frombuffer(data, "<i8")
-    return SoFar(*total.tolist())
 
 
 # What is added up, of any stream.

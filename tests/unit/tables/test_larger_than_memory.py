@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from datetime import timedelta
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pyarrow.csv as csv
 import pyarrow.parquet as pq
 import pytest
 
-from pyflinkcep import AfterMatchSkipStrategy, Pattern, match
+from pyflinkcep import AfterMatchSkipStrategy, Pattern, Progress, match
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError, StateLimitError
 from pyflinkcep.matching.hashing import hashes
 from pyflinkcep.matching.memory import memory_bytes
@@ -185,6 +186,29 @@ def test_what_fits_is_matched_as_ever(path: str) -> None:
     """Only events that need more memory are dealt; the default is enough for small files."""
     assert not is_spilled(match(RISE, path, "at", "user"))
     assert not is_spilled(match(RISE, path, "at", "user", memory="1GB"))
+
+
+def test_progress(path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """How far a match of files is, is shown on request, and unasked only on a terminal."""
+    with Progress() as progress:
+        found = match(RISE, path, "at", "user", memory=SMALL)
+    so_far = progress.soFar
+    assert (so_far.events, so_far.matches) == (SIZE, len(found))
+    assert so_far.tasks > 1
+    assert so_far.keys == len(set(TABLE["user"].to_pylist()))
+    assert f"{SIZE:,} events read" in capsys.readouterr().err
+    match(RISE, path, "at", "user", memory=SMALL)
+    assert capsys.readouterr().err == ""
+
+
+def test_progress_on_a_terminal(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A terminal is told how far a match is, and a file, such as a log, nothing."""
+    for is_terminal in (True, False):
+        shown = StringIO()
+        shown.isatty = lambda answer=is_terminal: answer  # type: ignore[method-assign,misc]
+        monkeypatch.setattr(sys, "stderr", shown)
+        match(RISE, path, "at", "user", memory=SMALL)
+        assert (f"{SIZE:,} events read" in shown.getvalue()) is is_terminal
 
 
 def test_no_matches(path: str) -> None:

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from pyflinkcep import InvalidArgumentError, Progress
-from pyflinkcep.spark.plan.job import told_to, watched
-from pyflinkcep.spark.worker.progress import CountedTask, SoFar, _Counts, read_so_far
+from pyflinkcep.matching.progress import Counts, SoFar, read_so_far, told_to
+from pyflinkcep.spark.plan.job import watched
+from pyflinkcep.spark.worker.progress import CountedTask
 
 
 def batches(*keys: str) -> Iterator[pa.RecordBatch]:
@@ -74,7 +75,7 @@ def test_it_never_goes_back(tmp_path: Path) -> None:
     """Who reads while a task writes sees the numbers before or after, not none."""
     path = tmp_path / "task"
     path.touch()
-    counts = _Counts(path)
+    counts = Counts(path)
     over, seen = threading.Event(), [0]
 
     def read() -> None:
@@ -85,7 +86,7 @@ def test_it_never_goes_back(tmp_path: Path) -> None:
     reader.start()
     for events in range(3000):
         counts.events = events
-        counts._write(0, 0)
+        counts.write()
     over.set()
     reader.join()
 

@@ -1,18 +1,104 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress of bounded jobs, where Spark shows none."""
+"""The progress of bounded jobs: tasks write numbers into files, and who wants to know adds up."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from pathlib import Path
+
+import attrs
+import numpy as np
 
 from pyflinkcep.errors import InvalidArgumentError
-from pyflinkcep.spark.plan.job import told_to
-from pyflinkcep.spark.worker.progress import SoFar, read_so_far
+
+_EVERY = 0.2  # How often a task writes, in seconds
+_folder: ContextVar[str | None] = ContextVar("folder", default=None)
+
+
+@contextlib.contextmanager
+def told_to(folder: str) -> Iterator[None]:
+    """Let the tasks that are planned within a ``with`` tell a folder."""
+    token = _folder.set(folder)
+    try:
+        yield
+    finally:
+        _folder.reset(token)
+
+
+def told_folder() -> str | None:
+    """Return the folder that tasks are to tell; None if there is none."""
+    return _folder.get()
+
+
+@attrs.frozen
+class SoFar:
+    """How far bounded jobs are."""
+
+    events: int = 0  # The events that tasks have read
+    # The rows that tasks have given: matches, unless a function makes others of them.
+    matches: int = 0
+    tasks: int = 0  # The tasks that are done
+    keys: int = 0  # The keys of these tasks
+
+
+@attrs.define(eq=False)
+class Counts:
+    """What a task tells; see :class:`SoFar`."""
+
+    path: Path | None  # The file; None to tell nothing
+    events: int = 0
+    matches: int = 0
+    tasks: int = 0
+    keys: int = 0
+    _told: float = 0.0
+
+    def tell(self) -> None:
+        """Write the numbers, if that is some time ago."""
+        now = time.monotonic()
+        if now - self._told >= _EVERY:
+            self._told = now
+            self.write()
+
+    def write(self) -> None:
+        """Write the numbers."""
+        numbers = np.asarray([self.events, self.matches, self.tasks, self.keys], "<i8")
+        if self.path is not None:
+            with contextlib.suppress(OSError), self.path.open("r+b") as file:
+                file.write(numbers.tobytes())  # over what is there, which others may read meanwhile
+
+
+@contextlib.contextmanager
+def counting() -> Iterator[Counts]:
+    """Yield what a job in this process tells; on a terminal it is shown unasked."""
+    with contextlib.ExitStack() as stack:
+        if told_folder() is None and sys.stderr is not None and sys.stderr.isatty():
+            stack.enter_context(Progress())
+        folder = told_folder()
+        counts = Counts(None if folder is None else Path(folder, uuid.uuid4().hex))
+        if counts.path is not None:
+            counts.path.touch()
+        yield counts
+        counts.write()
+
+
+def read_so_far(folder: str) -> SoFar:
+    """Return the sum of what the tasks of a folder have told."""
+    total = np.zeros(4, np.int64)
+    with os.scandir(folder) as files:
+        for file in files:
+            data = Path(file.path).read_bytes()
+            if len(data) == total.nbytes:  # else the task has just begun
+                total += np.frombuffer(data, "<i8")
+    return SoFar(*total.tolist())
 
 
 class Progress:
@@ -23,6 +109,9 @@ class Progress:
     tell it by files, so it works where they run on the driver's machine: on Sail in the Python
     process, on a local master, with a local server of Spark Connect. Of a cluster it shows
     nothing; there, Spark's page and ``spark.registerProgressHandler`` tell of tasks.
+
+    It shows ``match`` on files larger than memory too: a task is a temporary file of keys. On a
+    terminal that is shown unasked.
 
     Parameters
     ----------
@@ -38,10 +127,16 @@ class Progress:
 
     Examples
     --------
+    >>> import tempfile, pyarrow as pa, pyarrow.parquet as pq
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> pq.write_table(pa.table({"n": range(1000)}), f"{folder.name}/events.parquet")
+    >>> from pyflinkcep import Pattern, match
+    >>> pattern = Pattern.begin("a").where("n % 10 = 0")
     >>> with Progress(show=lambda so_far: None) as progress:
-    ...     count = CEP.pattern(events, pattern).inEventTime("ts").toDF().count()
-    >>> progress.soFar.matches == count
-    True
+    ...     count = len(match(pattern, folder.name, memory="10kB"))
+    >>> count, progress.soFar.events, progress.soFar.matches
+    (100, 1000, 100)
+    >>> folder.cleanup()
     """
 
     def __init__(self, show: Callable[[SoFar], None] | None = None, every: float = 0.5) -> None:
