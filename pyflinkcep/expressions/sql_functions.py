@@ -259,10 +259,16 @@ def _before(text: Any, separator: Any, count: int) -> str:
 
 
 def _translated(text: Any, old: Any, new: Any) -> str:
+    return _text(text).translate(_translations(_text(old), _text(new)))
+
+
+@lru_cache(64)
+def _translations(old: str, new: str) -> dict[int, str | None]:
+    """Return what becomes of characters; None for those that are left out."""
     table: dict[int, str | None] = {}
-    for place, char in enumerate(_text(old)):
-        table.setdefault(ord(char), _text(new)[place] if place < len(new) else None)
-    return _text(text).translate(table)
+    for place, char in enumerate(old):
+        table.setdefault(ord(char), new[place] if place < len(new) else None)
+    return table
 
 
 def _octets(value: Any) -> int:
