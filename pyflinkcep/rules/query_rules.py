@@ -21,7 +21,7 @@ from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.sase.types import with_exact_literals
 from pyflinkcep.tables import matchSigma
-from pyflinkcep.tables.eql_match import EqlEvents, places_of
+from pyflinkcep.tables.eql_match import places_of
 from pyflinkcep.tables.event_list import attribute_of
 from pyflinkcep.tables.order import Rows
 from pyflinkcep.tables.query_match import QueryRows
@@ -67,12 +67,10 @@ def query_found(
 
 def eql_found(query: Eql, events: SharedEvents) -> Found:
     """Return the matches of an EQL query; steps are named by their numbers."""
-    times = events.times
-    ordered = EqlEvents.of(events.fields, times.exact(), times.ms(), None)
-    found = places_of(query, ordered, events.type)
+    found = places_of(query, events.in_time, events.type)
     count = max(map(len, found), default=0)
     results = Results([f"{number}" for number in range(1, count + 1)], wants_timeouts=False)
-    last = times.ms()
+    last = events.ms
     for rows in found:
         taken = {f"{n}": [row] for n, row in enumerate(rows, 1) if row is not None}
         results.match(None, int(max(last[row] for own in taken.values() for row in own)), taken)
@@ -93,7 +91,7 @@ def sigma_found(sigma: SigmaCorrelation, events: SharedEvents) -> Found:
     listed = list(records(events.table, rows.astype(np.int64)))
     numbers = dict(zip(map(id, listed), rows.tolist(), strict=True))
     rules = {**sigma.rules, **{n: _among(numbers, own) for n, own in holding.items()}}
-    last = events.times.ms()
+    last = events.ms
 
     def moment(event: Any) -> int:
         return int(last[numbers[id(event)]])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -15,6 +16,7 @@ from pyflinkcep.expressions.arrays import Program, Values
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.rules.event_needs import EventNeeds, Shape, shape_of
 from pyflinkcep.rules.value_index import ValueIndex
+from pyflinkcep.tables.eql_match import EqlEvents
 from pyflinkcep.tables.field_values import EventFields
 from pyflinkcep.tables.order import Keys, Rows, Times, ordered
 from pyflinkcep.tables.typed_columns import SqlColumns
@@ -50,7 +52,7 @@ class Route:
         return cls(attrs.evolve(keys, codes=None), rows, places, times.ms(rows), groups)
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, slots=False)
 class SharedEvents:
     """The events of a table, for rules with any keys."""
 
@@ -81,6 +83,16 @@ class SharedEvents:
             SqlColumns(table, dict.fromkeys(texts)),
             EventFields.of_table(table),
         )
+
+    @cached_property
+    def ms(self) -> Ints:
+        """The time of each event, in milliseconds."""
+        return self.times.ms()
+
+    @cached_property
+    def in_time(self) -> EqlEvents:
+        """The events in the order of time."""
+        return EqlEvents.of(self.fields, self.times.exact(), self.ms, None)
 
     def route(self, key: Sequence[str]) -> Route:
         """Return the events by a key."""

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -23,7 +24,7 @@ from pyflinkcep.tables.rows import rows_of, table_or_rest
 from pyflinkcep.tables.values import exact_times_of
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class EqlEvents:
     """Events in the order of matching."""
 
@@ -40,8 +41,9 @@ class EqlEvents:
         order = np.lexsort(by)
         return cls(fields, ms[order], order)
 
+    @cached_property
     def places(self) -> Ints:
-        """Return the place in order of each event as given."""
+        """The place in order of each event as given."""
         places = np.empty(len(self.order), np.int64)
         places[self.order] = np.arange(len(self.order))
         return places
@@ -116,7 +118,7 @@ def _offers(
         flags = wanted.setdefault(step.keys, np.zeros(events.fields.size, np.bool_))
         np.logical_or(flags, holding[step.filter], out=flags)
     keys = {fields: numbers.of(fields, flags) for fields, flags in wanted.items()}
-    places = events.places()
+    places = events.places
     found: list[tuple[Ints, Ints, Ints]] = []
     for number, step in enumerate(steps):
         rows, own = keys[step.keys]
