@@ -223,6 +223,9 @@ class TestRefusals:
         """Single events are filtered on a stream too; its end is refused."""
         source = FileSource(tmp_path / "in", "id int, t timestamp, type string")
         stream = spark.readStream.schema(source.schema).json(str(source.folder))
+        assert CEP.eql(stream, "a where id > 1", "t").toDF().isStreaming
+        with pytest.raises(InputError, match="no watermark"):
+            CEP.eql(stream, "sequence [a where true] [a where true]", "t").toDF()
         stream = stream.withWatermark("t", "1 second")
         assert CEP.eql(stream, "a where id > 1").toDF().isStreaming
         for query in ("sequence [a where true] [b where true] | tail 1", "a where true | head 1"):

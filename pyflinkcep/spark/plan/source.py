@@ -344,6 +344,7 @@ class EventSource:
         pattern: str,
         *,
         processing_time: bool = False,
+        needs_watermark: bool = True,
     ) -> EventSource:
         """Check an input."""
         _check_columns(dataframe, pattern)
@@ -358,7 +359,7 @@ class EventSource:
             if time_column is None:
                 raise _no_time(dataframe, pattern)
             unit = _time_unit(dataframe, time_column, pattern)
-            if dataframe.isStreaming and not _has_watermark(dataframe):
+            if needs_watermark and dataframe.isStreaming and not _has_watermark(dataframe):
                 raise InputError(
                     f"pattern {pattern}: no watermark on the stream, so no event would ever "
                     "be matched",

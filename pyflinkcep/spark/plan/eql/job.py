@@ -16,6 +16,7 @@ from pyflinkcep.eql.conditions import Conditions, FieldColumn
 from pyflinkcep.eql.functions import kind_name
 from pyflinkcep.eql.model import EqlModel, Field, Step
 from pyflinkcep.eql.tokens import failure
+from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.sql_types import BIGINT, BOOLEAN, DOUBLE, STRING, VOID, SqlType
 from pyflinkcep.expressions.tree import Column as Name
 from pyflinkcep.expressions.tree import Operation, Tree
@@ -23,6 +24,7 @@ from pyflinkcep.matching.columns import PREFIX, VALUE, quoted
 from pyflinkcep.matching.held_back import HeldBack
 from pyflinkcep.matching.latest import BITS_OF_WORD, EVENTS, LatestColumnsOf, bits_of, rule_of
 from pyflinkcep.matching.layout import Layout, bit_name
+from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.eql.fields import as_filter, fields_of, sql_of
 from pyflinkcep.spark.plan.job import Job, Prepared
 from pyflinkcep.spark.plan.portable.sql import sql_column
@@ -69,7 +71,13 @@ class EqlJob:
     ) -> EqlJob:
         """Check a query against its events."""
         model, name = query.model, " ".join(query.text.split())
-        source = EventSource.of(dataframe, (), time_column, name)
+        engine = engine_of(dataframe.sparkSession)
+        if engine is not SPARK:
+            raise NotSupportedError(
+                f"EQL is not available on {engine.name}",
+                "run it on Spark, or on tables in memory with matchEql",
+            )
+        source = EventSource.of(dataframe, (), time_column, name, needs_watermark=model.is_sequence)
         source = attrs.evolve(source, language="EQL")
         conditions = Conditions(fields_of(dataframe.schema, query.text), category)
         trees = [conditions.of(step.filter) for step in model.every]
