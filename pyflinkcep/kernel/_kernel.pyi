@@ -401,6 +401,34 @@ class Latest:
     ) -> None:
         """Go on from the state of keys."""
 
+class Numbering:
+    """
+    Numbers for integers, 0 for the first one and so on.
+
+    Parameters
+    ----------
+    least, range : int
+        The least integer, and how many there may be from it on; any if the range is 0.
+    """
+
+    def __init__(self, least: int, range: int) -> None: ...
+    def add(self, values: Buffer, kept: Buffer | None, codes: Buffer) -> int:
+        """
+        Number integers; write the codes of those that are kept, and return how many these are.
+
+        Parameters
+        ----------
+        values : array
+            The integers.
+        kept : array of bool, or None
+            Which are kept; None for all.
+        codes : array of int32
+            What is written to, with as many places as there are integers.
+        """
+
+    def found(self) -> tuple[bytes, bytes]:
+        """Return by code its integer, and how many that are kept have it."""
+
 class RowSearch:
     """Finds matches with the standard's meaning; ``engines/rows/matching.py`` makes it."""
 
@@ -452,3 +480,18 @@ def literals(
         Where the values of each text end (int64), and the numbers of the values (int32); None if
         there are too many texts.
     """
+
+def scatter(
+    codes: Buffer, starts: Buffer, sources: tuple[Buffer, ...], targets: tuple[Buffer, ...]
+) -> None:
+    """
+    Write what events have in some columns to other ones, by the code (int32) of each.
+
+    `starts` has the next place of each code, and is moved on. Items have 1, 4 or 8 bytes.
+    """
+
+def least(codes: Buffer, times: Buffer, least: Buffer) -> None:
+    """Lower the least time by code (int32) to that of its events."""
+
+def order_within(bounds: Buffer, times: Buffer) -> bytes | None:
+    """Return the stable order (int32) by time within stretches; None if events have it."""

@@ -55,8 +55,12 @@ class CompiledModule(Protocol):
     Latest: type[_kernel.Latest]
     RowSearch: type[_kernel.RowSearch]
     literals: Callable[[Any, Any, tuple[bytes, ...], bytes], tuple[bytes, bytes] | None]
+    Numbering: type[_kernel.Numbering]
     split: Callable[[Any, Any, int, Any, Any], list[bytes]]
     links: Callable[[_kernel.List, _kernel.List, bool, bool], bytes]
+    scatter: Callable[[Any, Any, tuple[Any, ...], tuple[Any, ...]], None]
+    least: Callable[[Any, Any, Any], None]
+    order_within: Callable[[Any, Any], bytes | None]
 
 
 def compiled_module() -> CompiledModule | None:

@@ -24,10 +24,11 @@ def one_of_each(numbers: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def codes(column: pa.ChunkedArray) -> Ints:
     """Return a number for each value, 0 for the first and so on."""
-    return plain_numbers(_encoded(column).indices)
+    return plain_numbers(encoded(column).indices)
 
 
-def _encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+def encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """Return values as codes and what each stands for, in the order of their first occurrence."""
     if pa.types.is_floating(column.type):
         column = one_of_each(column)
     return in_one_piece(column.dictionary_encode(null_encoding="encode"))
@@ -43,11 +44,11 @@ def paired(left: Ints, right: Ints) -> Ints:
 
 def ranks(column: pa.ChunkedArray, order: Callable[[pa.Scalar], Any]) -> Ints:
     """Return a number for each value, equal for equal values, in an order of values."""
-    encoded = _encoded(column)
-    values = [order(value) for value in encoded.dictionary]
+    known = encoded(column)
+    values = [order(value) for value in known.dictionary]
     places = np.empty(len(values), np.int64)
     places[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
-    found: Ints = places[plain_numbers(encoded.indices)]
+    found: Ints = places[plain_numbers(known.indices)]
     return found
 
 

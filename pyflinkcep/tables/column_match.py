@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from pyflinkcep.conditions import Evaluated, ExpressionCondition, IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
-from pyflinkcep.engines.flink.nfa.atoms import guarded_parts
+from pyflinkcep.engines.flink.nfa.atoms import guarded_parts, known_bits
+from pyflinkcep.engines.flink.nfa.relevance import Relevance
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.arrays import Program
@@ -31,7 +32,8 @@ from pyflinkcep.matching.threads import results
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
-from pyflinkcep.tables.order import Keys, Rows, Times, ordered
+from pyflinkcep.tables.order import Keys, Rows, Times
+from pyflinkcep.tables.placing import Placed, Placing
 from pyflinkcep.tables.records import ROW, FieldSource, RecordReader
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.sql import evaluated_by, over_stages
@@ -40,10 +42,11 @@ from pyflinkcep.tables.values import Field
 
 _KEY = f"{PREFIX}key"
 _TIME = f"{PREFIX}time"
-_PORTION = 1 << 20
+_PORTION = 1 << 18
 _TIES = 1 << 12
 _SHARES = 2  # of each thread, since some keys need more work than others
 _LEAST_SHARE = 1 << 15  # events
+_NOWHERE = Placed(None, None, (), np.zeros(1, np.int64), 0)
 
 
 @attrs.frozen(eq=False)
@@ -55,12 +58,10 @@ class ColumnMatch:
     table: pa.Table  # The events
     times: Times  # Their times
     keys: Keys  # Their keys
-    order: Rows | None  # Their rows in the order of matching; None if they are in order
-    firsts: Ints  # Where keys begin in that order
-    answers: np.ndarray[Any, Any] | None  # For each event the bits of the conditions that hold
+    conditions: _Conditions  # The conditions that are computed for whole columns
+    placed: Placed  # The events in the order of matching, once they are
     expressions: CompiledExpressions | None  # The SQL over stages
     fields: Sequence[FieldSource]  # What it needs of events
-    computed: frozenset[str]  # The conditions that are computed for whole columns
     ties: OrderColumns | None = None  # The order of events of one key and millisecond
     kept: Sequence[str] = ()  # The columns that events have where they are found
 
@@ -87,29 +88,37 @@ class ColumnMatch:
         has_times = timestamp is not None or places is None
         times = Times.of(table, timestamp) if has_times else Times(places)
         keys = Keys.of(table, key)
-        order, firsts = ordered(times, keys.codes)
-        keys = attrs.evolve(keys, codes=None)  # which the order makes superfluous
+        return cls(pattern, nfa, table, times, keys, sql, _NOWHERE, expressions, fields, ties)
+
+    def in_order(self, threads: int, *, drops: bool = False) -> ColumnMatch:
+        """Put the events in order; drop those that change no match or timeout, if it pays."""
         programs = {
-            atom.bit: sql.programs[atom.condition.text]
-            for atom in nfa.atoms
+            atom.bit: self.conditions.programs[atom.condition.text]
+            for atom in self.nfa.atoms
             if isinstance(atom.condition, ExpressionCondition)
         }
-        answers = sql.columns.bits(programs)
-        firsts = np.zeros(1, np.int64) if firsts is None else firsts
-        return cls(
-            pattern,
-            nfa,
-            table,
-            times,
-            keys,
-            order,
-            firsts,
-            answers,
-            expressions,
-            fields,
-            frozenset(sql.programs),
-            ties,
+        needless: frozenset[int] = frozenset()
+        if drops and self.table.num_rows >= _LEAST_SHARE:
+            needless = Relevance.of(self.nfa, known_bits(self.nfa.atoms), False).droppable
+        placing = Placing(
+            self.times, self.keys, self.conditions.columns, programs, needless, self.table.num_rows
         )
+        return attrs.evolve(self, placed=placing.placed(threads))
+
+    @property
+    def computed(self) -> frozenset[str]:
+        """The conditions that are computed for whole columns."""
+        return frozenset(self.conditions.programs)
+
+    @property
+    def order(self) -> Rows | None:
+        """The rows in the order of matching; None if these are all rows, as they are."""
+        return self.placed.rows
+
+    @property
+    def firsts(self) -> Ints:
+        """Where keys begin in that order."""
+        return self.placed.firsts
 
     def matches(
         self,
@@ -138,7 +147,8 @@ class ColumnMatch:
     def run(self, limit: PartialMatchLimit | None, threads: int) -> tuple[Found, Found, int]:
         """Return matches and timeouts, by rows of the table, and how many partials were dropped."""
         self.nfa.open(RuntimeContext())
-        found = results(self.shares(limit, threads), threads)
+        job = self.in_order(threads, drops=limit is None)
+        found = results(job.shares(limit, threads), threads)
         matches = [part for own, _, _ in found for part in own]
         timeouts = [part for _, own, _ in found for part in own]
         dropped = sum(count for _, _, count in found)
@@ -146,7 +156,7 @@ class ColumnMatch:
 
     def shares(self, limit: PartialMatchLimit | None, threads: int) -> list[Share]:
         """Return the events in shares of whole keys, as many as threads can make use of."""
-        size = self.table.num_rows
+        size = self.placed.size
         whole = Share(self, self.matcher(limit), 0, size)
         count = min(threads * _SHARES, size // _LEAST_SHARE) if threads > 1 else 1
         has_texts = not all(isinstance(field, NumberColumn) for field in self.fields)
@@ -164,7 +174,7 @@ class ColumnMatch:
     def layout(self) -> _TableLayout:
         """The layout of chunks."""
         keys = (_KEY,) if self.keys.columns else ()
-        bits = () if self.answers is None else bit_names(self.nfa.atoms)
+        bits = bit_names(self.nfa.atoms) if self.placed.words else ()
         return _TableLayout(
             pattern=self.nfa.description,
             schema=None,
@@ -191,17 +201,15 @@ class ColumnMatch:
         while begin < size:
             end = self._cut(min(begin + _PORTION, size))
             rows = self._rows(begin, end)
-            columns = {ROW: integers(rows), _TIME: integers(self.times.ms(rows))}
+            columns = {ROW: integers(rows), _TIME: integers(self._times(begin, end))}
             first, last = np.searchsorted(self.firsts, [begin + 1, end]).tolist()
             if layout.key_columns:
                 numbers = np.zeros(end - begin, np.int32)
                 numbers[0] = first
                 numbers[self.firsts[first:last] - begin] = 1
                 columns[_KEY] = integers(np.cumsum(numbers, dtype=np.int32))
-            if self.answers is not None:
-                words = np.atleast_2d(self.answers[rows].T)
-                own = (integers(word.astype(np.int64)) for word in words)
-                columns |= zip(layout.bit_columns, own, strict=True)
+            words = (integers(word[begin:end].astype(np.int64)) for word in self.placed.words)
+            columns |= zip(layout.bit_columns, words, strict=True)
             fields = (as_values(field, rows) for field in self.fields)
             columns |= zip(field_names(self.expressions), fields, strict=True)
             events = SortedEvents(pa.table(columns))
@@ -218,12 +226,19 @@ class ColumnMatch:
         )
         return rows  # type: ignore[no-any-return]
 
+    def _times(self, begin: int, end: int) -> Ints:
+        """Return the times of some events in the order of matching."""
+        times = self.placed.times
+        if times is None:
+            return self.times.ms_of(self.times.some(begin, end - begin))
+        return times[begin:end]
+
     def _cut(self, end: int) -> int:
         """Return the next place at which the time changes, or another key begins."""
-        size = self.table.num_rows
+        size = self.placed.size
         while end < size:
             until = min(end + _TIES, size)
-            times = self.times.ms(self._rows(end - 1, until))
+            times = self._times(end - 1, until)
             places = [*(np.flatnonzero(times[1:] != times[:-1])[:1] + end).tolist()]
             at = int(np.searchsorted(self.firsts, end))
             if at < len(self.firsts) and self.firsts[at] <= until:

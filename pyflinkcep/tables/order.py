@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -92,16 +93,28 @@ class Times:
 
     def ms(self, rows: Ints | None = None) -> Ints:
         """Return times in epoch milliseconds."""
-        return self._in_units(self.per_ms, rows)
+        raw = self.raw if rows is None else self.raw.take(integers(rows))
+        return self.ms_of(plain_numbers(raw))
 
     def exact(self) -> Ints:
         """Return times by which events are ordered, at most to the microsecond."""
-        return self._in_units(max(self.per_ms // 1_000, 1))
+        return self.exact_of(plain_numbers(self.raw))
 
-    def _in_units(self, of: int, rows: Ints | None = None) -> Ints:
-        """Return times in units of so many of their own."""
-        own: Ints = plain_numbers(self.raw if rows is None else self.raw.take(integers(rows)))
-        return own if of == 1 else np.floor_divide(own, of)
+    def some(self, begin: int, size: int) -> Ints:
+        """Return the times of some rows in their own unit."""
+        return plain_numbers(self.raw.slice(begin, size))
+
+    def ms_of(self, raw: Ints) -> Ints:
+        """Return times of their own unit in milliseconds."""
+        return raw if self.per_ms == 1 else np.floor_divide(raw, self.per_ms)
+
+    def exact_of(self, raw: Ints) -> Ints:
+        """Return times of their own unit as those by which events are ordered."""
+        return np.floor_divide(raw, 1_000) if self.per_ms > 1_000 else raw
+
+    def ms_of_exact(self, exact: Ints) -> Ints:
+        """Return times by which events are ordered in milliseconds."""
+        return exact if self.per_ms == 1 else np.floor_divide(exact, min(self.per_ms, 1_000))
 
 
 def _chunked(times: Any) -> pa.ChunkedArray:
@@ -133,14 +146,19 @@ def lazily(table: pa.Table) -> list[Any]:
 # --- keys
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Keys:
     """The keys of events."""
 
-    # The number of each event's key, in the order of their first events; None for one key.
-    codes: Ints | None
+    # What tells keys apart: the column of the key, or numbers; None for one key.
+    source: pa.ChunkedArray | None
     value_of: Callable[[int], Any]  # Returns the key of an event by its row, as Spark groups by it
     columns: dict[str, pa.ChunkedArray]  # The columns of the key by name
+
+    @cached_property
+    def codes(self) -> Ints | None:
+        """The number of each event's key, in the order of their first events; None for one key."""
+        return None if self.source is None else _codes(self.source)
 
     @classmethod
     def of(cls, table: pa.Table, key: Field | Sequence[str] | None) -> Keys:
@@ -161,12 +179,10 @@ class Keys:
             ]
             return values[0] if isinstance(key, str) else tuple(values)
 
-        codes = None
-        for column in columns.values():
-            own = _codes(column)
-            both = None if codes is None else integers(identity.paired(codes, own))
-            codes = own if both is None else identity.codes(pa.chunked_array([both]))
-        return cls(codes, value_of, columns)
+        source, *others = columns.values()
+        for column in others:
+            source = pa.chunked_array([integers(identity.paired(_codes(source), _codes(column)))])
+        return cls(source, value_of, columns)
 
     @classmethod
     def _of_function(cls, table: pa.Table, key: Any) -> Keys:
@@ -176,7 +192,8 @@ class Keys:
             column = pa.chunked_array([pa.array(values)])
         except (pa.ArrowException, OverflowError, TypeError):
             column = pa.chunked_array([pa.array(list(map(repr, values)))])
-        return cls(_numbered(values), values.__getitem__, {"key": column})
+        numbers = pa.chunked_array([integers(_numbered(values))])
+        return cls(numbers, values.__getitem__, {"key": column})
 
 
 def _codes(column: pa.ChunkedArray) -> Ints:

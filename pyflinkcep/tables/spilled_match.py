@@ -107,7 +107,7 @@ class SpilledMatch:
         if not names.issuperset(job.keys.columns):
             (value,) = job.keys.columns.values()
             table = table.append_column(_KEY_VALUE, value)
-        return attrs.evolve(job, table=table, kept=table.column_names)
+        return attrs.evolve(job.in_order(self.threads), table=table, kept=table.column_names)
 
     def _match(self, parts: list[SpillFile], found: _Found) -> None:
         """Find the matches of a bucket."""

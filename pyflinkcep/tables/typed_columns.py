@@ -399,11 +399,14 @@ class SqlColumns:
             program.code, size, lambda place: values(program.columns[place]), self._ranks
         )
 
-    def bits(self, programs: Mapping[int, Program]) -> Array | None:
-        """Return for each row the bits of the conditions that hold."""
+    def bits(
+        self, programs: Mapping[int, Program], first: int = 0, size: int | None = None
+    ) -> Array | None:
+        """Return for some rows, by default all, the bits of the conditions that hold."""
+        size = self._table.num_rows if size is None else size
         if not programs:
             return None
-        size, places = self._table.num_rows, {bit: bit.bit_length() - 1 for bit in programs}
+        places = {bit: bit.bit_length() - 1 for bit in programs}
         words = 1 + max(places.values()) // _BITS
         most = max(places.values()) + 1
         dtype = np.uint8 if most <= 8 else np.int32 if most <= 31 else np.int64
@@ -413,7 +416,7 @@ class SqlColumns:
             for bit, program in programs.items():
                 word, shift = divmod(places[bit], _BITS)
                 own = found[word] if words > 1 else found
-                field = partial(self._part, program, begin=begin, size=rows)
+                field = partial(self._part, program, begin=first + begin, size=rows)
                 held = holding(program.code, rows, field, self._ranks)
                 own[begin : begin + rows] |= np.left_shift(held.astype(dtype), shift)
         return found.T if words > 1 else found

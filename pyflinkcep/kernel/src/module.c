@@ -9,6 +9,7 @@
 #include "sequences/backtracking.h"
 #include "sequences/counter.h"
 #include "sequences/lister.h"
+#include "tables/grouping.h"
 
 #include <stddef.h>
 #include <structmember.h>
@@ -317,6 +318,7 @@ static int module_exec(PyObject *module) {
         add_type(module, "Latest", &latest_spec) < 0 ||
         add_type(module, "Counter", &counter_spec) < 0 ||
         add_type(module, "Lister", &lister_spec) < 0 ||
+        add_type(module, "Numbering", &numbering_spec) < 0 ||
         add_type(module, "Backtracker", &backtracker_spec) < 0)
         return -1;
     if (PyModule_AddObjectRef(module, "Key", (PyObject *)types->key) < 0) return -1;
@@ -356,6 +358,9 @@ static PyMethodDef module_methods[] = {
     {"split", module_split, METH_VARARGS, "split the positions of events by their codes"},
     {"links", module_links, METH_VARARGS, "link the items of two lists"},
     {"literals", module_literals, METH_VARARGS, "find many texts in many values"},
+    {"scatter", module_scatter, METH_VARARGS, "write what events have to places by code"},
+    {"least", module_least, METH_VARARGS, "find the least time of each code"},
+    {"order_within", module_order_within, METH_VARARGS, "return the order by time within keys"},
 #ifdef PYFLINKCEP_TEST_ALLOCATIONS
     {"fail_after", memory_fail_after, METH_O, "let only this many more allocations succeed"},
     {"live", memory_live, METH_NOARGS, "how many blocks are allocated"},

@@ -19,7 +19,7 @@ import pytest
 from pyflinkcep import AfterMatchSkipStrategy, Pattern, match, matchRecognize
 from pyflinkcep.errors import ConditionError, InvalidArgumentError, StateLimitError
 from pyflinkcep.matching import threads
-from pyflinkcep.tables import clauses, column_match
+from pyflinkcep.tables import clauses, column_match, placing
 from pyflinkcep.tables.column_match import ColumnMatch
 from tests.kernel_harness import needs_kernel
 
@@ -28,6 +28,8 @@ from tests.kernel_harness import needs_kernel
 def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut tables of a few hundred events, and deal them to more threads than there are keys."""
     monkeypatch.setattr(column_match, "_LEAST_SHARE", 8)
+    monkeypatch.setattr(placing, "_LEAST_PART", 8)
+    monkeypatch.setattr(placing, "_AT_ONCE", 50)
 
 
 def events(seed: int, size: int, keys: int) -> pa.Table:
@@ -120,8 +122,8 @@ def test_clauses_with_flinks_meaning_use_them_too(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize("name", PATTERNS)
 def test_what_needs_python_is_matched_by_the_thread_that_hears_signals(name: str) -> None:
     """Texts over stages and functions keep Python's lock: another thread could not be stopped."""
-    job = ColumnMatch.analysed(PATTERNS[name], events(1, 400, 20), "at", "key")
-    assert (len(job._shares(None, 4)) == 1) == (name in ("texts over stages", "functions"))
+    job = ColumnMatch.analysed(PATTERNS[name], events(1, 400, 20), "at", "key").in_order(4)
+    assert (len(job.shares(None, 4)) == 1) == (name in ("texts over stages", "functions"))
 
 
 @pytest.mark.parametrize("count", [0, -1, 1.5, True, "2"])

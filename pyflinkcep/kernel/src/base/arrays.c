@@ -8,10 +8,10 @@ static bool is_float_format(const char *format) {
     return format != NULL && format[0] != '\0' && strchr("efdgFDG", format[strlen(format) - 1]);
 }
 
-static int open_array(PyObject *object, Py_ssize_t width, bool floats, Array *array) {
+static int open_array(PyObject *object, Py_ssize_t width, bool floats, int more, Array *array) {
     *array = (Array){0};
     if (object == Py_None) return 0;
-    if (PyObject_GetBuffer(object, &array->buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT) < 0)
+    if (PyObject_GetBuffer(object, &array->buffer, PyBUF_C_CONTIGUOUS | PyBUF_FORMAT | more) < 0)
         return -1;
     if (array->buffer.itemsize != width || is_float_format(array->buffer.format) != floats) {
         PyErr_Format(
@@ -29,11 +29,18 @@ static int open_array(PyObject *object, Py_ssize_t width, bool floats, Array *ar
 }
 
 int array_of(PyObject *object, Py_ssize_t width, Array *array) {
-    return open_array(object, width, false, array);
+    return open_array(object, width, false, 0, array);
 }
 
 int floats_of(PyObject *object, Array *array) {
-    return open_array(object, sizeof(double), true, array);
+    return open_array(object, sizeof(double), true, 0, array);
+}
+
+int writable_of(PyObject *object, Py_ssize_t width, Array *array) {
+    if (open_array(object, width, false, PyBUF_WRITABLE, array) < 0) return -1;
+    if (array->items != NULL) return 0;
+    PyErr_SetString(PyExc_TypeError, "expected an array to write to");
+    return -1;
 }
 
 bool holds_floats(PyObject *object) {

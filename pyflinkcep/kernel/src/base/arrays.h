@@ -15,6 +15,8 @@ typedef struct {
 int array_of(PyObject *object, Py_ssize_t width, Array *array);
 /* Open a contiguous array of doubles; None has no items. */
 int floats_of(PyObject *object, Array *array);
+/* Open an array of integers to write to, by its buffer. */
+int writable_of(PyObject *object, Py_ssize_t width, Array *array);
 /* Whether an object is an array of floats. */
 bool holds_floats(PyObject *object);
 /* Release an array's buffer. */

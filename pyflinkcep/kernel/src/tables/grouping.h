@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events put together by key. All give Python's lock up, so that parts of a table are worked on at
+ * one time: each part has a Numbering of its own, and writes to places of its own.
+ */
+#ifndef PYFLINKCEP_GROUPING_H
+#define PYFLINKCEP_GROUPING_H
+
+#include "base/arrays.h"
+
+/* numbering.c */
+extern PyType_Spec numbering_spec;
+
+/* grouping.c */
+/*
+ * scatter(codes, starts, sources, targets): write what each event has in each source to the next
+ * place of its code, and move that place on.
+ */
+PyObject *module_scatter(PyObject *module, PyObject *args);
+/* least(codes, times, least): lower the least time of each code to that of its events. */
+PyObject *module_least(PyObject *module, PyObject *args);
+/* order_within(bounds, times) -> the stable order by time within each stretch, or None as it is. */
+PyObject *module_order_within(PyObject *module, PyObject *args);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers for values: 0 for the first one and so on. Mirror: codes in matching/keys.py. */
+#include "tables/grouping.h"
+
+#include "base/lock.h"
+#include "base/objects.h"
+
+typedef struct {
+    PyObject_HEAD
+    int64_t least;       /* of the values, if their range is known */
+    Py_ssize_t range;    /* 0 if it is not */
+    int32_t *codes; /* by value above the least, or by slot of a table of hashes; -1 for none */
+    int64_t *slots; /* the value in each slot */
+    Py_ssize_t capacity; /* of that table: a power of two */
+    int64_t *values; /* by code */
+    int64_t *counts; /* by code how many kept events have it */
+    Py_ssize_t size, value_room, count_room;
+} Numbering;
+
+enum { FIRST_CAPACITY = 1 << 12 };
+
+static const volatile bool goes_on = false;
+
+/* Let a new value have the next code. */
+static int add_value(Numbering *own, int64_t value, int32_t *code) {
+    if (own->size == INT32_MAX) {
+        no_memory();
+        return -1;
+    }
+    int64_t *values = reserve(own->values, &own->value_room, own->size + 1, sizeof(int64_t));
+    if (values == NULL) return -1;
+    own->values = values;
+    int64_t *counts = reserve(own->counts, &own->count_room, own->size + 1, sizeof(int64_t));
+    if (counts == NULL) return -1;
+    own->counts = counts;
+    own->values[own->size] = value;
+    own->counts[own->size] = 0;
+    *code = (int32_t)own->size++;
+    return 0;
+}
+
+/* --- values of an unknown range */
+
+static size_t slot_of(const Numbering *own, int64_t value) {
+    uint64_t mixed = (uint64_t)value;
+    mixed = (mixed ^ mixed >> 32) * UINT64_C(0x9E3779B97F4A7C15);
+    mixed ^= mixed >> 29;
+    size_t last = (size_t)own->capacity - 1, slot = (size_t)mixed & last;
+    while (own->codes[slot] >= 0 && own->slots[slot] != value) slot = (slot + 1) & last;
+    return slot;
+}
+
+static int make_table(Numbering *own, Py_ssize_t capacity) {
+    int32_t *codes = allocate((size_t)capacity * sizeof(int32_t));
+    int64_t *slots = codes == NULL ? NULL : allocate((size_t)capacity * sizeof(int64_t));
+    if (slots == NULL) {
+        release_memory(codes);
+        return -1;
+    }
+    release_memory(own->codes);
+    release_memory(own->slots);
+    own->codes = codes;
+    own->slots = slots;
+    own->capacity = capacity;
+    for (Py_ssize_t i = 0; i < capacity; i++) codes[i] = -1;
+    for (Py_ssize_t code = 0; code < own->size; code++) {
+        size_t slot = slot_of(own, own->values[code]);
+        slots[slot] = own->values[code];
+        codes[slot] = (int32_t)code;
+    }
+    return 0;
+}
+
+static int code_by_hash(Numbering *own, int64_t value, int32_t *code) {
+    size_t slot = slot_of(own, value);
+    *code = own->codes[slot];
+    if (*code >= 0) return 0;
+    if (add_value(own, value, code) < 0) return -1;
+    own->slots[slot] = value;
+    own->codes[slot] = *code;
+    return 2 * own->size > own->capacity ? make_table(own, 2 * own->capacity) : 0;
+}
+
+/* --- values of a known range */
+
+static int code_by_place(Numbering *own, int64_t value, int32_t *code) {
+    uint64_t place = (uint64_t)value - (uint64_t)own->least;
+    if (place >= (uint64_t)own->range) {
+        lock_take();
+        PyErr_SetString(PyExc_ValueError, "a value is out of range");
+        return -1;
+    }
+    *code = own->codes[place];
+    if (*code >= 0) return 0;
+    if (add_value(own, value, code) < 0) return -1;
+    own->codes[place] = *code;
+    return 0;
+}
+
+/* Number all values; write the codes of those that are kept, and return how many these are. */
+static Py_ssize_t number(
+    Numbering *own, const int64_t *values, Py_ssize_t size, const bool *kept, int32_t *found) {
+    Py_ssize_t written = 0;
+    for (Py_ssize_t i = 0; i < size; i++) {
+        int32_t code;
+        int status = own->range > 0 ? code_by_place(own, values[i], &code)
+                                    : code_by_hash(own, values[i], &code);
+        if (status < 0) return -1;
+        bool is_kept = kept == NULL || kept[i];
+        found[written] = code;
+        written += is_kept;
+        own->counts[code] += is_kept;
+    }
+    return written;
+}
+
+/*
+ * add(values, kept, codes) -> how many values are kept
+ *
+ * Write the codes of values that are kept to the beginning of an array of as many int32 as there
+ * are values.
+ */
+static PyObject *numbering_add(Numbering *own, PyObject *args) {
+    PyObject *given[3], *result = NULL;
+    Array values = {0}, kept = {0}, codes = {0};
+    if (!PyArg_ParseTuple(args, "OOO", &given[0], &given[1], &given[2])) return NULL;
+    if (array_of(given[0], 8, &values) == 0 && array_of(given[1], 1, &kept) == 0 &&
+        writable_of(given[2], 4, &codes) == 0) {
+        if (own->codes == NULL || codes.size < values.size ||
+            (kept.items != NULL && kept.size != values.size)) {
+            PyErr_SetString(PyExc_ValueError, "values, kept and codes differ in length");
+        } else {
+            lock_leave(&goes_on);
+            Py_ssize_t written =
+                number(own, values.items, values.size, kept.items, (int32_t *)codes.buffer.buf);
+            lock_take();
+            if (written >= 0) result = PyLong_FromSsize_t(written);
+        }
+    }
+    array_close(&values);
+    array_close(&kept);
+    array_close(&codes);
+    return result;
+}
+
+/* found() -> (values, counts) by code, as bytes */
+static PyObject *numbering_found(Numbering *own, PyObject *unused) {
+    (void)unused;
+    return Py_BuildValue(
+        "NN", bytes_of(own->values, own->size, 8), bytes_of(own->counts, own->size, 8));
+}
+
+/* Numbering(least, range): for integers from the least on, or for any if the range is 0. */
+static int numbering_init(Numbering *own, PyObject *args, PyObject *keywords) {
+    long long least;
+    Py_ssize_t range;
+    (void)keywords;
+    if (own->codes != NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "a numbering is made once");
+        return -1;
+    }
+    if (!PyArg_ParseTuple(args, "Ln", &least, &range)) return -1;
+    if (range < 0) {
+        PyErr_SetString(PyExc_ValueError, "expected a range from 0");
+        return -1;
+    }
+    own->least = least;
+    own->range = range;
+    if (range == 0) return make_table(own, FIRST_CAPACITY);
+    own->codes = allocate((size_t)range * sizeof(int32_t));
+    for (Py_ssize_t i = 0; own->codes != NULL && i < range; i++) own->codes[i] = -1;
+    return own->codes == NULL ? -1 : 0;
+}
+
+static void numbering_dealloc(Numbering *own) {
+    PyTypeObject *type = Py_TYPE((PyObject *)own);
+    release_memory(own->codes);
+    release_memory(own->slots);
+    release_memory(own->values);
+    release_memory(own->counts);
+    PyObject_Free(own);
+    Py_DECREF((PyObject *)type);
+}
+
+static PyMethodDef numbering_methods[] = {
+    {"add", (PyCFunction)numbering_add, METH_VARARGS, "number values"},
+    {"found", (PyCFunction)numbering_found, METH_NOARGS, "return values and counts by code"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot numbering_slots[] = {
+    {Py_tp_doc, "Numbers for values, in the order of their first occurrence."},
+    {Py_tp_new, AS_SLOT(PyType_GenericNew)},
+    {Py_tp_init, AS_SLOT(numbering_init)},
+    {Py_tp_dealloc, AS_SLOT(numbering_dealloc)},
+    {Py_tp_methods, numbering_methods},
+    {0, NULL},
+};
+
+PyType_Spec numbering_spec = {
+    .name = "pyflinkcep.kernel._kernel.Numbering",
+    .basicsize = sizeof(Numbering),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = numbering_slots,
+};

@@ -1,0 +1,415 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events of a table in the order of matching: by key, time and place, on several cores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pyflinkcep.expressions.arrays import Program
+from pyflinkcep.kernel.module import CompiledModule, compiled_module, naming_memory_errors
+from pyflinkcep.matching import keys as identity
+from pyflinkcep.matching.columns import Flags, Ints, integers, plain_numbers
+from pyflinkcep.matching.order import order_by
+from pyflinkcep.matching.threads import results
+from pyflinkcep.tables.order import Keys, Rows, Times, ordered
+from pyflinkcep.tables.typed_columns import SqlColumns
+from pyflinkcep.time import MAX_WATERMARK
+
+if TYPE_CHECKING:
+    from pyflinkcep.kernel import _kernel
+
+_LEAST_PART = 1 << 15  # The fewest events that are worth a thread
+_AT_ONCE = 1 << 16  # Events, whose columns fit the caches of a processor
+_LONG = 1 << 12  # From how many events a key on they are sorted as numbers, not by merging
+_SPARSE = 4  # How many times as many places as events a table of codes may have
+Array = np.ndarray[Any, Any]
+
+
+@attrs.frozen(eq=False)
+class Placed:
+    """Events in the order of matching, without those that it does not need."""
+
+    rows: Rows | None  # Their rows; None if these are all rows, as they are
+    times: Ints | None  # Their times in epoch milliseconds; None for those of all rows
+    words: Sequence[Array]  # The bits of the conditions that hold, up to 63 in a word
+    firsts: Ints  # Where keys begin
+    size: int
+
+
+@attrs.frozen(eq=False)
+class Placing:
+    """What orders the events of a table, and what is known of them beforehand."""
+
+    times: Times
+    keys: Keys
+    columns: SqlColumns  # The conditions on events
+    programs: Mapping[int, Program]  # Those that are decided beforehand, by bit
+    needless: frozenset[int]  # The events that matching does not need, by their bits
+    size: int
+
+    def placed(self, threads: int) -> Placed:
+        """Return the events in their order."""
+        module, source = compiled_module(), self.keys.source
+        is_in_order = source is None and self.times.are_sorted
+        if module is None or (is_in_order and not self.needless) or not self.size:
+            return self._plainly()
+        with naming_memory_errors("sorting events by key"):
+            try:
+                return _Work.of(self, module, source, threads).placed()
+            except (pa.ArrowNotImplementedError, pa.ArrowInvalid):  # Arrow cannot number such keys
+                assert self.keys.codes is not None
+                codes = pa.chunked_array([integers(self.keys.codes)])
+                return _Work.of(self, module, codes, threads).placed()
+
+    def bits(self, begin: int, size: int) -> Any:
+        """Return the bits of conditions that hold for some rows; None without conditions."""
+        return self.columns.bits(self.programs, begin, size)
+
+    def needed(self, bits: Any) -> Flags | None:
+        """Return which events matching needs, by their bits; None if all."""
+        if not self.needless:
+            return None
+        table = np.ones(1 << max(self.programs).bit_length(), bool)
+        table[list(self.needless)] = False
+        found: Flags = table[bits]
+        return None if found.all() else found
+
+    def _plainly(self) -> Placed:
+        """Return the events in their order: what C does, and on how many threads it may be."""
+        order, firsts = ordered(self.times, self.keys.codes)
+        firsts = np.zeros(1, np.int64) if firsts is None else firsts
+        bits = self.bits(0, self.size)
+        needed, words = self.needed(bits), _words(bits)
+        if order is None and needed is None:
+            return Placed(None, None, words, firsts, self.size)
+        rows: Any = np.arange(self.size, dtype=np.int32) if order is None else order
+        if needed is not None:
+            stays = needed[rows]
+            before = np.r_[0, np.cumsum(stays)]
+            firsts = np.unique(before[firsts])
+            rows, firsts = rows[stays], firsts[firsts < before[-1]]
+        times = self.times.ms(rows)
+        return Placed(rows, times, [word[rows] for word in words], firsts, len(rows))
+
+
+def _words(bits: Any) -> list[Array]:
+    """Return bits of conditions as an array for each word."""
+    if bits is None:
+        return []
+    return [bits] if bits.ndim == 1 else [np.ascontiguousarray(word) for word in bits.T]
+
+
+# --- in C
+
+
+@attrs.frozen(eq=False)
+class _Work:
+    """The work of ordering events, in parts for threads."""
+
+    job: Placing
+    module: CompiledModule
+    source: pa.ChunkedArray | None  # The key of each event; None for one key
+    is_whole: bool  # Whether keys are integers, without NULL
+    # The least of these, and the size of their range; 0 if it is not known or too large.
+    least: int
+    range: int
+    threads: int
+
+    @classmethod
+    def of(
+        cls, job: Placing, module: CompiledModule, source: pa.ChunkedArray | None, threads: int
+    ) -> _Work:
+        """Look at the keys."""
+        least, width = 0, 1
+        is_whole = source is None or (pa.types.is_integer(source.type) and not source.null_count)
+        if source is not None and is_whole:
+            ends = pc.min_max(source).as_py()
+            least, width = ends["min"], ends["max"] - ends["min"] + 1
+            if width > max(_SPARSE * job.size, _AT_ONCE) or ends["max"] >= 2**63:
+                least = width = 0
+        return cls(job, module, source, is_whole, least, width, threads)
+
+    def placed(self) -> Placed:
+        """Return the events in their order."""
+        count = min(self.threads, self.job.size // _LEAST_PART) or 1
+        cuts = np.linspace(0, self.job.size, count + 1).astype(np.int64).tolist()
+        parts = results([_Numbered(self, *ends) for ends in pairwise(cuts)], self.threads)
+        ends = [end for part in parts for end in part.ends]
+        is_sorted = all(part.is_sorted for part in parts) and ends == sorted(ends)
+        codes = self._merged(parts)
+        totals = np.zeros(int(max(own.max(initial=-1) for own in codes)) + 1, np.int64)
+        for own, part in zip(codes, parts, strict=True):
+            totals[own] += part.counts
+        order = None if is_sorted else self._by_earliest(parts, codes, len(totals))
+        return self._scattered(parts, codes, totals, order)
+
+    def numbering(self, size: int | None = None) -> _kernel.Numbering:
+        """Return a numbering of keys, or of this many codes."""
+        if size is not None:
+            return self.module.Numbering(0, size)
+        return self.module.Numbering(self.least, self.range)
+
+    def _merged(self, parts: Sequence[_Part]) -> list[Ints]:
+        """Return the code of each key of each part, by the order of their first events."""
+        if len(parts) == 1:
+            return [np.arange(len(parts[0].counts))]
+        sizes = np.cumsum([len(part.counts) for part in parts])
+        if self.is_whole:
+            values = np.concatenate([part.values for part in parts])
+            codes: Any = np.empty(len(values), np.int32)
+            self.numbering().add(values, None, codes)
+        else:
+            codes = identity.codes(pa.chunked_array([part.known_keys() for part in parts]))
+        return np.split(codes.astype(np.int64), sizes[:-1])
+
+    def _by_earliest(self, parts: Sequence[_Part], codes: Sequence[Ints], size: int) -> Ints:
+        """Return the codes by the earliest event of their keys."""
+        earliest = np.full(size, MAX_WATERMARK)
+        lows = results([_Earliest(self, part) for part in parts], self.threads)
+        for own, low in zip(codes, lows, strict=True):
+            np.minimum.at(earliest, own, low)
+        return np.argsort(earliest, kind="stable")
+
+    def _scattered(
+        self, parts: Sequence[_Part], codes: Sequence[Ints], totals: Ints, order: Ints | None
+    ) -> Placed:
+        size = int(totals.sum())
+        if order is None:
+            starts = np.cumsum(totals) - totals
+        else:
+            starts = np.empty_like(totals)
+            starts[order] = np.cumsum(totals[order]) - totals[order]
+        firsts = starts[totals > 0]
+        firsts = firsts if order is None else np.sort(firsts)
+        words = [np.empty(size, word.dtype) for word in parts[0].words]
+        target = _Target(np.empty(size, np.int32), np.empty(size, np.int64), words)
+        scattered = []
+        for part, own in zip(parts, codes, strict=True):
+            begins = starts[own]
+            starts[own] += part.counts
+            exact = order is not None
+            scattered.append(_Scattered(self, part, begins, target, exact))
+        results(scattered, self.threads)
+        if order is not None:
+            count = min(self.threads, size // _LEAST_PART) or 1
+            ends = np.searchsorted(firsts, np.linspace(0, size, count + 1)[1:-1])
+            cuts = [0, *dict.fromkeys(firsts[ends[ends < len(firsts)]].tolist()), size]
+            shares = [
+                _Sorted(self, target, firsts[(firsts >= begin) & (firsts < end)], begin, end)
+                for begin, end in pairwise(cuts)
+                if begin < end
+            ]
+            results(shares, self.threads)
+        return Placed(target.rows, target.times, target.words, firsts, size)
+
+
+@attrs.frozen(eq=False)
+class _Target:
+    """The columns of the events in their order, which all parts write to."""
+
+    rows: Rows
+    times: Ints
+    words: Sequence[Array]
+
+
+@attrs.define(eq=False)
+class _Stoppable:
+    """A part of the work, block by block."""
+
+    work: _Work
+    _stopped: bool = attrs.field(init=False, default=False)
+
+    def stop(self) -> None:
+        """Let the thread that works on it raise soon."""
+        self._stopped = True
+
+    def blocks(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
+        """Yield blocks of rows."""
+        for at in range(begin, end, _AT_ONCE):
+            if self._stopped:
+                raise InterruptedError("sorting was stopped")
+            yield at, min(_AT_ONCE, end - at)
+
+
+@attrs.frozen(eq=False)
+class _Part:
+    """Some rows, whose keys have numbers of their own."""
+
+    begin: int
+    end: int
+    kept: Sequence[int]  # How many events of each block are kept
+    rows: Rows | None  # The rows of these; None if all are kept
+    codes: Ints  # The codes of their keys
+    words: Sequence[Array]
+    # By code: the value of the key, or its place in the dictionary, and how many are kept.
+    values: Ints
+    counts: Ints
+    dictionary: pa.Array | None
+    source: pa.ChunkedArray | None  # The keys of all rows, from `begin` on, as integers
+    is_sorted: bool  # Whether the times of all its rows are
+    ends: Sequence[int]  # The first and the last of them
+
+    def known_keys(self) -> pa.Array:
+        """Return the key of each code, if keys are no integers."""
+        assert self.dictionary is not None
+        return self.dictionary.take(integers(self.values))
+
+
+@attrs.define(eq=False)
+class _Numbered(_Stoppable):
+    """Finds the numbers of keys, and the bits of conditions, in some rows."""
+
+    begin: int
+    end: int
+
+    def run(self) -> _Part:
+        """Do it."""
+        work, job = self.work, self.work.job
+        size, source, dictionary = self.end - self.begin, None, None
+        if work.source is not None:
+            source = work.source.slice(self.begin, size)
+        if source is not None and not work.is_whole:
+            encoded = identity.encoded(source)
+            dictionary, source = encoded.dictionary, pa.chunked_array([encoded.indices])
+        numbering = work.numbering(None if dictionary is None else len(dictionary))
+        codes: Any = np.empty(size, np.int32)
+        rows: Any = np.empty(size if job.needless else 0, np.int32)
+        words: list[Array] = []
+        kept: list[int] = []
+        count, ends, is_sorted = 0, [], True
+        for at, length in self.blocks(self.begin, self.end):
+            times = job.times.some(at, length)
+            is_sorted = is_sorted and not (times[1:] < times[:-1]).any()
+            ends += [int(times[0]), int(times[-1])]
+            own = _words(bits := job.bits(at, length))
+            words = words or [np.empty(size, word.dtype) for word in own]
+            needed = job.needed(bits)
+            keys = _numbers(source, at - self.begin, length)
+            number = numbering.add(keys, needed, codes[count : count + length])
+            if job.needless:
+                chosen: Any = np.arange(length) if needed is None else np.flatnonzero(needed)
+                rows[count : count + number] = chosen + at
+                own = [word[chosen] for word in own]
+            for word, held in zip(words, own, strict=True):
+                word[count : count + number] = held
+            kept.append(number)
+            count += number
+        values, counts = (np.frombuffer(data, np.int64) for data in numbering.found())
+        return _Part(
+            self.begin,
+            self.end,
+            kept,
+            rows[:count] if job.needless else None,
+            codes[:count],
+            [word[:count] for word in words],
+            values,
+            counts,
+            dictionary,
+            source,
+            is_sorted and ends == sorted(ends),
+            ends[:1] + ends[-1:],
+        )
+
+
+def _numbers(column: pa.ChunkedArray | None, begin: int, size: int) -> Ints:
+    """Return integers in 64 bits: zeros of no column."""
+    if column is None:
+        return np.zeros(size, np.int64)
+    found: Any = plain_numbers(column.slice(begin, size))
+    is_large = found.dtype == np.uint64
+    whole: Ints = found.view(np.int64) if is_large else found.astype(np.int64, copy=False)
+    return whole
+
+
+@attrs.define(eq=False)
+class _OfPart(_Stoppable):
+    """Goes through the events of a part that are kept."""
+
+    part: _Part
+
+    def events(self) -> Iterator[tuple[int, int, Any, Ints]]:
+        """Yield where those of a block begin and end, their rows, and the block's own times."""
+        part, count = self.part, 0
+        blocks = self.blocks(part.begin, part.end)
+        for (at, length), number in zip(blocks, part.kept, strict=True):
+            if part.rows is None:
+                rows: Any = np.arange(at, at + length, dtype=np.int32)
+            else:
+                rows = part.rows[count : count + number]
+            times = self.work.job.times.some(at, length)
+            yield count, count + number, rows, times if number == length else times[rows - at]
+            count += number
+
+
+@attrs.define(eq=False)
+class _Earliest(_OfPart):
+    """Finds the earliest time of each code of a part, of all of its rows."""
+
+    def run(self) -> Ints:
+        """Do it."""
+        part, work = self.part, self.work
+        numbering = work.numbering(None if part.dictionary is None else len(part.dictionary))
+        found = np.full(len(part.counts), MAX_WATERMARK)
+        for at, length in self.blocks(part.begin, part.end):
+            codes: Any = part.codes[at - part.begin :][:length]
+            if part.rows is not None:  # those of the others are not known any more
+                codes = np.empty(length, np.int32)
+                numbering.add(_numbers(part.source, at - part.begin, length), None, codes)
+            work.module.least(codes, work.job.times.ms_of(work.job.times.some(at, length)), found)
+        return found
+
+
+@attrs.define(eq=False)
+class _Scattered(_OfPart):
+    """Writes the events of a part to their places."""
+
+    starts: Ints  # Where those of each code go
+    target: _Target
+    is_exact: bool  # Whether times are still to be sorted by
+
+    def run(self) -> None:
+        """Do it."""
+        part, times_of, target = self.part, self.work.job.times, self.target
+        targets = (target.rows, target.times, *target.words)
+        for begin, end, rows, own in self.events():
+            times = times_of.exact_of(own) if self.is_exact else times_of.ms_of(own)
+            words = (word[begin:end] for word in part.words)
+            columns = tuple(map(np.ascontiguousarray, (rows, times, *words)))
+            self.work.module.scatter(part.codes[begin:end], self.starts, columns, targets)
+
+
+@attrs.define(eq=False)
+class _Sorted(_Stoppable):
+    """Sorts the events of some keys by their times, and makes milliseconds of these."""
+
+    target: _Target
+    firsts: Ints
+    begin: int
+    end: int
+
+    def run(self) -> None:
+        """Do it."""
+        target, some = self.target, slice(self.begin, self.end)
+        times = target.times[some]
+        order = self._order(times)
+        if order is not None:
+            columns: list[Array] = [target.rows, target.times, *target.words]
+            for column in columns:
+                column[some] = column[some][order]
+        times[:] = self.work.job.times.ms_of_exact(times)
+
+    def _order(self, times: Ints) -> Any:
+        """Return the stable order within each key; None if it is that of the events."""
+        bounds = np.r_[self.firsts, self.end] - self.begin
+        if len(times) < len(self.firsts) * _LONG:
+            found = self.work.module.order_within(bounds, times)
+            return None if found is None else np.frombuffer(found, np.int32)
+        numbers = np.repeat(np.arange(len(self.firsts)), np.diff(bounds))
+        return order_by([times, numbers])
