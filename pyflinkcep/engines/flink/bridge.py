@@ -14,6 +14,7 @@ from pyflinkcep.engines.flink.nfa.evaluation import (
     expression_failed,
 )
 from pyflinkcep.engines.flink.nfa.steps import Ask, Move, Step
+from pyflinkcep.engines.flink.nfa.unbranched import Unbranched
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.flink.operator.cep_operator import less_held, too_many
 from pyflinkcep.engines.flink.operator.state_format import damaged_state
@@ -204,7 +205,16 @@ def make_kernel(
         ansi=expressions is not None and expressions.ansi,
         gives_reached=gives_reached,
         by_windows=by_windows,
+        unbranched=((), b"") if limit or processing_time else _unbranched(nfa, known, stages),
     )
+
+
+def _unbranched(nfa: NFA, known: int, stages: dict[str, int]) -> tuple[tuple[int, ...], bytes]:
+    """Return the table of a pattern whose partial matches do not branch, empty for others."""
+    found = Unbranched.of(nfa, known)
+    if found is None:
+        return (), b""
+    return tuple(stages[stage] for stage in found.stages), bytes(found.actions)
 
 
 def _atom(atom: Atom, expressions: CompiledExpressions | None) -> tuple[Any, ...]:

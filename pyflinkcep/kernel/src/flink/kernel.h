@@ -54,6 +54,23 @@ typedef struct {
     int64_t window, skipped, by_event[ENDINGS];
 } EndCounts;
 
+/* Partial matches of one state, as rows of the places of their events. */
+typedef struct {
+    int64_t *rows;
+    Py_ssize_t first, size, room;
+} Queue;
+
+enum { MOST_QUEUES = 32 };
+
+/* A pattern of which no partial match branches; without states if it is another one. */
+typedef struct {
+    int32_t states;
+    int32_t *stages; /* by state the one that it takes an event for */
+    Py_ssize_t events; /* how many kinds there are, by the conditions that hold */
+    uint32_t *takes, *ends; /* by kind of event: a bit for each state */
+    Queue *queues;
+} Unbranched;
+
 typedef struct {
     PyObject_HEAD
     PyTypeObject *key_type; /* the module's */
@@ -68,6 +85,7 @@ typedef struct {
     Evaluation asked;
     Seen seen;
     Workspace work;
+    Unbranched unbranched;
     Matches matches;
     Found found, late;
     EndCounts ended;
@@ -174,6 +192,14 @@ Py_ssize_t key_process(
 int key_advance_watermark(Kernel *kernel, Key *key, int64_t timestamp);
 /* Return whether nothing is pending, so that the key needs no state. */
 bool key_is_idle(const Kernel *kernel, const Key *key);
+
+/* unbranched.c */
+/* Read what Unbranched in Python has; no stages are of any pattern. */
+int unbranched_read(Unbranched *own, PyObject *stages, PyObject *actions);
+/* Match all events of a key, and end its windows. */
+int unbranched_match(Kernel *kernel, const Events *events, Py_ssize_t start, Py_ssize_t end);
+/* Release all memory. */
+void unbranched_free(Unbranched *own);
 
 /* state_writer.c, state_reader.c */
 typedef struct {

@@ -49,8 +49,8 @@ bool kernel_needs_python(const Kernel *kernel) {
     const Values *values = &kernel->values;
     for (Py_ssize_t i = 0; i < pattern->atom_count; i++) {
         const Atom *atom = &pattern->atoms[i];
-        const Answers *answers = atom->word == 0 ? &kernel->asked.first
-                                                 : &kernel->asked.more[atom->word - 1];
+        const Answers *answers =
+            atom->word == 0 ? &kernel->asked.first : &kernel->asked.more[atom->word - 1];
         if (atom->kind == ATOM_EXPRESSION ? program_needs_python(&atom->program)
                                           : (answers->always_known & atom->bit) == 0)
             return true;
@@ -62,6 +62,8 @@ bool kernel_needs_python(const Kernel *kernel) {
     return false;
 }
 
+enum { MOST_AT_ONCE = 1 << 18 };
+
 /* Stretches of events, each of a different key, and where a run is in them. */
 typedef struct {
     Events events;
@@ -69,6 +71,24 @@ typedef struct {
     Py_ssize_t stretch, row, most;
     Key *open, own; /* `own` once the key that was open before has ended */
 } Run;
+
+/* Whether a stretch has all events of a key, which are matched without an open key. */
+static bool is_done_at_once(const Kernel *kernel, const Run *run, int64_t end) {
+    bool is_wanted = ((const bool *)run->needed.items)[run->stretch];
+    return kernel->unbranched.states > 0 && run->open == NULL && is_wanted &&
+           run->stretch + 2 < run->bounds.size && end - run->row <= MOST_AT_ONCE;
+}
+
+static int match_at_once(Kernel *kernel, Run *run, int64_t end) {
+    if (run->row < 0 || end < run->row || end > run->events.times.size) {
+        lock_take();
+        PyErr_SetString(PyExc_ValueError, "expected events within the arrays");
+        return -1;
+    }
+    int status = unbranched_match(kernel, &run->events, run->row, end);
+    run->row = end;
+    return status;
+}
 
 /* Match stretches until the results are enough; leave the key of the last stretch open. */
 static int run_stretches(Kernel *kernel, Run *run) {
@@ -78,6 +98,12 @@ static int run_stretches(Kernel *kernel, Run *run) {
     while (run->stretch < stretches) {
         kernel->failed = run->stretch;
         int64_t end = bound[run->stretch + 1];
+        if (is_done_at_once(kernel, run, end)) {
+            if (match_at_once(kernel, run, end) < 0) return -1;
+            run->stretch++;
+            if (kernel->found.events >= run->most) return 0;
+            continue;
+        }
         if (run->open == NULL && wanted[run->stretch]) {
             run->open = &run->own;
             if (key_begin(run->open, kernel->pattern.start) < 0) return -1;
