@@ -64,6 +64,7 @@ class ColumnMatch:
     fields: Sequence[FieldSource]  # What it needs of events
     ties: OrderColumns | None = None  # The order of events of one key and millisecond
     kept: Sequence[str] = ()  # The columns that events have where they are found
+    gives_reached: bool = False  # Whether to find the stages that are reached, not timeouts
 
     @classmethod
     def analysed(
@@ -168,7 +169,8 @@ class ColumnMatch:
 
     def matcher(self, limit: PartialMatchLimit | None) -> PatternMatcher:
         """Return what finds the matches of a share."""
-        return make_matcher(self.nfa, Wanted(True, False, True, limit), self.expressions)
+        wanted = Wanted(not self.gives_reached, self.gives_reached, True, limit)
+        return make_matcher(self.nfa, wanted, self.expressions)
 
     @property
     def layout(self) -> _TableLayout:
@@ -232,6 +234,11 @@ class ColumnMatch:
         if times is None:
             return self.times.ms_of(self.times.some(begin, end - begin))
         return times[begin:end]
+
+    def times_at(self, places: Ints) -> Ints:
+        """Return the times of events by their places in the order of matching."""
+        times = self.placed.times
+        return self.times.ms(places) if times is None else times[places]
 
     def _cut(self, end: int) -> int:
         """Return the next place at which the time changes, or another key begins."""

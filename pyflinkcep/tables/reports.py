@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
@@ -21,15 +22,23 @@ from pyflinkcep.errors import (
     check_choice,
     suggesting,
 )
+from pyflinkcep.matching.threads import usable_cores
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.pattern.variants import Variation, variants
 from pyflinkcep.sase.model import Query
 from pyflinkcep.tables.events import Table
 from pyflinkcep.tables.match import Run
-from pyflinkcep.tables.rows import rows_of
-from pyflinkcep.tables.values import field_getter, grouping_key, has_time
+from pyflinkcep.tables.rows import has_columns, rows_of, table_or_rest
+from pyflinkcep.tables.values import Field, field_getter, grouping_key, has_time
 from pyflinkcep.traces.comparison import Comparison, Outcome
-from pyflinkcep.traces.funnel import Funnel, FunnelSettings, Reach, counted_funnel, funnel_steps
+from pyflinkcep.traces.funnel import (
+    Count,
+    Funnel,
+    FunnelSettings,
+    FunnelStep,
+    counted_funnel,
+    funnel_steps,
+)
 from pyflinkcep.traces.recorder import over_numbers, watched
 from pyflinkcep.traces.result import Trace
 from pyflinkcep.traces.why import WhyNot, explained
@@ -335,9 +344,67 @@ def funnel(
       buy   1 key, 1 partial match, 50% of the first, 50% of the one before, p50 60 ms, p90 60 ms
     """
     settings = FunnelSettings.of("funnel", by, quantiles)
-    given = rows_of(checked("funnel", pattern, events))
-    run = Run.of(pattern, given, timestamp, key, delayThreshold)
-    steps = funnel_steps(pattern)
+    steps = funnel_steps(pattern) if isinstance(pattern, Pattern) else ()
+    checked("funnel", pattern, events)
+    found = None
+    if delayThreshold is None:
+        found = _reached_in_columns(pattern, events, timestamp, key, settings, steps)
+    if found is None:
+        found = _reached_one_by_one(
+            pattern, events, timestamp, key, delayThreshold, settings, steps
+        )
+    name, groups = found
+    return counted_funnel(name, steps, _sorted(groups), settings, has_key=key is not None)
+
+
+_Groups = list[tuple[tuple[Any, ...], Mapping[int, Count]]]
+
+
+def _reached_in_columns(
+    pattern: Pattern,
+    events: Any,
+    timestamp: Field | None,
+    key: Field | Sequence[str] | None,
+    settings: FunnelSettings,
+    steps: Sequence[FunnelStep],
+) -> tuple[str, _Groups] | None:
+    """Return the pattern, and what reached its steps by group; None for what is no table."""
+    if not has_columns(events):
+        return None
+    from pyflinkcep.tables.column_funnel import reached_groups  # which loads Arrow
+    from pyflinkcep.tables.column_match import ColumnMatch
+    from pyflinkcep.tables.row_sql import OnlyByRow
+    from pyflinkcep.tables.stored import StoredEvents
+
+    with suppress(OnlyByRow):
+        job: ColumnMatch | None = None
+        if isinstance(events, str | os.PathLike):
+            stored = StoredEvents.of_pattern(events, pattern, timestamp, key, settings.by)
+            job = stored.analysed(pattern, timestamp, key)
+            events = events if job is not None else stored.whole()
+        if job is None:
+            table, _ = table_or_rest(events)
+            if table is None:
+                return None
+            job = ColumnMatch.analysed(pattern, table, timestamp, key)
+        if set(settings.by) <= set(job.table.column_names):
+            found = reached_groups(job, steps, settings, usable_cores())
+            return job.nfa.description, list(found.items())
+    return None
+
+
+def _reached_one_by_one(
+    pattern: Pattern,
+    events: Any,
+    timestamp: Field | None,
+    key: Field | Sequence[str] | None,
+    delay: timedelta | None,
+    settings: FunnelSettings,
+    steps: Sequence[FunnelStep],
+) -> tuple[str, _Groups]:
+    """Return the pattern, and what reached its steps by group, as the plain path finds it."""
+    given = rows_of(events)
+    run = Run.of(pattern, given, timestamp, key, delay)
     output = _Output(run.given.times, {step.stage: step.number for step in steps})
     operator = CepOperator(
         attrs.evolve(run.nfa, observer=StageObserver(output.reached)),
@@ -347,25 +414,31 @@ def funnel(
     )
     run.given.feed(KeyedCepOperator(operator, output, run.given.order_of_numbers))
     getters = [field_getter(name, "by") for name in settings.by]
-    reaches = [
-        Reach(
-            tuple(grouping_key(get(given[first])) for get in getters),
-            run.given.keys[first],
-            step,
-            since,
-        )
-        for first, step, since in output.found
+    groups: dict[tuple[Any, ...], dict[int, list[tuple[Any, int | None]]]] = {}
+    if not getters:
+        groups[()] = {}
+    for first, step, since in output.found:
+        group = tuple(grouping_key(get(given[first])) for get in getters)
+        reached = groups.setdefault(group, {})
+        for number in (step, 0) if since is None else (step,):
+            reached.setdefault(number, []).append((run.given.keys[first], since))
+    return run.nfa.description, [
+        (group, {number: _count(found) for number, found in reached.items()})
+        for group, reached in groups.items()
     ]
-    name = run.nfa.description
-    return counted_funnel(name, steps, _sorted(reaches), settings, has_key=key is not None)
 
 
-def _sorted(reaches: list[Reach]) -> list[Reach]:
+def _count(reached: list[tuple[Any, int | None]]) -> Count:
+    since = sorted(time for _, time in reached if time is not None)
+    return Count(len({key for key, _ in reached}), len(reached), since)
+
+
+def _sorted(groups: _Groups) -> _Groups:
     """Sort by group, nulls first; by its text if values of a field cannot be compared."""
     try:
-        return sorted(reaches, key=lambda one: [(v is not None, v or 0) for v in one.group])
+        return sorted(groups, key=lambda one: [(v is not None, v or 0) for v in one[0]])
     except TypeError:
-        return sorted(reaches, key=lambda one: repr(one.group))
+        return sorted(groups, key=lambda one: repr(one[0]))
 
 
 @attrs.define(eq=False)

@@ -20,7 +20,7 @@ _MANY = 1000
 
 def table_or_rest(source: Any) -> tuple[pa.Table | None, Any]:
     """Return events as a table, None if they are none, and as what ``rows_of`` takes."""
-    if not _has_columns(source):
+    if not has_columns(source):
         return None, source
     from pyflinkcep.tables.given import columns_of  # which loads Arrow
 
@@ -66,7 +66,7 @@ def rows_of(source: Any) -> list[Any]:
     return list(map(as_event, rest))
 
 
-def _has_columns(source: Any) -> bool:
+def has_columns(source: Any) -> bool:
     """Whether events are columns, or a path, rather than an iterable of objects."""
     if isinstance(source, list | tuple):
         return bool(source) and library(source[0]) == "pyarrow"

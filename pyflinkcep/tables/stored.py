@@ -54,10 +54,15 @@ class StoredEvents:
 
     @classmethod
     def of_pattern(
-        cls, path: Any, pattern: Pattern, timestamp: Field | None, key: Field | Sequence[str] | None
+        cls,
+        path: Any,
+        pattern: Pattern,
+        timestamp: Field | None,
+        key: Field | Sequence[str] | None,
+        others: Sequence[str] = (),
     ) -> StoredEvents:
-        """Read the columns that a pattern, the time and the key need: all for functions."""
-        named = [timestamp, *(key if isinstance(key, list | tuple) else [key])]
+        """Read the columns that a pattern, time and key need, and others: all for functions."""
+        named = [timestamp, *(key if isinstance(key, list | tuple) else [key]), *others]
         is_named = all(name is None or isinstance(name, str) for name in named)
         return cls.of(path, sql_of(pattern) if is_named else None, named)
 

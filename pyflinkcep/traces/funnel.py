@@ -105,14 +105,13 @@ def _named_quantiles(name: str, quantiles: object) -> dict[str, float]:
     return found
 
 
-@attrs.frozen
-class Reach:
-    """A stage that a partial match reached."""
+@attrs.frozen(eq=False)
+class Count:
+    """What reached a stage."""
 
-    group: tuple[Any, ...]  # The values of the group, of its first event
-    key: Any  # Its key, hashable
-    step: int  # The number of the stage, from 1
-    since_ms: int | None  # The time since the event before it; None if there is none
+    keys: int  # How many keys
+    partials: int  # How many partial matches
+    since_ms: Sequence[int]  # The times since the event before, of those that have one, ascending
 
 
 @attrs.frozen(repr=False)
@@ -175,62 +174,40 @@ class Funnel(Report):
 def counted_funnel(
     pattern: str,
     steps: Sequence[FunnelStep],
-    reaches: Iterable[Reach],
+    groups: Iterable[tuple[tuple[Any, ...], Mapping[int, Count]]],
     settings: FunnelSettings,
     *,
     has_key: bool,
 ) -> Funnel:
-    """Return the funnel of what partial matches reached."""
-    groups: dict[tuple[Any, ...], dict[int, _Count]] = {} if settings.by else {(): {}}
-    for reach in reaches:
-        counts = groups.setdefault(reach.group, {})
-        for number in (reach.step, 0) if reach.since_ms is None else (reach.step,):
-            counts.setdefault(number, _Count()).add(reach)
+    """Return the funnel of groups: what reached each step in them, and what began as step 0."""
     rows = [
         {
             **dict(zip(settings.by, group, strict=True)),
             **_row(step, counts, has_key),
             **{
-                name: _quantile(sorted(counts[step.number].since), at)
-                if step.number in counts
-                else None
+                name: _quantile(counts[step.number].since_ms, at) if step.number in counts else None
                 for name, at in settings.quantiles.items()
             },
         }
-        for group, counts in groups.items()
+        for group, counts in groups
         for step in steps
     ]
     return Funnel(pattern, rows, settings.by, has_key)
 
 
-@attrs.define(eq=False)
-class _Count:
-    """What reached a stage."""
-
-    keys: set[Any] = attrs.field(factory=set)
-    partials: int = 0
-    since: list[int] = attrs.field(factory=list)
-
-    def add(self, reach: Reach) -> None:
-        self.keys.add(reach.key)
-        self.partials += 1
-        if reach.since_ms is not None:
-            self.since.append(reach.since_ms)
-
-
-def _row(step: FunnelStep, counts: Mapping[int, _Count], has_key: bool) -> dict[str, Any]:
-    nothing = _Count()
+def _row(step: FunnelStep, counts: Mapping[int, Count], has_key: bool) -> dict[str, Any]:
+    nothing = Count(0, 0, ())
 
     def size(number: int) -> int:
         count = counts.get(number, nothing)
-        return len(count.keys) if has_key else count.partials
+        return count.keys if has_key else count.partials
 
     own, count = size(step.number), counts.get(step.number, nothing)
     first, previous = size(0), size(step.previous)
     return {
         "stage": step.stage,
         "step": step.number,
-        "keys": len(count.keys),
+        "keys": count.keys,
         "partialMatches": count.partials,
         "ofFirst": own / first if first else None,
         "ofPrevious": own / previous if previous else None,
@@ -240,9 +217,9 @@ def _row(step: FunnelStep, counts: Mapping[int, _Count], has_key: bool) -> dict[
 
 def _quantile(ordered: Sequence[int], at: float) -> float | None:
     """Return a quantile as Spark's percentile does: between two values in proportion."""
-    if not ordered:
+    if not len(ordered):
         return None
     place = at * (len(ordered) - 1)
     low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+    below, above = int(ordered[low]), int(ordered[min(low + 1, len(ordered) - 1)])
+    return below + (above - below) * (place - low)
