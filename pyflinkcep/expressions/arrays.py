@@ -204,7 +204,10 @@ _DTYPES: dict[Op, Any] = {
 
 
 def _is_true(values: Values) -> Array:
-    found: Array = np.logical_and(values.data, np.logical_not(values.nulls))
+    data = np.asarray(values.data)
+    if values.nulls is False and data.dtype == bool:
+        return data
+    found: Array = np.logical_and(data, np.logical_not(values.nulls))
     return found
 
 
@@ -221,8 +224,8 @@ def _operation(op: Op, is_float: bool, *operands: Values) -> Values:
         return Values(np.asarray(operands[0].nulls))
     data = [_numbers(values.data) for values in operands]
     nulls = operands[0].nulls
-    if len(operands) > 1:
-        nulls = np.logical_or(nulls, operands[1].nulls)
+    if len(operands) > 1 and operands[1].nulls is not False:
+        nulls = operands[1].nulls if nulls is False else np.logical_or(nulls, operands[1].nulls)
     if rule.nulls is Nulls.DECIDES:
         return _decided(op is Op.OR, *operands)
     if rule.divides:

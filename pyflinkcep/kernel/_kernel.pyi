@@ -412,18 +412,28 @@ class Numbering:
     """
 
     def __init__(self, least: int, range: int) -> None: ...
-    def add(self, values: Buffer, kept: Buffer | None, codes: Buffer) -> int:
+    def add(
+        self,
+        values: Buffer,
+        kinds: Buffer | None,
+        needed: Buffer | None,
+        codes: Buffer,
+        places: Buffer | None,
+    ) -> int:
         """
-        Number integers; write the codes of those that are kept, and return how many these are.
+        Number integers; return how many are kept.
 
         Parameters
         ----------
         values : array
             The integers.
-        kept : array of bool, or None
-            Which are kept; None for all.
-        codes : array of int32
-            What is written to, with as many places as there are integers.
+        kinds : array of uint8, or None
+            What each belongs to; None to keep all.
+        needed : array of 256 bool, or None
+            Which kinds are kept.
+        codes, places : arrays of int32
+            What the codes and places of those that are kept are written to, with as many places as
+            there are integers; `places` may be missing.
         """
 
     def found(self) -> tuple[bytes, bytes]:

@@ -33,7 +33,7 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
 from pyflinkcep.tables.order import Keys, Rows, Times
-from pyflinkcep.tables.placing import Placed, Placing
+from pyflinkcep.tables.placing import KINDS, Placed, Placing
 from pyflinkcep.tables.records import ROW, FieldSource, RecordReader
 from pyflinkcep.tables.row_sql import OnlyByRow, RowSql
 from pyflinkcep.tables.sql import evaluated_by, over_stages
@@ -99,7 +99,7 @@ class ColumnMatch:
             if isinstance(atom.condition, ExpressionCondition)
         }
         needless: frozenset[int] = frozenset()
-        if drops and self.table.num_rows >= _LEAST_SHARE:
+        if drops and self.table.num_rows >= _LEAST_SHARE and max(programs, default=KINDS) < KINDS:
             needless = Relevance.of(self.nfa, known_bits(self.nfa.atoms), False).droppable
         placing = Placing(
             self.times, self.keys, self.conditions.columns, programs, needless, self.table.num_rows

@@ -29,6 +29,8 @@ _LEAST_PART = 1 << 15  # The fewest events that are worth a thread
 _AT_ONCE = 1 << 16  # Events, whose columns fit the caches of a processor
 _LONG = 1 << 12  # From how many events a key on they are sorted as numbers, not by merging
 _SPARSE = 4  # How many times as many places as events a table of codes may have
+KINDS = 1 << 8
+"""How many kinds of events, by the bits of conditions, can be told needless."""
 Array = np.ndarray[Any, Any]
 
 
@@ -72,26 +74,26 @@ class Placing:
         """Return the bits of conditions that hold for some rows; None without conditions."""
         return self.columns.bits(self.programs, begin, size)
 
-    def needed(self, bits: Any) -> Flags | None:
-        """Return which events matching needs, by their bits; None if all."""
+    @property
+    def needed(self) -> Flags | None:
+        """Which events matching needs, by their bits; None if all."""
         if not self.needless:
             return None
-        table = np.ones(1 << max(self.programs).bit_length(), bool)
-        table[list(self.needless)] = False
-        found: Flags = table[bits]
-        return None if found.all() else found
+        found = np.ones(KINDS, bool)
+        found[list(self.needless)] = False
+        return found
 
     def _plainly(self) -> Placed:
         """Return the events in their order: what C does, and on how many threads it may be."""
         order, firsts = ordered(self.times, self.keys.codes)
         firsts = np.zeros(1, np.int64) if firsts is None else firsts
         bits = self.bits(0, self.size)
-        needed, words = self.needed(bits), _words(bits)
+        needed, words = self.needed, _words(bits)
         if order is None and needed is None:
             return Placed(None, None, words, firsts, self.size)
         rows: Any = np.arange(self.size, dtype=np.int32) if order is None else order
         if needed is not None:
-            stays = needed[rows]
+            stays = needed[bits][rows]
             before = np.r_[0, np.cumsum(stays)]
             firsts = np.unique(before[firsts])
             rows, firsts = rows[stays], firsts[firsts < before[-1]]
@@ -164,7 +166,7 @@ class _Work:
         if self.is_whole:
             values = np.concatenate([part.values for part in parts])
             codes: Any = np.empty(len(values), np.int32)
-            self.numbering().add(values, None, codes)
+            self.numbering().add(values, None, None, codes, None)
         else:
             codes = identity.codes(pa.chunked_array([part.known_keys() for part in parts]))
         return np.split(codes.astype(np.int64), sizes[:-1])
@@ -280,7 +282,8 @@ class _Numbered(_Stoppable):
             dictionary, source = encoded.dictionary, pa.chunked_array([encoded.indices])
         numbering = work.numbering(None if dictionary is None else len(dictionary))
         codes: Any = np.empty(size, np.int32)
-        rows: Any = np.empty(size if job.needless else 0, np.int32)
+        needed = job.needed
+        rows: Any = None if needed is None else np.empty(size, np.int32)
         words: list[Array] = []
         kept: list[int] = []
         count, ends, is_sorted = 0, [], True
@@ -288,15 +291,17 @@ class _Numbered(_Stoppable):
             times = job.times.some(at, length)
             is_sorted = is_sorted and not (times[1:] < times[:-1]).any()
             ends += [int(times[0]), int(times[-1])]
-            own = _words(bits := job.bits(at, length))
+            own = _words(job.bits(at, length))
             words = words or [np.empty(size, word.dtype) for word in own]
-            needed = job.needed(bits)
             keys = _numbers(source, at - self.begin, length)
-            number = numbering.add(keys, needed, codes[count : count + length])
-            if job.needless:
-                chosen: Any = np.arange(length) if needed is None else np.flatnonzero(needed)
-                rows[count : count + number] = chosen + at
-                own = [word[chosen] for word in own]
+            end = count + length
+            if needed is None:
+                number = numbering.add(keys, None, None, codes[count:end], None)
+            else:
+                chosen = rows[count:end]
+                number = numbering.add(keys, own[0], needed, codes[count:end], chosen)
+                own = [own[0][chosen[:number]]]
+                chosen[:number] += at
             for word, held in zip(words, own, strict=True):
                 word[count : count + number] = held
             kept.append(number)
@@ -306,7 +311,7 @@ class _Numbered(_Stoppable):
             self.begin,
             self.end,
             kept,
-            rows[:count] if job.needless else None,
+            None if needed is None else rows[:count],
             codes[:count],
             [word[:count] for word in words],
             values,
@@ -361,7 +366,8 @@ class _Earliest(_OfPart):
             codes: Any = part.codes[at - part.begin :][:length]
             if part.rows is not None:  # those of the others are not known any more
                 codes = np.empty(length, np.int32)
-                numbering.add(_numbers(part.source, at - part.begin, length), None, codes)
+                keys = _numbers(part.source, at - part.begin, length)
+                numbering.add(keys, None, None, codes, None)
             work.module.least(codes, work.job.times.ms_of(work.job.times.some(at, length)), found)
         return found
 

@@ -418,5 +418,8 @@ class SqlColumns:
                 own = found[word] if words > 1 else found
                 field = partial(self._part, program, begin=first + begin, size=rows)
                 held = holding(program.code, rows, field, self._ranks)
-                own[begin : begin + rows] |= np.left_shift(held.astype(dtype), shift)
+                if not held.strides[0]:
+                    held = held.copy()
+                truths = held.view(np.uint8) if dtype is np.uint8 else held.astype(dtype)
+                own[begin : begin + rows] |= np.left_shift(truths, shift)
         return found.T if words > 1 else found

@@ -97,49 +97,74 @@ static int code_by_place(Numbering *own, int64_t value, int32_t *code) {
     return 0;
 }
 
-/* Number all values; write the codes of those that are kept, and return how many these are. */
+/* Which events are kept: all, or those of some kinds. */
+typedef struct {
+    const uint8_t *kinds;
+    const bool *needed; /* by kind */
+} Kept;
+
+/* Number all values; write the codes and places of those that are kept, and return how many. */
 static Py_ssize_t number(
-    Numbering *own, const int64_t *values, Py_ssize_t size, const bool *kept, int32_t *found) {
+    Numbering *own, const Array *values, const Kept *kept, int32_t *codes, int32_t *places) {
+    const int64_t *value = values->items;
     Py_ssize_t written = 0;
-    for (Py_ssize_t i = 0; i < size; i++) {
+    for (Py_ssize_t i = 0; i < values->size; i++) {
         int32_t code;
-        int status = own->range > 0 ? code_by_place(own, values[i], &code)
-                                    : code_by_hash(own, values[i], &code);
+        int status = own->range > 0 ? code_by_place(own, value[i], &code)
+                                    : code_by_hash(own, value[i], &code);
         if (status < 0) return -1;
-        bool is_kept = kept == NULL || kept[i];
-        found[written] = code;
+        bool is_kept = kept->kinds == NULL || kept->needed[kept->kinds[i]];
+        codes[written] = code;
+        if (places != NULL) places[written] = (int32_t)i;
         written += is_kept;
         own->counts[code] += is_kept;
     }
     return written;
 }
 
+/* Number values that were opened: kinds may be missing, places too. */
+static PyObject *add_opened(
+    Numbering *own, const Array *values, const Array *kinds, const Array *needed,
+    const Array *codes, const Array *places) {
+    enum { KINDS = 1 << 8 };
+    Py_ssize_t size = values->size;
+    bool fits = own->codes != NULL && codes->size >= size && size <= INT32_MAX;
+    if (kinds->items != NULL) fits = fits && kinds->size == size && needed->size == KINDS;
+    if (places->items != NULL) fits = fits && places->size >= size;
+    if (!fits) {
+        PyErr_SetString(PyExc_ValueError, "values, kinds, codes and places differ in length");
+        return NULL;
+    }
+    Kept kept = {kinds->items, needed->items};
+    lock_leave(&goes_on);
+    Py_ssize_t written =
+        number(own, values, &kept, (int32_t *)codes->buffer.buf, (int32_t *)places->buffer.buf);
+    lock_take();
+    return written < 0 ? NULL : PyLong_FromSsize_t(written);
+}
+
 /*
- * add(values, kept, codes) -> how many values are kept
+ * add(values, kinds, needed, codes, places) -> how many values are kept
  *
- * Write the codes of values that are kept to the beginning of an array of as many int32 as there
- * are values.
+ * Number all values. Write the codes of those whose kind is needed, and their places among all, to
+ * the beginning of two arrays of as many int32 as there are values.
  */
 static PyObject *numbering_add(Numbering *own, PyObject *args) {
-    PyObject *given[3], *result = NULL;
-    Array values = {0}, kept = {0}, codes = {0};
-    if (!PyArg_ParseTuple(args, "OOO", &given[0], &given[1], &given[2])) return NULL;
-    if (array_of(given[0], 8, &values) == 0 && array_of(given[1], 1, &kept) == 0 &&
-        writable_of(given[2], 4, &codes) == 0) {
-        if (own->codes == NULL || codes.size < values.size ||
-            (kept.items != NULL && kept.size != values.size)) {
-            PyErr_SetString(PyExc_ValueError, "values, kept and codes differ in length");
-        } else {
-            lock_leave(&goes_on);
-            Py_ssize_t written =
-                number(own, values.items, values.size, kept.items, (int32_t *)codes.buffer.buf);
-            lock_take();
-            if (written >= 0) result = PyLong_FromSsize_t(written);
-        }
+    PyObject *given[5], *result = NULL;
+    Array arrays[5] = {0};
+    static const Py_ssize_t widths[5] = {8, 1, 1, 4, 4};
+    int opened = 0;
+    if (!PyArg_ParseTuple(args, "OOOOO", &given[0], &given[1], &given[2], &given[3], &given[4]))
+        return NULL;
+    for (; opened < 5; opened++) {
+        bool is_written = opened == 3 || (opened == 4 && given[4] != Py_None);
+        int status = is_written ? writable_of(given[opened], widths[opened], &arrays[opened])
+                                : array_of(given[opened], widths[opened], &arrays[opened]);
+        if (status < 0) break;
     }
-    array_close(&values);
-    array_close(&kept);
-    array_close(&codes);
+    if (opened == 5)
+        result = add_opened(own, &arrays[0], &arrays[1], &arrays[2], &arrays[3], &arrays[4]);
+    for (int i = 0; i < 5; i++) array_close(&arrays[i]);
     return result;
 }
 
