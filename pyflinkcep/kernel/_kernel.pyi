@@ -209,6 +209,12 @@ class Kernel:
             Whether to find the greatest weight instead of the sum.
         """
 
+    def count_reached(self) -> None:
+        """Count the stages that are reached, where no partial match branches; give no matches."""
+
+    def reached(self) -> list[tuple[int, int, int]]:
+        """Return stages, and how many partial matches and keys were counted for each."""
+
     def advance(self, key: Key, timestamp: int) -> None:
         """Advance time for a key."""
 

@@ -114,6 +114,7 @@ class Wanted:
     reached: bool = False  # The stages that partial matches reach
     by_windows: bool = False  # That what the end of a window released has that time
     limit: PartialMatchLimit | None = None  # How many partial matches a key may have
+    counts: bool = False  # Of the stages only counts, for keys of which it is possible
 
 
 class PythonMatcher:
@@ -196,6 +197,10 @@ class PythonMatcher:
 
     def stop(self) -> None:
         """Do nothing: a thread that keeps Python's lock hears no other one."""
+
+    def counted(self) -> list[tuple[int, int, int]]:
+        """Return nothing: the stages that are reached are results."""
+        return []
 
     def take(self) -> Found:
         """Return the results so far, and clear them."""
@@ -356,6 +361,10 @@ class KernelMatcher:
         """Let a run in another thread raise soon, if it does not keep Python's lock."""
         self._kernel.stop()
 
+    def counted(self) -> list[tuple[int, int, int]]:
+        """Return stages, and how many partial matches and keys, that are no results, reached them."""
+        return self._kernel.reached()
+
     def run_page(
         self, events: Events, items: Items, page: States, first_held: int, watermark: int
     ) -> Written:
@@ -408,6 +417,8 @@ def make_matcher(
         nfa, known, limit, processing_time, is_stream, expressions, wanted.reached, by_windows
     )
     if kernel is not None:
+        if wanted.counts:
+            kernel.count_reached()
         return KernelMatcher(kernel, list(nfa.stages), processing_time)
     rules = CepOperator(nfa, None, processing_time, limit, by_windows=by_windows)
     functions = None if expressions is None else generated(expressions)

@@ -11,6 +11,7 @@ import numpy as np
 
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import Flags, Ints, integers, values_of
+from pyflinkcep.matching.matcher import Wanted
 from pyflinkcep.matching.results import REACHED, Found
 from pyflinkcep.matching.threads import results
 from pyflinkcep.tables.column_match import ColumnMatch, Share
@@ -26,7 +27,9 @@ def reached_groups(
 ) -> Groups:
     """Return what reached each step by group: all are one group if there are no columns for it."""
     job.nfa.open(RuntimeContext())
-    placed = attrs.evolve(job, gives_reached=True).in_order(threads, drops=True)
+    counts = not (settings.by or settings.quantiles)
+    wanted = Wanted(reached=True, counts=counts, by_windows=True)
+    placed = attrs.evolve(job, wanted=wanted).in_order(threads, drops=True)
     numbers = {step.stage: step.number for step in steps}
     by_stage = np.asarray([numbers.get(stage, 0) for stage in job.nfa.stages])
     shares = [_Share(share, by_stage, settings) for share in placed.shares(None, threads)]
@@ -61,10 +64,11 @@ class _Share:
     def run(self) -> list[tuple[tuple[Any, ...], int, _Times]]:
         """Return by group and step what reached it; by step 0 what began."""
         parts = [self._columns(part) for part, _ in self.share.found() if len(part)]
+        counted = self._counted_already()
         if not parts:
-            return []
+            return counted
         steps, begins, rows, keys, since = map(np.concatenate, zip(*parts, strict=True))
-        found = []
+        found = counted
         for group, of_group in self._groups(rows):
             chosen = begins if of_group is None else begins & of_group
             if chosen.any():
@@ -80,6 +84,15 @@ class _Share:
     def stop(self) -> None:
         """Let the thread that matches raise soon."""
         self.share.stop()
+
+    def _counted_already(self) -> list[tuple[tuple[Any, ...], int, _Times]]:
+        """Return what the matcher has counted; the first stage is what began."""
+        found: list[tuple[tuple[Any, ...], int, _Times]] = []
+        for stage, partials, keys in self.share.matcher.counted():
+            times = keys, partials, np.zeros(0, np.int64)
+            steps = [int(self.steps[stage]), *([] if found else [0])]
+            found += [((), step, times) for step in steps if partials]
+        return found
 
     def _groups(self, rows: Any) -> Iterator[tuple[tuple[Any, ...], Flags | None]]:
         """Yield the groups of partial matches, by the rows of their first events."""

@@ -64,7 +64,8 @@ class ColumnMatch:
     fields: Sequence[FieldSource]  # What it needs of events
     ties: OrderColumns | None = None  # The order of events of one key and millisecond
     kept: Sequence[str] = ()  # The columns that events have where they are found
-    gives_reached: bool = False  # Whether to find the stages that are reached, not timeouts
+    # What is wanted of its matches: timeouts too.
+    wanted: Wanted = Wanted(timeouts=True, by_windows=True)
 
     @classmethod
     def analysed(
@@ -169,7 +170,7 @@ class ColumnMatch:
 
     def matcher(self, limit: PartialMatchLimit | None) -> PatternMatcher:
         """Return what finds the matches of a share."""
-        wanted = Wanted(not self.gives_reached, self.gives_reached, True, limit)
+        wanted = attrs.evolve(self.wanted, limit=limit)
         return make_matcher(self.nfa, wanted, self.expressions)
 
     @property

@@ -270,6 +270,8 @@ static PyMethodDef kernel_methods[] = {
     {"run_page", (PyCFunction)kernel_run_page, METH_VARARGS, "match the keys of a page"},
     {"count", (PyCFunction)kernel_count, METH_VARARGS, "count matches without listing them"},
     {"advance", (PyCFunction)kernel_advance, METH_VARARGS, "advance time for a key"},
+    {"count_reached", (PyCFunction)kernel_count_reached, METH_NOARGS, "count what is reached"},
+    {"reached", (PyCFunction)kernel_reached, METH_NOARGS, "return what has been counted"},
     {"stop", (PyCFunction)kernel_stop, METH_NOARGS, "stop a run in another thread"},
     {"write", (PyCFunction)kernel_write, METH_VARARGS, "return a key's state"},
     {"read", (PyCFunction)kernel_read, METH_VARARGS, "make a key of its state"},

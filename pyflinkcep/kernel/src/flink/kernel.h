@@ -69,6 +69,9 @@ typedef struct {
     Py_ssize_t events; /* how many kinds there are, by the conditions that hold */
     uint32_t *takes, *ends; /* by kind of event: a bit for each state */
     Queue *queues;
+    /* By state, if what is reached is counted in place of being given: partial matches, and keys. */
+    bool counts;
+    int64_t *partials, *keys;
 } Unbranched;
 
 typedef struct {
@@ -198,6 +201,10 @@ bool key_is_idle(const Kernel *kernel, const Key *key);
 int unbranched_read(Unbranched *own, PyObject *stages, PyObject *actions);
 /* Match all events of a key, and end its windows. */
 int unbranched_match(Kernel *kernel, const Events *events, Py_ssize_t start, Py_ssize_t end);
+/* count_reached() -> nothing: count what is reached, where it is possible, and give no matches. */
+PyObject *kernel_count_reached(Kernel *kernel, PyObject *unused);
+/* reached() -> (stage, partial matches, keys) of what has been counted */
+PyObject *kernel_reached(Kernel *kernel, PyObject *unused);
 /* Release all memory. */
 void unbranched_free(Unbranched *own);
 

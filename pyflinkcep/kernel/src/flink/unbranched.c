@@ -16,6 +16,8 @@ void unbranched_free(Unbranched *own) {
     release_memory(own->stages);
     release_memory(own->takes);
     release_memory(own->ends);
+    release_memory(own->partials);
+    release_memory(own->keys);
     *own = (Unbranched){0};
 }
 
@@ -28,6 +30,9 @@ int unbranched_read(Unbranched *own, PyObject *stages, PyObject *actions) {
         return -1;
     }
     own->events = size / states;
+    own->partials = allocate_zeros(states, sizeof(int64_t));
+    own->keys = allocate_zeros(states, sizeof(int64_t));
+    if (own->partials == NULL || own->keys == NULL) return -1;
     own->queues = allocate_zeros(states, sizeof(Queue));
     if (own->queues != NULL) own->states = (int32_t)states;
     own->stages = allocate_zeros(states, sizeof(int32_t));
@@ -55,6 +60,7 @@ typedef struct {
     const Events *events;
     int64_t deadline; /* when the oldest partial match ends */
     uint32_t busy; /* the states that have partial matches, and the start */
+    uint32_t reached; /* the states that some have taken an event in */
 } Stretch;
 
 static int64_t handle_of(const Stretch *own, int64_t place) {
@@ -86,6 +92,14 @@ static int give_first(const Stretch *own, const int64_t *row, int32_t width, int
     for (int32_t i = 0; i < width; i++)
         if (stages[i] == stages[width]) return 0;
     return give(own, row, width, place, REACHED, time_of(own, place));
+}
+
+/* Note that some partial matches take an event in a state, each of which is given otherwise. */
+static void count(Stretch *own, int32_t width, Py_ssize_t partials) {
+    Unbranched *table = &own->kernel->unbranched;
+    table->partials[width] += partials;
+    table->keys[width] += !(own->reached >> width & 1);
+    own->reached |= (uint32_t)1 << width;
 }
 
 /* --- queues: of a state with `width` events before it */
@@ -121,14 +135,16 @@ static int take(Stretch *own, int32_t width, int64_t place) {
     Unbranched *table = &own->kernel->unbranched;
     Queue *queue = &table->queues[width];
     bool completes = width == table->states - 1;
-    Py_ssize_t count = queue->size - queue->first;
-    int64_t *to = completes ? NULL : more_rows(own, width + 1, count);
+    Py_ssize_t partials = queue->size - queue->first;
+    int64_t *to = completes ? NULL : more_rows(own, width + 1, partials);
     if (!completes && to == NULL) return -1;
     const int64_t *row = queue->rows + queue->first * width;
-    for (Py_ssize_t i = 0; i < count; i++, row += width) {
-        if (give_first(own, row, width, place) < 0) return -1;
+    if (table->counts) count(own, width, partials);
+    for (Py_ssize_t i = 0; i < partials; i++, row += width) {
+        if (!table->counts && give_first(own, row, width, place) < 0) return -1;
         if (completes) {
-            if (give(own, row, width, place, MATCH, time_of(own, place)) < 0) return -1;
+            if (!table->counts && give(own, row, width, place, MATCH, time_of(own, place)) < 0)
+                return -1;
             continue;
         }
         for (int32_t at = 0; at < width; at++) *to++ = row[at];
@@ -161,7 +177,8 @@ static int pass_time(Stretch *own, int64_t time) {
                 break;
             }
             kernel->ended.window++;
-            if (kernel->pattern.handle_timeout && give(own, row, width, -1, TIMEOUT, end) < 0)
+            if (kernel->pattern.handle_timeout && !kernel->unbranched.counts &&
+                give(own, row, width, -1, TIMEOUT, end) < 0)
                 return -1;
         }
         if (queue->first == queue->size) empty(own, width);
@@ -185,7 +202,11 @@ static int apply(Stretch *own, uint32_t takes, uint32_t ends, int64_t place) {
     }
     if (!(takes & 1)) return 0;
     int64_t *row = more_rows(own, 1, 1), end;
-    if (row == NULL || give_first(own, NULL, 0, place) < 0) return -1;
+    if (row == NULL) return -1;
+    if (kernel->unbranched.counts)
+        count(own, 0, 1);
+    else if (give_first(own, NULL, 0, place) < 0)
+        return -1;
     *row = place;
     if (end_of(own, row, &end) && end < own->deadline) own->deadline = end;
     return 0;
@@ -212,4 +233,28 @@ int unbranched_match(Kernel *kernel, const Events *events, Py_ssize_t start, Py_
     for (int32_t width = 1; width < kernel->unbranched.states; width++) empty(&own, width);
     if (status < 0) found_forget_open(&kernel->found);
     return status;
+}
+
+PyObject *kernel_count_reached(Kernel *kernel, PyObject *unused) {
+    (void)unused;
+    kernel->unbranched.counts = true;
+    Py_RETURN_NONE;
+}
+
+PyObject *kernel_reached(Kernel *kernel, PyObject *unused) {
+    const Unbranched *own = &kernel->unbranched;
+    (void)unused;
+    PyObject *result = PyList_New(0);
+    for (int32_t state = 0; state < own->states && result != NULL; state++) {
+        bool is_first = true;
+        for (int32_t before = 0; before < state; before++)
+            is_first = is_first && own->stages[before] != own->stages[state];
+        if (!is_first) continue;
+        PyObject *row = Py_BuildValue(
+            "iLL", (int)own->stages[state], (long long)own->partials[state],
+            (long long)own->keys[state]);
+        if (row == NULL || PyList_Append(result, row) < 0) Py_CLEAR(result);
+        Py_XDECREF(row);
+    }
+    return result;
 }
