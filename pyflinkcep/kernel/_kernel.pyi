@@ -427,7 +427,7 @@ class Numbering:
         places: Buffer | None,
     ) -> int:
         """
-        Number integers; return how many are kept.
+        Give integers their numbers; return how many are kept.
 
         Parameters
         ----------

@@ -362,7 +362,7 @@ class KernelMatcher:
         self._kernel.stop()
 
     def counted(self) -> list[tuple[int, int, int]]:
-        """Return stages, and how many partial matches and keys, that are no results, reached them."""
+        """Return stages, and how many partial matches and keys reached them that are no results."""
         return self._kernel.reached()
 
     def run_page(

@@ -49,7 +49,8 @@ class Route:
         if firsts is not None and size:
             groups[firsts[1:]] = 1
             groups = np.cumsum(groups, dtype=np.int32)
-        return cls(attrs.evolve(keys, codes=None), rows, places, times.ms(rows), groups)
+        keys = attrs.evolve(keys)  # without its numbers, which the order makes superfluous
+        return cls(keys, rows, places, times.ms(rows), groups)
 
 
 @attrs.define(eq=False, slots=False)

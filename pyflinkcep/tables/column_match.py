@@ -46,6 +46,7 @@ _PORTION = 1 << 18
 _TIES = 1 << 12
 _SHARES = 2  # of each thread, since some keys need more work than others
 _LEAST_SHARE = 1 << 15  # events
+_ALL = Wanted(timeouts=True, by_windows=True)
 _NOWHERE = Placed(None, None, (), np.zeros(1, np.int64), 0)
 
 
@@ -64,8 +65,7 @@ class ColumnMatch:
     fields: Sequence[FieldSource]  # What it needs of events
     ties: OrderColumns | None = None  # The order of events of one key and millisecond
     kept: Sequence[str] = ()  # The columns that events have where they are found
-    # What is wanted of its matches: timeouts too.
-    wanted: Wanted = Wanted(timeouts=True, by_windows=True)
+    wanted: Wanted = _ALL  # What is wanted of the matcher
 
     @classmethod
     def analysed(
