@@ -11,10 +11,12 @@ import argparse
 import compileall
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyflinkcep
+from tests.benchmark import in_process
+from tests.benchmark.events import RandomEvents
 from tests.benchmark.measurement import Measurement, disagreements, load, machine, save
 from tests.benchmark.report import markdown
 from tests.benchmark.session import benchmark_session
@@ -42,16 +44,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain([m for _, runs in documents for m in runs])
     # As if installed: workers compile no modules, even where bytecode is not written.
     compileall.compile_dir(Path(pyflinkcep.__file__).parent, quiet=2)
-    settings = _settings(args)
     told = {name: value for name, value in vars(args).items() if name not in _PRIVATE}
     measurements = []
-    with benchmark_session(args.session, settings.cores, args.driver_memory) as spark:
-        for measurement in COMMANDS[args.command](Suites(spark, settings)):
-            print(measurement, file=sys.stderr, flush=True)
-            measurements.append(measurement)
-            save(args.json, measurements, told)
+    for measurement in _peers(args) if args.command == "peers" else _measured(args):
+        print(measurement, file=sys.stderr, flush=True)
+        measurements.append(measurement)
+        save(args.json, measurements, told)
     print(markdown({"machine": machine(), "settings": told}, measurements))
     return _complain(measurements)
+
+
+def _measured(args: argparse.Namespace) -> Iterator[Measurement]:
+    settings = _settings(args)
+    with benchmark_session(args.session, settings.cores, args.driver_memory) as spark:
+        yield from COMMANDS[args.command](Suites(spark, settings))
+
+
+def _peers(args: argparse.Namespace) -> Iterator[Measurement]:
+    for events in args.events:
+        for keys in args.keys:
+            source = RandomEvents(events, keys, args.types, args.seed)
+            yield from in_process.measured(
+                source, args.cores, args.repeat, args.cache, args.engines
+            )
 
 
 _PRIVATE = frozenset(["flink", "flink_jars", "cache", "json"])
@@ -94,17 +109,24 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     for name, run in COMMANDS.items():
         _add_options(commands.add_parser(name, help=run.__doc__, formatter_class=_Defaults))
+    _add_options_of_peers(
+        commands.add_parser(
+            "peers",
+            help="Put questions to match, ClickHouse, DuckDB and polars, on a file.",
+            formatter_class=_Defaults,
+        )
+    )
     report = commands.add_parser("report", help="Print results as Markdown.")
     report.add_argument("results", nargs="+", type=Path, help="files that --json wrote")
     return parser
 
 
+_CACHE = Path(tempfile.gettempdir()) / "pyflinkcep-benchmark"
 _Defaults = argparse.ArgumentDefaultsHelpFormatter
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    cache = Path(tempfile.gettempdir()) / "pyflinkcep-benchmark"
     add("--events", type=int, default=500_000, help="events of the stream")
     add("--keys", type=int, nargs="+", default=[1_000], help="numbers of keys")
     add("--types", type=int, default=10, help="types of events")
@@ -121,7 +143,20 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add("--partials", type=int, nargs="+", default=[100, 1_000, 5_000], help="for pending")
     add("--flink", metavar="COMMAND", help="runs Flink; see tests/benchmark/README.md")
     add("--flink-jars", metavar="FOLDER", type=Path, help="Flink's jars, for pending and sql")
-    add("--cache", type=Path, default=cache, help="folder for generated events")
+    add("--cache", type=Path, default=_CACHE, help="folder for generated events")
+    add("--json", type=Path, default=Path("benchmark.json"), help="file for the results")
+
+
+def _add_options_of_peers(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--events", type=int, nargs="+", default=[4_000_000, 40_000_000], help="sizes of files")
+    add("--keys", type=int, nargs="+", default=[1_000, 500_000], help="numbers of keys")
+    add("--types", type=int, default=10, help="types of events")
+    add("--seed", type=int, default=7)
+    add("--cores", type=int, default=2)
+    add("--repeat", type=int, default=3, help="runs of each; the fastest is told")
+    add("--engines", nargs="*", default=list(in_process.PEERS), choices=in_process.PEERS)
+    add("--cache", type=Path, default=_CACHE, help="folder for generated events")
     add("--json", type=Path, default=Path("benchmark.json"), help="file for the results")
 
 

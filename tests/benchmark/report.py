@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tests.benchmark.in_process import PEERS
 from tests.benchmark.measurement import Measurement
 from tests.benchmark.workloads import WORKLOADS
 
@@ -26,6 +27,7 @@ def markdown(document: dict[str, Any], measurements: Sequence[Measurement]) -> s
     sections = [
         ("", _setting(document)),
         ("Events per second", _speed(best)),
+        ("Beside engines in a process", _in_process(best)),
         ("Streams", _streams(best)),
         ("Latency", _latency(best)),
         ("Peak memory", _memory(best)),
@@ -51,8 +53,13 @@ def _setting(document: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {m[name]}" for name in ("python", "pyspark", "pyarrow", "numpy"))
     return (
         f"{m['date']}, {m['cores']} cores, {m['memory_gib']} GiB, {m['system']}; {versions}; "
-        f"{s['events']:,} events, the best of {s['repeat']} run(s)."
+        f"{_events(s['events'])} events, the best of {s['repeat']} run(s)."
     )
+
+
+def _events(events: int | Sequence[int]) -> str:
+    sizes = [events] if isinstance(events, int) else events
+    return " and ".join(f"{size:,}" for size in sizes)
 
 
 def _speed(best: Sequence[Measurement]) -> str:
@@ -70,6 +77,26 @@ def _speed(best: Sequence[Measurement]) -> str:
             rows.append([workload, f"{keys:,}", flink and f"{flink.rate:,.0f}", *cells])
     ways = [" ".join(way).strip() for way in _SPEED]
     return _table(*_without_empty_columns(["workload", "keys", "Flink", *ways], rows))
+
+
+def _in_process(best: Sequence[Measurement]) -> str:
+    runs = {(m.workload, m.source, m.engine): m for m in best}
+    engines = ["match", *dict.fromkeys(m.engine for m in best if m.engine in PEERS)]
+    rows = []
+    for own in _of(best, "match"):
+        others = [runs.get((own.workload, own.source, name)) for name in engines[1:]]
+        least = min((m.seconds for m in others if m is not None), default=None)
+        rows.append(
+            [
+                own.workload,
+                f"{own.events:,}",
+                f"{own.keys:,}",
+                *("" if m is None else f"{m.rate / 1e6:.1f}" for m in (own, *others)),
+                "" if least is None else f"{least / own.seconds:.2f} ×",
+            ]
+        )
+    units = [f"{name}, M events/s" for name in engines]
+    return _table(["question", "events", "keys", *units, "the fastest other takes"], rows)
 
 
 def _against(run: Measurement | None, flink: Measurement | None) -> str:

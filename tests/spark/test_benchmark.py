@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pyflinkcep.testing import match
-from tests.benchmark import batch, experiments
+from tests.benchmark import batch, experiments, in_process
 from tests.benchmark.__main__ import COMMANDS
 from tests.benchmark.events import PendingEvents, RandomEvents
 from tests.benchmark.latency import latencies_of, measure_latency
@@ -46,6 +47,18 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_workload_has_a_known_answer() -> None:
     """No workload is without an answer of Flink's."""
     assert list(WORKLOADS) == list(FLINK)
+
+
+def test_engines_in_a_process_are_asked_the_same(cache: Path) -> None:
+    """ClickHouse and polars, and DuckDB where it is installed, give the answers of match."""
+    peers = [name for name in in_process.PEERS if name != "duckdb" or find_spec("duckdb")]
+    found = list(in_process.measured(EVENTS, 2, 1, cache, peers))
+    assert not disagreements(found)
+    asked = {(m.workload, m.engine) for m in found}
+    assert asked >= {(name, peer) for name in ("strict", "relaxed", "funnel") for peer in peers}
+    assert all(m.matches for m in found)
+    text = markdown(SOMEWHERE, found)
+    assert "| question | events | keys | match, M events/s |" in text
 
 
 @pytest.mark.parametrize("workload", WORKLOADS.values(), ids=WORKLOADS)
