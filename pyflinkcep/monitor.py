@@ -76,7 +76,7 @@ class Monitor:
                 f"{port!r}",
                 'write Monitor(spark, host="127.0.0.1", port=4050)',
             )
-        self.history = History(spark.conf.get("spark.app.name") or "")
+        self.history = History(spark.conf.get("spark.app.name", "") or "")
         self._server = _Server(self.history, host, port)
         self.url = self._server.url
         self._spark: SparkSession | None = spark

@@ -441,9 +441,9 @@ class Session:
 
     conf = streams
 
-    def get(self, name: str) -> str | None:
+    def get(self, name: str, default: str) -> str:
         """Return a setting."""
-        return {"spark.app.name": "shop"}.get(name)
+        return {"spark.app.name": "shop"}.get(name, default)
 
     def addListener(self, listener: Any) -> None:
         """Add a listener, or warn."""
