@@ -13,10 +13,12 @@ from pyflinkcep.engines.choice import AUTO, chosen, hides_choice
 from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.eql import Eql
 from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.matching.columns import Ints, integers
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.rules.shared_events import SharedEvents
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.sase import SaseQuery
+from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.sase.types import with_exact_literals
@@ -45,7 +47,9 @@ def query_found(
     asked: Query = with_exact_literals(query, decimals.__contains__)
     how = chosen(asked, AUTO, "all", False)
     plan = QueryPlan(asked, how.for_tables, "all", None)
-    given = QueryRows.of(events.table, events.timestamp, events.type, asked, key)
+    rows = _usable(query, events)
+    table = events.table if rows is None else events.table.take(integers(rows))
+    given = QueryRows.of(table, events.timestamp, events.type, asked, key)
     if given is None:
         raise NotSupportedError(
             "the query computes what only single events have",
@@ -55,14 +59,29 @@ def query_found(
     parts = list(given.found(plan, hides_choice(asked, AUTO, "all")))
     found = Found.concat(parts) if parts else Found.of(asked.variables, [b""] * 5)
     if asked.having is not None:
-        rows = given.events(found.handles)
+        read = given.events(found.handles)
         kept = [
-            returns.keeps({variable: [rows[at] for at in own] for variable, own in match.items()})
+            returns.keeps({variable: [read[at] for at in own] for variable, own in match.items()})
             for _, _, match in found.results()
         ]
         found = found.only(np.asarray(kept, bool))
-    found = attrs.evolve(found, handles=np.asarray(given.row_of(found.handles)))
+    handles: Any = np.asarray(given.row_of(found.handles))
+    found = attrs.evolve(found, handles=handles if rows is None else rows[handles])
     return found, None if asked.columns is None else returns.row
+
+
+def usable_texts(query: SaseQuery, type_column: str) -> tuple[str, ...]:
+    """Return SQL for the events that a query can use; nothing if all may matter."""
+    analysed = AnalysedQuery(query, type_column)
+    return analysed.usable_ways if analysed.skips_others else ()
+
+
+def _usable(query: SaseQuery, events: SharedEvents) -> Ints | None:
+    """Return the rows that a query can use, in order; None if all may matter."""
+    texts = usable_texts(query, events.type)
+    if not texts or events.timestamp is None or None in map(events.program, texts):
+        return None
+    return np.unique(np.concatenate([events.holding(text) for text in texts])).astype(np.int64)
 
 
 def eql_found(query: Eql, events: SharedEvents) -> Found:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain
 from typing import Any, overload
 
 import attrs
@@ -19,7 +21,7 @@ from pyflinkcep.matching.columns import integers, structs
 from pyflinkcep.matching.results import MATCH_TIME, Found
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.pattern_rules import pattern_found, pattern_texts
-from pyflinkcep.rules.query_rules import Row, eql_found, query_found, sigma_found
+from pyflinkcep.rules.query_rules import Row, eql_found, query_found, sigma_found, usable_texts
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.shared_events import SharedEvents
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
@@ -28,6 +30,7 @@ from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.found_rows import match_times
 from pyflinkcep.tables.records import records
 from pyflinkcep.tables.rows import table_or_rest
+from pyflinkcep.tables.typed_columns import SqlColumns
 
 
 @attrs.frozen(slots=False)
@@ -225,19 +228,39 @@ def found_on(rules: Sequence[Rule], events: Any, timestamp: str | None, type_: s
     table = _table(events)
     if table is None:
         return RuleMatches(None, ())
-    patterns = [rule.definition for rule in rules if isinstance(rule.definition, Pattern)]
-    texts = [text for pattern in patterns for text in pattern_texts(pattern)]
-    sigma = (r.definition for r in rules if isinstance(r.definition, SigmaCorrelation))
-    texts += [one for own in sigma for _, one in own.conditions() if isinstance(one, str)]
-    shared = SharedEvents.of(table, timestamp, type_, texts)
+    texts = {rule.name: list(_texts(rule, type_)) for rule in rules}
+    try:
+        shared = SharedEvents.of(table, timestamp, type_, chain.from_iterable(texts.values()))
+    except CepError:
+        for name, own in texts.items():
+            with _naming(name):
+                SqlColumns(table, own)
+        raise
     return RuleMatches(shared, [_found(rule, shared) for rule in rules])
 
 
+def _texts(rule: Rule, type_: str) -> Iterable[str]:
+    """Return the SQL of a rule about single events."""
+    definition = rule.definition
+    if isinstance(definition, Pattern):
+        return pattern_texts(definition)
+    if isinstance(definition, SigmaCorrelation):
+        return (one for _, one in definition.conditions() if isinstance(one, str))
+    return usable_texts(definition, type_) if isinstance(definition, SaseQuery) else ()
+
+
 def _found(rule: Rule, events: SharedEvents) -> FoundByRule:
-    try:
+    with _naming(rule.name):
         return _found_by(rule, events)
+
+
+@contextmanager
+def _naming(rule: str) -> Iterator[None]:
+    """Give errors a note that names the rule."""
+    try:
+        yield
     except CepError as error:
-        error.add_note(f"in rule {rule.name!r}")
+        error.add_note(f"in rule {rule!r}")
         raise
 
 

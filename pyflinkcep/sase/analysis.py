@@ -33,6 +33,7 @@ from pyflinkcep.sase.attributes import (
     variables_of,
 )
 from pyflinkcep.sase.model import (
+    CONTIGUOUS,
     AnyOrder,
     Choice,
     Component,
@@ -130,15 +131,25 @@ class AnalysedQuery:
         """The attributes that SQL computes, each with the event types that need it."""
         return computed_for(self.query)
 
+    @property
+    def skips_others(self) -> bool:
+        """Whether its strategies skip all events that it cannot use."""
+        strategies = {strategy for _, strategy in self.query.strategies}
+        return self.query.most_events is None and strategies.isdisjoint(CONTIGUOUS)
+
+    @property
+    def usable_ways(self) -> tuple[str, ...]:
+        """
+        Conditions in SQL, one of which an event satisfies that the query can use.
+
+        Those with arithmetic are left out: what fails in Spark is NULL in a query.
+        """
+        return tuple(dict.fromkeys(map(self._way, self.query.components)))
+
     @cached_property
     def usable_sql(self) -> str:
-        """
-        Which events the query can use, if its strategies skip all others.
-
-        Conditions with arithmetic are left out: what fails in Spark is NULL in a query.
-        """
-        ways = dict.fromkeys(map(self._way, self.query.components))
-        return " OR ".join(f"({way})" for way in ways)
+        """Which events the query can use."""
+        return " OR ".join(f"({way})" for way in self.usable_ways)
 
     def _way(self, part: Component) -> str:
         """Return which events a component can use."""

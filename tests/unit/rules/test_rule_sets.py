@@ -156,10 +156,11 @@ def test_refusals(rules: Any, events: Any, error: type[Exception], message: str)
         matchMany(rules, events, timestamp="at")
 
 
-def test_an_error_names_its_rule() -> None:
+@pytest.mark.parametrize("where", ["get_json_object(user, '$.x') = 1", "missing = 1"])
+def test_an_error_names_its_rule(where: str) -> None:
     """What goes wrong in one rule of many has a note with its name."""
-    rules = {"good": PAID, "bad": Pattern.begin("a").where("get_json_object(user, '$.x') = 1")}
-    with pytest.raises(NotSupportedError) as raised:
+    rules = {"good": PAID, "bad": Pattern.begin("a").where(where)}
+    with pytest.raises(CepError) as raised:
         matchMany(rules, EVENTS, timestamp="at")
 
     assert raised.value.__notes__ == ["in rule 'bad'"]

@@ -28,7 +28,7 @@ from pyflinkcep.sase.attributes import (
     output_types,
     queried_attributes,
 )
-from pyflinkcep.sase.model import CONTIGUOUS, Form, Query
+from pyflinkcep.sase.model import Form, Query
 from pyflinkcep.sase.text import stored_text
 from pyflinkcep.sase.types import (
     check_types,
@@ -297,10 +297,7 @@ class QueryJob:
     def needed(self) -> str | None:
         """Return SQL for the events that the query can use; None if every event may matter."""
         query = self.query
-        strategies = {strategy for _, strategy in query.strategies}
-        tests = []
-        if query.most_events is None and strategies.isdisjoint(CONTIGUOUS):
-            tests.append(self.analysed.usable_sql)
+        tests = [self.analysed.usable_sql] if self.analysed.skips_others else []
         if not query.is_global and (query.form is Form.LIST or query.takes_several):
             # Nothing equals NULL, so such an event can only be a match of one event.
             tests += [f"{quoted(name)} IS NOT NULL" for name in query.equal]
