@@ -14,11 +14,11 @@ from pyflinkcep.tables.events import Table
 @suggesting
 def matchEql(
     query: str | Eql,
-    events: Table | Iterable[Any],
+    events: Table | Iterable[dict[str, Any]],
     timestamp: str = "t",
     category: str = "type",
     tiebreaker: str | None = None,
-) -> list[list[Any]]:
+) -> list[list[dict[str, Any] | None]]:
     """
     Return the matches of an EQL query on events in memory.
 

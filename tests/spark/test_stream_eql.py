@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep import CEP
+from pyflinkcep import CEP, OutputTag
 from tests.spark.streams import FileSource, Finished, failure, run
 from tests.spark.support import configured
 
@@ -82,6 +82,28 @@ def test_a_stream_gives_the_bounded_matches(spark: SparkSession, tmp_path: Path)
         expected = Counter(row.found for row in bounded.collect())
     assert Counter(row.found for row in finished.rows) == expected
     assert {text[0] for text in expected} == set("012345")
+
+
+@pytest.mark.spark
+def test_late_events_and_events_without_time(spark: SparkSession, tmp_path: Path) -> None:
+    """Late events go to their side output, one for each key; those without a time are dropped."""
+    source = FileSource(tmp_path / "in", SCHEMA)
+    source.add(
+        [(1, 1000, "A", "p", "p", 1, []), (2, 1100, "Z", "q", "q", 1, None)],
+        [(3, 900, "A", "p", "p", 1, ["p"]), (4, 950, "Z", "p", "p", 1, None)],
+        [(5, None, "B", "p", "p", 1, []), (6, 1110, "B", "p", "p", 1, []), END],
+    )
+    events, late = source.stream(spark, delay_ms=10), OutputTag("late")
+    query = "sequence by k [A where true] [B where true]"
+    stream = CEP.eql(events, query, "time", "kind", keyGroups=4, onNullKey="drop")
+    result = stream.sideOutputLateData(late).toDF()
+    assert result.getSideOutput(late).columns == events.columns
+    finished = run(stream.toDF(), tmp_path / "checkpoint")
+    assert [[e.id for e in row.events] for row in finished.rows] == [[1, 6]]
+    assert sum(finished.metrics("numLateRecordsDropped")) == 2
+    assert sum(finished.metrics("numNullRecordsDropped")) == 1
+    tagged = run(result.getSideOutput(late), tmp_path / "tagged")
+    assert sorted(row.id for row in tagged.rows) == [3, 4]
 
 
 @pytest.mark.spark
