@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -38,3 +40,13 @@ def machine_bytes() -> int:
         with suppress(OSError, ValueError):
             found = min(found, int(Path(limit).read_text()))
     return found
+
+
+def give_back() -> None:
+    """Let the system have memory that is not used any more, which allocators keep."""
+    import pyarrow as pa  # which takes some time to load
+
+    gc.collect(1)  # matchers, each of which is a cycle
+    pa.default_memory_pool().release_unused()
+    with suppress(AttributeError, OSError):  # where the C library is not GNU's
+        ctypes.CDLL(None).malloc_trim(0)

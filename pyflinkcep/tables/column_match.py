@@ -26,8 +26,10 @@ from pyflinkcep.matching.columns import PREFIX, Ints, field_names, integers
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.layout import Layout, bit_names, taking_stages
 from pyflinkcep.matching.matcher import ChunkMatching, PatternMatcher, Wanted, make_matcher
+from pyflinkcep.matching.memory import give_back
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.shared_prefixes import SharedPrefixes
 from pyflinkcep.matching.threads import results
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.found_rows import FoundRows
@@ -44,6 +46,7 @@ _KEY = f"{PREFIX}key"
 _TIME = f"{PREFIX}time"
 _PORTION = 1 << 18
 _TIES = 1 << 12
+_MANY = 1 << 20  # events in matches
 _SHARES = 2  # of each thread, since some keys need more work than others
 _LEAST_SHARE = 1 << 15  # events
 _ALL = Wanted(timeouts=True, by_windows=True)
@@ -135,9 +138,13 @@ class ColumnMatch:
         `whole` returns the table with the columns that matching does not need.
         """
         found, timed_out, dropped = self.run(limit, threads)
+        many, kept = len(found.handles) + len(timed_out.handles), SharedPrefixes.of(found)
+        del found
+        if many > _MANY:
+            give_back()  # what partial matches took
         rows = FoundRows(
             (lambda: self.table) if whole is None else whole,
-            found,
+            kept,
             timed_out,
             taking_stages(self.pattern, self.nfa),
             self.keys.columns,

@@ -13,6 +13,7 @@ import pyarrow as pa
 from pyflinkcep.errors import InputError
 from pyflinkcep.matching.columns import in_one_piece, integers
 from pyflinkcep.matching.results import MATCH_TIME, Found, Result, known_times, stage_column
+from pyflinkcep.matching.shared_prefixes import SharedPrefixes
 from pyflinkcep.tables.events import Timeout, as_event
 from pyflinkcep.tables.order import PER_MS, Times
 from pyflinkcep.tables.records import records
@@ -26,7 +27,7 @@ class FoundRows:
 
     whole: Callable[[], pa.Table]  # Returns the events, with all of their columns
     # The matches and timeouts; handles are rows.
-    found: Found
+    found: Found | SharedPrefixes
     timed_out: Found
     stages: Sequence[str]  # The stages that can take events, in pattern order
     keys: Mapping[str, pa.ChunkedArray]  # The columns of the key, by name
@@ -64,7 +65,7 @@ class FoundRows:
 
     def arrow(self) -> pa.Table:
         """Return the matches in columns."""
-        found = self.found
+        found = self.found.between(0, len(self))
         names = [*self.keys, MATCH_TIME, *self.stages]
         repeated = sorted({name for name in names if names.count(name) > 1})
         if repeated:

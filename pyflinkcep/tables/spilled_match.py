@@ -17,6 +17,7 @@ from pyflinkcep.matching.columns import POSITION, PREFIX, Ints, integers, plain_
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.layout import taking_stages
 from pyflinkcep.matching.matcher import ChunkMatching, PatternMatcher
+from pyflinkcep.matching.memory import give_back
 from pyflinkcep.matching.progress import Counts, counting
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.spill import SpillFile
@@ -127,7 +128,7 @@ class SpilledMatch:
         for matches, timeouts, dropped in results(shares, self.threads):
             found.add(matches, timeouts, dropped)
         found.end_bucket(number)
-        pa.default_memory_pool().release_unused()
+        give_back()
 
     def _computed_in(self, parts: list[SpillFile]) -> frozenset[str] | None:
         """Return what is computed for whole columns in all stretches of a key; None of several."""

@@ -232,7 +232,9 @@ class SpilledRows:
         return [
             Timeout(match, time)
             for own in rows
-            for match, time in zip(own.made(0, len(own)), own.found.times.tolist(), strict=True)
+            for match, time in zip(
+                own.made(0, len(own)), own.found.between(0, len(own)).times.tolist(), strict=True
+            )
         ]
 
     def tables(self) -> Iterator[pa.Table]:
