@@ -29,6 +29,7 @@ from pyflinkcep.matching.order import TieOrder
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
+from pyflinkcep.sigma import SigmaRules
 from pyflinkcep.spark.cep_dataframe import CepDataFrame
 from pyflinkcep.spark.eql_stream import EqlStream
 from pyflinkcep.spark.pattern_stream import PatternStream
@@ -42,6 +43,7 @@ from pyflinkcep.spark.plan.settings import (
     check_session,
     not_a_dataframe,
 )
+from pyflinkcep.spark.plan.sigma import alerts_of
 from pyflinkcep.spark.plan.source import KeyedDataFrame, order_columns
 from pyflinkcep.spark.query_stream import QueryStream
 from pyflinkcep.spark.statements import SqlOptions, run_statement
@@ -465,6 +467,63 @@ class CEP:
             maxPartialMatches=maxPartialMatches,
             onNullKey=onNullKey,
         )
+
+    @staticmethod
+    def sigma(input: DataFrame, rules: SigmaRules) -> DataFrame:
+        """
+        Apply Sigma rules to events, bounded or streaming.
+
+        All rules are asked in one pass: literals on one field are looked for at once, and the rest
+        of a rule is asked of the events that have them.
+
+        Parameters
+        ----------
+        input : DataFrame
+            The events; a field ``a.b`` is the column of this name, or the field of a struct.
+        rules : SigmaRules
+            The rules, as :func:`sigmaRules` reads them, without correlations.
+
+        Returns
+        -------
+        DataFrame
+            A row for each event and rule that it satisfies: the rule's name, title and level, and
+            the event as a struct.
+
+        Raises
+        ------
+        MissingConditionError
+            If an argument is None.
+        NotSupportedError
+            If there is a correlation among the rules, or a rule needs what is not supported.
+        InputError
+            If a rule reads a field that the events lack.
+
+        Examples
+        --------
+        >>> text = '''
+        ... title: Failed login
+        ... name: failed
+        ... logsource: {category: authentication}
+        ... detection: {selection: {result: FAIL}, condition: selection}
+        ... '''
+        >>> rules = sigmaRules([text], logsources={"authentication": "true"})
+        >>> CEP.sigma(events, rules).select("rule", "event.user").distinct().show()
+        +------+----+
+        |  rule|user|
+        +------+----+
+        |failed| ann|
+        +------+----+
+        """
+        if input is None or rules is None:
+            raise MissingConditionError(
+                "CEP.sigma needs a DataFrame and rules", "pass both, in this order"
+            )
+        if isinstance(input, KeyedDataFrame) or not isinstance(rules, SigmaRules):
+            raise InvalidArgumentError(
+                "CEP.sigma: expected a DataFrame and the result of sigmaRules(…)",
+                "write CEP.sigma(frame, sigmaRules(folder, logsources=…))",
+            )
+        return alerts_of(_checked(input), rules)
 
     @staticmethod
     def eql(

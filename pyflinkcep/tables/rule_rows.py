@@ -8,9 +8,9 @@ hold for, and what stands beside one with AND is asked of these alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 import numpy as np
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pyflinkcep.engines.literals import LiteralTest, literal_hits
-from pyflinkcep.expressions.sql_types import STRING
+from pyflinkcep.expressions.sql_types import STRING, VOID
 from pyflinkcep.expressions.tree import (
     EACH,
     Call,
@@ -74,102 +74,151 @@ def _leaf(tree: Tree, column: Column | None = None) -> _Leaf | None:
     return _Leaf(value if column is None else column, fold, tests)
 
 
-@attrs.frozen(eq=False)
-class RuleRows:
-    """Events, and the conditions that they are asked."""
+class _Node(NamedTuple):
+    """A condition, or a part of one, as it is asked."""
 
-    fields: EventFields
-    _hits: dict[Tree, tuple[FieldValues, Ints]] = attrs.field(init=False, factory=dict)
-    _events: dict[int, tuple[Ints, Ints]] = attrs.field(init=False, factory=dict)
+    kind: str  # and, or, not; "held" for what is only true or not; "test", or "other"
+    parts: tuple[_Node, ...]
+    test: int  # The number of the test
+    tree: Tree
+    is_known: bool  # Whether events for which it holds come from tests
+
+
+@attrs.frozen(eq=False)
+class RuleTests:
+    """Conditions made ready, once for all events that they are asked of."""
+
+    _nodes: list[_Node]
+    _leaves: list[tuple[Tree, _Leaf]]  # By number of the test
 
     @classmethod
-    def of(cls, fields: EventFields, trees: Iterable[Tree]) -> RuleRows:
-        """Look for the literals of all conditions."""
-        found = cls(fields)
-        by_field: dict[tuple[Column, str], dict[Tree, _Leaf]] = {}
-        for tree in trees:
-            for part, leaf in _leaves(tree):
-                by_field.setdefault((leaf.column, leaf.fold), {})[part] = leaf
-        for (column, fold), leaves in by_field.items():
+    def of(cls, trees: Iterable[Tree]) -> RuleTests:
+        """Make conditions ready; equal tests are one."""
+        leaves: dict[Tree, _Leaf] = {}
+        numbers: dict[Tree, int] = {}
+
+        def node(tree: Tree) -> _Node:
+            leaf = _leaf(tree)
+            if leaf is not None:
+                leaves[tree] = leaf
+                return _Node("test", (), numbers.setdefault(tree, len(numbers)), tree, True)
+            match tree:
+                case Operation("and" | "or" | "not" as word, operands):
+                    parts = tuple(map(node, operands))
+                    known = [part.is_known for part in parts]
+                    is_known = any(known) if word == "and" else word == "or" and all(known)
+                    return _Node(word, parts, 0, tree, is_known)
+                case Operation("coalesce", (inner, Literal(False))):
+                    part = node(inner)
+                    return _Node("held", (part,), 0, tree, part.is_known)
+            return _Node("other", (), 0, tree, False)
+
+        nodes = list(map(node, trees))
+        return cls(nodes, [(tree, leaves[tree]) for tree in numbers])
+
+    def on(self, fields: EventFields) -> RuleRows:
+        """Ask the conditions of events."""
+        by_field: dict[tuple[Column, str], list[int]] = {}
+        for number, (_, leaf) in enumerate(self._leaves):
+            by_field.setdefault((leaf.column, leaf.fold), []).append(number)
+        hits: list[tuple[FieldValues, Ints] | None] = [None] * len(self._leaves)
+        for (column, fold), numbers in by_field.items():
             values = fields.values_of(attribute_of(column.sql or ""))
-            if isinstance(values, FieldValues) and values.type == STRING:
-                found._look_for(values, fold, leaves)
-        return found
+            if isinstance(values, FieldValues) and values.type in (STRING, VOID):
+                leaves = [self._leaves[number][1] for number in numbers]
+                for number, codes in zip(numbers, _found(values, fold, leaves), strict=True):
+                    hits[number] = values, codes
+        return RuleRows(fields, self._nodes, hits)
 
-    def _look_for(self, values: FieldValues, fold: str, leaves: dict[Tree, _Leaf]) -> None:
-        numbers: dict[LiteralTest, int] = {}
-        for leaf in leaves.values():
-            for test in leaf.tests:
-                numbers.setdefault(test, len(numbers))
-        hits = literal_hits([*numbers], *_encoded(values.distinct, fold))
-        for tree, leaf in leaves.items():
-            own = [hits[numbers[test]] for test in leaf.tests]
-            codes = own[0] if len(own) == 1 else np.unique(np.concatenate(own))
-            self._hits[tree] = values, codes.astype(np.int64)
 
-    # --- conditions
+def _found(values: FieldValues, fold: str, leaves: Sequence[_Leaf]) -> Iterator[Ints]:
+    """Yield for each test of a field the values for which it holds, in order."""
+    numbers: dict[LiteralTest, int] = {}
+    for leaf in leaves:
+        for test in leaf.tests:
+            numbers.setdefault(test, len(numbers))
+    hits = literal_hits([*numbers], *_encoded(values.distinct, fold))
+    for leaf in leaves:
+        own = [hits[numbers[test]] for test in leaf.tests]
+        codes = own[0] if len(own) == 1 else np.unique(np.concatenate(own))
+        yield codes.astype(np.int64)
 
-    def rows(self, tree: Tree) -> Ints:
+
+@attrs.frozen(eq=False)
+class RuleRows:
+    """Conditions and the events that they are asked of."""
+
+    fields: EventFields
+    _nodes: list[_Node]
+    _hits: list[tuple[FieldValues, Ints] | None]
+    _events: dict[int, tuple[Ints, Ints]] = attrs.field(init=False, factory=dict)
+
+    def rows(self, number: int) -> Ints:
         """Return the events for which a condition holds, in order."""
-        if tree in self._hits:
-            return self._events_of(*self._hits[tree])
-        match tree:
-            case Operation("coalesce", (inner, Literal(False))):
-                return self.rows(inner)
-            case Operation("or", operands):
-                found = [own for own in map(self.rows, operands) if len(own)]
-                return reduce(np.union1d, found) if found else _NOTHING
-            case Operation("and", operands):
-                return self._both(operands)
-        return np.flatnonzero(self.fields.holds(tree))
+        return self._rows(self._nodes[number])
 
-    def _both(self, operands: tuple[Tree, ...]) -> Ints:
-        """Return the events of all operands: those of literals first, the rest asked of these."""
-        known = [part for part in operands if self._is_known(part)]
-        found = np.arange(self.fields.size) if not known else self.rows(known[0])
+    def _rows(self, node: _Node) -> Ints:
+        match node.kind:
+            case "test":
+                hit = self._hits[node.test]
+                if hit is not None:
+                    return self._events_of(*hit)
+            case "held":
+                return self._rows(node.parts[0])
+            case "or":
+                found = [own for own in map(self._rows, node.parts) if len(own)]
+                return np.unique(np.concatenate(found)) if found else _NOTHING
+            case "and":
+                return self._both(node.parts)
+            case "not":
+                asked = self._asked(node, np.arange(self.fields.size))
+                return np.flatnonzero(asked == YES)
+        return np.flatnonzero(self.fields.holds(node.tree))
+
+    def _both(self, parts: tuple[_Node, ...]) -> Ints:
+        """Return the events of all parts: those of tests first, the rest asked of these."""
+        known = [part for part in parts if part.is_known]
+        found = self._rows(known[0]) if known else np.arange(self.fields.size)
         for part in known[1:]:
             if len(found):
-                found = np.intersect1d(found, self.rows(part), assume_unique=True)
-        for part in operands:
-            if part not in known and len(found):
+                found = np.intersect1d(found, self._rows(part), assume_unique=True)
+        for part in parts:
+            if not part.is_known and len(found):
                 found = found[self._asked(part, found) == YES]
         return found
 
-    def _is_known(self, tree: Tree) -> bool:
-        """Whether a condition is made of tests of literals, some of which have to hold."""
-        if tree in self._hits:
-            return True
-        if not isinstance(tree, Operation) or tree.operator not in ("and", "or"):
-            return False
-        enough = any if tree.operator == "and" else all
-        return enough(map(self._is_known, tree.operands))
-
-    def _asked(self, tree: Tree, rows: Ints) -> Answers:
+    def _asked(self, node: _Node, rows: Ints) -> Answers:
         """Return what a condition says of some events."""
-        if tree in self._hits:
-            return self._of_literals(tree, rows)
-        match tree:
-            case Operation("and" | "or" as word, operands):
-                joined = np.minimum if word == "and" else np.maximum
-                found: Answers = reduce(joined, (self._asked(part, rows) for part in operands))
+        match node.kind:
+            case "test":
+                hit = self._hits[node.test]
+                if hit is not None:
+                    return self._of_test(*hit, rows)
+            case "and" | "or":
+                joined = np.minimum if node.kind == "and" else np.maximum
+                found: Answers = reduce(joined, (self._asked(part, rows) for part in node.parts))
                 return found
-            case Operation("not", (inner,)):
-                opposite: Answers = np.subtract(YES, self._asked(inner, rows), dtype=np.int8)
+            case "not":
+                inner = self._asked(node.parts[0], rows)
+                opposite: Answers = np.subtract(YES, inner, dtype=np.int8)
                 return opposite
-            case Operation("coalesce", (inner, Literal(False))):
-                held: Answers = (self._asked(inner, rows) == YES).astype(np.int8)
-                return np.multiply(held, YES, dtype=np.int8)
-        some: Answers = self.fields.answers(tree)[rows]
+            case "held":
+                held: Answers = np.multiply(
+                    self._asked(node.parts[0], rows) == YES, YES, dtype=np.int8
+                )
+                return held
+        some: Answers = self.fields.answers(node.tree)[rows]
         return some
 
-    def _of_literals(self, tree: Tree, rows: Ints) -> Answers:
-        values, codes = self._hits[tree]
+    def _of_test(self, values: FieldValues, codes: Ints, rows: Ints) -> Answers:
         if values.bounds is not None:
-            held = np.isin(rows, self._events_of(values, codes), assume_unique=True)
-            return held.astype(np.int8) * YES
-        own = values.codes[rows]
-        answers = np.where(own < 0, UNKNOWN, NO).astype(np.int8)
-        answers[np.isin(own, codes)] = YES
+            own = np.isin(rows, self._events_of(values, codes), assume_unique=True)
+            held: Answers = np.multiply(own, YES, dtype=np.int8)
+            return held
+        seen = values.codes[rows]
+        answers = np.where(seen < 0, UNKNOWN, NO).astype(np.int8)
+        if len(codes):
+            answers[np.isin(seen, codes)] = YES
         return answers
 
     def _events_of(self, values: FieldValues, codes: Ints) -> Ints:
@@ -193,15 +242,6 @@ class RuleRows:
             np.cumsum(np.bincount(codes, minlength=len(values.distinct)), out=begins[1:])
             self._events[id(values)] = begins, events[order]
         return self._events[id(values)]
-
-
-def _leaves(tree: Tree) -> Iterator[tuple[Tree, _Leaf]]:
-    leaf = _leaf(tree)
-    if leaf is not None:
-        yield tree, leaf
-    elif isinstance(tree, Operation):
-        for part in tree.operands:
-            yield from _leaves(part)
 
 
 def _encoded(texts: Any, fold: str) -> tuple[memoryview, Ints]:

@@ -162,22 +162,23 @@ class _OfFiles:
     _places: dict[str, list[int]] = attrs.field(init=False, factory=dict)  # By SQL
 
     @cached_property
-    def _asked(self) -> tuple[RuleRows, dict[str, Tree | CepError]]:
-        """The conditions of all rules, or why they have none, and what answers them."""
+    def _asked(self) -> tuple[RuleRows, dict[str, int | CepError]]:
+        """What answers the conditions of all rules, and their numbers, or why they have none."""
         if not all(isinstance(row, Mapping) for row in self.rows):
             raise InputError("Sigma rules need events with names of fields", "pass dicts")
         from pyflinkcep.tables.field_values import EventFields  # which loads Arrow
-        from pyflinkcep.tables.rule_rows import RuleRows
+        from pyflinkcep.tables.rule_rows import RuleTests
 
         fields = EventFields.of_rows(self.rows)
-        trees: dict[str, Tree | CepError] = {}
+        trees: list[Tree] = []
+        numbers: dict[str, int | CepError] = {}
         for name, rule in self.rules.rules.items():
             try:
-                trees[name] = rule.tree(fields.fields)
+                trees.append(rule.tree(fields.fields))
+                numbers[name] = len(trees) - 1
             except CepError as cause:
-                trees[name] = cause
-        known = [tree for tree in trees.values() if not isinstance(tree, CepError)]
-        return RuleRows.of(fields, known), trees
+                numbers[name] = cause
+        return RuleTests.of(trees).on(fields), numbers
 
     def found(self, name: str, where: str) -> Correlation | list[int]:
         """Return a correlation, or the positions of the events that satisfy a rule."""
@@ -186,11 +187,11 @@ class _OfFiles:
             return rule
         if not self.rows:
             return []
-        conditions, trees = self._asked
-        tree = trees[rule.name]
-        if isinstance(tree, CepError):
-            raise tree
-        positions: list[int] = conditions.rows(tree).tolist()
+        conditions, numbers = self._asked
+        number = numbers[rule.name]
+        if isinstance(number, CepError):
+            raise number
+        positions: list[int] = conditions.rows(number).tolist()
         if rule.where is None:
             return positions
         if rule.where not in self._places:

@@ -14,7 +14,7 @@ from pyflinkcep.engines import literals
 from pyflinkcep.eql.patterns import LOWER, UPPER
 from pyflinkcep.expressions.tree import EACH, Call, Column, Literal, Operation, Tree
 from pyflinkcep.tables.field_values import EventFields
-from pyflinkcep.tables.rule_rows import RuleRows
+from pyflinkcep.tables.rule_rows import RuleTests
 
 TEXTS = ("Abc", "abC x", "ÄB", "äb", "İ", "", "b", "x\ny")
 
@@ -77,7 +77,7 @@ def test_events_are_those_for_which_conditions_hold(
     events, trees = _events(rng), [_tree(rng) for _ in range(8)]
     table = pa.Table.from_pylist(events) if seed % 2 else None
     fields = EventFields.of_rows(events) if table is None else EventFields.of_table(table)
-    rows = RuleRows.of(fields, trees)
+    rows = RuleTests.of(trees).on(fields)
 
-    for tree in trees:
-        assert rows.rows(tree).tolist() == np.flatnonzero(fields.holds(tree)).tolist()
+    for number, tree in enumerate(trees):
+        assert rows.rows(number).tolist() == np.flatnonzero(fields.holds(tree)).tolist()

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sigma rules on a DataFrame, analysed."""
+
+from __future__ import annotations
+
+import attrs
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from pyflinkcep.eql.conditions import FieldColumn, Fields
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.expressions.tree import Column, quoted_name
+from pyflinkcep.matching.columns import PREFIX
+from pyflinkcep.sigma import SigmaRules
+from pyflinkcep.spark.plan.eql.fields import fields_of
+from pyflinkcep.spark.plan.job import map_in_arrow
+from pyflinkcep.spark.worker.sigma_task import SigmaTask
+from pyflinkcep.tables.rule_rows import RuleTests
+
+_FACTS = ("rule", "title", "level")
+
+
+def alerts_of(events: DataFrame, rules: SigmaRules) -> DataFrame:
+    """Return a row for each event and rule that it satisfies."""
+    if rules.correlations:
+        name = next(iter(rules.correlations))
+        raise NotSupportedError(
+            f"CEP.sigma: the correlation {name!r} needs several events",
+            "read the rules alone here, and run correlations in memory by matchSigma",
+        )
+    read = [*rules.rules.values()]
+    fields = _fields(events.schema)
+    sources = dict.fromkeys(rule.where for rule in read if rule.where is not None)
+    names = {sql: f"{PREFIX}source{number}" for number, sql in enumerate(sources)}
+    asked = events.select(
+        "*",
+        *(F.coalesce(F.expr(sql), F.lit(False)).alias(name) for sql, name in names.items()),
+    )
+    task = SigmaTask(
+        "Sigma rules",
+        RuleTests.of(rule.tree(fields) for rule in read),
+        pa.table(
+            {
+                "rule": pa.array([rule.name for rule in read], pa.string()),
+                "title": pa.array([rule.title for rule in read], pa.string()),
+                "level": pa.array([rule.level for rule in read], pa.string()),
+            }
+        ),
+        [None if rule.where is None else names[rule.where] for rule in read],
+        events.columns,
+    )
+    facts = [StructField(name, StringType(), name == "level") for name in _FACTS]
+    schema = StructType([*facts, StructField("event", events.schema, False)])
+    return map_in_arrow(asked, task.run, schema, "Sigma")
+
+
+def _fields(schema: StructType) -> Fields:
+    """Return the fields of events, each read by its path, as workers read them."""
+    found = fields_of(schema, "")
+    known = {
+        path: attrs.evolve(own, column=Column(quoted_name(path)))
+        if isinstance(own, FieldColumn)
+        else own
+        for path, own in found.known.items()
+    }
+    return Fields(known)
