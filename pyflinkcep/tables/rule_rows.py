@@ -79,8 +79,7 @@ class _Node(NamedTuple):
 
     kind: str  # and, or, not; "held" for what is only true or not; "test", or "other"
     parts: tuple[_Node, ...]
-    test: int  # The number of the test
-    tree: Tree
+    number: int  # Of the test, or of the other condition
     is_known: bool  # Whether events for which it holds come from tests
 
 
@@ -89,46 +88,53 @@ class RuleTests:
     """Conditions made ready, once for all events that they are asked of."""
 
     _nodes: list[_Node]
-    _leaves: list[tuple[Tree, _Leaf]]  # By number of the test
+    _leaves: list[_Leaf | None]  # By number the test; None for other conditions
+    _trees: list[Tree]  # By number
 
     @classmethod
     def of(cls, trees: Iterable[Tree]) -> RuleTests:
         """Make conditions ready; equal tests are one."""
-        leaves: dict[Tree, _Leaf] = {}
+        leaves: list[_Leaf | None] = []
         numbers: dict[Tree, int] = {}
+
+        def number(tree: Tree, leaf: _Leaf | None) -> int:
+            if tree not in numbers:
+                numbers[tree] = len(leaves)
+                leaves.append(leaf)
+            return numbers[tree]
 
         def node(tree: Tree) -> _Node:
             leaf = _leaf(tree)
             if leaf is not None:
-                leaves[tree] = leaf
-                return _Node("test", (), numbers.setdefault(tree, len(numbers)), tree, True)
+                return _Node("test", (), number(tree, leaf), True)
             match tree:
                 case Operation("and" | "or" | "not" as word, operands):
                     parts = tuple(map(node, operands))
                     known = [part.is_known for part in parts]
                     is_known = any(known) if word == "and" else word == "or" and all(known)
-                    return _Node(word, parts, 0, tree, is_known)
+                    return _Node(word, parts, -1, is_known)
                 case Operation("coalesce", (inner, Literal(False))):
                     part = node(inner)
-                    return _Node("held", (part,), 0, tree, part.is_known)
-            return _Node("other", (), 0, tree, False)
+                    return _Node("held", (part,), -1, part.is_known)
+            return _Node("other", (), number(tree, None), False)
 
         nodes = list(map(node, trees))
-        return cls(nodes, [(tree, leaves[tree]) for tree in numbers])
+        return cls(nodes, leaves, [*numbers])
 
     def on(self, fields: EventFields) -> RuleRows:
         """Ask the conditions of events."""
         by_field: dict[tuple[Column, str], list[int]] = {}
-        for number, (_, leaf) in enumerate(self._leaves):
-            by_field.setdefault((leaf.column, leaf.fold), []).append(number)
+        for number, leaf in enumerate(self._leaves):
+            if leaf is not None:
+                by_field.setdefault((leaf.column, leaf.fold), []).append(number)
         hits: list[tuple[FieldValues, Ints] | None] = [None] * len(self._leaves)
         for (column, fold), numbers in by_field.items():
             values = fields.values_of(attribute_of(column.sql or ""))
             if isinstance(values, FieldValues) and values.type in (STRING, VOID):
-                leaves = [self._leaves[number][1] for number in numbers]
+                leaves = [leaf for leaf in map(self._leaves.__getitem__, numbers) if leaf]
                 for number, codes in zip(numbers, _found(values, fold, leaves), strict=True):
                     hits[number] = values, codes
-        return RuleRows(fields, self._nodes, hits)
+        return RuleRows(fields, self._nodes, self._trees, hits)
 
 
 def _found(values: FieldValues, fold: str, leaves: Sequence[_Leaf]) -> Iterator[Ints]:
@@ -150,6 +156,7 @@ class RuleRows:
 
     fields: EventFields
     _nodes: list[_Node]
+    _trees: list[Tree]
     _hits: list[tuple[FieldValues, Ints] | None]
     _events: dict[int, tuple[Ints, Ints]] = attrs.field(init=False, factory=dict)
 
@@ -160,7 +167,7 @@ class RuleRows:
     def _rows(self, node: _Node) -> Ints:
         match node.kind:
             case "test":
-                hit = self._hits[node.test]
+                hit = self._hits[node.number]
                 if hit is not None:
                     return self._events_of(*hit)
             case "held":
@@ -173,7 +180,7 @@ class RuleRows:
             case "not":
                 asked = self._asked(node, np.arange(self.fields.size))
                 return np.flatnonzero(asked == YES)
-        return np.flatnonzero(self.fields.holds(node.tree))
+        return np.flatnonzero(self.fields.holds(self._trees[node.number]))
 
     def _both(self, parts: tuple[_Node, ...]) -> Ints:
         """Return the events of all parts: those of tests first, the rest asked of these."""
@@ -191,7 +198,7 @@ class RuleRows:
         """Return what a condition says of some events."""
         match node.kind:
             case "test":
-                hit = self._hits[node.test]
+                hit = self._hits[node.number]
                 if hit is not None:
                     return self._of_test(*hit, rows)
             case "and" | "or":
@@ -207,7 +214,7 @@ class RuleRows:
                     self._asked(node.parts[0], rows) == YES, YES, dtype=np.int8
                 )
                 return held
-        some: Answers = self.fields.answers(node.tree)[rows]
+        some: Answers = self.fields.answers(self._trees[node.number])[rows]
         return some
 
     def _of_test(self, values: FieldValues, codes: Ints, rows: Ints) -> Answers:

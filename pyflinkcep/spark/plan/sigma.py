@@ -14,6 +14,7 @@ from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.tree import Column, quoted_name
 from pyflinkcep.matching.columns import PREFIX
 from pyflinkcep.sigma import SigmaRules
+from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.eql.fields import fields_of
 from pyflinkcep.spark.plan.job import map_in_arrow
 from pyflinkcep.spark.worker.sigma_task import SigmaTask
@@ -29,6 +30,11 @@ def alerts_of(events: DataFrame, rules: SigmaRules) -> DataFrame:
         raise NotSupportedError(
             f"CEP.sigma: the correlation {name!r} needs several events",
             "read the rules alone here, and run correlations in memory by matchSigma",
+        )
+    engine = engine_of(events.sparkSession)
+    if engine is not SPARK:
+        raise NotSupportedError(
+            f"CEP.sigma is not available on {engine.name}", "use Spark, or matchSigma in memory"
         )
     read = [*rules.rules.values()]
     fields = _fields(events.schema)
