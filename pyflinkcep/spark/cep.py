@@ -507,12 +507,13 @@ class CEP:
         ... detection: {selection: {result: FAIL}, condition: selection}
         ... '''
         >>> rules = sigmaRules([text], logsources={"authentication": "true"})
-        >>> CEP.sigma(events, rules).select("rule", "event.user").distinct().show()
-        +------+----+
-        |  rule|user|
-        +------+----+
-        |failed| ann|
-        +------+----+
+        >>> CEP.sigma(events, rules).select("rule", "event.user", "event.ts").show()
+        +------+----+----+
+        |  rule|user|  ts|
+        +------+----+----+
+        |failed| ann|1000|
+        |failed| bob|2500|
+        +------+----+----+
         """
         if input is None or rules is None:
             raise MissingConditionError(
