@@ -158,6 +158,13 @@ class _Lazy(_Shown, Sequence[ItemT]):
         ------
         CepError
             Where :meth:`toArrow` raises it.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> rows = OutputTable(pa.table({"user": ["anna", "bert"], "times": [3, 1]}))
+        >>> [batch.num_rows for batch in rows.toBatches()]
+        [2]
         """
         for table in self._tables():
             yield from (batch for batch in table.to_batches() if batch.num_rows)
@@ -180,6 +187,15 @@ class _Lazy(_Shown, Sequence[ItemT]):
             If the file cannot be written.
         CepError
             Where :meth:`toArrow` raises it.
+
+        Examples
+        --------
+        >>> import tempfile, pyarrow as pa, pyarrow.parquet as pq
+        >>> rows = OutputTable(pa.table({"user": ["anna", "bert"], "times": [3, 1]}))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     rows.toParquet(f"{folder}/rows.parquet")
+        ...     pq.read_table(f"{folder}/rows.parquet").num_rows
+        2
         """
         import pyarrow.parquet as pq  # which takes some time to load
 
