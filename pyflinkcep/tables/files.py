@@ -15,12 +15,13 @@ import pyarrow as pa
 
 from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedError, did_you_mean
 
+_JSON = "JSON lines"
 _FORMATS = {
     ".csv": "CSV",
     ".tsv": "CSV",
-    ".json": "JSON lines",
-    ".jsonl": "JSON lines",
-    ".ndjson": "JSON lines",
+    ".json": _JSON,
+    ".jsonl": _JSON,
+    ".ndjson": _JSON,
 }
 """What files are by the ends of their names; all others are Parquet."""
 
@@ -93,13 +94,16 @@ class EventFiles:
         """Return all events; of Parquet, which stores columns apart, only wanted columns."""
         names = self.dataset.schema.names
         columns = list(filter(wanted, names)) or names[:1] if wanted and self.is_parquet else None
+        if self.kind == _JSON:
+            none = self._typed(self.dataset.schema.empty_table())
+            return pa.concat_tables([none, *self.tables()])
         with _reading(self.path, self.kind):
             return self._typed(self.dataset.to_table(columns))
 
     def tables(self, columns: list[str] | None = None) -> Iterator[pa.Table]:
         """Yield the events in the order of ``table``, some at a time, with all or some columns."""
         with _reading(self.path, self.kind):
-            if not self.is_parquet:
+            if not self.is_parquet and self.kind != _JSON:
                 for batch in self.dataset.to_batches(columns, **_LITTLE):
                     yield self._typed(pa.Table.from_batches([batch]))
                 return
@@ -107,25 +111,21 @@ class EventFiles:
                 yield from self._tables_of(fragment, columns)
 
     def _tables_of(self, fragment: Any, columns: list[str] | None) -> Iterator[pa.Table]:
-        """Yield the events of a file of Parquet."""
-        # Not by Arrow's scanner, which reads up to a gigabyte ahead of who takes its batches.
+        """Yield the events of a file of Parquet or JSON lines."""
         import pyarrow.dataset as ds
-        import pyarrow.parquet as pq
 
         names = self.dataset.schema.names if columns is None else columns
         fields = [self.dataset.schema.field(name) for name in names]
         folders = ds.get_partition_keys(fragment.partition_expression)
-        with pq.ParquetFile(fragment.path, pre_buffer=False) as file:
-            own = set(file.schema_arrow.names) - set(self.folders.names)
-            read = [name for name in names if name in own]
-            for batch in file.iter_batches(_ROWS, columns=read):
-                arrays = [
-                    batch.column(field.name).cast(field.type)
-                    if field.name in own
-                    else pa.repeat(pa.scalar(folders.get(field.name), field.type), batch.num_rows)
-                    for field in fields
-                ]
-                yield self._typed(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
+        read = [field for field in fields if field.name not in self.folders.names]
+        for batch in (_parquet_batches if self.is_parquet else _json_batches)(fragment.path, read):
+            arrays = [
+                batch.column(field.name).cast(field.type)
+                if field.name in batch.schema.names
+                else pa.repeat(pa.scalar(folders.get(field.name), field.type), batch.num_rows)
+                for field in fields
+            ]
+            yield self._typed(pa.Table.from_arrays(arrays, schema=pa.schema(fields)))
 
     @property
     def is_parquet(self) -> bool:
@@ -153,6 +153,24 @@ class EventFiles:
             place, type_ = table.column_names.index(name), self.folders.field(name).type
             table = table.set_column(place, name, table.column(place).cast(type_))
         return table
+
+
+def _parquet_batches(path: str, fields: list[pa.Field]) -> Iterator[pa.RecordBatch]:
+    """Yield a file, not by Arrow's scanner, which reads up to a gigabyte ahead of who takes it."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        own = set(file.schema_arrow.names)
+        yield from file.iter_batches(_ROWS, columns=[f.name for f in fields if f.name in own])
+
+
+def _json_batches(path: str, fields: list[pa.Field]) -> Iterator[pa.RecordBatch]:
+    """Yield a file, not by Arrow's scanner, which makes NULLs of a line that it reads alone."""
+    import pyarrow.json as json
+
+    form = json.ParseOptions(pa.schema(fields), unexpected_field_behavior="ignore")
+    with json.open_json(path, parse_options=form) as batches:
+        yield from batches
 
 
 _ROWS = 1 << 17  # of Parquet that are read at once
@@ -219,7 +237,7 @@ _FILES = (
 
 def _how_to_read(path: str, kind: str) -> str:
     """Return what to do with files that are not what they seem to be."""
-    if kind == "JSON lines":
+    if kind == _JSON:
         return "have an object on each line; of an array, pass json.load(open(path))"
     if kind == "Parquet" and os.path.splitext(path)[1].lower() not in ("", ".parquet", ".pq"):
         return f"{_FILES}; of another form, read it yourself, and pass the table"
@@ -251,7 +269,7 @@ def _dataset_format(kind: str, names: list[str]) -> Any:
     import pyarrow.csv as csv
     import pyarrow.dataset as ds
 
-    if kind == "JSON lines":
+    if kind == _JSON:
         return ds.JsonFileFormat()
     if kind == "Parquet":
         return ds.ParquetFileFormat()

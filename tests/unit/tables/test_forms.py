@@ -255,6 +255,22 @@ def test_files_of_text(name: str, text: str, end: str, tmp_path: Path) -> None:
     assert [m["a"][0] for m in match(Pattern.begin("a"), tmp_path)] == [row | day for row in _ROWS]
 
 
+@pytest.mark.parametrize("end", ["", "\n"])
+@pytest.mark.parametrize("padding", [0, 1 << 20])
+@pytest.mark.parametrize("more", ["", '\n{"n": 9, "at": 2}'])
+def test_a_line_of_json_alone(end: str, padding: int, more: str, tmp_path: Path) -> None:
+    """A file of one line, or whose first line is longer than what is read at once, has its values."""
+    line = json.dumps({"n": 1, "at": 1, "text": "x" * padding})
+    file, packed = tmp_path / "events.jsonl", tmp_path / "packed.jsonl.gz"
+    file.write_text(line + more + end)
+    packed.write_bytes(gzip.compress(file.read_bytes()))
+    low = Pattern.begin("low").where("n > 0")
+
+    for path in (file, packed):
+        found = match(low, str(path), timestamp="at")
+        assert [one["low"][0].n for one in found] == ([1, 9] if more else [1])
+
+
 def test_a_folder_of_several_formats_is_refused(tmp_path: Path) -> None:
     """A file of another format is not read as if it were of the first."""
     _written(tmp_path, n=[1])
