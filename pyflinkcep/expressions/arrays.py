@@ -376,6 +376,11 @@ class EventTree:
             return None
         if any(isinstance(part, Call) for part in parts(tree)):
             return None
+        return cls.of_tree(tree)
+
+    @classmethod
+    def of_tree(cls, tree: Tree) -> EventTree:
+        """Return a tree, or a part of one, that programs have."""
         columns = [leaf for leaf in leaves(tree) if isinstance(leaf, Column)]
         return cls(tree, {str(leaf.sql): str(leaf.attribute) for leaf in columns})
 

@@ -69,7 +69,7 @@ def _found(pattern: Pattern, route: Route, events: SharedEvents) -> Found:
         text = condition.text
         if not isinstance(condition.expression, str):
             raise OnlyByRow("a Column can only be evaluated by Spark")
-        if events.program(text) is not None:
+        if events.computes(text):
             return condition
         try:
             return Evaluated(text, event_condition(text, events.sql.types))

@@ -79,7 +79,7 @@ def usable_texts(query: SaseQuery, type_column: str) -> tuple[str, ...]:
 def _usable(query: SaseQuery, events: SharedEvents) -> Ints | None:
     """Return the rows that a query can use, in order; None if all may matter."""
     texts = usable_texts(query, events.type)
-    if not texts or events.timestamp is None or None in map(events.program, texts):
+    if not texts or events.timestamp is None or not all(map(events.computes, texts)):
         return None
     return np.unique(np.concatenate([events.holding(text) for text in texts])).astype(np.int64)
 
@@ -100,7 +100,7 @@ def sigma_found(sigma: SigmaCorrelation, events: SharedEvents) -> Found:
     """Return the alerts of a correlation, whose events are those that its rules want."""
     texts = {name: one for name, one in sigma.conditions() if isinstance(one, str)}
     is_known = len(texts) == len(list(sigma.conditions())) and all(
-        events.program(text) is not None for text in texts.values()
+        map(events.computes, texts.values())
     )
     rows = np.arange(events.table.num_rows)
     holding: dict[str, Rows] = {}

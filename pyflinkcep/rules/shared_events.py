@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA
-from pyflinkcep.expressions.arrays import Program, Values
-from pyflinkcep.matching.columns import Ints
+from pyflinkcep.expressions.arrays import EventTree, Program, Values
+from pyflinkcep.expressions.tree import Tree
+from pyflinkcep.matching.columns import Flags, Ints
 from pyflinkcep.rules.event_needs import EventNeeds, Shape, shape_of
 from pyflinkcep.rules.value_index import ValueIndex
 from pyflinkcep.tables.eql_match import EqlEvents
@@ -53,6 +54,16 @@ class Route:
         return cls(keys, rows, places, times.ms(rows), groups)
 
 
+@attrs.define(eq=False)
+class Conjunct:
+    """A part of conditions that has to hold, and the values for which it does, if it has one."""
+
+    program: Program
+    index: ValueIndex | None = None
+    chosen: Flags = attrs.field(factory=lambda: np.zeros(0, bool))
+    count: int | None = None
+
+
 @attrs.define(eq=False, slots=False)
 class SharedEvents:
     """The events of a table, for rules with any keys."""
@@ -64,7 +75,8 @@ class SharedEvents:
     sql: SqlColumns
     fields: EventFields
     _routes: dict[tuple[str, ...], Route] = attrs.field(factory=dict)
-    _programs: dict[str, Program | None] = attrs.field(factory=dict)
+    _conditions: dict[str, list[Conjunct] | None] = attrs.field(factory=dict)
+    _parts: dict[Tree, Conjunct | None] = attrs.field(factory=dict)
     _holding: dict[str, Rows] = attrs.field(factory=dict)
     _columns: dict[str, Values] = attrs.field(factory=dict)
     _needs: dict[Shape, EventNeeds] = attrs.field(factory=dict)
@@ -109,31 +121,53 @@ class SharedEvents:
             self._needs[shape] = EventNeeds.of(nfa)
         return self._needs[shape]
 
-    def program(self, text: str) -> Program | None:
-        """Return the program of a condition; None if it can only be asked row by row."""
-        if text not in self._programs:
-            self._programs[text] = self.sql.program(text, is_condition=True)
-        return self._programs[text]
+    def computes(self, text: str) -> bool:
+        """Whether a condition has programs, so that it needs not be asked row by row."""
+        return self._conjuncts(text) is not None
+
+    def _conjuncts(self, text: str) -> list[Conjunct] | None:
+        """Return what all has to hold for a condition; equal parts of several are one."""
+        if text not in self._conditions:
+            trees = self.sql.conjuncts(text)
+            found = None if trees is None else [self._conjunct(tree) for tree in trees]
+            known = [part for part in found or () if part is not None]
+            self._conditions[text] = known if found and len(known) == len(found) else None
+        return self._conditions[text]
+
+    def _conjunct(self, tree: EventTree) -> Conjunct | None:
+        if tree.tree not in self._parts:
+            program = self.sql.program_of(tree, is_condition=True)
+            self._parts[tree.tree] = None if program is None else Conjunct(program)
+        return self._parts[tree.tree]
 
     def holding(self, text: str) -> Rows:
-        """Return the rows for which a condition with a program holds, in order."""
+        """Return the rows for which a condition with programs holds, in order."""
         if text not in self._holding:
             self._holding[text] = self._rows(text)
         return self._holding[text]
 
     def _rows(self, text: str) -> Rows:
-        program = self.program(text)
-        assert program is not None
-        least = self._candidates(text)
-        if least is None:
-            flags: Any = self.sql.bits({1: program})
-            return np.flatnonzero(flags).astype(np.int32)
+        waiting = list(self._conjuncts(text) or ())
+        found = [(count, at) for at, part in enumerate(waiting) if (count := self._count(part))]
+        if found and min(found)[0] * _SELECTIVE <= self.table.num_rows:
+            first = waiting.pop(min(found)[1])
+            assert first.index is not None
+            rows = first.index.rows_of(first.chosen)
+        else:
+            flags: Any = self.sql.bits({1: waiting.pop(0).program})
+            rows = np.flatnonzero(flags).astype(np.int32)
+        for part in waiting:
+            rows = self._among(part.program, rows)
+        return rows
+
+    def _among(self, program: Program, rows: Rows) -> Rows:
+        """Return those of some rows for which a condition holds."""
 
         def taken(name: str) -> Values:
             own = self._values(name)
-            return Values(own.data[least], own.nulls if own.nulls is False else own.nulls[least])
+            return Values(own.data[rows], own.nulls if own.nulls is False else own.nulls[rows])
 
-        return least[self.sql.holding_of(program, len(least), taken)]
+        return rows[self.sql.holding_of(program, len(rows), taken)]
 
     def _values(self, name: str) -> Values:
         """Return all values of a column as programs read them."""
@@ -141,18 +175,15 @@ class SharedEvents:
             self._columns[name] = self.sql.number_column(name).values(0, self.table.num_rows)
         return self._columns[name]
 
-    def _candidates(self, text: str) -> Rows | None:
-        """Return rows among which a condition holds, by the most selective of its parts."""
-        fewest, best = self.table.num_rows // _SELECTIVE, None
-        for name, part in self.sql.conjuncts(text):
-            index = self._index(name)
-            if index is None:
-                continue
-            chosen = self.sql.holding_of(part, len(index.ends), index.value_of)
-            count = index.count(chosen)
-            if count <= fewest:
-                fewest, best = count, (index, chosen)
-        return None if best is None else best[0].rows_of(best[1])
+    def _count(self, part: Conjunct) -> int | None:
+        """Return for how many rows a part holds that an index can tell, at least 1."""
+        if part.count is None and len(set(part.program.columns)) == 1:
+            part.index = self._index(part.program.columns[0])
+            if part.index is not None:
+                size = len(part.index.ends)
+                part.chosen = self.sql.holding_of(part.program, size, part.index.value_of)
+                part.count = max(part.index.count(part.chosen), 1)
+        return part.count
 
     def _index(self, name: str) -> ValueIndex | None:
         """Return the index of a column, from the second condition on that could use it."""

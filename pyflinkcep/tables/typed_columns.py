@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, partial
 from typing import Any
 
@@ -39,7 +39,7 @@ from pyflinkcep.expressions.sql_types import (
 )
 from pyflinkcep.expressions.sql_values import zone_of
 from pyflinkcep.expressions.tokens import slip
-from pyflinkcep.expressions.tree import Column, Operation, Tree
+from pyflinkcep.expressions.tree import Column, Operation
 from pyflinkcep.matching.columns import Ints, doubles, in_one_piece, integers, plain_numbers
 
 _US = {"s": 1_000_000, "ms": 1_000, "us": 1, "ns": 1}
@@ -298,7 +298,11 @@ class SqlColumns:
     def program(self, text: str, *, is_condition: bool) -> Program | None:
         """Return the program of an expression; None if it has none, or could fail on a row."""
         tree = self._trees.get(text)
-        if tree is None or not all(map(self._is_known, tree.columns.values())):
+        return None if tree is None else self.program_of(tree, is_condition=is_condition)
+
+    def program_of(self, tree: EventTree, *, is_condition: bool) -> Program | None:
+        """Return the program of an expression that is read; see :meth:`program`."""
+        if not all(map(self._is_known, tree.columns.values())):
             return None
         found = tree.program(self._kinds, self._ranks, is_condition=is_condition)
         if found is None or not tree.is_plain(self.types, self._range):
@@ -374,18 +378,19 @@ class SqlColumns:
         assert column is not None
         return column.values(begin, size)
 
-    def conjuncts(self, text: str) -> Iterator[tuple[str, Program]]:
-        """Yield the parts of a condition that have to hold and read one column, with its name."""
-        tree = self._trees[text]
-        waiting: list[Tree] = [tree.tree]
+    def conjuncts(self, text: str) -> list[EventTree] | None:
+        """Return the parts of a condition all of which have to hold; None if it has no program."""
+        whole = self._trees.get(text)
+        if whole is None:
+            return None
+        waiting, found = [whole.tree], []
         while waiting:
             part = waiting.pop()
             if isinstance(part, Operation) and part.operator == "and":
                 waiting += part.operands
-                continue
-            own = EventTree(part, tree.columns).program(self._kinds, self._ranks, is_condition=True)
-            if own is not None and len(set(own.columns)) == 1:
-                yield own.columns[0], own
+            else:
+                found.append(EventTree.of_tree(part))
+        return found
 
     def number_column(self, name: str) -> NumberColumn:
         """Return a column that programs read."""

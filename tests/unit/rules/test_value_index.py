@@ -58,8 +58,9 @@ def test_an_index_finds_the_same_rows() -> None:
     events = SharedEvents.of(table, None, "kind", TEXTS)
     for _ in range(2):
         for text in TEXTS:
-            program = events.program(text)
+            program = events.sql.program(text, is_condition=True)
             assert program is not None
+            assert events.computes(text)
             alone = np.flatnonzero(events.sql.bits({1: program}))
             assert events.holding(text).tolist() == alone.tolist(), text
         events._holding.clear()
