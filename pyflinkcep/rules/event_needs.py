@@ -54,13 +54,13 @@ def shape_of(nfa: NFA) -> Shape:
     """
     states = {table.state: number for number, table in enumerate(nfa.tables.values())}
     stages = {stage: number for number, stage in enumerate(nfa.stages)}
-    skip = nfa.skip_strategy
+    skip, known = nfa.skip_strategy, known_bits(nfa.atoms)
     return (
         type(skip).__name__,
         stages.get(skip.getPatternName() or ""),
         nfa.window_time > 0,
         nfa.handle_timeout,
-        tuple(bool(atom.bit) for atom in nfa.atoms),
+        tuple((bool(atom.bit), bool(atom.bit & known)) for atom in nfa.atoms),
         tuple(
             (
                 table.kind,

@@ -128,6 +128,16 @@ def test_any_condition(pattern: Pattern) -> None:
     assert [one.events for one in found] == list(alone)
 
 
+def test_sql_and_functions_of_one_shape() -> None:
+    """A pattern of functions wants all events, though one of SQL of its shape wants few."""
+    sql = Pattern.begin("a").where("n > 1").followedBy("b").where("n > 2")
+    functions = Pattern.begin("a").where(lambda e: e.n > 1).followedBy("b").where(lambda e: e.n > 2)
+    found = matchMany({"sql": sql, "functions": functions}, EVENTS, timestamp="at")
+
+    assert [one.events for one in found.of("functions")] == [one.events for one in found.of("sql")]
+    assert len(found) == 2
+
+
 @pytest.mark.parametrize(
     ("rules", "events", "error", "message"),
     [
