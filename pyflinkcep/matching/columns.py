@@ -214,7 +214,8 @@ def _integers(type_: pa.DataType) -> pa.DataType:
 
 def _is_object(type_: pa.DataType) -> bool:
     """Whether values are objects of Python: texts, and decimals that no double is enough for."""
-    return bool(pa.types.is_string(type_) or pa.types.is_decimal(type_))
+    is_text = pa.types.is_string(type_) or pa.types.is_large_string(type_)
+    return bool(is_text or pa.types.is_decimal(type_))
 
 
 def _plain(column: pa.ChunkedArray) -> list[Any]:

@@ -80,6 +80,18 @@ def test_what_looks_at_matches_sees_the_same_events(look: Any, tmp_path: Path) -
     assert [str(look(LOW_HIGH, events, key="k")) for events in forms] == [expected] * len(forms)
 
 
+@pytest.mark.parametrize(
+    "events",
+    [EVENTS, pa.Table.from_pylist(EVENTS), pd.DataFrame(EVENTS), pl.DataFrame(EVENTS)],
+    ids=lambda events: type(events).__name__,
+)
+def test_texts_are_compared_over_stages(events: Any) -> None:
+    """Whatever type of text a library has, a text of an earlier event is compared with it."""
+    same = Pattern.begin("a").where("n > 0").next("b").where("k = last(a.k)")
+
+    assert [(m["a"][0].n, m["b"][0].n) for m in match(same, events)] == [(1, 9), (2, 8)]
+
+
 @pytest.mark.parametrize("column", [pd.Series, lambda values: pl.Series("n", values)])
 def test_a_column_alone_is_a_list_of_its_values(column: Any) -> None:
     """A column of any library that is not in a table has events without fields."""
