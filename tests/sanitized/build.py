@@ -11,10 +11,11 @@ import sysconfig
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_FLAGS = (
-    "-O0 -g1 -fno-lto -fno-omit-frame-pointer -UNDEBUG -DPYFLINKCEP_TEST_ALLOCATIONS -Werror "
-    "-fsanitize=address,undefined -fno-sanitize-recover=all"
+_FLAGS = "-g1 -fno-lto -fno-omit-frame-pointer -UNDEBUG -Werror"
+_OF_ADDRESSES = (
+    "-O0 -DPYFLINKCEP_TEST_ALLOCATIONS -fsanitize=address,undefined -fno-sanitize-recover=all"
 )
+_OF_THREADS = "-O1 -fsanitize=thread"
 
 
 def compiler() -> str:
@@ -22,9 +23,10 @@ def compiler() -> str:
     return os.environ.get("CC") or str(sysconfig.get_config_var("CC") or "cc")
 
 
-def preloaded() -> Path | None:
+def preloaded(of_threads: bool = False) -> Path | None:
     """Return the sanitizer's library, which must be loaded first; None if there is none."""
-    command = [*shlex.split(compiler()), "-print-file-name=libasan.so"]
+    name = "libtsan.so" if of_threads else "libasan.so"
+    command = [*shlex.split(compiler()), f"-print-file-name={name}"]
     try:
         printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
@@ -33,11 +35,12 @@ def preloaded() -> Path | None:
     return library if library.is_absolute() and library.is_file() else None
 
 
-def build(folder: Path) -> Path:
+def build(folder: Path, of_threads: bool = False) -> Path:
     """Build the kernel into a folder; return the library."""
+    flags = f"{_FLAGS} {_OF_THREADS if of_threads else _OF_ADDRESSES}"
     command = [sys.executable, "setup.py", "-q", "build_ext"]
     command += ["--build-lib", str(folder), "--build-temp", str(folder / "objects")]
-    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, "CFLAGS": _FLAGS})
+    subprocess.run(command, cwd=ROOT, check=True, env={**os.environ, "CFLAGS": flags})
     (library,) = (folder / "pyflinkcep" / "kernel").glob("_kernel*")
     return library
 
@@ -50,6 +53,8 @@ def environment(library: Path, preload: Path) -> dict[str, str]:
         "PYTHONMALLOC": "malloc",  # Python's own allocator would hide the blocks' bounds
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1",  # checked without it
         "UBSAN_OPTIONS": "print_stacktrace=1",
+        # Without instrumented libraries only what the kernel itself does is known.
+        "TSAN_OPTIONS": "halt_on_error=1:ignore_noninstrumented_modules=1",
         "PYFLINKCEP_KERNEL": "1",
         "KERNEL_UNDER_TEST": str(library),
     }
