@@ -12,9 +12,10 @@ from typing import Any
 
 import attrs
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from pyflinkcep import AfterMatchSkipStrategy, Pattern
+from pyflinkcep import AfterMatchSkipStrategy, Pattern, funnel, match
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
 from pyflinkcep.engines.latest.bridge import latest_rules
@@ -275,6 +276,28 @@ def test_every_allocation_of_literals() -> None:
         return [found.tolist() for found in literal_hits(tests, b"".join(texts), ends)]
 
     assert any(_answer_after_failures(scenario, 8))
+
+
+@pytest.mark.parametrize("range_", [30, 1 << 62])
+@pytest.mark.parametrize("join", ["next", "followedBy"])
+def test_every_allocation_of_tables(join: str, range_: int) -> None:
+    """The same for tables: their keys, the order of their events, and partial matches in queues."""
+    random = np.random.default_rng(1)
+    table = pa.table(
+        {
+            "key": random.integers(0, range_, 40)[random.integers(0, 40, 3000)],
+            "at": random.integers(0, 900, 3000),
+            "n": random.integers(0, 4, 3000),
+        }
+    )
+    pattern = Pattern.begin("a").where("n = 0")
+    pattern = getattr(pattern, join)("b").where("n = 1").within(timedelta(milliseconds=300))
+
+    def scenario() -> Any:
+        found = match(pattern, table, "at", "key", threads=1)
+        return [found.toArrow(), len(found.timeouts), str(funnel(pattern, table, "at", "key"))]
+
+    assert _answer_after_failures(scenario, 20)[0].num_rows > 9
 
 
 def test_other_keys_go_on() -> None:
