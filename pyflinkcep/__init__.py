@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.plan.source import KeyedDataFrame
     from pyflinkcep.spark.query_stream import QueryStream
     from pyflinkcep.spark.recognize import matchRecognize
+    from pyflinkcep.spark.rule_stream import RuleStream
     from pyflinkcep.tables import match, matchEql, matchSase, matchSigma, textTime
     from pyflinkcep.tables.reports import compare, funnel, trace, whyNot
     from pyflinkcep.time import Time
@@ -113,6 +114,7 @@ __all__ = [
     "RichIterativeCondition",
     "RichPatternFlatSelectFunction",
     "RichPatternSelectFunction",
+    "RuleStream",
     "SaseQuery",
     "SigmaRules",
     "SimpleCondition",
@@ -169,7 +171,8 @@ _NAMES = {
     "show": ("Diagram",),
     "sigma": ("SigmaRules", "sigmaRules"),
     "spark": ("CEP", "CepDataFrame", "CompressedStream", "EqlStream", "KeyedDataFrame",
-        "PatternStream", "QueryStream", "cepError", "keyBy", "matchId", "matchRecognize"),
+        "PatternStream", "QueryStream", "RuleStream", "cepError", "keyBy", "matchId",
+        "matchRecognize"),
     "tables": ("match", "matchEql", "matchSase", "matchSigma", "textTime"),
     "tables.reports": ("compare", "funnel", "trace", "whyNot"),
     "time": ("Time",),

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -12,7 +13,6 @@ import pyarrow as pa
 
 from pyflinkcep.conditions import Evaluated, ExpressionCondition, IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFA, EventMatch, NFACompiler
-from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator, KeyedCepOperator
 from pyflinkcep.errors import CepError
@@ -25,15 +25,14 @@ from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.matching.stretches import Events, Stretches, needed_stretches
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.shared_events import Route, SharedEvents
+from pyflinkcep.rules.wants import Wanted as WantedEvents
+from pyflinkcep.rules.wants import Wants
 from pyflinkcep.tables.column_match import as_values, expressions_on
 from pyflinkcep.tables.match import Run
-from pyflinkcep.tables.order import Rows, lazily
-from pyflinkcep.tables.records import ROW, RecordReader
+from pyflinkcep.tables.order import lazily
+from pyflinkcep.tables.records import ROW
 from pyflinkcep.tables.row_sql import OnlyByRow
-from pyflinkcep.tables.sql import evaluated_by
-
-_WORD = 62
-"""The most conditions of a rule that are asked beforehand, one bit each."""
+from pyflinkcep.tables.sql import evaluated_by, over_stages
 
 
 def pattern_texts(pattern: Pattern) -> Iterator[str]:
@@ -48,57 +47,90 @@ def pattern_texts(pattern: Pattern) -> Iterator[str]:
     yield from (one.text for one in found if isinstance(one.expression, str))
 
 
-def pattern_found(pattern: Pattern, key: Sequence[str], events: SharedEvents) -> Found:
+@attrs.frozen(eq=False, slots=False)
+class WantingPattern:
+    """A pattern whose SQL about single events is known before it is matched."""
+
+    pattern: Pattern  # SQL that is not known beforehand is a function
+    wants: Wants
+    needs: KeyNeeds | None = None  # What a key needs to have a match
+
+    @cached_property
+    def nfa(self) -> NFA:
+        """The pattern, compiled."""
+        return NFACompiler.compile(self.pattern, timeoutHandling=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An automaton knows conditions by their identity, which another process does not.
+        return {name: value for name, value in vars(self).items() if name != "nfa"}
+
+    @classmethod
+    def of(cls, pattern: Pattern, events: SharedEvents) -> WantingPattern | None:
+        """Return a pattern on some events; None if it can only be matched event by event."""
+
+        def evaluated(condition: ExpressionCondition) -> IterativeCondition:
+            text = condition.text
+            if not isinstance(condition.expression, str):
+                raise OnlyByRow("a Column can only be evaluated by Spark")
+            if events.computes(text):
+                return condition
+            try:
+                return Evaluated(text, event_condition(text, events.sql.types))
+            except CepError as cause:
+                raise OnlyByRow from cause
+
+        try:
+            made = cls(evaluated_by(pattern, evaluated), Wants())
+        except OnlyByRow:
+            return None
+        asked = {
+            atom.bit: events.conditions.number(atom.condition.text)
+            for atom in made.nfa.atoms
+            if isinstance(atom.condition, ExpressionCondition)
+        }
+        needs = events.needs(made.nfa)
+        wants = Wants(tuple(asked.values()), tuple(asked), needs.droppable)
+        found = cls(made.pattern, wants, needs.of_key)
+        found.__dict__["nfa"] = made.nfa
+        return found
+
+
+def pattern_found(
+    pattern: Pattern, wanting: WantingPattern | None, key: Sequence[str], events: SharedEvents
+) -> Found:
     """Return the matches of a pattern; handles are rows."""
     try:
-        return _found(pattern, events.route(key), events)
+        if wanting is not None:
+            return _found(wanting, events.route(key), events)
     except OnlyByRow:
-        return _by_row(pattern, key, events)
+        pass
+    return _by_row(pattern, key, events)
 
 
-@attrs.frozen(eq=False)
-class _Wanted:
-    """The events that a pattern wants, in the order of matching, with the conditions that hold."""
-
-    places: Rows
-    bits: Ints | None
-
-
-def _found(pattern: Pattern, route: Route, events: SharedEvents) -> Found:
-    def evaluated(condition: ExpressionCondition) -> IterativeCondition:
-        text = condition.text
-        if not isinstance(condition.expression, str):
-            raise OnlyByRow("a Column can only be evaluated by Spark")
-        if events.computes(text):
-            return condition
-        try:
-            return Evaluated(text, event_condition(text, events.sql.types))
-        except CepError as cause:
-            raise OnlyByRow from cause
-
-    nfa = NFACompiler.compile(evaluated_by(pattern, evaluated), timeoutHandling=False)
-    if known_bits(nfa.atoms) >> _WORD:
-        raise OnlyByRow
-    needs = events.needs(nfa)
-    expressions, fields = expressions_on(pattern, nfa, events.table)
-    wanted = _wanted(nfa, needs.droppable, route, events)
+def _found(wanting: WantingPattern, route: Route, events: SharedEvents) -> Found:
+    nfa, table = wanting.nfa, events.table
+    wanted = wanting.wants.of(lambda n: route.places[events.holding(n)], len(route.rows))
     rows: Ints = route.rows[wanted.places].astype(np.int64)
+    taken = rows
+    if len(rows) * 4 < table.num_rows and over_stages(nfa):
+        table, taken = table.take(integers(rows)), np.arange(len(rows))
+    expressions, fields = expressions_on(wanting.pattern, nfa, table)
     columns = {ROW: integers(rows)}
-    taken = (as_values(field, rows) for field in fields)
-    columns |= zip(field_names(expressions), taken, strict=True)
-    table = pa.table(columns)
-    store = EventStore(RecordReader(events.table), table.schema)
-    store.add(table)
+    values = (as_values(field, taken) for field in fields)
+    columns |= zip(field_names(expressions), values, strict=True)
+    shown = pa.table(columns)
+    store = EventStore(events.reader, shown.schema)
+    store.add(shown)
     nfa.open(RuntimeContext())
     matcher = make_matcher(nfa, Wanted(by_windows=True), expressions)
     matcher.set_events(store)
-    parts = list(matcher.run(_stretches(nfa, needs.of_key, wanted, route), False, None))
+    parts = list(matcher.run(_stretches(nfa, wanting.needs, wanted, route), False, None))
     parts.append(matcher.finish(None))
     found = Found.concat(parts)
     return attrs.evolve(found, handles=rows[found.handles])
 
 
-def _stretches(nfa: NFA, needs: KeyNeeds | None, wanted: _Wanted, route: Route) -> Stretches:
+def _stretches(nfa: NFA, needs: KeyNeeds | None, wanted: WantedEvents, route: Route) -> Stretches:
     """Return the events of each key."""
     places = wanted.places
     groups = route.groups[places]
@@ -110,34 +142,6 @@ def _stretches(nfa: NFA, needs: KeyNeeds | None, wanted: _Wanted, route: Route) 
 
     matched = Events(route.times[places], None, 0, wanted.bits)
     return Stretches(matched, np.r_[firsts, len(places)], needed, key_of)
-
-
-def _wanted(nfa: NFA, droppable: frozenset[int], route: Route, events: SharedEvents) -> _Wanted:
-    """Return what a pattern wants: all events, if one without any condition could matter."""
-    asked = [
-        (atom.bit, route.places[events.holding(atom.condition.text)])
-        for atom in nfa.atoms
-        if isinstance(atom.condition, ExpressionCondition)
-    ]
-    if 0 not in droppable:
-        bits = np.zeros(len(route.rows), np.int64)
-        for bit, places in asked:
-            bits[places] |= bit
-        return _Wanted(np.arange(len(bits), dtype=np.int32), bits if asked else None)
-    pairs = np.concatenate(
-        [places.astype(np.int64) << 32 | n for n, (_, places) in enumerate(asked)]
-    )
-    pairs.sort()
-    places = (pairs >> 32).astype(np.int32)
-    begins = np.flatnonzero(np.r_[True, places[1:] != places[:-1]][: len(places)])
-    numbered = np.asarray([bit for bit, _ in asked])
-    own = numbered[pairs & 0xFFFFFFFF]
-    bits = np.bitwise_or.reduceat(own, begins) if len(own) else own
-    places = places[begins]
-    if len(droppable) > 1:
-        kept = ~np.isin(bits, list(droppable))
-        places, bits = places[kept], bits[kept]
-    return _Wanted(places, bits)
 
 
 def _by_row(pattern: Pattern, key: Sequence[str], events: SharedEvents) -> Found:

@@ -13,17 +13,18 @@ from pyflinkcep.engines.choice import AUTO, chosen, hides_choice
 from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.eql import Eql
 from pyflinkcep.errors import NotSupportedError
-from pyflinkcep.matching.columns import Ints, integers
+from pyflinkcep.matching.columns import integers
 from pyflinkcep.matching.results import Found, Results
 from pyflinkcep.rules.shared_events import SharedEvents
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
+from pyflinkcep.rules.wants import Wants
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.sase.types import with_exact_literals
 from pyflinkcep.tables import matchSigma
-from pyflinkcep.tables.eql_match import places_of
+from pyflinkcep.tables.eql_match import Narrowed, places_of, trees_of
 from pyflinkcep.tables.event_list import attribute_of
 from pyflinkcep.tables.order import Rows
 from pyflinkcep.tables.query_match import QueryRows
@@ -33,8 +34,28 @@ Row = Callable[[dict[str, list[Any]]], dict[str, Any]]
 """Makes the row of a match."""
 
 
+def usable_texts(query: SaseQuery, type_column: str) -> tuple[str, ...]:
+    """Return SQL for the events that a query can use; nothing if all may matter."""
+    analysed = AnalysedQuery(query, type_column)
+    return analysed.usable_ways if analysed.skips_others else ()
+
+
+def query_wants(query: SaseQuery, events: SharedEvents) -> Wants:
+    """Return which events a query wants, as far as that is known beforehand."""
+    texts = usable_texts(query, events.type)
+    if not texts or events.timestamp is None or not all(map(events.computes, texts)):
+        return Wants()  # without times, the number of an event is its time
+    return Wants.any_of(tuple(map(events.conditions.number, texts)))
+
+
+def _exact(query: SaseQuery, events: SharedEvents) -> Query:
+    types = events.sql.types.types
+    decimals = {column for column, own in types.items() if own and own.name == "decimal"}
+    return with_exact_literals(query, decimals.__contains__)
+
+
 def query_found(
-    query: SaseQuery, key: Sequence[str], events: SharedEvents
+    query: SaseQuery, key: Sequence[str], events: SharedEvents, wants: Wants
 ) -> tuple[Found, Row | None]:
     """Return the matches of a query, and what makes their rows; handles are rows of the table."""
     if query.before is not None or query.totals is not None or query.event is not None:
@@ -42,13 +63,12 @@ def query_found(
             "THEN, SLIDE and RETURN EVENT make no matches of events",
             "run it by itself, with matchSase",
         )
-    types = events.sql.types.types
-    decimals = {column for column, own in types.items() if own and own.name == "decimal"}
-    asked: Query = with_exact_literals(query, decimals.__contains__)
+    asked = _exact(query, events)
     how = chosen(asked, AUTO, "all", False)
     plan = QueryPlan(asked, how.for_tables, "all", None)
-    rows = _usable(query, events)
-    table = events.table if rows is None else events.table.take(integers(rows))
+    table, wanted = events.table, wants.of(events.holding, events.table.num_rows).places
+    if len(wanted) < table.num_rows:
+        table = table.take(integers(wanted))
     given = QueryRows.of(table, events.timestamp, events.type, asked, key)
     if given is None:
         raise NotSupportedError(
@@ -59,34 +79,28 @@ def query_found(
     parts = list(given.found(plan, hides_choice(asked, AUTO, "all")))
     found = Found.concat(parts) if parts else Found.of(asked.variables, [b""] * 5)
     if asked.having is not None:
-        read = given.events(found.handles)
+        rows = given.events(found.handles)
         kept = [
-            returns.keeps({variable: [read[at] for at in own] for variable, own in match.items()})
+            returns.keeps({variable: [rows[at] for at in own] for variable, own in match.items()})
             for _, _, match in found.results()
         ]
         found = found.only(np.asarray(kept, bool))
-    handles: Any = np.asarray(given.row_of(found.handles))
-    found = attrs.evolve(found, handles=handles if rows is None else rows[handles])
+    found = attrs.evolve(found, handles=wanted[given.row_of(found.handles)].astype(np.int64))
     return found, None if asked.columns is None else returns.row
 
 
-def usable_texts(query: SaseQuery, type_column: str) -> tuple[str, ...]:
-    """Return SQL for the events that a query can use; nothing if all may matter."""
-    analysed = AnalysedQuery(query, type_column)
-    return analysed.usable_ways if analysed.skips_others else ()
+def eql_wants(query: Eql, events: SharedEvents) -> Wants:
+    """Return which events an EQL query wants: the conditions of its steps, and of ``until``."""
+    trees = trees_of(query, events.fields, events.type)
+    return Wants.any_of(tuple(map(events.conditions.number, trees)))
 
 
-def _usable(query: SaseQuery, events: SharedEvents) -> Ints | None:
-    """Return the rows that a query can use, in order; None if all may matter."""
-    texts = usable_texts(query, events.type)
-    if not texts or events.timestamp is None or not all(map(events.computes, texts)):
-        return None
-    return np.unique(np.concatenate([events.holding(text) for text in texts])).astype(np.int64)
-
-
-def eql_found(query: Eql, events: SharedEvents) -> Found:
+def eql_found(
+    query: Eql, events: SharedEvents, wants: Wants, narrowed: Narrowed | None = None
+) -> Found:
     """Return the matches of an EQL query; steps are named by their numbers."""
-    found = places_of(query, events.in_time, events.type)
+    holding = [events.holding(number).astype(np.int64) for number in wants.conditions]
+    found = places_of(query, events.in_time, holding, narrowed)
     count = max(map(len, found), default=0)
     results = Results([f"{number}" for number in range(1, count + 1)], wants_timeouts=False)
     last = events.ms
@@ -96,17 +110,20 @@ def eql_found(query: Eql, events: SharedEvents) -> Found:
     return results.take()
 
 
-def sigma_found(sigma: SigmaCorrelation, events: SharedEvents) -> Found:
+def sigma_wants(sigma: SigmaCorrelation, events: SharedEvents) -> Wants:
+    """Return which events a correlation wants: those of its rules, if these are SQL."""
+    texts = [one for _, one in sigma.conditions()]
+    if not all(isinstance(text, str) and events.computes(text) for text in texts):
+        return Wants()
+    return Wants.any_of(tuple(events.conditions.number(str(text)) for text in texts))
+
+
+def sigma_found(sigma: SigmaCorrelation, events: SharedEvents, wants: Wants) -> Found:
     """Return the alerts of a correlation, whose events are those that its rules want."""
-    texts = {name: one for name, one in sigma.conditions() if isinstance(one, str)}
-    is_known = len(texts) == len(list(sigma.conditions())) and all(
-        map(events.computes, texts.values())
-    )
-    rows = np.arange(events.table.num_rows)
-    holding: dict[str, Rows] = {}
-    if is_known:
-        holding = {name: events.holding(text) for name, text in texts.items()}
-        rows = np.unique(np.concatenate([*holding.values(), np.zeros(0, np.int32)]))
+    rows = wants.of(events.holding, events.table.num_rows).places
+    names = [name for name, _ in sigma.conditions()] if wants.conditions else []
+    known = zip(names, wants.conditions, strict=True)
+    holding = {name: events.holding(number) for name, number in known}
     listed = list(records(events.table, rows.astype(np.int64)))
     numbers = dict(zip(map(id, listed), rows.tolist(), strict=True))
     rules = {**sigma.rules, **{n: _among(numbers, own) for n, own in holding.items()}}

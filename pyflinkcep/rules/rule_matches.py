@@ -6,9 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from functools import cached_property
-from itertools import chain
 from typing import Any, overload
 
 import attrs
@@ -16,21 +14,18 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.eql import Eql
-from pyflinkcep.errors import CepError, InvalidArgumentError
+from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.matching.columns import integers, structs
 from pyflinkcep.matching.results import MATCH_TIME, Found
-from pyflinkcep.pattern import Pattern
-from pyflinkcep.rules.pattern_rules import pattern_found, pattern_texts
-from pyflinkcep.rules.query_rules import Row, eql_found, query_found, sigma_found, usable_texts
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.shared_events import SharedEvents
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
+from pyflinkcep.rules.wanting_rule import FoundByRule, WantingRule, shared_events
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.found_rows import match_times
 from pyflinkcep.tables.records import records
 from pyflinkcep.tables.rows import table_or_rest
-from pyflinkcep.tables.typed_columns import SqlColumns
 
 
 @attrs.frozen(slots=False)
@@ -74,15 +69,6 @@ def _id(rule: str, version: int, key: Any, events: Any) -> str:
 
 def _plain(value: Any) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else f"{value}"
-
-
-@attrs.frozen(eq=False)
-class FoundByRule:
-    """The matches of one rule."""
-
-    rule: Rule
-    found: Found  # Handles are rows
-    row: Row | None = None
 
 
 class RuleMatches(Sequence[RuleMatch]):
@@ -228,52 +214,9 @@ def found_on(rules: Sequence[Rule], events: Any, timestamp: str | None, type_: s
     table = _table(events)
     if table is None:
         return RuleMatches(None, ())
-    texts = {rule.name: list(_texts(rule, type_)) for rule in rules}
-    try:
-        shared = SharedEvents.of(table, timestamp, type_, chain.from_iterable(texts.values()))
-    except CepError:
-        for name, own in texts.items():
-            with _naming(name):
-                SqlColumns(table, own)
-        raise
-    return RuleMatches(shared, [_found(rule, shared) for rule in rules])
-
-
-def _texts(rule: Rule, type_: str) -> Iterable[str]:
-    """Return the SQL of a rule about single events."""
-    definition = rule.definition
-    if isinstance(definition, Pattern):
-        return pattern_texts(definition)
-    if isinstance(definition, SigmaCorrelation):
-        return (one for _, one in definition.conditions() if isinstance(one, str))
-    return usable_texts(definition, type_) if isinstance(definition, SaseQuery) else ()
-
-
-def _found(rule: Rule, events: SharedEvents) -> FoundByRule:
-    with _naming(rule.name):
-        return _found_by(rule, events)
-
-
-@contextmanager
-def _naming(rule: str) -> Iterator[None]:
-    """Give errors a note that names the rule."""
-    try:
-        yield
-    except CepError as error:
-        error.add_note(f"in rule {rule!r}")
-        raise
-
-
-def _found_by(rule: Rule, events: SharedEvents) -> FoundByRule:
-    definition, row = rule.definition, rule.select
-    if isinstance(definition, Pattern):
-        return FoundByRule(rule, pattern_found(definition, rule.key, events), row)
-    if isinstance(definition, Eql):
-        return FoundByRule(rule, eql_found(definition, events), row)
-    if isinstance(definition, SigmaCorrelation):
-        return FoundByRule(rule, sigma_found(definition, events), row)
-    found, returned = query_found(definition, rule.key, events)
-    return FoundByRule(rule, found, row or returned)
+    shared = shared_events(rules, table, timestamp, type_)
+    wanting = [WantingRule.of(rule, shared) for rule in rules]
+    return RuleMatches(shared, [rule.found(shared) for rule in wanting])
 
 
 def _table(events: Any) -> pa.Table | None:

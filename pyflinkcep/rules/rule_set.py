@@ -79,14 +79,14 @@ def matchMany(
     """
     from pyflinkcep.rules.rule_matches import found_on  # which loads Arrow
 
-    return found_on(rules_of(rules), events, timestamp, type)
+    return found_on(rules_of(rules, "matchMany"), events, timestamp, type)
 
 
-def rules_of(given: Rules) -> list[Rule]:
+def rules_of(given: Rules, what: str) -> list[Rule]:
     """Return rules, each with its name."""
     if isinstance(given, Mapping):
         listed = [
-            attrs.evolve(one, name=name) if isinstance(one, Rule) else _rule(name, one)
+            attrs.evolve(one, name=name) if isinstance(one, Rule) else _rule(name, one, what)
             for name, one in given.items()
         ]
     else:
@@ -95,20 +95,20 @@ def rules_of(given: Rules) -> list[Rule]:
     for rule in listed:
         if not isinstance(rule, Rule):
             raise InvalidArgumentError(
-                f"matchMany: expected a Rule, got {rule!r}", "write {name: pattern}"
+                f"{what}: expected a Rule, got {rule!r}", "write {name: pattern}"
             )
         if rule.name in names:
             raise InvalidArgumentError(
-                f"matchMany: {rule.name!r} is the name of several rules", "give each its own"
+                f"{what}: {rule.name!r} is the name of several rules", "give each its own"
             )
         names.add(rule.name)
     return listed
 
 
-def _rule(name: str, definition: object) -> Rule:
+def _rule(name: str, definition: object, what: str) -> Rule:
     if not isinstance(definition, Pattern | SaseQuery | Eql | SigmaCorrelation):
         raise InvalidArgumentError(
-            f"matchMany: rule {name!r}: expected a Pattern, SaseQuery, Eql or SigmaCorrelation, "
+            f"{what}: rule {name!r}: expected a Pattern, SaseQuery, Eql or SigmaCorrelation, "
             f"got {definition!r}",
             "write parse(text) for the text of a query, and Eql(text) for that of EQL",
         )

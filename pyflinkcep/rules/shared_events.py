@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,15 +13,25 @@ import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.expressions.arrays import EventTree, Program, Values
-from pyflinkcep.expressions.tree import Tree
+from pyflinkcep.expressions.tree import Literal, Tree
 from pyflinkcep.matching.columns import Flags, Ints
 from pyflinkcep.rules.event_needs import EventNeeds, Shape, shape_of
 from pyflinkcep.rules.value_index import ValueIndex
 from pyflinkcep.tables.eql_match import EqlEvents
 from pyflinkcep.tables.field_values import EventFields
 from pyflinkcep.tables.order import Keys, Rows, Times, ordered
-from pyflinkcep.tables.typed_columns import SqlColumns
+from pyflinkcep.tables.records import RecordReader
+from pyflinkcep.tables.rule_rows import RuleRows, RuleTests
+from pyflinkcep.tables.typed_columns import SqlColumns, row_types
 from pyflinkcep.tables.values import Field
+
+Condition = str | Tree
+"""SQL about one event, or a condition of EQL."""
+
+_NOTHING: Rows = np.zeros(0, np.int32)
+
+_MOST_CONDITIONS = 62
+"""The most conditions of a pattern whose combinations are looked at."""
 
 _SELECTIVE = 4
 """An index pays for a condition that holds for at most this part of the events."""
@@ -64,6 +74,32 @@ class Conjunct:
     count: int | None = None
 
 
+class Conditions:
+    """Conditions by number: equal ones have one."""
+
+    def __init__(self, every: Iterable[Condition] = ()) -> None:
+        self.every = list(every)
+        self._numbers = {condition: number for number, condition in enumerate(self.every)}
+        self._tests = RuleTests.of(()), 0
+
+    def tests(self) -> RuleTests:
+        """Return the conditions of EQL, made ready; SQL is among them as what never holds."""
+        tests, count = self._tests
+        if count < len(self.every):
+            tests = RuleTests.of(
+                Literal(False) if isinstance(one, str) else one for one in self.every
+            )
+            self._tests = tests, len(self.every)
+        return tests
+
+    def number(self, condition: Condition) -> int:
+        """Return the number of a condition."""
+        found = self._numbers.setdefault(condition, len(self.every))
+        if found == len(self.every):
+            self.every.append(condition)
+        return found
+
+
 @attrs.define(eq=False, slots=False)
 class SharedEvents:
     """The events of a table, for rules with any keys."""
@@ -71,13 +107,15 @@ class SharedEvents:
     table: pa.Table
     timestamp: Field | None
     type: str  # The column of the event's type
-    times: Times
+    conditions: Conditions
     sql: SqlColumns
     fields: EventFields
+    # The rows for which each condition holds, if all is known that is asked.
+    given: Mapping[int, Rows] | None = None
     _routes: dict[tuple[str, ...], Route] = attrs.field(factory=dict)
-    _conditions: dict[str, list[Conjunct] | None] = attrs.field(factory=dict)
+    _of_text: dict[str, list[Conjunct] | None] = attrs.field(factory=dict)
     _parts: dict[Tree, Conjunct | None] = attrs.field(factory=dict)
-    _holding: dict[str, Rows] = attrs.field(factory=dict)
+    _holding: dict[int, Rows] = attrs.field(factory=dict)
     _columns: dict[str, Values] = attrs.field(factory=dict)
     _needs: dict[Shape, EventNeeds] = attrs.field(factory=dict)
     _asked: set[str] = attrs.field(factory=set)
@@ -85,17 +123,30 @@ class SharedEvents:
 
     @classmethod
     def of(
-        cls, table: pa.Table, timestamp: Field | None, type_: str, texts: Iterable[str]
+        cls,
+        table: pa.Table,
+        timestamp: Field | None,
+        type_: str,
+        texts: Iterable[str] = (),
+        zone: str = "",
+        conditions: Conditions | None = None,
+        given: Mapping[int, Rows] | None = None,
     ) -> SharedEvents:
-        """Return events, for rules with some SQL conditions."""
+        """Return events, for rules with some SQL conditions, by a clock if it is known."""
         return cls(
             table,
             timestamp,
             type_,
-            Times.of(table, timestamp),
-            SqlColumns(table, dict.fromkeys(texts)),
+            conditions or Conditions(),
+            SqlColumns(table, dict.fromkeys(texts), row_types(table.schema, zone)),
             EventFields.of_table(table),
+            given,
         )
+
+    @cached_property
+    def times(self) -> Times:
+        """The times of events."""
+        return Times.of(self.table, self.timestamp)
 
     @cached_property
     def ms(self) -> Ints:
@@ -106,6 +157,16 @@ class SharedEvents:
     def in_time(self) -> EqlEvents:
         """The events in the order of time."""
         return EqlEvents.of(self.fields, self.times.exact(), self.ms, None)
+
+    @cached_property
+    def reader(self) -> RecordReader:
+        """Makes records of events."""
+        return RecordReader(self.table)
+
+    @cached_property
+    def _rows_of_trees(self) -> RuleRows:
+        """The rows of conditions of EQL."""
+        return self.conditions.tests().on(self.fields)
 
     def route(self, key: Sequence[str]) -> Route:
         """Return the events by a key."""
@@ -118,21 +179,22 @@ class SharedEvents:
         """Return which events a pattern wants, which is decided once for patterns of one shape."""
         shape = shape_of(nfa)
         if shape not in self._needs:
-            self._needs[shape] = EventNeeds.of(nfa)
+            are_few = len(nfa.atoms) <= _MOST_CONDITIONS
+            self._needs[shape] = EventNeeds.of(nfa) if are_few else EventNeeds(frozenset(), None)
         return self._needs[shape]
 
     def computes(self, text: str) -> bool:
-        """Whether a condition has programs, so that it needs not be asked row by row."""
-        return self._conjuncts(text) is not None
+        """Whether a condition is known, or has programs, so that it is not asked row by row."""
+        return self.given is not None or self._conjuncts(text) is not None
 
     def _conjuncts(self, text: str) -> list[Conjunct] | None:
         """Return what all has to hold for a condition; equal parts of several are one."""
-        if text not in self._conditions:
+        if text not in self._of_text:
             trees = self.sql.conjuncts(text)
             found = None if trees is None else [self._conjunct(tree) for tree in trees]
             known = [part for part in found or () if part is not None]
-            self._conditions[text] = known if found and len(known) == len(found) else None
-        return self._conditions[text]
+            self._of_text[text] = known if found and len(known) == len(found) else None
+        return self._of_text[text]
 
     def _conjunct(self, tree: EventTree) -> Conjunct | None:
         if tree.tree not in self._parts:
@@ -140,11 +202,18 @@ class SharedEvents:
             self._parts[tree.tree] = None if program is None else Conjunct(program)
         return self._parts[tree.tree]
 
-    def holding(self, text: str) -> Rows:
-        """Return the rows for which a condition with programs holds, in order."""
-        if text not in self._holding:
-            self._holding[text] = self._rows(text)
-        return self._holding[text]
+    def holding(self, number: int) -> Rows:
+        """Return the rows for which a condition holds, SQL with programs or of EQL, in order."""
+        if self.given is not None:
+            return self.given.get(number, _NOTHING)
+        if number not in self._holding:
+            condition = self.conditions.every[number]
+            self._holding[number] = (
+                self._rows(condition)
+                if isinstance(condition, str)
+                else self._rows_of_trees.rows(number).astype(np.int32)
+            )
+        return self._holding[number]
 
     def _rows(self, text: str) -> Rows:
         waiting = list(self._conjuncts(text) or ())

@@ -27,6 +27,7 @@ from pyflinkcep.errors import (
 )
 from pyflinkcep.matching.order import TieOrder
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.rules.rule_set import Rules, rules_of
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sigma import SigmaRules
@@ -46,6 +47,7 @@ from pyflinkcep.spark.plan.settings import (
 from pyflinkcep.spark.plan.sigma import alerts_of
 from pyflinkcep.spark.plan.source import KeyedDataFrame, order_columns
 from pyflinkcep.spark.query_stream import QueryStream
+from pyflinkcep.spark.rule_stream import RuleStream
 from pyflinkcep.spark.statements import SqlOptions, run_statement
 from pyflinkcep.tables.recognize import clause_limit
 
@@ -611,4 +613,74 @@ class CEP:
             query=query if isinstance(query, Eql) else Eql(query),
             category=category,
             tiebreaker=tiebreaker,
+        )
+
+    @staticmethod
+    @suggesting
+    def patterns(
+        input: DataFrame,
+        rules: Rules,
+        timestamp: str | None = None,
+        type: str = "type",
+        *,
+        name: str | None = None,
+        onNullKey: OnNullKey = "fail",
+    ) -> RuleStream:
+        """
+        Apply many rules to bounded events in one pass, with one shuffle.
+
+        The matches are those of each rule by itself. Equal conditions are computed once, events
+        that no rule wants are not shuffled, and keys that rules have in common are shuffled once.
+
+        Parameters
+        ----------
+        input : DataFrame
+            The events. Keys are in the rules.
+        rules : dict or iterable of Rule
+            For each name a Pattern, a SaseQuery, an Eql, or a :class:`~pyflinkcep.rules.Rule` with
+            the key of these; or rules with their names, such as ``readRules`` returns.
+        timestamp : str, optional
+            A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds).
+        type : str
+            The column of an event's type in queries, of its category in EQL.
+        name : str, optional
+            The name of the job in Spark's pages.
+        onNullKey : {"fail", "drop"}
+            What an event without a time does: fail the job, or be dropped. Null is a key like any
+            other, except in EQL, where it is none.
+
+        Returns
+        -------
+        RuleStream
+            Its methods choose the output of matches.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If two rules have one name, or something is no rule.
+
+        Examples
+        --------
+        >>> any_fail = Pattern.begin("fail").where("result = 'fail'")
+        >>> in_order = parse("PATTERN SEQ(fail a, ok b) WHERE [user]")
+        >>> alerts = CEP.patterns(events, {"any": any_fail, "order": in_order}, "ts", "result")
+        >>> alerts.toDF().groupBy("rule").count().orderBy("rule").show()
+        +-----+-----+
+        | rule|count|
+        +-----+-----+
+        |  any|    2|
+        |order|    1|
+        +-----+-----+
+        """
+        if isinstance(input, KeyedDataFrame):
+            raise InvalidArgumentError(
+                "CEP.patterns with a keyed DataFrame",
+                "pass the DataFrame, and keys in the rules: Rule(name, pattern, ('user',))",
+            )
+        return RuleStream(
+            dataframe=_checked(input),
+            rules=rules_of(rules, "CEP.patterns"),
+            time_column=timestamp,
+            type=type,
+            settings=JobSettings(name=name, on_null_key=onNullKey),
         )

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
+from math import prod
 from typing import Any
 
 import attrs
@@ -13,10 +14,11 @@ import numpy as np
 from pyflinkcep.engines.latest.bridge import latest_rules
 from pyflinkcep.engines.latest.columns import Offers
 from pyflinkcep.eql.conditions import Conditions
-from pyflinkcep.eql.model import EqlModel, Field, Filter, Step
+from pyflinkcep.eql.model import Field
 from pyflinkcep.eql.query import Eql
-from pyflinkcep.matching.columns import Flags, Ints
-from pyflinkcep.matching.latest import rule_of
+from pyflinkcep.expressions.tree import Tree
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.latest import bits_of, rule_of
 from pyflinkcep.tables.field_values import EventFields, FieldValues
 from pyflinkcep.tables.order import Times
 from pyflinkcep.tables.records import records
@@ -62,6 +64,15 @@ def _ranks(fields: EventFields, path: str) -> Ints:
     return ranks[values.codes]
 
 
+@attrs.frozen(eq=False)
+class Narrowed:
+    """Which values of one part of the key events offer: those of a number."""
+
+    position: int  # Of the part
+    number_of: Callable[[Any], int]  # Returns the number of a value, or of None
+    numbers: Ints  # The number of each event
+
+
 def matches_of(
     query: Eql, events: Any, timestamp: str, category: str, tiebreaker: str | None
 ) -> list[list[Any]]:
@@ -71,7 +82,7 @@ def matches_of(
         times = Times.of(table, timestamp)
         fields = EventFields.of_table(table)
         ordered = EqlEvents.of(fields, times.exact(), times.ms(), tiebreaker)
-        found = places_of(query, ordered, category)
+        found = _found(query, ordered, category)
         used = sorted({place for match in found for place in match if place is not None})
         taken = np.asarray(used, np.int64)
         shown: dict[int, Any] = dict(zip(used, records(table, taken), strict=True))
@@ -81,26 +92,41 @@ def matches_of(
     fields = EventFields.of_rows(given)
     tie = tiebreaker if tiebreaker in fields else None  # no event has it
     ordered = EqlEvents.of(fields, exact, exact // 1000, tie)
-    found = places_of(query, ordered, category)
+    found = _found(query, ordered, category)
     return [[None if at is None else given[at] for at in match] for match in found]
 
 
-def places_of(query: Eql, events: EqlEvents, category: str) -> list[list[int | None]]:
-    """Return the matches of a query, by the places of events as given."""
-    model, fields = query.model, events.fields
+def _found(query: Eql, events: EqlEvents, category: str) -> list[list[int | None]]:
+    fields = events.fields
+    trees = trees_of(query, fields, category)
+    return places_of(query, events, [np.flatnonzero(fields.holds(tree)) for tree in trees])
+
+
+def trees_of(query: Eql, fields: EventFields, category: str) -> list[Tree]:
+    """Return the condition of each step, and of ``until``."""
     conditions = Conditions(fields.fields.of(query.text), category)
-    holding = {step.filter: fields.holds(conditions.of(step.filter)) for step in model.every}
+    known = {step.filter: conditions.of(step.filter) for step in query.model.every}
+    return [known[step.filter] for step in query.model.every]
+
+
+def places_of(
+    query: Eql, events: EqlEvents, holding: Sequence[Ints], narrowed: Narrowed | None = None
+) -> list[list[int | None]]:
+    """Return the matches of a query, given the events of each step and of ``until``, ascending."""
+    # Events are known by their places as given.
+    model = query.model
     found: list[list[int | None]]
     if model.is_sequence:
         rule = rule_of(model)
-        offers = _offers(model, events, conditions, holding)
+        offers = _offers(query, events, holding, narrowed)
         runs = latest_rules([rule]).process(events.times, offers, is_last=True)
         order = events.order.tolist()
         found = [
             rule.placed(order[handle] for handle in handles) for _, _, handles in runs.listed()
         ]
     else:
-        own = events.order[holding[model.steps[0].filter][events.order]]
+        (rows,) = holding
+        own = rows[np.argsort(events.places[rows])]
         found = [[place] for place in own.tolist()]
     for pipe in model.pipes:
         found = found[: pipe.count] if pipe.is_head else found[max(len(found) - pipe.count, 0) :]
@@ -108,75 +134,103 @@ def places_of(query: Eql, events: EqlEvents, category: str) -> list[list[int | N
 
 
 def _offers(
-    model: EqlModel, events: EqlEvents, conditions: Conditions, holding: Mapping[Filter, Flags]
+    query: Eql, events: EqlEvents, holding: Sequence[Ints], narrowed: Narrowed | None
 ) -> Offers:
     """Return which events satisfy which steps, with the numbers of their keys."""
-    steps: list[Step] = [*model.expanded, *([] if model.until is None else [model.until])]
-    numbers = KeyNumbers(events.fields, conditions, steps)
-    wanted: dict[tuple[Field, ...], Flags] = {}
-    for step in steps:
-        flags = wanted.setdefault(step.keys, np.zeros(events.fields.size, np.bool_))
-        np.logical_or(flags, holding[step.filter], out=flags)
-    keys = {fields: numbers.of(fields, flags) for fields, flags in wanted.items()}
-    places = events.places
-    found: list[tuple[Ints, Ints, Ints]] = []
-    for number, step in enumerate(steps):
-        rows, own = keys[step.keys]
-        holds = holding[step.filter][rows]
-        rows, own = places[rows[holds]], own[holds]
-        found.append((rows, np.full(len(rows), number), own))
-    every = [np.concatenate(column) for column in zip(*found, strict=True)]
-    return Offers(every[0].astype(np.int32), every[1].astype(np.int32), every[2])
+    model = query.model
+    numbers = KeyNumbers(events.fields, query, narrowed)
+    # Steps with repetitions written out have the events and keys of the one that is repeated.
+    own = [numbers.of(step.keys, rows) for step, rows in zip(model.every, holding, strict=True)]
+    which = bits_of(model)
+    places = np.concatenate([events.places[own[number][0]] for number in which])
+    steps = np.concatenate([np.full(len(own[n][0]), step) for step, n in enumerate(which)])
+    keys = np.concatenate([own[number][1] for number in which])
+    return Offers(places.astype(np.int32), steps.astype(np.int32), keys)
 
 
 class KeyNumbers:
     """Numbers for keys: equal ones of different fields have one."""
 
-    def __init__(self, fields: EventFields, conditions: Conditions, steps: Sequence[Step]) -> None:
+    def __init__(self, fields: EventFields, query: Eql, narrowed: Narrowed | None) -> None:
         self._fields = fields
-        self._conditions = conditions
-        count = len(steps[0].keys)
-        self._values: list[dict[Any, int]] = [{} for _ in range(count)]
-        self._tuples: dict[tuple[int, ...], int] = {}
+        self._known = fields.fields.of(query.text)
+        self._narrowed = narrowed
+        every = query.model.every
+        self._paths: list[list[str]] = []  # The fields that a part of the key is
+        for position in range(len(every[0].keys)):
+            own = dict.fromkeys(step.keys[position] for step in every)
+            found = dict.fromkeys(key.path for key in own if self._known.find(key) is not None)
+            self._paths.append(list(found))
+        self._values: list[dict[Any, int]] = [{} for _ in self._paths]
+        # How many numbers a part of the key may have.
+        self._widths = [1 + sum(self._of(path).count for path in paths) for paths in self._paths]
+        self._tuples: dict[tuple[int, ...], int] | None = None
+        if prod(self._widths) >= 1 << 62:
+            self._tuples = {}
 
-    def of(self, keys: Sequence[Field], wanted: Flags) -> tuple[Ints, Ints]:
+    def of(self, keys: Sequence[Field], rows: Ints) -> tuple[Ints, Ints]:
         """Return some events and the numbers of their keys: one for each choice of values."""
-        rows = np.flatnonzero(wanted)
-        own = np.zeros((len(rows), 0), np.int64)
+        parts: list[Ints] = []
         for position, key in enumerate(keys):
-            events, numbers = self._choices(position, key, wanted)
-            # Both are in order of events: each choice so far is paired with each of this field's.
-            begins = np.searchsorted(events, rows, "left")
-            counts = np.searchsorted(events, rows, "right") - begins
-            rows, own = np.repeat(rows, counts), np.repeat(own, counts, axis=0)
-            within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-            chosen = numbers[np.repeat(begins, counts) + within]
-            own = np.column_stack([own, chosen])
-        distinct, inverse = np.unique(own, axis=0, return_inverse=True)
-        found = [
-            self._tuples.setdefault(tuple(one), len(self._tuples)) for one in distinct.tolist()
-        ]
-        return rows, np.asarray(found, np.int64)[inverse.reshape(-1)]
+            at, numbers = self._choices(position, key, rows)
+            rows, parts = rows[at], [*(part[at] for part in parts), numbers]
+        if self._tuples is not None:
+            listed = zip(*(part.tolist() for part in parts), strict=True)
+            known = self._tuples
+            return rows, np.asarray([known.setdefault(one, len(known)) for one in listed], np.int64)
+        own = np.zeros(len(rows), np.int64)
+        for part, width in zip(parts, self._widths, strict=True):
+            own = own * width + part
+        return rows, own
 
-    def _choices(self, position: int, key: Field, wanted: Flags) -> tuple[Ints, Ints]:
-        """Return events, in order, and the numbers of the values that a field of the key has."""
-        nothing = np.zeros(0, np.int64)
-        events, codes = nothing, nothing
-        if self._conditions.fields.find(key) is not None:
-            values = self._fields.values_of(key.path)
-            assert isinstance(values, FieldValues)
-            events, codes = values.choices()
-            is_wanted = wanted[events]
-            events, codes = events[is_wanted], codes[is_wanted]
-            used, codes = np.unique(codes, return_inverse=True)
-            known = self._values[position]
+    def _of(self, path: str) -> FieldValues:
+        values = self._fields.values_of(path)
+        assert isinstance(values, FieldValues)
+        return values
+
+    def _choices(self, position: int, key: Field, rows: Ints) -> tuple[Ints, Ints]:
+        """Return places in some rows, ascending, and the numbers of the values there; 0 of none."""
+        at, codes = np.arange(len(rows)), np.full(len(rows), -1)
+        if key.path in self._paths[position]:
+            values = self._of(key.path)
+            if values.bounds is None:
+                codes = values.codes[rows]
+            else:
+                events, chosen = values.choices
+                begins = np.searchsorted(events, rows, "left")
+                counts = np.searchsorted(events, rows, "right") - begins
+                # An event without values has one choice: none of them.
+                sizes = np.maximum(counts, 1)
+                at = np.repeat(at, sizes)
+                within = np.arange(len(at)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+                codes = np.append(chosen, -1)[
+                    np.where(np.repeat(counts, sizes) > 0, np.repeat(begins, sizes) + within, -1)
+                ]
+        if not key.optional:
+            at, codes = at[codes >= 0], codes[codes >= 0]
+        narrowed = self._narrowed
+        if narrowed is not None and narrowed.position == position:
+            used, inverse = np.unique(codes, return_inverse=True)
+            own = list(map(narrowed.number_of, self._values_at(key, used)))
+            is_own = np.asarray(own, np.int64)[inverse.reshape(-1)] == narrowed.numbers[rows[at]]
+            at, codes = at[is_own], codes[is_own]
+        return at, self._numbers(position, key, codes)
+
+    def _numbers(self, position: int, key: Field, codes: Ints) -> Ints:
+        """Return the numbers of values by their codes in a field."""
+        if len(self._paths[position]) < 2:
+            return codes + 1
+        used, inverse = np.unique(codes, return_inverse=True)
+        known = self._values[position]
+        own = [
             # True is not 1.
-            named = [(type(value) is bool, value) for value in values.take(used)]
-            numbers = [known.setdefault(one, len(known) + 1) for one in named]
-            codes = np.asarray(numbers, np.int64)[codes]
-        if key.optional:
-            without = np.setdiff1d(np.flatnonzero(wanted), events)
-            events, codes = np.append(events, without), np.append(codes, np.zeros_like(without))
-            order = np.argsort(events, kind="stable")
-            events, codes = events[order], codes[order]
-        return events, codes
+            0 if value is None else known.setdefault((type(value) is bool, value), len(known) + 1)
+            for value in self._values_at(key, used)
+        ]
+        return np.asarray(own, np.int64)[inverse.reshape(-1)]
+
+    def _values_at(self, key: Field, codes: Ints) -> list[Any]:
+        """Return values of a field by their codes, ascending; None for -1."""
+        nothing = int((codes < 0).sum())
+        known = self._of(key.path).take(codes[nothing:]) if nothing < len(codes) else []
+        return [None] * nothing + known

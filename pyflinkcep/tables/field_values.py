@@ -183,8 +183,14 @@ class FieldValues:
         codes = np.append(order, -1).astype(np.int64)[least]
         return FieldValues(self.distinct, codes, self.type)
 
+    @property
+    def count(self) -> int:
+        """The number of distinct values."""
+        return len(self.encoded) if self.given is None else len(self.given)  # type: ignore[arg-type]
+
+    @cached_property
     def choices(self) -> tuple[Ints, Ints]:
-        """Return the events that have values, and the numbers of these, each once for an event."""
+        """The events that have values, and the numbers of these, each once for an event."""
         if self.bounds is None:
             events = np.flatnonzero(self.codes >= 0)
             return events, self.codes[events]

@@ -243,7 +243,7 @@ class RuleRows:
     def _by_value(self, values: FieldValues) -> tuple[Ints, Ints]:
         """Return where the events of each value begin, and the events by value, each once."""
         if id(values) not in self._events:
-            events, codes = values.choices()
+            events, codes = values.choices
             order = np.argsort(codes, kind="stable")
             begins = np.zeros(len(values.distinct) + 1, np.int64)
             np.cumsum(np.bincount(codes, minlength=len(values.distinct)), out=begins[1:])

@@ -142,6 +142,21 @@ def _with_pairs(value: Any, type_: SqlType | None) -> Any:
     return [(key, _with_pairs(one, type_.inner[1])) for key, one in value.items()]
 
 
+def widest(schema: pa.Schema) -> pa.Table:
+    """Return two rows with the extremes of all whole numbers and times: what holds of any rows."""
+    columns = {}
+    for field in schema:
+        bits = 0
+        if pa.types.is_integer(field.type) or pa.types.is_temporal(field.type):
+            bits = field.type.bit_width
+        if not bits:
+            columns[field.name] = pa.nulls(2, field.type)
+            continue
+        ends = np.array([-(1 << (bits - 1)), (1 << (bits - 1)) - 1], f"int{bits}")
+        columns[field.name] = integers(ends).view(field.type)
+    return pa.table(columns)
+
+
 def kind_of(type_: pa.DataType) -> Kind | None:
     """Return the type that a column has in SQL; None for one that programs lack."""
     if pa.types.is_decimal(type_):

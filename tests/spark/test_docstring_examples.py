@@ -15,19 +15,35 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 import pyflinkcep
-from pyflinkcep import CEP, CepDataFrame, CompressedStream, EqlStream, PatternStream, QueryStream
+from pyflinkcep import (
+    CEP,
+    CepDataFrame,
+    CompressedStream,
+    EqlStream,
+    PatternStream,
+    QueryStream,
+    RuleStream,
+)
 from pyflinkcep.sase import parse
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 
 _SHOWN = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-_FIRST = ("keyBy", "CEP.pattern", "QueryStream", "EqlStream", "CompressedStream")
+_FIRST = ("keyBy", "CEP.pattern", "QueryStream", "EqlStream", "RuleStream", "CompressedStream")
 """Whose examples make what the others use, as the docstrings say."""
 _LIKE_ANY_DATAFRAME = {"cache", "explain", "persist", "toDF", "unpersist", "withWatermark"}
 
 
 def test_what_faces_spark_has_examples() -> None:
     """Every public method and function that a newcomer calls shows how, and what it returns."""
-    classes = (CEP, PatternStream, QueryStream, EqlStream, CompressedStream, CepDataFrame)
+    classes = (
+        CEP,
+        PatternStream,
+        QueryStream,
+        EqlStream,
+        RuleStream,
+        CompressedStream,
+        CepDataFrame,
+    )
     without = [
         f"{cls.__name__}.{name}"
         for cls in classes

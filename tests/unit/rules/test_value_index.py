@@ -62,5 +62,5 @@ def test_an_index_finds_the_same_rows() -> None:
             assert program is not None
             assert events.computes(text)
             alone = np.flatnonzero(events.sql.bits({1: program}))
-            assert events.holding(text).tolist() == alone.tolist(), text
+            assert events.holding(events.conditions.number(text)).tolist() == alone.tolist(), text
         events._holding.clear()

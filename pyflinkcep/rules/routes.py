@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The routes of events to many rules: which keys rules have in common, and who wants an event."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.eql import Eql
+from pyflinkcep.matching.columns import Ints, integers, plain_numbers, values_of
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.rules.rule import Rule
+from pyflinkcep.rules.rule_matches import RuleMatches
+from pyflinkcep.rules.shared_events import Condition, Conditions, SharedEvents
+from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
+from pyflinkcep.rules.wanting_rule import FoundByRule, WantingRule
+from pyflinkcep.rules.wants import Wants
+from pyflinkcep.tables.eql_match import Narrowed
+from pyflinkcep.tables.field_values import FieldValues
+from pyflinkcep.tables.order import Rows
+
+BY_ITSELF = "each event by itself"
+Fields = tuple[str, ...]
+"""The fields by which a route sends events, in order; none to send all to one place."""
+
+
+def number_of(value: Any) -> int:
+    """Return a number by which events are sent, the same for values that are equal in any type."""
+    if value is None:
+        return 0
+    if isinstance(value, int | float | Decimal) and not isinstance(value, bool):
+        try:
+            value = float(value) + 0.0  # of -0.0, too
+        except OverflowError:
+            value = float("inf")
+    return zlib.crc32(f"{type(value).__name__}{value}".encode(errors="surrogatepass"))
+
+
+@attrs.frozen(eq=False)
+class Demand:
+    """The events that a rule wants to be sent by the values of a field."""
+
+    route: int
+    field: str  # Empty for events that are not sent by a field
+    with_null: bool  # Whether it wants events without a value, too
+    wants: Wants
+
+
+@attrs.frozen(eq=False)
+class RoutedRule:
+    """A rule with its route."""
+
+    rule: WantingRule
+    route: int
+    # The part of an EQL key by which events are sent, if one event may go to several places.
+    position: int | None = None
+
+
+@attrs.frozen(eq=False)
+class Sent:
+    """Events on their way: one for each route and place that wants it."""
+
+    rows: Rows  # The events
+    targets: Ints  # The route of each, and the number of the place
+    holding: pa.ListArray  # The numbers of the conditions that hold for it
+
+
+@attrs.frozen(eq=False, slots=False)
+class RoutedRules:
+    """Rules with their routes; travels to the workers."""
+
+    rules: Sequence[RoutedRule]
+    demands: Sequence[Demand]
+    routes: Sequence[Fields]
+    conditions: Sequence[Condition]
+    type: str  # The column of the event's type
+    zone: str  # The clock of conditions
+    timestamp: str  # The column of the event's time
+
+    @classmethod
+    def of(cls, rules: Sequence[Rule], probe: SharedEvents, zone: str) -> RoutedRules:
+        """Check rules against events, and choose few routes for them."""
+        wanting = [WantingRule.of(rule, probe) for rule in rules]
+        candidates = [_candidates(rule, probe) for rule in rules]
+        routes: list[Fields] = []
+        routed: list[RoutedRule] = []
+        demands: list[Demand] = []
+        for own, (fields, position) in zip(wanting, _chosen(candidates), strict=True):
+            if fields not in routes:
+                routes.append(fields)
+            route = routes.index(fields)
+            is_several = position is not None and (
+                len(fields) > 1 or any(_is_array(probe, field) for field in fields)
+            )
+            routed.append(RoutedRule(own, route, position if is_several else None))
+            demands += _demands(own, route, fields, position)
+        assert isinstance(probe.timestamp, str)
+        every = tuple(probe.conditions.every)
+        return cls(routed, demands, routes, every, probe.type, zone, probe.timestamp)
+
+    # --- before events are sent
+
+    def events(self, table: pa.Table) -> SharedEvents:
+        """Return events of which conditions are to be computed."""
+        texts = [condition for condition in self.conditions if isinstance(condition, str)]
+        return SharedEvents.of(table, self.timestamp, self.type, texts, self.zone, self._numbered)
+
+    @cached_property
+    def _numbered(self) -> Conditions:
+        return Conditions(self.conditions)
+
+    def sent(self, table: pa.Table) -> Sent:
+        """Return which events are sent where."""
+        events = self.events(table)
+        size = table.num_rows
+        pairs: list[Ints] = []
+        for (route, field), masks in self._masks(events).items():
+            for with_null, mask in enumerate(masks):
+                if mask is not None:
+                    pairs.append(_pairs(events, route, self.routes[route], field, mask, with_null))
+        # In the order of events; an event once for each place.
+        whole = np.unique(np.concatenate([np.zeros((0, 2), np.int64), *pairs]), axis=0)
+        rows = whole[:, 0].astype(np.int32)
+        held = _lists([events.holding(n) for n in range(len(self.conditions))], size)
+        return Sent(rows, np.ascontiguousarray(whole[:, 1]), held.take(integers(rows)))
+
+    def _masks(self, events: SharedEvents) -> dict[tuple[int, str], list[Any]]:
+        """Return by route and field which events are wanted: with a value, and without, too."""
+        found: dict[tuple[int, str], list[Any]] = {}
+        size = events.table.num_rows
+        for demand in self.demands:
+            masks = found.setdefault((demand.route, demand.field), [None, None])
+            if masks[demand.with_null] is None:
+                masks[demand.with_null] = np.zeros(size, bool)
+            mask, wants = masks[demand.with_null], demand.wants
+            if wants.are_any:
+                for number in wants.conditions:
+                    mask[events.holding(number)] = True
+            elif wants.wants_all:
+                mask[:] = True
+            else:
+                mask[wants.of(events.holding, size).places] = True
+        return found
+
+    # --- where they arrive
+
+    def found(self, table: pa.Table, targets: Ints, holding: pa.Array) -> RuleMatches:
+        """Return the matches of events of one route."""
+        lengths = np.diff(plain_numbers(holding.offsets))
+        numbers = plain_numbers(holding.flatten())
+        rows = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        order = np.argsort(numbers, kind="stable")
+        numbers, rows = numbers[order], rows[order]
+        distinct, begins = np.unique(numbers, return_index=True)
+        parts = np.split(rows, begins[1:]) if len(distinct) else []
+        given = dict(zip(distinct.tolist(), parts, strict=True))
+        events = SharedEvents.of(
+            table, self.timestamp, self.type, (), self.zone, Conditions(), given
+        )
+        route = int(targets[0]) >> 32
+        found: list[FoundByRule] = []
+        for number in sorted({n for c in given for n in self._wanting.get((route, c), ())}
+                             | {*self._wanting.get((route, -1), ())}):  # fmt: skip
+            routed = self.rules[number]
+            narrowed = None
+            if routed.position is not None:
+                narrowed = Narrowed(routed.position, number_of, targets & 0xFFFFFFFF)
+            found.append(routed.rule.found(events, narrowed))
+        return RuleMatches(events, found)
+
+    @cached_property
+    def _wanting(self) -> dict[tuple[int, int], list[int]]:
+        """The rules of a route that want events with a condition; by -1 those that want all."""
+        found: dict[tuple[int, int], list[int]] = {}
+        for number, routed in enumerate(self.rules):
+            wants = routed.rule.wants
+            for condition in (-1,) if wants.wants_all else wants.conditions:
+                found.setdefault((routed.route, condition), []).append(number)
+        return found
+
+
+def _candidates(rule: Rule, events: SharedEvents) -> list[tuple[Fields, int | None]]:
+    """Return the ways to send a rule's events, each with the part of an EQL key that it is."""
+    definition = rule.definition
+    if isinstance(definition, Eql):
+        model = definition.model
+        if model.pipes:
+            return [((), None)]
+        if not model.is_sequence:
+            return [((BY_ITSELF,), None)]
+        keys = [step.keys for step in model.every]
+        return [(tuple(sorted({own[n].path for own in keys})), n) for n in range(len(keys[0]))] or [
+            ((), None)
+        ]
+    if isinstance(definition, SigmaCorrelation):
+        return [((), None)]
+    names = rule.key
+    if not isinstance(definition, Pattern) and not definition.is_global:
+        names = (*names, *definition.equal)
+    # A list is a value as a whole here, in EQL it is several values.
+    nested = [name for name in names if pa.types.is_nested(events.table.schema.field(name).type)]
+    return [((name,), None) for name in dict.fromkeys(names) if name not in nested] or [((), None)]
+
+
+def _chosen(
+    candidates: Sequence[Sequence[tuple[Fields, int | None]]],
+) -> list[tuple[Fields, int | None]]:
+    """Return a way for each rule, so that there are few: that of most rules first."""
+    found: dict[int, tuple[Fields, int | None]] = {}
+    while len(found) < len(candidates):
+        left = [number for number in range(len(candidates)) if number not in found]
+        counts = Counter(fields for n in left for fields in {one for one, _ in candidates[n]})
+        (best, _), *_ = counts.most_common(1)
+        for number in left:
+            own = next((way for way in candidates[number] if way[0] == best), None)
+            if own is not None:
+                found[number] = own
+    return [found[number] for number in range(len(candidates))]
+
+
+def _is_array(events: SharedEvents, field: str) -> bool:
+    values = events.fields.values_of(field) if field in events.fields else None
+    return isinstance(values, FieldValues) and values.bounds is not None
+
+
+def _demands(
+    own: WantingRule, route: int, fields: Fields, position: int | None
+) -> Iterator[Demand]:
+    """Yield what a rule wants to be sent."""
+    if position is None:
+        yield Demand(route, fields[0] if fields else "", True, own.wants)
+        return
+    definition = own.rule.definition
+    assert isinstance(definition, Eql)
+    by_key: dict[tuple[str, bool], list[int]] = {}
+    for step, number in zip(definition.model.every, own.wants.conditions, strict=True):
+        key = step.keys[position]
+        by_key.setdefault((key.path, key.optional), []).append(number)
+    for (path, optional), numbers in by_key.items():
+        yield Demand(route, path, optional, Wants.any_of(tuple(numbers)))
+
+
+def _pairs(
+    events: SharedEvents, route: int, fields: Fields, field: str, mask: Any, with_null: int
+) -> Ints:
+    """Return the events that are sent by a field, and where to."""
+    rows = np.flatnonzero(mask)
+    if fields == (BY_ITSELF,):
+        numbers = rows
+    elif not field:
+        numbers = np.zeros(len(rows), np.int64)
+    else:
+        rows, numbers = _by_value(events, field, rows, with_null)
+    return np.stack([rows, (route << 32) | numbers], axis=1)
+
+
+def _by_value(events: SharedEvents, field: str, rows: Ints, with_null: int) -> tuple[Ints, Ints]:
+    """Return some events with the numbers of their values of a field."""
+    values = events.fields.values_of(field) if field in events.fields else None
+    if not isinstance(values, FieldValues):
+        if field not in events.table.column_names:  # an optional field that is missing
+            return (rows, np.zeros(len(rows), np.int64)) if with_null else (rows[:0], rows[:0])
+        listed = values_of(events.table.column(field).take(integers(rows)))
+        return rows, np.asarray(list(map(number_of, listed)), np.int64)
+    if values.bounds is None:
+        codes = values.codes[rows]
+    else:
+        with_values, codes = values.choices
+        own = np.isin(with_values, rows)
+        without = np.setdiff1d(rows, with_values)
+        rows = np.append(with_values[own], without)
+        codes = np.append(codes[own], np.full(len(without), -1))
+    if not with_null:
+        rows, codes = rows[codes >= 0], codes[codes >= 0]
+    used, inverse = np.unique(codes, return_inverse=True)
+    known = [number_of(None if n < 0 else values.distinct[n]) for n in used.tolist()]
+    return rows, np.asarray(known, np.int64)[inverse.reshape(-1)]
+
+
+def _lists(held: Sequence[Rows], size: int) -> pa.ListArray:
+    """Return for each event the numbers of the conditions that hold for it."""
+    rows = np.concatenate([np.zeros(0, np.int32), *held])
+    numbers = np.repeat(np.arange(len(held), dtype=np.int32), [len(own) for own in held])
+    order = np.argsort(rows, kind="stable")
+    ends = np.cumsum(np.bincount(rows, minlength=size)) if size else np.zeros(0)
+    offsets = np.r_[0, ends].astype(np.int32)
+    return pa.ListArray.from_arrays(integers(offsets), integers(numbers[order]))

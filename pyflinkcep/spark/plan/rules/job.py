@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many rules on a DataFrame, analysed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import (
+    ArrayType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from pyflinkcep.conditions import ExpressionCondition, IterativeCondition
+from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa.atoms import atom_of
+from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.matching.columns import HASH, POSITION, PREFIX
+from pyflinkcep.matching.results import MATCH_TIME
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.rules.routes import RoutedRules
+from pyflinkcep.rules.rule import Rule
+from pyflinkcep.rules.shared_events import SharedEvents
+from pyflinkcep.rules.wanting_rule import shared_events
+from pyflinkcep.sase import SaseQuery
+from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.plan.analysis import common_kind, is_ansi
+from pyflinkcep.spark.plan.conditions import checked_conditions
+from pyflinkcep.spark.plan.job import Job, Prepared, map_in_arrow
+from pyflinkcep.spark.plan.queries.job import in_session_zone
+from pyflinkcep.spark.plan.settings import JobSettings
+from pyflinkcep.spark.plan.source import EventSource
+from pyflinkcep.spark.worker.rules_task import HOLDING, RulesTask, SendingTask
+from pyflinkcep.tables.sql import evaluated_by
+from pyflinkcep.tables.typed_columns import widest
+
+_COMPUTED = f"{PREFIX}condition"
+
+
+@attrs.frozen(eq=False)
+class RulesJob:
+    """Rules on a DataFrame."""
+
+    job: Job
+    rules: RoutedRules
+    computed: dict[str, Column]  # Conditions that Spark computes, by the names of their columns
+
+    @classmethod
+    def analyse(
+        cls,
+        rules: Sequence[Rule],
+        dataframe: DataFrame,
+        time_column: str | None,
+        type_column: str,
+        settings: JobSettings,
+    ) -> RulesJob:
+        """Check rules against their events."""
+        if dataframe.isStreaming:
+            raise NotSupportedError(
+                "CEP.patterns is not available on a stream",
+                "run it on a bounded DataFrame; on a stream apply each rule by itself, with "
+                "CEP.pattern or CEP.eql",
+            )
+        if not is_ansi(dataframe):
+            raise NotSupportedError(
+                "CEP.patterns needs Spark's ANSI mode, by which workers compute conditions",
+                "set spark.sql.ansi.enabled to true",
+            )
+        source = EventSource.of(dataframe, (), time_column, f"{len(rules)} rules")
+        job = Job.of(source, settings)
+        zone = str(dataframe.sparkSession.conf.get("spark.sql.session.timeZone"))
+        known = [_in_zone(rule, dataframe) for rule in rules]
+        probe = _probe(source, known, type_column, zone)
+        computed: dict[str, Column] = {}
+        known = [_with_computed(rule, probe, dataframe, computed) for rule in known]
+        probe = _probe(source, known, type_column, zone, computed)
+        return cls(job, RoutedRules.of(known, probe, zone), computed)
+
+    def run(self) -> DataFrame:
+        """Run the job."""
+        source = self.job.source
+        prepared = self.job.prepared(self.computed, positions=True)
+        own = source.event_columns
+        kept = [*own, *([POSITION] if POSITION in prepared.events.columns else [])]
+        fields = [prepared.events.schema[name] for name in kept]
+        fields.append(StructField(HASH, LongType(), False))
+        fields.append(StructField(HOLDING, ArrayType(_INT, False), False))
+        task = SendingTask(self.rules, kept)
+        sent = map_in_arrow(
+            prepared.events, task.run, StructType(fields), self.job.name, prepared.layout
+        )
+        layout = attrs.evolve(
+            prepared.layout, key_signature=(HASH,), payload=(*own, HOLDING), bit_columns=()
+        )
+        schema = self.schema
+        matching = RulesTask(self.rules, layout, own, schema)
+        return self.job.run(Prepared(sent, layout), matching.run, schema)
+
+    @property
+    def schema(self) -> StructType:
+        """The columns of matches."""
+        source = self.job.source
+        event = StructType([source.dataframe.schema[name] for name in source.event_columns])
+        assert source.time_column is not None
+        time = source.dataframe.schema[source.time_column].dataType
+        lists = ArrayType(event, True)
+        return StructType(
+            [
+                StructField("rule", StringType(), False),
+                StructField("version", LongType(), False),
+                StructField("key", MapType(StringType(), StringType(), True), False),
+                StructField("matchId", StringType(), False),
+                StructField(MATCH_TIME, time, True),
+                StructField("events", MapType(StringType(), lists, True), False),
+            ]
+        )
+
+
+_INT = IntegerType()
+
+
+def _in_zone(rule: Rule, dataframe: DataFrame) -> Rule:
+    """Return a rule whose times are those of the session's clock."""
+    definition = rule.definition
+    if not isinstance(definition, SaseQuery):
+        return rule
+    in_zone = in_session_zone(definition, dataframe)
+    assert isinstance(in_zone, SaseQuery)
+    return attrs.evolve(rule, definition=in_zone)
+
+
+def _probe(
+    source: EventSource,
+    rules: Iterable[Rule],
+    type_column: str,
+    zone: str,
+    computed: Iterable[str] = (),
+) -> SharedEvents:
+    """Return events of which no rule can have more general ones."""
+    fields = [source.dataframe.schema[name] for name in source.event_columns]
+    table = widest(arrow_schema(StructType(fields)))
+    for place, field in enumerate(fields):
+        if isinstance(field.dataType, StringType) and common_kind(field.dataType) is None:
+            # Only Spark compares such texts.
+            lists = pa.nulls(table.num_rows, pa.list_(pa.string()))
+            table = table.set_column(place, field.name, lists)
+    for name in computed:
+        table = table.append_column(name, pa.array([True, False]))
+    return shared_events(rules, table, source.time_column, type_column, zone)
+
+
+def _with_computed(
+    rule: Rule, probe: SharedEvents, dataframe: DataFrame, computed: dict[str, Column]
+) -> Rule:
+    """Return a rule in which columns stand for the conditions that only Spark can compute."""
+    definition = rule.definition
+    if not isinstance(definition, Pattern):
+        return rule
+    unknown: list[ExpressionCondition] = []
+
+    def noted(condition: ExpressionCondition) -> IterativeCondition:
+        if not isinstance(condition.expression, str) or not probe.computes(condition.text):
+            unknown.append(condition)
+        return condition
+
+    evaluated_by(definition, noted)
+    if not unknown:
+        return rule
+    nfa = NFACompiler.compile(definition)
+    asked = {id(atom): column for atom, column in checked_conditions(nfa, dataframe)}
+    names: dict[int, str] = {}
+    for condition in unknown:
+        name = f"{_COMPUTED}{len(computed)}"
+        computed[name] = asked[id(atom_of(nfa.atoms, condition))]
+        names[id(condition)] = name
+
+    def shown(condition: ExpressionCondition) -> IterativeCondition:
+        name = names.get(id(condition))
+        return condition if name is None else ExpressionCondition(f"`{name}`")
+
+    return attrs.evolve(rule, definition=evaluated_by(definition, shown))
