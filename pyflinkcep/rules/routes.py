@@ -89,6 +89,10 @@ class RoutedRules:
     def of(cls, rules: Sequence[Rule], probe: SharedEvents, zone: str) -> RoutedRules:
         """Check rules against events, and choose few routes for them."""
         wanting = [WantingRule.of(rule, probe) for rule in rules]
+        no_events = probe.table.slice(0, 0)
+        nothing = SharedEvents.of(no_events, probe.timestamp, probe.type, zone=zone, given={})
+        for own in wanting:  # what a rule is refused for is said here
+            own.found(nothing)
         candidates = [_candidates(rule, probe) for rule in rules]
         routes: list[Fields] = []
         routed: list[RoutedRule] = []
@@ -151,6 +155,10 @@ class RoutedRules:
         return found
 
     # --- where they arrive
+
+    def arrived(self) -> RoutedRules:
+        """Return what is needed of them where events arrive."""
+        return attrs.evolve(self, demands=(), conditions=())
 
     def found(self, table: pa.Table, targets: Ints, holding: pa.Array) -> RuleMatches:
         """Return the matches of events of one route."""

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from pyflinkcep import CEP, Eql, Pattern, matchMany, parse
+from pyflinkcep import CEP, Eql, Pattern, keyBy, matchMany, parse
+from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.rules import Rule
 from tests.spark.support import configured
 
@@ -93,3 +95,53 @@ def test_the_matches_of_memory(spark: SparkSession, seed: int) -> None:
 
     assert sorted(rows, key=str) == sorted(memory, key=str)
     assert {row["rule"] for row in rows} == {*RULES} - {"never"}
+
+
+def test_conditions_of_spark(spark: SparkSession) -> None:
+    """Columns and SQL that may fail are computed by Spark, as in a job of one pattern."""
+    frame = _frame(spark, 3)
+    low = Pattern.begin("low").where(F.col("n") < 3).followedBy("high").where("10 / (n + 1) < 1.2")
+    rows = CEP.patterns(frame, {"low": Rule("", low, ("user",))}, "at").toLong().collect()
+    alone = CEP.pattern(keyBy(frame, "user"), low).inEventTime("at").toDF().collect()
+
+    assert {row["stage"] for row in rows} == {"low", "high"}
+    assert sorted(row["event"]["at"] for row in rows if row["stage"] == "low") == sorted(
+        row["low"][0]["at"] for row in alone
+    )
+
+
+@pytest.mark.parametrize(
+    ("rules", "error", "message"),
+    [
+        ({"r": Rule("", RULES["user"].definition, ("who",))}, InputError, "no column 'who'"),
+        ({"r": Pattern.begin("a").where("m > 1")}, CepError, "no column 'm'"),
+        ({"r": Eql("a where m > 1")}, InputError, "no field m"),
+        ({"r": "x"}, InvalidArgumentError, "CEP.patterns: rule 'r': expected a Pattern"),
+        (
+            {"r": parse("PATTERN SEQ(A a, B b) WITHIN 2 minutes SLIDE 1 minute RETURN count(*)")},
+            NotSupportedError,
+            "THEN, SLIDE and RETURN EVENT",
+        ),
+    ],
+)
+def test_rules_that_are_refused(
+    spark: SparkSession, rules: Any, error: type[CepError], message: str
+) -> None:
+    """What events lack, and what makes no matches, is refused before the job starts."""
+    with pytest.raises(error, match=message):
+        CEP.patterns(_frame(spark, 1, 3), rules, timestamp="at").toDF()
+
+
+def test_events_that_are_refused(spark: SparkSession) -> None:
+    """Streams, keyed DataFrames and sessions without ANSI mode are refused by name."""
+    frame = _frame(spark, 1, 3)
+    with pytest.raises(InvalidArgumentError, match="with a keyed DataFrame"):
+        CEP.patterns(keyBy(frame, "user"), RULES, timestamp="at")  # type: ignore[arg-type]
+    with (
+        pytest.raises(NotSupportedError, match="needs Spark's ANSI mode"),
+        configured(spark, {"spark.sql.ansi.enabled": "false"}),
+    ):
+        CEP.patterns(frame, RULES, timestamp="at").toDF()
+    stream = spark.readStream.format("rate").load()
+    with pytest.raises(NotSupportedError, match="not available on a stream"):
+        CEP.patterns(stream, RULES, timestamp="timestamp").toDF()

@@ -100,7 +100,7 @@ class RulesJob:
             prepared.layout, key_signature=(HASH,), payload=(*own, HOLDING), bit_columns=()
         )
         schema = self.schema
-        matching = RulesTask(self.rules, layout, own, schema)
+        matching = RulesTask(self.rules.arrived(), layout, own, schema)
         return self.job.run(Prepared(sent, layout), matching.run, schema)
 
     @property
