@@ -296,6 +296,14 @@ class MicroBatchWarning(UserWarning):
     """
 
 
+def check_columns(function: str, **names: object) -> None:
+    """Refuse what is no name of a column; None is none."""
+    for argument, name in names.items():
+        if name is not None and not isinstance(name, str):
+            what = f"{function}: expected the name of a column as {argument}, got {name!r}"
+            raise InvalidArgumentError(what, f"write {argument}='…'")
+
+
 def check_choice(name: str, given: object, choices: Iterable[object], hint: str = "") -> None:
     """
     Refuse an argument that is none of some values; arrays and Series are not compared with them.

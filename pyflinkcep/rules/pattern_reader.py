@@ -21,7 +21,7 @@ from pyflinkcep.conditions import (
     RichOrCondition,
     SubtypeCondition,
 )
-from pyflinkcep.errors import CepError
+from pyflinkcep.errors import CepError, InvalidArgumentError
 from pyflinkcep.pattern import AfterMatchSkipStrategy, Pattern, WithinType
 from pyflinkcep.pattern.aftermatch import SkipToElementStrategy
 from pyflinkcep.pattern.coercion import Condition, as_condition
@@ -65,7 +65,17 @@ def pattern_from_json(
             raise DocumentError(
                 (), f"no JSON: {cause}", "pass a dict, or the text of one"
             ) from None
-    return pattern_of(Part(document), conditions or {})
+    return pattern_of(Part(document), registry_of(conditions))
+
+
+def registry_of(conditions: object) -> Registry:
+    """Return a registry that was given, or an empty one."""
+    if conditions is not None and not isinstance(conditions, Mapping):
+        raise InvalidArgumentError(
+            f"conditions: expected a dict of functions by name, got {conditions!r}",
+            "write {'demo.AtLeast': lambda least: f'price >= {least}'}",
+        )
+    return conditions or {}
 
 
 def pattern_of(document: Part, conditions: Registry) -> Pattern:

@@ -40,6 +40,7 @@ from pyflinkcep.rules.pattern_reader import (
     ORIGIN,
     UNITS_MS,
     Registry,
+    registry_of,
 )
 
 Json = dict[str, Any]
@@ -63,7 +64,7 @@ def pattern_to_json(
 ) -> Json:
     """Return a pattern as a document; see ``Pattern.toJson``."""
     skip = pattern.getAfterMatchSkipStrategy()
-    return _Writer(conditions or {}).graph(stages_of(pattern), name, skip)
+    return _Writer(registry_of(conditions)).graph(stages_of(pattern), name, skip)
 
 
 @attrs.frozen

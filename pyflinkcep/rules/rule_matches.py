@@ -77,7 +77,7 @@ class RuleMatches(Sequence[RuleMatch]):
 
     Examples
     --------
-    >>> from pyflinkcep import matchMany
+    >>> from pyflinkcep import Pattern, matchMany
     >>> high = Pattern.begin("high").where("n > 7")
     >>> found = matchMany({"high": high}, {"n": [1, 9, 8]})
     >>> len(found), found[-1].events, len(found.of("high"))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from pyflinkcep.eql import Eql
-from pyflinkcep.errors import InvalidArgumentError, suggesting
+from pyflinkcep.errors import InvalidArgumentError, check_columns, suggesting
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.rule import Definition, Rule
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
@@ -79,6 +79,7 @@ def matchMany(
     """
     from pyflinkcep.rules.rule_matches import found_on  # which loads Arrow
 
+    check_columns("matchMany", timestamp=timestamp, type=type)
     return found_on(rules_of(rules, "matchMany"), events, timestamp, type)
 
 
@@ -89,8 +90,12 @@ def rules_of(given: Rules, what: str) -> list[Rule]:
             attrs.evolve(one, name=name) if isinstance(one, Rule) else _rule(name, one, what)
             for name, one in given.items()
         ]
-    else:
+    elif isinstance(given, Iterable):
         listed = list(given)
+    else:
+        raise InvalidArgumentError(
+            f"{what}: expected rules, got {given!r}", "write {name: pattern}"
+        )
     names: set[str] = set()
     for rule in listed:
         if not isinstance(rule, Rule):

@@ -23,6 +23,7 @@ from pyflinkcep.errors import (
     OnPatternChange,
     OnTooManyPartialMatches,
     Output,
+    check_columns,
     suggesting,
 )
 from pyflinkcep.matching.order import TieOrder
@@ -598,6 +599,7 @@ class CEP:
             raise MissingConditionError(
                 "CEP.eql needs a DataFrame and a query", "pass both, in this order"
             )
+        check_columns("CEP.eql", timestamp=timestamp, category=category, tiebreaker=tiebreaker)
         return EqlStream(
             dataframe=_checked(input),
             keys=(),
@@ -663,8 +665,8 @@ class CEP:
         --------
         >>> any_fail = Pattern.begin("fail").where("result = 'fail'")
         >>> in_order = parse("PATTERN SEQ(fail a, ok b) WHERE [user]")
-        >>> alerts = CEP.patterns(events, {"any": any_fail, "order": in_order}, "ts", "result")
-        >>> alerts.toDF().groupBy("rule").count().orderBy("rule").show()
+        >>> both = CEP.patterns(events, {"any": any_fail, "order": in_order}, "ts", "result")
+        >>> both.toDF().groupBy("rule").count().orderBy("rule").show()
         +-----+-----+
         | rule|count|
         +-----+-----+
@@ -677,6 +679,7 @@ class CEP:
                 "CEP.patterns with a keyed DataFrame",
                 "pass the DataFrame, and keys in the rules: Rule(name, pattern, ('user',))",
             )
+        check_columns("CEP.patterns", timestamp=timestamp, type=type)
         return RuleStream(
             dataframe=_checked(input),
             rules=rules_of(rules, "CEP.patterns"),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from pyflinkcep.eql import Eql
-from pyflinkcep.errors import suggesting
+from pyflinkcep.errors import check_columns, suggesting
 from pyflinkcep.tables.events import Table
 
 
@@ -64,6 +64,7 @@ def matchEql(
     >>> [[event["type"] for event in match] for match in matchEql(query, events)]
     [['process', 'network']]
     """
+    check_columns("matchEql", timestamp=timestamp, category=category, tiebreaker=tiebreaker)
     read = query if isinstance(query, Eql) else Eql(query)
     from pyflinkcep.tables.eql_match import matches_of  # which loads Arrow
 

@@ -76,7 +76,7 @@ PATTERNS = {
 @needs_kernel
 @pytest.mark.parametrize("drops", [False, True])
 @pytest.mark.parametrize("name", PATTERNS)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_order_is_that_of_plain_python(
     seed: int, name: str, drops: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,7 +94,7 @@ def test_the_order_is_that_of_plain_python(
                 with monkeypatch.context() as patch:
                     patch.setattr(placing, "compiled_module", lambda: None)
                     plain = job.in_order(1, drops=drops).placed
-                for threads in (1, 2, 5):
+                for threads in (1, 3):
                     found = job.in_order(threads, drops=drops).placed
                     where = (kind, unit, given, threads)
                     assert found.size == plain.size, where
@@ -108,7 +108,7 @@ def test_the_order_is_that_of_plain_python(
                         assert (own == word).all(), where
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_dropped_events_change_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Matches and timeouts are those of all events, in their order, with or without C."""
     random = np.random.default_rng(seed)

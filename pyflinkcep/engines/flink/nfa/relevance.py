@@ -177,7 +177,7 @@ def _ends_without(nfa: NFA, steps: Steps, stage: str) -> bool:
     return False
 
 
-_MOST_LEAVES = 200_000
+_MOST_LEAVES = 5_000
 _MOST_PARTS = 64
 
 NormalForms = Mapping[StateTable, tuple[StateTable, ...]]

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from pyflinkcep import AfterMatchSkipStrategy, Pattern, match
 from pyflinkcep import AfterMatchSkipStrategy as Skip
-from pyflinkcep.engines.flink.nfa import NFACompiler
+from pyflinkcep.engines.flink.nfa import NFACompiler, relevance
 from pyflinkcep.engines.flink.nfa.atoms import known_bits
 from pyflinkcep.engines.flink.nfa.emission import heap_add, heap_poll, heap_remove_if
 from pyflinkcep.engines.flink.nfa.growth import doubling_stages, splitting_stages, warnings_of
-from pyflinkcep.engines.flink.nfa.relevance import Relevance, untaken_events
+from pyflinkcep.engines.flink.nfa.relevance import Relevance, outcomes, untaken_events
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.matching.results import Results
 from pyflinkcep.testing import NFATestHarness
@@ -484,3 +484,23 @@ def found(pattern: Pattern, events: list[dict[str, Any]]) -> list[dict[str, Any]
         {"t": pa.array([e["t"] for e in events], pa.int64()), "k": [e["k"] for e in events]}
     )
     return match(pattern, table, timestamp="t").toArrow().to_pylist()
+
+
+def test_many_optional_stages_are_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Combinations of conditions double with each stage: no more than a few thousand are tried."""
+    pattern = Pattern.begin("a").where("x = 0")
+    for number in range(70):
+        pattern = pattern.followedBy(f"s{number}").where(f"x = {number}").optional()
+    nfa = NFACompiler.compile(pattern.followedBy("z").where("x = -1"))
+    tried = []
+
+    def counted(*arguments: Any) -> Any:
+        for found in outcomes(*arguments):
+            tried.append(1)
+            yield found
+
+    monkeypatch.setattr(relevance, "outcomes", counted)
+    found = Relevance.of(nfa, known_bits(nfa.atoms), shows_next=False)
+
+    assert "too many conditions" in found.reason
+    assert len(tried) < 10_000
