@@ -38,7 +38,7 @@ class Process:
 
 
 def test_streams_are_in_one_process_and_other_jobs_in_another() -> None:
-    """Each JVM meets one kind; what takes long comes next, then files, whole."""
+    """Manual and samples go with the streams; what takes long comes next, then files, whole."""
     option = SimpleNamespace(loadscopereorder=False, tx=["2*popen"])
     config: Any = SimpleNamespace(option=option, getvalue=lambda name: getattr(option, name))
     distribution, processes = Distribution(config), [Process(), Process()]
@@ -48,9 +48,10 @@ def test_streams_are_in_one_process_and_other_jobs_in_another() -> None:
     distribution.schedule()
 
     assert [[test.split("/")[-1] for test in process.given] for process in processes] == [
-        ["test_sql.py::test_b[x@y]", "test_docs.py::test_e", "test_stream_crash.py::test_c"],
+        ["test_sql.py::test_b[x@y]", "test_stream_crash.py::test_c"],
         [
             "test_stream_sql.py::test_d",
+            "test_docs.py::test_e",
             "test_stream_ahead.py::test_g",
             "test_composed.py::test_a",
             "test_composed.py::test_f",
