@@ -18,7 +18,7 @@ COLLECTED = [
     "tests/spark/test_stream_sql.py::test_d",
     "tests/test_docs.py::test_e",
     "tests/property/test_composed.py::test_f",
-    "tests/spark/test_stream_ahead.py::test_g",
+    "tests/spark/test_keys.py::test_h",
 ]
 
 
@@ -48,11 +48,10 @@ def test_streams_are_in_one_process_and_other_jobs_in_another() -> None:
     distribution.schedule()
 
     assert [[test.split("/")[-1] for test in process.given] for process in processes] == [
-        ["test_sql.py::test_b[x@y]", "test_stream_crash.py::test_c"],
+        ["test_sql.py::test_b[x@y]", "test_keys.py::test_h", "test_stream_crash.py::test_c"],
         [
             "test_stream_sql.py::test_d",
             "test_docs.py::test_e",
-            "test_stream_ahead.py::test_g",
             "test_composed.py::test_a",
             "test_composed.py::test_f",
         ],
