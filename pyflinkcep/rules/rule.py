@@ -12,6 +12,7 @@ import attrs
 
 from pyflinkcep.eql import Eql
 from pyflinkcep.eql.tokens import eql_tokens
+from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.document import Path
 from pyflinkcep.rules.fingerprint import fingerprint_of, meaning_of, meaning_of_sql
@@ -81,6 +82,11 @@ class Rule:
     select : callable, optional
         A function of the events of a match, by stage, that returns a dict: the match's ``row``.
 
+    Raises
+    ------
+    InvalidArgumentError
+        If one of them is of another kind.
+
     Examples
     --------
     >>> Rule("jump", Pattern.begin("low").where("n < 3").next("high").where("n > 7"))
@@ -96,6 +102,33 @@ class Rule:
     description: str = attrs.field(default="", repr=False)
     tests: tuple[RuleTest, ...] = attrs.field(default=(), repr=False)
     select: Callable[[Any], dict[str, Any]] | None = attrs.field(default=None, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse what is of another kind: of a text as key each letter would be a column."""
+        for name, (is_right, wanted, hint) in {
+            "name": (isinstance(self.name, str), "a text", "'fall'"),
+            "definition": (
+                isinstance(self.definition, Definition),
+                "a Pattern, SaseQuery, Eql or SigmaCorrelation",
+                "parse(text) for the text of a query, and Eql(text) for that of EQL",
+            ),
+            "key": (_are(self.key, str), "a tuple of names of columns", "('user',)"),
+            "version": (type(self.version) is int, "a whole number", "2"),
+            "timestamp": (isinstance(self.timestamp, str), "the name of a column", "'at'"),
+            "type": (isinstance(self.type, str), "the name of a column", "'kind'"),
+            "description": (isinstance(self.description, str), "a text", "'what it is for'"),
+            "tests": (_are(self.tests, RuleTest), "a tuple of RuleTest", "(RuleTest(…),)"),
+            "select": (
+                self.select is None or callable(self.select),
+                "a function of a match",
+                "lambda events: {'user': events['ok'][0]['user']}",
+            ),
+        }.items():
+            if not is_right:
+                what = f"rule {self.name!r}: expected {wanted} as {name}"
+                raise InvalidArgumentError(
+                    f"{what}, got {getattr(self, name)!r}", f"write {name}={hint}"
+                )
 
     @property
     def fingerprint(self) -> str:
@@ -153,6 +186,10 @@ class Rule:
             for own in by_key.values()
             for one in matchSase(self.definition, own, timestamp=self.timestamp, type=self.type)
         ]
+
+
+def _are(given: object, kind: type) -> bool:
+    return isinstance(given, tuple | list) and all(isinstance(one, kind) for one in given)
 
 
 def _labelled(found: Mapping[str, Any]) -> dict[str, Any]:

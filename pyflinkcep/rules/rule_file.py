@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
+from os import PathLike
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -13,10 +14,10 @@ import attrs
 
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.eql import Eql
-from pyflinkcep.errors import CepError, InputError, NotSupportedError
+from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.rules.document import DocumentError, Part, Path
-from pyflinkcep.rules.pattern_reader import Registry, pattern_of, told_at
+from pyflinkcep.rules.pattern_reader import Registry, pattern_of, registry_of, told_at
 from pyflinkcep.rules.rule import Definition, Found, Rule, RuleTest
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.rules.stage_list import check_keys, length, listed_pattern
@@ -91,7 +92,7 @@ def readRules(path: str | FilePath, conditions: Registry | None = None) -> list[
     InputError
         If there is no such file or folder.
     """
-    checked = _read(path, conditions or {})
+    checked = _read(path, conditions)
     if checked.problems:
         raise checked.problems[0]
     return checked.rules
@@ -107,16 +108,22 @@ def checkRules(path: str | FilePath, conditions: Registry | None = None) -> Chec
         The ``rules`` that could be read, how many ``tests`` ran, and all ``problems``, each with
         ``file``, ``line``, ``problem`` and ``hint``.
     """
-    return _read(path, conditions or {}, runs_tests=True)
+    return _read(path, conditions, runs_tests=True)
 
 
-def _read(path: str | FilePath, conditions: Registry, *, runs_tests: bool = False) -> Checked:
-    checked = Checked()
+def _read(
+    path: str | FilePath, conditions: Registry | None, *, runs_tests: bool = False
+) -> Checked:
+    if not isinstance(path, str | PathLike):
+        raise InvalidArgumentError(
+            f"expected the path of a file or folder of rules, got {path!r}", "pass 'rules'"
+        )
+    checked, known = Checked(), registry_of(conditions)
     names: dict[str, str] = {}
     for file in _files(FilePath(path)):
         try:
             for document, lines in _documents(file):
-                _add(checked, names, _Source(f"{file}", lines), document, conditions, runs_tests)
+                _add(checked, names, _Source(f"{file}", lines), document, known, runs_tests)
         except RuleFileError as error:
             checked.problems.append(error)
     return checked

@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from pyflinkcep.eql import Eql
 from pyflinkcep.errors import InvalidArgumentError, check_columns, suggesting
-from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.rule import Definition, Rule
-from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
-from pyflinkcep.sase import SaseQuery
 from pyflinkcep.tables.events import Table
 
 if TYPE_CHECKING:
@@ -87,7 +83,7 @@ def rules_of(given: Rules, what: str) -> list[Rule]:
     """Return rules, each with its name."""
     if isinstance(given, Mapping):
         listed = [
-            attrs.evolve(one, name=name) if isinstance(one, Rule) else _rule(name, one, what)
+            attrs.evolve(one, name=name) if isinstance(one, Rule) else Rule(name, one)
             for name, one in given.items()
         ]
     elif isinstance(given, Iterable):
@@ -108,13 +104,3 @@ def rules_of(given: Rules, what: str) -> list[Rule]:
             )
         names.add(rule.name)
     return listed
-
-
-def _rule(name: str, definition: object, what: str) -> Rule:
-    if not isinstance(definition, Pattern | SaseQuery | Eql | SigmaCorrelation):
-        raise InvalidArgumentError(
-            f"{what}: rule {name!r}: expected a Pattern, SaseQuery, Eql or SigmaCorrelation, "
-            f"got {definition!r}",
-            "write parse(text) for the text of a query, and Eql(text) for that of EQL",
-        )
-    return Rule(name, definition)

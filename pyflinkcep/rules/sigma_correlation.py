@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.errors import InvalidArgumentError, did_you_mean
-from pyflinkcep.sigma.correlation import Correlation, read_correlation
+from pyflinkcep.sigma.correlation import Correlation, check_rules, read_correlation
 
 
 @attrs.frozen(slots=False)
@@ -44,6 +44,7 @@ class SigmaCorrelation:
     @read.default
     def _read(self) -> Correlation:
         read = read_correlation(self.correlation)
+        check_rules(self.rules)
         chained = [
             read_correlation(rule, name)
             for name, rule in self.rules.items()

@@ -92,6 +92,15 @@ class Correlation:
         }
 
 
+def check_rules(rules: object) -> None:
+    """Refuse what has no conditions by the names of rules."""
+    if not isinstance(rules, Mapping):
+        raise InvalidArgumentError(
+            f"rules: expected a dict of conditions by name, got {rules!r}",
+            "write rules={'failed': \"result = 'fail'\"}",
+        )
+
+
 def read_correlation(document: Mapping[str, Any], name: str = "correlation") -> Correlation:
     """Return a correlation of its document, or of the section of that name."""
     if not isinstance(document, Mapping):

@@ -228,6 +228,17 @@ def sigmaRules(
             f"logsources: expected a dict, got {logsources!r:.40}",
             "write logsources={'process_creation/windows': \"type = 'process'\"}, or 'ignore'",
         )
+    for name, is_right, wanted, hint in (
+        ("source", isinstance(source, Iterable | os.PathLike), "paths or texts", "'rules/'"),
+        ("fields", isinstance(fields, Mapping | None), "a dict", "{'Image': 'exe'}"),
+        ("raw", isinstance(raw, tuple | list), "a list of columns", "['message']"),
+        ("pipeline", pipeline is None or hasattr(pipeline, "apply"), "a pipeline of pySigma",
+         "ProcessingPipeline(…)"),
+    ):  # fmt: skip
+        if not is_right:
+            raise InvalidArgumentError(
+                f"sigmaRules: expected {wanted} as {name}", f"write {name}={hint}"
+            )
     reading = _Reading(logsources, dict(fields or {}), missing == "null", tuple(raw), pipeline)
     found = reading.read(_documents([source] if isinstance(source, str | os.PathLike) else source))
     if logsources == "ignore":
@@ -267,6 +278,11 @@ def _texts(source: Iterable[str | os.PathLike[str]]) -> Iterator[tuple[str, str]
         if isinstance(one, str) and "\n" in one:
             yield f"rule {number + 1}", one
             continue
+        if not isinstance(one, str | os.PathLike):
+            raise InvalidArgumentError(
+                f"sigmaRules: expected paths or texts as source, got {one!r:.80}",
+                "write source=['rules/']",
+            )
         path = Path(one)
         if path.is_dir():
             for file in sorted(path.rglob("*.y*ml")):

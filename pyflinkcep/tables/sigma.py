@@ -17,7 +17,7 @@ from pyflinkcep.errors import (
     did_you_mean,
     suggesting,
 )
-from pyflinkcep.sigma.correlation import Correlation, Kind, read_correlation
+from pyflinkcep.sigma.correlation import Correlation, Kind, check_rules, read_correlation
 from pyflinkcep.sigma.rule import SigmaRule, SigmaRules
 from pyflinkcep.tables.conditions import satisfying
 from pyflinkcep.tables.events import Table
@@ -102,6 +102,10 @@ def matchSigma(
     ...     print([event["t"] for event in alert])
     [0, 1000, 3000]
     """
+    if isinstance(correlation, SigmaRules) and rules is not None:
+        raise InvalidArgumentError(
+            "matchSigma: rules of files together with rules=", "leave rules= out"
+        )
     given = rows_of(events)
     exact: Sequence[int] = range(0, 1000 * len(given), 1000)
     if timestamp is not None:
@@ -120,6 +124,7 @@ def matchSigma(
     if isinstance(rules, SigmaRules):
         named = _OfFiles(rules, rows, times)
     else:
+        check_rules(rules)
         named = _Given(rules, rows, times)
     return _Running(named, rows, times).shown(read_correlation(correlation))
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,18 +24,24 @@ from pyflinkcep import (
     PatternStream,
     QueryStream,
     SaseQuery,
+    compare,
     diagram,
     elements,
     keyBy,
     matchEql,
+    matchId,
     matchMany,
     matchRecognize,
+    matchSigma,
     parse,
     seq,
+    sigmaRules,
+    textTime,
     windowFunnel,
 )
 from pyflinkcep.charts import durations_chart, funnel_chart, timeline_chart
 from pyflinkcep.errors import CepError, NotSupportedError
+from pyflinkcep.rules import Rule, SigmaCorrelation, checkRules, readRules
 from pyflinkcep.testing import (
     NFATestHarness,
     OperatorTestHarness,
@@ -51,6 +58,13 @@ pytestmark = pytest.mark.spark
 PATTERN = Pattern.begin("a").where("name = 'a'").next("b").where("name = 'b'")
 QUERY = parse("PATTERN SEQ(a x, b y) WITHIN 5")
 EVENT = {"name": "a", "type": "a", "ts": 1, "user": "u"}
+SIGMA = """
+title: a
+name: a
+logsource: {category: test}
+detection: {selection: {name: a}, condition: selection}
+"""
+COUNTED = {"type": "event_count", "rules": ["a"], "timespan": "1m", "condition": {"gte": 1}}
 CLAUSE = "ORDER BY ts MEASURES A.name AS n PATTERN (A B) DEFINE A AS A.name = 'a'"
 OWN_OF_SPARK = {"toDF", "persist", "cache", "unpersist", "withWatermark", "explain"}
 """Methods of a CepDataFrame that hand their arguments to Spark."""
@@ -76,7 +90,7 @@ def methods(owner: Any, **given: Mapping[str, Any]) -> Iterator[tuple[str, Call]
             yield f"{type(owner).__name__}.{name}", (getattr(owner, name), given.get(name, {}))
 
 
-def calls(spark: SparkSession) -> dict[str, Call]:
+def calls(spark: SparkSession, rules: Path) -> dict[str, Call]:
     """Return the public functions, each with arguments that it takes."""
     frame = spark.createDataFrame(
         [("u", 1, "a", "a")], "user string, ts bigint, name string, type string"
@@ -87,6 +101,7 @@ def calls(spark: SparkSession) -> dict[str, Call]:
     keyed = keyBy(frame, "user")
     stream = CEP.pattern(keyed, PATTERN).inEventTime("ts")
     query = CEP.pattern(keyed, QUERY).inEventTime("ts")
+    sigma = sigmaRules([SIGMA], {"test": "true"})
     row = {"function": lambda m: (1,), "schema": "n int"}
     rows = {**row, "function": lambda m, out: None}
     tags = {"outputTag": OutputTag("t", "n int"), "timeoutFunction": lambda m, at: (1,)}
@@ -115,6 +130,23 @@ def calls(spark: SparkSession) -> dict[str, Call]:
         "matchEql": (matchEql, {"query": "any where true", "events": [EVENT], "timestamp": "ts"}),
         "Eql": (Eql, {"text": "any where true"}),
         "matchMany": (matchMany, {"rules": {"a": PATTERN}, "events": [EVENT]}),
+        "matchSigma": (
+            matchSigma,
+            {"correlation": COUNTED, "events": [EVENT], "rules": {"a": "name = 'a'"}},
+        ),
+        "matchSigma of rules": (matchSigma, {"correlation": sigma, "events": [EVENT]}),
+        "sigmaRules": (sigmaRules, {"source": [SIGMA], "logsources": {"test": "true"}}),
+        "CEP.sigma": (CEP.sigma, {"input": frame, "rules": sigma}),
+        "SigmaCorrelation": (
+            SigmaCorrelation,
+            {"correlation": COUNTED, "rules": {"a": "name = 'a'"}},
+        ),
+        "Rule": (Rule, {"name": "a", "definition": PATTERN}),
+        "readRules": (readRules, {"path": rules}),
+        "checkRules": (checkRules, {"path": rules}),
+        "compare": (compare, {"pattern": PATTERN, "events": [EVENT]}),
+        "textTime": (textTime, {"field": "at"}),
+        "matchId": (matchId, {"columns": "a"}),
         "CEP.patterns": (CEP.patterns, {"input": frame, "rules": {"a": PATTERN}}),
         "CEP.eql": (CEP.eql, {"input": frame, "query": "any where true"}),
         "assertMatches": (assertMatches, {"actual": [{"a": [1]}], "expected": [{"a": [1]}]}),
@@ -197,10 +229,10 @@ def arguments(name: str, call: Call) -> Iterator[tuple[str, dict[str, Any] | Non
             yield argument, {**plain, argument: Wrong()}, []
 
 
-def test_no_argument_is_ignored(spark: SparkSession) -> None:
+def test_no_argument_is_ignored(spark: SparkSession, tmp_path: Path) -> None:
     """A wrong value for any argument is an error with a hint; an ignored one would be none."""
     ignored = []
-    for name, call in calls(spark).items():
+    for name, call in calls(spark, tmp_path).items():
         if name in INTERNAL or name.rsplit(".", 1)[-1] in OWN_OF_SPARK - {"toDF"}:
             continue
         if name == "CepDataFrame.toDF":
@@ -216,7 +248,7 @@ def test_no_argument_is_ignored(spark: SparkSession) -> None:
             else:
                 ignored.append(f"{name}({argument})")
 
-    assert ignored == []
+    assert ignored == [], "\n".join(ignored)
 
 
 def test_the_other_kinds_keywords(spark: SparkSession) -> None:
