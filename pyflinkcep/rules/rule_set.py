@@ -82,10 +82,13 @@ def matchMany(
 def rules_of(given: Rules, what: str) -> list[Rule]:
     """Return rules, each with its name."""
     if isinstance(given, Mapping):
-        listed = [
-            attrs.evolve(one, name=name) if isinstance(one, Rule) else Rule(name, one)
-            for name, one in given.items()
-        ]
+        try:
+            listed = [
+                attrs.evolve(one, name=name) if isinstance(one, Rule) else Rule(name, one)
+                for name, one in given.items()
+            ]
+        except InvalidArgumentError as cause:
+            raise InvalidArgumentError(f"{what}: {cause.message}", cause.hint) from None
     elif isinstance(given, Iterable):
         listed = list(given)
     else:

@@ -138,6 +138,13 @@ def test_sql_and_functions_of_one_shape() -> None:
     assert len(found) == 2
 
 
+def test_a_key_is_no_text() -> None:
+    """The key of a rule is a tuple: of a text each letter would be a column."""
+    wrong: Any = "user"
+    with pytest.raises(InvalidArgumentError, match=r"rule 'r': expected a tuple .* got 'user'"):
+        Rule("r", PAID, wrong)
+
+
 @pytest.mark.parametrize(
     ("rules", "events", "error", "message"),
     [
