@@ -70,10 +70,11 @@ class Monitor:
                 f"Monitor: expected a SparkSession, got {type(spark).__name__}",
                 "write Monitor(spark)",
             )
-        if not isinstance(host, str) or not isinstance(port, int):
+        is_port = type(port) is int and 0 <= port <= 65_535
+        if not isinstance(host, str) or not host or not is_port:
             raise InvalidArgumentError(
-                f"Monitor: expected a host as text and a whole number as port, got {host!r} and "
-                f"{port!r}",
+                "Monitor: expected a host as text and a whole number as port, up to 65535, got "
+                f"{host!r} and {port!r}",
                 'write Monitor(spark, host="127.0.0.1", port=4050)',
             )
         self.history = History(spark.conf.get("spark.app.name", "") or "")
@@ -180,7 +181,7 @@ class _Server:
             self.stop()
             raise InputError(
                 f"Monitor: cannot listen at {host}:{port}",
-                "pass another port, or port=0 for any that is free",
+                "pass another port, or port=0 for any that is free, and a host of this machine",
             )
         bound = self._server.servers[0].sockets[0].getsockname()[1]
         self.url = f"http://[{host}]:{bound}/" if ":" in host else f"http://{host}:{bound}/"

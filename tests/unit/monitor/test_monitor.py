@@ -485,6 +485,7 @@ def test_what_tells_of_no_streams_is_refused() -> None:
         Monitor(Session(warns=True), port=0)  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match=r"expected a SparkSession, got int"):
         Monitor(3)  # type: ignore[arg-type]
-    for host, port in ((None, 0), ("127.0.0.1", "4050")):
+    local = "127.0.0.1"
+    for host, port in ((None, 0), ("", 0), (local, "4050"), (local, True), (local, 70_000)):
         with pytest.raises(InvalidArgumentError, match="a host as text and a whole number as port"):
             Monitor(Session(), host, port)  # type: ignore[arg-type]
