@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from functools import partial
 from typing import Any
 
 import attrs
@@ -41,6 +42,33 @@ from pyflinkcep.spark.worker.endings import EndingRows, PatternEndingPages
 from pyflinkcep.spark.worker.runtime import errors_in, running
 
 
+def _by_chunks(
+    chunks: Iterable[pa.Table],
+    matched: Callable[[pa.Table, int], Iterator[pa.RecordBatch]],
+    held: Callable[[pa.Table], pa.Table],
+) -> Generator[pa.RecordBatch, None, pa.Table | None]:
+    """
+    Yield what is matched of each chunk, below the events that are held of those before.
+
+    Return what is held in the end; None if there was no chunk.
+    """
+    kept: pa.Table | None = None
+    for chunk in chunks:
+        events, old = chunk, 0
+        if kept is not None:
+            events, old = pa.concat_tables([kept, chunk]).combine_chunks(), kept.num_rows
+        yield from matched(events, old)
+        kept = held(events)
+    return kept
+
+
+def _key_numbers(changes: Ints, size: int) -> Ints:
+    """Return the number of each event's key, in the order of keys."""
+    begins = np.zeros(size, np.int64)
+    begins[changes] = 1
+    return np.cumsum(begins)
+
+
 @attrs.frozen(eq=False)
 class ChainTask:
     """The work on one partition."""
@@ -64,13 +92,9 @@ class ChainTask:
             opened(self.consumer, context, "a function"),
             closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
         ):
-            kept: pa.Table | None = None
-            for chunk in chunks:
-                events, old = chunk, 0
-                if kept is not None:
-                    events, old = pa.concat_tables([kept, chunk]).combine_chunks(), kept.num_rows
-                yield from self._matched(chain, events, old)
-                kept = self._last_window(chain, events)
+            yield from _by_chunks(
+                chunks, partial(self._matched, chain), partial(self._last_window, chain)
+            )
 
     def _matched(self, chain: PatternChain, events: pa.Table, old: int) -> Iterator[pa.RecordBatch]:
         """Yield the output of the matches that end after the first `old` events."""
@@ -86,13 +110,11 @@ class ChainTask:
     def _seen(self, events: pa.Table, old: int) -> ChainEvents:
         size, bits = events.num_rows, self.layout.bits(events)
         changes = self.layout.key_changes(events)
-        begins = np.zeros(size, np.int64)
-        begins[changes] = 1
         return ChainEvents(
             self.layout.times_ms(events),
             lambda atom: _holding(bits, atom),
             lambda number: _values(events, number),
-            np.cumsum(begins) if len(changes) else None,
+            _key_numbers(changes, size) if len(changes) else None,
             owned(events),
             np.arange(size) >= old if old else None,
         )
@@ -126,13 +148,8 @@ class LatestTask:
             opened(self.consumer, context, "a function"),
             closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
         ):
-            kept: pa.Table | None = None
-            for chunk in chunks:
-                events, old = chunk, 0
-                if kept is not None:
-                    events, old = pa.concat_tables([kept, chunk]).combine_chunks(), kept.num_rows
-                yield from self._matched(nfa, chain, rules, events, old)
-                kept = self._held(rules, events)
+            matched = partial(self._matched, nfa, chain, rules)
+            kept = yield from _by_chunks(chunks, matched, partial(self._held, rules))
             if kept is not None:
                 yield from self._rows(chain, rules.advance(END), kept)
 
@@ -142,9 +159,7 @@ class LatestTask:
         """Offer all but the first `old` events, which runs hold; the last key may go on."""
         size, bits = events.num_rows, self.layout.bits(events)
         changes = self.layout.key_changes(events)
-        begins = np.zeros(size, np.int64)
-        begins[changes] = 1
-        keys, times = np.cumsum(begins), self.layout.times_ms(events)
+        keys, times = _key_numbers(changes, size), self.layout.times_ms(events)
         offers = chain.offers(
             lambda condition: np.flatnonzero(
                 fitting(nfa, [condition], lambda atom: _holding(bits, atom), size)
