@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,15 @@ def in_one_piece(column: pa.ChunkedArray) -> pa.Array:
     if not isinstance(whole, pa.ChunkedArray):
         return whole
     return whole.chunk(0) if whole.num_chunks else pa.array([], whole.type)
+
+
+def ranks_of_values(values: Sequence[Any]) -> Ints:
+    """Return the rank of each of some values, NaN last, and then that of null, which is higher."""
+    ranks = np.empty(len(values) + 1, np.int64)
+    order = sorted(range(len(values)), key=lambda at: (values[at] != values[at], values[at]))
+    ranks[order] = np.arange(len(values))
+    ranks[-1] = len(values)
+    return ranks
 
 
 def structs(table: pa.Table) -> pa.StructArray:

@@ -13,7 +13,7 @@ from pyflinkcep.engines.latest.bridge import latest_rules
 from pyflinkcep.engines.latest.columns import FoundRuns, Offers
 from pyflinkcep.engines.latest.rule import LatestRule
 from pyflinkcep.eql.model import EqlModel
-from pyflinkcep.matching.columns import Ints, in_one_piece, plain_numbers
+from pyflinkcep.matching.columns import Ints, in_one_piece, plain_numbers, ranks_of_values
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.results import Found
 
@@ -80,12 +80,8 @@ BITS_OF_WORD = 63
 def ranks_of(column: pa.ChunkedArray) -> Ints:
     """Return numbers by which rows are ordered by a column, null last."""
     coded = in_one_piece(column).dictionary_encode()
-    values = coded.dictionary.to_pylist()
-    ranks = np.empty(len(values) + 1, np.int64)
-    ranks[sorted(range(len(values)), key=values.__getitem__)] = np.arange(len(values))
-    ranks[-1] = len(values)
-    codes = coded.indices.fill_null(len(values))
-    found: Ints = ranks[plain_numbers(codes)]
+    ranks = ranks_of_values(coded.dictionary.to_pylist())
+    found: Ints = ranks[plain_numbers(coded.indices.fill_null(len(ranks) - 1))]
     return found
 
 

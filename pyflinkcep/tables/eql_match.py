@@ -16,14 +16,15 @@ from pyflinkcep.engines.latest.columns import Offers
 from pyflinkcep.eql.conditions import Conditions
 from pyflinkcep.eql.model import Field
 from pyflinkcep.eql.query import Eql
+from pyflinkcep.expressions.sql_types import DOUBLE
 from pyflinkcep.expressions.tree import Tree
-from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.columns import Ints, ranks_of_values
 from pyflinkcep.matching.latest import bits_of, rule_of
 from pyflinkcep.tables.field_values import EventFields, FieldValues
 from pyflinkcep.tables.order import Times
 from pyflinkcep.tables.records import records
 from pyflinkcep.tables.rows import rows_of, table_or_rest
-from pyflinkcep.tables.values import exact_times_of
+from pyflinkcep.tables.values import exact_times_of, grouping_key
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -58,10 +59,7 @@ def _ranks(fields: EventFields, path: str) -> Ints:
     values = fields.values_of(path)
     assert isinstance(values, FieldValues)
     values = values.smallest
-    ranks = np.full(len(values.distinct) + 1, len(values.distinct))
-    order = sorted(range(len(values.distinct)), key=values.distinct.__getitem__)
-    ranks[order] = np.arange(len(order))
-    return ranks[values.codes]
+    return ranks_of_values(values.distinct)[values.codes]
 
 
 @attrs.frozen(eq=False)
@@ -218,14 +216,16 @@ class KeyNumbers:
 
     def _numbers(self, position: int, key: Field, codes: Ints) -> Ints:
         """Return the numbers of values by their codes in a field."""
-        if len(self._paths[position]) < 2:
+        paths = self._paths[position]
+        # Two codes of fractions may be one value: of 0.0 and -0.0.
+        if len(paths) < 2 and not any(self._of(path).type == DOUBLE for path in paths):
             return codes + 1
         used, inverse = np.unique(codes, return_inverse=True)
         known = self._values[position]
         own = [
             # True is not 1.
             0 if value is None else known.setdefault((type(value) is bool, value), len(known) + 1)
-            for value in self._values_at(key, used)
+            for value in map(grouping_key, self._values_at(key, used))
         ]
         return np.asarray(own, np.int64)[inverse.reshape(-1)]
 

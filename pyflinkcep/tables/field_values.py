@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -39,7 +40,7 @@ from pyflinkcep.expressions.tree import (
     quoted_name,
 )
 from pyflinkcep.expressions.values import typed_function
-from pyflinkcep.matching.columns import Flags, Ints
+from pyflinkcep.matching.columns import Flags, Ints, ranks_of_values
 from pyflinkcep.tables.value_tests import DistinctValues
 from pyflinkcep.time import plain
 
@@ -88,7 +89,7 @@ class FieldValues:
         if type_ is None:
             return " and ".join(sorted(kind.__name__ for kind in kinds))
         if type_ == DOUBLE:
-            flat = [value if value is None else float(value) for value in flat]
+            flat = [value if value is None else _fraction(value) for value in flat]
         numbers: dict[Any, int] = {}
         codes = [-1 if v is None else numbers.setdefault(v, len(numbers)) for v in flat]
         return cls(list(numbers), np.asarray(codes, np.int64), type_, bounds)
@@ -169,10 +170,8 @@ class FieldValues:
         """The smallest value of each event with arrays."""
         if self.bounds is None:
             return self
-        order = sorted(range(len(self.distinct)), key=self.distinct.__getitem__)
-        ranks = np.empty(len(order) + 1, np.int64)
-        ranks[order] = np.arange(len(order))
-        ranks[-1] = len(order)  # null
+        ranks = ranks_of_values(self.distinct)
+        order = np.argsort(ranks[:-1])
         own = np.append(ranks[self.codes], len(order))
         starts, ends = self.bounds[:-1], self.bounds[1:]
         least = np.full(len(starts), len(order))
@@ -200,6 +199,17 @@ class FieldValues:
         pairs = events * (len(self.distinct) + 1) + codes
         firsts = np.sort(np.unique(pairs, return_index=True)[1])
         return events[firsts], codes[firsts]
+
+
+def _fraction(number: float | Decimal) -> float:
+    """Return a number as a fraction; every NaN is one value."""
+    try:
+        found = float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+    except ValueError:  # a NaN of Decimal's that signals
+        return math.nan
+    return math.nan if found != found else found
 
 
 def _answer(found: bool | None) -> int:

@@ -68,7 +68,8 @@ class DistinctValues:
                 is_number = isinstance(value, int | float) and not isinstance(value, bool)
                 if self.is_number and is_number:
                     compared: Flags = _OF_NUMBERS[sign](self._numbers, value)
-                    return compared
+                    # NaN is greater than all other numbers.
+                    return compared | np.isnan(self._numbers) if sign in (">", ">=") else compared
             case Operation("in", (Column(), *items)) if self.is_number:
                 values: list[Any] = [item.value for item in items if isinstance(item, Literal)]
                 among: Flags = np.isin(self._numbers, [v for v in values if v is not None])

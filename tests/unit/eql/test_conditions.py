@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from pyflinkcep import CepError, Eql, InputError, InvalidArgumentError, NotSupportedError, matchEql
@@ -228,6 +230,39 @@ def test_many_numbers(test: str) -> None:
         events = [{"t": n, "type": "x", "x": number} for n, number in enumerate(numbers)]
         alone = [[event] for event in events if matchEql(f"any where {test}", [event])]
         assert matchEql(f"any where {test}", events) == alone
+
+
+ORDERS = ["x > 3", "x >= 7.5", "not x < 3", "x < 3", "not x > 3", "x + 1 > 4", "x == 1", "x != 1"]
+
+
+@pytest.mark.parametrize("test", ORDERS)
+def test_nan(test: str) -> None:
+    """NaN is greater than other numbers, in dicts as in columns, among few values and many."""
+    nans = [{"t": 900 + n, "type": "x", "x": float("nan")} for n in range(2)]
+    expected = [[event] for event in nans] * (test not in ("x < 3", "not x > 3", "x == 1"))
+    for size in (5, 100):
+        events = [*({"t": n, "type": "x", "x": float(n)} for n in range(size)), *nans]
+        for given in (events, pa.Table.from_pylist(events)):
+            found = matchEql(f"any where {test}", given)
+            assert str([match for match in found if match[0]["t"] >= 900]) == str(expected)
+
+
+def test_fractions_as_keys_and_tie_breakers() -> None:
+    """As a key NaN is one value, and so are the zeros; NaN is the last tie-breaker but null."""
+    values = [float("nan"), None, 0.0, 5.0, -0.0, float("nan"), 3.0, Decimal("sNaN"), 10**400]
+    events = [{"t": n, "type": "x", "x": x} for n, x in enumerate(values)]
+    query = "sequence by x [any where true] [any where true]"
+    found = [[event["t"] for event in match] for match in matchEql(query, events)]
+    assert found == [[2, 4], [0, 5], [5, 7]]
+    table = pa.Table.from_pylist(events[:7])
+    assert [[e["t"] for e in match] for match in matchEql(query, table)] == found[:2]
+    other = "sequence [any where true] by x [any where true] by y"
+    table = table.append_column("y", table.column("x"))
+    assert [[e["t"] for e in match] for match in matchEql(other, table)] == found[:2]
+    ties = [{**event, "t": 0, "n": event["t"]} for event in events if event["t"] in (0, 1, 3, 6)]
+    for given in (ties, pa.Table.from_pylist(ties)):
+        found = matchEql("any where true", given, tiebreaker="x")
+        assert [event["n"] for [event] in found] == [6, 3, 0, 1]
 
 
 def test_events_that_are_no_dicts() -> None:
