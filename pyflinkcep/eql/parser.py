@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
+from math import isinf
 from typing import ClassVar
 
 from pyflinkcep.eql.functions import FUNCTIONS, REFUSED
@@ -20,6 +22,8 @@ COMPARISONS = {"==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="
 
 _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _MOST_RUNS, _MOST_DEPTH, _MOST_DIGITS = 100, 60, 15
+_MOST_DAYS = timedelta.max.days
+_MOST_MILLISECONDS = _MOST_DAYS * 86_400_000
 _CONSTANTS = {"TRUE": True, "FALSE": False, "NULL": None}
 _SPAN = "write with maxspan=5m: a whole number and one of ms, s, m, h, d"
 
@@ -139,7 +143,12 @@ class _Reader(ExpressionReader[Tree]):
         number = self._whole(_SPAN)
         if self.here.text not in _UNITS or not number:
             raise self.unexpected("a unit" if number else "more than 0", _SPAN)
-        return number * _UNITS[self.next().text]
+        milliseconds = number * _UNITS[self.here.text]
+        if milliseconds > _MOST_MILLISECONDS:
+            what = f"the maxspan {number}{self.here.text} is longer than any calendar"
+            raise self.failure(self.here, what, f"write at most {_MOST_DAYS}d, or leave it out")
+        self.next()
+        return milliseconds
 
     def _keys(self) -> tuple[Field, ...]:
         return tuple(self.listed(self._key)) if self.take("BY") else ()
@@ -166,9 +175,10 @@ class _Reader(ExpressionReader[Tree]):
                 raise self.unexpected("runs", hint)
             self.next()
             self.need("=", hint)
-            if not 1 <= int(self.here.text if self.here.text.isdecimal() else 0) <= _MOST_RUNS:
-                raise self.unexpected(f"a number of runs from 1 to {_MOST_RUNS}", hint)
-            runs = self._whole(hint)
+            at, runs = self.here, self._whole(hint)
+            if not 1 <= runs <= _MOST_RUNS:
+                what = f"expected a number of runs from 1 to {_MOST_RUNS}, got {runs}"
+                raise self.failure(at, what, hint)
         if self.here.text == "fork":
             raise self.unsupported(self.here, "fork", "leave it out")
         return Step(filter_, keys, is_missing, runs)
@@ -294,9 +304,12 @@ class _Reader(ExpressionReader[Tree]):
     def _number(self) -> Tree:
         token = self.next()
         is_whole = token.text.isdecimal()
-        value = int(token.text) if is_whole else float(token.text)
-        if is_whole and not LEAST <= value <= MOST:
+        # Python reads no whole numbers of thousands of digits.
+        value = int(token.text[-100:]) if is_whole else float(token.text)
+        if is_whole and (len(token.text) > 100 or not LEAST <= value <= MOST):
             raise self.failure(token, f"{token.text} does not fit 64 bits", "write a fraction")
+        if isinf(value):
+            raise self.failure(token, f"{token.text} is beyond fractions", "write up to 1.79e308")
         return Literal(value, span=(token.start, token.end))
 
     def _field(self) -> Column:

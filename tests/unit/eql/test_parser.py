@@ -116,6 +116,10 @@ WRONG = [
     ('any where "x', 'close it with "'),
     ("any where a in ()", "at least one value"),
     ("any where 99999999999999999999 > a", "write a fraction"),
+    (f"any where {'9' * 5000} > a", "write a fraction"),
+    ("any where a < 1e999", "write up to 1.79e308"),
+    (f"sequence [any where a] with runs={'9' * 5000} [any where b]", "from 1 to 100"),
+    ("sequence with maxspan=999999999999999d [any where a] [any where b]", "at most 999999999d"),
     ("any where " + "(" * 100 + "a" + ")" * 100, "split the rule"),
 ]
 
