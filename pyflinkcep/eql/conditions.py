@@ -28,9 +28,9 @@ from pyflinkcep.expressions.tree import (
     Column,
     Literal,
     Operation,
+    Span,
     Tree,
     mapped,
-    quoted_name,
 )
 
 ABOUT_A_FIELD = ("cidrmatch", "endswith", "startswith", "stringcontains")
@@ -91,23 +91,31 @@ class Fields:
 
     def find(self, field: Field) -> FieldColumn | None:
         """Return a field; None for one that may be missing, and is."""
-        found = self.known.get(field.path)
+        if field.optional and field.path not in self.known:
+            return None
+        where = f"{place(self.text, field.span[0])}: " if self.text else ""
+        return self._found(field.path, where, f"?{field.path} may be missing; ", field.span)
+
+    def named(self, argument: str, path: str) -> FieldColumn:
+        """Return the field that an argument names."""
+        return self._found(path, f"{argument}={path!r}: ")
+
+    def _found(
+        self, path: str, where: str, hint: str = "", span: Span | None = None
+    ) -> FieldColumn:
+        found = self.known.get(path)
         if isinstance(found, FieldColumn):
             return found
-        where = f"{place(self.text, field.span[0])}: " if self.text else ""
         if found is not None:
             raise InputError(
-                f"{where}the field {field.path} is {found}",
+                f"{where}the field {path} is {found}",
                 "read a field of it by its path, or cast it to a number or text before",
-                span=field.span,
+                span=span,
             )
-        if field.optional:
-            return None
-        hint = f"?{field.path} may be missing; the fields are {', '.join(self.known)}"
         raise InputError(
-            f"{where}the input has no field {field.path}",
-            did_you_mean(field.path, self.known, hint),
-            span=field.span,
+            f"{where}the input has no field {path}",
+            did_you_mean(path, self.known, f"{hint}the fields are {', '.join(self.known)}"),
+            span=span,
         )
 
     def of(self, text: str) -> Fields:
@@ -128,7 +136,7 @@ class Conditions:
         condition = FALSE if condition == NULL else condition
         if filter_.category is None:
             return condition
-        column = self._column(Column(quoted_name(self.category)))
+        column = self.fields.named("category", self.category)
         if column.type not in (STRING, VOID):
             what = f"the category {self.category} is {kind_name(column.type)}, not a text"
             raise InputError(what, 'name the field with the category: category="event.category"')

@@ -156,7 +156,7 @@ class SharedEvents:
     @cached_property
     def in_time(self) -> EqlEvents:
         """The events in the order of time."""
-        return EqlEvents.of(self.fields, self.times.exact(), self.ms, None)
+        return EqlEvents.of(self.fields, [self.times.exact()], self.ms, None)
 
     @cached_property
     def reader(self) -> RecordReader:

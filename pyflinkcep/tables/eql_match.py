@@ -36,12 +36,12 @@ class EqlEvents:
     order: Ints  # The place of each event as given
 
     @classmethod
-    def of(cls, fields: EventFields, exact: Ints, ms: Ints, tiebreaker: str | None) -> EqlEvents:
-        """Return events with fields, and times, in the order given."""
-        by = [exact]
-        if tiebreaker is not None:
-            by.insert(0, _ranks(fields, tiebreaker))
-        order = np.lexsort(by)
+    def of(
+        cls, fields: EventFields, times: Sequence[Ints], ms: Ints, tiebreaker: str | None
+    ) -> EqlEvents:
+        """Return events with fields, and times, which are by parts, the least first."""
+        ties = [] if tiebreaker is None else [_ranks(fields, tiebreaker)]
+        order = np.lexsort([*ties, *times])
         return cls(fields, ms[order], order)
 
     @cached_property
@@ -54,8 +54,7 @@ class EqlEvents:
 
 def _ranks(fields: EventFields, path: str) -> Ints:
     """Return numbers by which events are ordered by a field, those without it last."""
-    column = Conditions(fields.fields, path).fields.find(Field(path))
-    assert column is not None
+    fields.fields.named("tiebreaker", path)
     values = fields.values_of(path)
     assert isinstance(values, FieldValues)
     values = values.smallest
@@ -79,17 +78,21 @@ def matches_of(
     if table is not None:
         times = Times.of(table, timestamp)
         fields = EventFields.of_table(table)
-        ordered = EqlEvents.of(fields, times.exact(), times.ms(), tiebreaker)
+        ordered = EqlEvents.of(fields, [times.exact()], times.ms(), tiebreaker)
         found = _found(query, ordered, category)
         used = sorted({place for match in found for place in match if place is not None})
         taken = np.asarray(used, np.int64)
         shown: dict[int, Any] = dict(zip(used, records(table, taken), strict=True))
         return [[None if at is None else shown[at] for at in match] for match in found]
     given = rest if isinstance(rest, list) and all(type(e) is dict for e in rest) else rows_of(rest)
-    exact = np.asarray(exact_times_of(given, timestamp), np.int64)
+    if not given:
+        return []  # whose fields nobody knows
+    exact = exact_times_of(given, timestamp)  # which may be beyond 64 bits
+    ms = np.fromiter((time // 1000 for time in exact), np.int64, len(exact))
+    micros = np.fromiter((time % 1000 for time in exact), np.int64, len(exact))
     fields = EventFields.of_rows(given)
     tie = tiebreaker if tiebreaker in fields else None  # no event has it
-    ordered = EqlEvents.of(fields, exact, exact // 1000, tie)
+    ordered = EqlEvents.of(fields, [micros, ms], ms, tie)
     found = _found(query, ordered, category)
     return [[None if at is None else given[at] for at in match] for match in found]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,6 @@ from pyflinkcep.errors import InputError
 from pyflinkcep.expressions.sql_types import (
     BIGINT,
     BOOLEAN,
-    DATE,
     DOUBLE,
     STRING,
     TIMESTAMP,
@@ -90,6 +89,8 @@ class FieldValues:
             return " and ".join(sorted(kind.__name__ for kind in kinds))
         if type_ == DOUBLE:
             flat = [value if value is None else _fraction(value) for value in flat]
+        elif type_ == TIMESTAMP:
+            flat = [v if v is None or v.tzinfo else v.replace(tzinfo=UTC) for v in flat]
         numbers: dict[Any, int] = {}
         codes = [-1 if v is None else numbers.setdefault(v, len(numbers)) for v in flat]
         return cls(list(numbers), np.asarray(codes, np.int64), type_, bounds)
@@ -223,7 +224,6 @@ _TYPES: tuple[tuple[frozenset[type], SqlType], ...] = (
     (frozenset({int, float, Decimal}), DOUBLE),
     (frozenset({str}), STRING),
     (frozenset({datetime}), TIMESTAMP),
-    (frozenset({date}), DATE),
 )
 
 
@@ -298,7 +298,9 @@ class EventFields(Mapping[str, FieldColumn | str]):
     @classmethod
     def of_table(cls, table: pa.Table) -> EventFields:
         """Return the fields of a table."""
-        columns = dict(_columns(table))
+        columns: dict[str, pa.ChunkedArray] = {}
+        for path, column in _columns(table):
+            columns.setdefault(path, column)
         return cls(table.num_rows, columns, lambda path: FieldValues.of_column(columns[path]))
 
     def __getitem__(self, path: str) -> FieldColumn | str:
@@ -417,8 +419,9 @@ def _function(tree: Tree, columns: list[tuple[Column, SqlType]]) -> Callable[[An
 
 
 def _columns(table: pa.Table) -> Iterator[tuple[str, pa.ChunkedArray]]:
-    """Yield the columns of a table, and the fields of structs, by path."""
-    for name, column in zip(table.column_names, table.columns, strict=True):
+    """Yield the columns of a table, and then the fields of structs, by path."""
+    columns = zip(table.column_names, table.columns, strict=True)
+    for name, column in sorted(columns, key=lambda one: bool(pa.types.is_struct(one[1].type))):
         yield from _fields(name, column)
 
 

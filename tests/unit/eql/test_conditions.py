@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -202,6 +203,53 @@ def test_a_tie_breaker_that_no_event_has() -> None:
     assert matchEql("x where true", events, tiebreaker="rank") == [[events[0]], [events[1]]]
     with pytest.raises(InputError, match="the input has no field rank"):
         matchEql("x where true", {"t": [0], "type": ["x"]}, tiebreaker="rank")
+
+
+@pytest.mark.parametrize(("argument", "column"), [
+    ("category", "tpye"), ("tiebreaker", "tpye"), ("category", "inner"), ("tiebreaker", "inner"),
+])  # fmt: skip
+def test_arguments_that_name_no_field(argument: str, column: str) -> None:
+    """An argument that names no field is told by its name, not by a place in the query."""
+    table = pa.table({"t": [0], "type": ["x"], "inner": [b"x"]})
+    with pytest.raises(InputError, match=f"^{argument}='{column}': the ") as caught:
+        matchEql("x where true", table, **{argument: column})  # type: ignore[arg-type]
+    assert "?tpye" not in (caught.value.hint or "")
+
+
+def test_times_as_fields() -> None:
+    """Datetimes without a zone are UTC's, beside others too; dates are refused, as in tables."""
+    naive = datetime(1969, 12, 31, 23, 59, 59, 999_500)
+    east = timezone(timedelta(hours=5, minutes=45))
+    times = [naive, naive.replace(tzinfo=UTC).astimezone(east), [naive, datetime.now(UTC)]]
+    events = [{"t": n, "type": "x", "x": time} for n, time in enumerate(times)]
+    assert matchEql("any where x + 1 == 0", events) == [[event] for event in events]
+    query = "sequence by x [any where true] [any where true]"
+    assert matchEql(query, events) == [events[:2], events[1:]]
+    for given in ([{"t": 0, "x": naive.date()}], pa.table({"t": [0], "x": [naive.date()]})):
+        with pytest.raises(InputError, match="the field x is date"):
+            matchEql("any where x > 0", given)
+
+
+def test_times_of_events_far_ahead() -> None:
+    """Events are ordered to the microsecond, and may be any milliseconds of 64 bits."""
+    moment = datetime(1969, 12, 31, 23, 59, 59, 999_500, UTC)
+    times = [2**63 - 1, moment + timedelta(microseconds=1), moment, -(2**63) + 1]
+    events = [{"t": time, "type": "x"} for time in times]
+    assert matchEql("any where true", events) == [[event] for event in reversed(events)]
+
+
+def test_a_name_and_a_path() -> None:
+    """A column of a name with points is read before the field of a struct of that path."""
+    row = {"t": 0, "a": {"b": 2}, "a.b": 1, "type": "x"}
+    for names in (["t", "a", "a.b"], ["t", "a.b", "a"]):
+        table = pa.Table.from_pylist([row]).select(names)
+        for given in (table, table.to_pylist()):
+            assert len(matchEql("any where a.b == 1", given)) == 1
+
+
+def test_no_events() -> None:
+    """Without events there are no matches, though nobody knows their fields."""
+    assert matchEql("any where x > 1", []) == matchEql("any where x > 1", {"t": [], "x": []}) == []
 
 
 TEXTS = ["cmd.exe", "CMD.EXE", "a*b", "A\nb", "", "straße", "\u212a", *map(str, range(100))]

@@ -85,9 +85,7 @@ class EqlJob:
         wanted = distinct[0] if len(distinct) == 1 else Operation("or", distinct)
         tie = None
         if tiebreaker is not None:
-            found = conditions.fields.find(Field(tiebreaker))
-            assert found is not None
-            tie = sql_of(found.smallest)
+            tie = sql_of(conditions.fields.named("tiebreaker", tiebreaker).smallest)
         settings = attrs.evolve(settings, allows_null_keys=True)
         columns = source.event_columns
         if model.is_sequence:
