@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, overload
 
@@ -68,6 +69,8 @@ def _id(rule: str, version: int, key: Any, events: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC)  # whatever clock shows it
     return value.isoformat() if hasattr(value, "isoformat") else f"{value}"
 
 
@@ -145,7 +148,10 @@ class RuleMatches(Sequence[RuleMatch]):
         """
         texts = pa.map_(pa.string(), pa.string())
         if self._events is None or not self._parts:
-            return pa.table({"rule": pa.array([], pa.string())})
+            nothing = pa.map_(pa.string(), pa.list_(pa.null()))
+            types = [pa.string(), pa.int64(), texts, pa.string(), pa.null(), nothing]
+            names = ["rule", "version", "key", "matchId", MATCH_TIME, "events"]
+            return pa.schema(zip(names, types, strict=True)).empty_table()
         matches = list(self)
         keys = [[(n, None if v is None else f"{v}") for n, v in m.key.items()] for m in matches]
         times = [match_times(part.found, self._events.times) for part in self._parts]

@@ -109,6 +109,8 @@ class FieldValues:
             return str(column.type)
         if found == DOUBLE and not pa.types.is_float64(type_):
             column = pc.cast(column, pa.float64(), safe=False)
+        if found == DOUBLE:
+            column = pc.add(column, 0.0)  # -0.0 is 0.0
         elif found == TIMESTAMP:
             unit_type = pa.timestamp("us", getattr(type_, "tz", None))
             column = pc.cast(column, unit_type, safe=False)

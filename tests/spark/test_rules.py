@@ -67,6 +67,7 @@ RULES: dict[str, Any] = {
     "other fields": Eql("sequence [a where n > 2] by user [b where n < 9] by a.b"),
     "arrays": Eql("sequence by tags, host [a where n > 2] [b where n < 9]"),
     "array or not": Eql("sequence [a where n > 2] by user [b where n < 9] by tags"),
+    "zeros": Eql("sequence by x [a where n > 2] [b where n < 9]"),
     "missing": Eql(
         "sequence by ?user, host with maxspan=5s [a where n > 2] ![c where n > 8] [b where n < 9]"
     ),
@@ -95,6 +96,19 @@ def test_the_matches_of_memory(spark: SparkSession, seed: int) -> None:
 
     assert sorted(rows, key=str) == sorted(memory, key=str)
     assert {row["rule"] for row in rows} == {*RULES} - {"never"}
+
+
+def test_ids_in_another_time_zone(spark: SparkSession) -> None:
+    """Ids of matches are those of memory, whatever the session's time zone."""
+    frame = _frame(spark, 4, 50).withColumn("at", F.timestamp_millis("at"))
+    rules = {"user": RULES["user"], "sequence": RULES["sequence"]}
+    table = frame.toArrow()
+    memory = {match.matchId for match in matchMany(rules, table, timestamp="at")}
+    with configured(spark, {"spark.sql.session.timeZone": "Asia/Tokyo"}):
+        rows = CEP.patterns(frame, rules, timestamp="at").toDF().collect()
+
+    assert memory
+    assert {row["matchId"] for row in rows} == memory
 
 
 def test_conditions_of_spark(spark: SparkSession) -> None:

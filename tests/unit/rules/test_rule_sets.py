@@ -56,6 +56,38 @@ def test_what_a_match_has() -> None:
     assert found.matchId == again.matchId != other.matchId
 
 
+def test_ids_do_not_depend_on_a_clock() -> None:
+    """The same moments make the same id, whatever time zone shows them."""
+    table = pa.Table.from_pylist(EVENTS)
+    shown = table.set_column(0, "at", table["at"].cast(pa.timestamp("us", "Asia/Tokyo")))
+    (found,) = matchMany({"paid": Rule("", PAID, ("user",))}, table, timestamp="at")
+    (again,) = matchMany({"paid": Rule("", PAID, ("user",))}, shown, timestamp="at")
+
+    assert again.events["pay"][0]["at"].utcoffset() == timedelta(hours=9)
+    assert found.matchId == again.matchId
+
+
+@pytest.mark.parametrize(("rules", "events"), [({"paid": PAID}, []), ({}, EVENTS)])
+def test_columns_without_matches(rules: Any, events: Any) -> None:
+    """Without events or rules the table of matches has the columns that it has with them."""
+    names = matchMany({"paid": PAID}, EVENTS, timestamp="at").toArrow().column_names
+
+    assert matchMany(rules, events).toArrow().column_names == names
+
+
+def test_zeros_are_one_key() -> None:
+    """0.0 and -0.0 are one key in all languages, in columns and lists too."""
+    rules: dict[str, Any] = {
+        "pattern": Rule("", Pattern.begin("a").where("n = 1").next("b").where("n = 2"), ("x",)),
+        "eql": Eql("sequence by x [any where n == 1] [any where n == 2]"),
+    }
+    events = {"x": [0.0, -0.0], "n": [1, 2], "type": ["a", "a"]}
+    lists = {**events, "x": pa.array([[0.0], [-0.0]])}
+
+    assert [one.rule for one in matchMany(rules, events)] == ["pattern", "eql"]
+    assert len(matchMany({"eql": rules["eql"]}, pa.table(lists))) == 1
+
+
 def test_keys_of_each_language() -> None:
     """The key of EQL is that of its first step, of a query also what its events have in common."""
     rules: dict[str, Any] = {
