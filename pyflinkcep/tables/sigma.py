@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
+from numbers import Number
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import attrs
@@ -293,7 +294,7 @@ class _Fields:
             return None
         if self.correlation.kind is Kind.VALUE_COUNT:
             return tuple(map(grouping_key, found))
-        if isinstance(found[0], str):
+        if not isinstance(found[0], Number):
             raise InputError(
                 f"{self.correlation.name}: {self.correlation.kind.value} of the field "
                 f"{self.correlation.fields[0]!r}: expected numbers, got {found[0]!r}",

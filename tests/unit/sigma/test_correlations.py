@@ -237,7 +237,8 @@ def test_unknown_names_are_refused() -> None:
     with pytest.raises(InputError, match="no event has the field 'user'"):
         matchSigma(_COUNT | {"group-by": ["user"]}, events(("a", 1)), RULES, "t")
     summed = correlation("value_sum", condition={"gte": 2, "field": "u"})
-    with pytest.raises(InputError, match="expected numbers, got 'x'"):
-        matchSigma(summed, events(("a", 1)), RULES, "t")
+    for value in ("x", [1], {"n": 1}):
+        with pytest.raises(InputError, match="expected numbers, got "):
+            matchSigma(summed | {"group-by": []}, events(("a", 1), u=value), RULES, "t")
     with pytest.raises(NotSupportedError):
         matchSigma(_COUNT | {"timespan": "1M"}, [], RULES)
