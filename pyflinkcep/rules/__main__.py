@@ -36,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         counted(len(checked.problems), "problem"),
     )
     print(", ".join(numbers))
+    if not checked.rules and not checked.problems:
+        return 2
     return 1 if checked.problems else 0
 
 

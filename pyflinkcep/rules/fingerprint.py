@@ -10,6 +10,7 @@ from typing import Any
 
 from pyflinkcep.errors import CepError, NotSupportedError
 from pyflinkcep.expressions.parser import event_tree, sql_condition
+from pyflinkcep.expressions.tokens import tokenized
 from pyflinkcep.expressions.tree import Aggregate, Column, Literal, MatchExpression, Tree
 from pyflinkcep.rules.aviator import sql_of_aviator
 
@@ -49,7 +50,15 @@ def _of_event(text: str | None) -> Any:
     try:
         return None if text is None else _tree(event_tree(text))
     except CepError:
-        return " ".join((text or "").split())
+        return _words(text or "")
+
+
+def _words(text: str) -> str:
+    """Return SQL without its layout, which is not that of the texts in it."""
+    try:
+        return " ".join(text[word.start : word.end] for word in tokenized(text)).strip()
+    except CepError:
+        return text
 
 
 def _tree(tree: Tree) -> Any:
@@ -67,5 +76,5 @@ def _tree(tree: Tree) -> Any:
             return ["aggregate", tree.function, tree.stage, over, tree.offset, tree.with_event]
     operator = getattr(tree, "operator", "") or getattr(tree, "function", "")
     if not operator:  # what only Spark reads
-        return " ".join(tree.text.split())
+        return _words(tree.text)
     return [operator, tree.detail, *map(_tree, tree.operands)]

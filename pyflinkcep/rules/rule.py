@@ -21,6 +21,7 @@ from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.sase.text import query_text
 from pyflinkcep.tables import match, matchEql, matchSase, matchSigma
+from pyflinkcep.tables.values import grouping_key, key_getter
 
 _LABEL = "label of the event"
 """A column that tells the events of a test apart; no condition can name it."""
@@ -178,9 +179,10 @@ class Rule:
             alerts = matchSigma(sigma.correlation, rows, sigma.rules, self.timestamp)
             return [[event[_LABEL] for event in alert] for alert in alerts]
         has_events = self.definition.columns is None
+        key_of = key_getter(self.key) if self.key else lambda _: None
         by_key: dict[Any, list[dict[str, Any]]] = {}
         for row in rows:
-            by_key.setdefault(tuple(row[name] for name in self.key), []).append(row)
+            by_key.setdefault(grouping_key(key_of(row)), []).append(row)
         return [
             _labelled(one) if has_events else dict(one)
             for own in by_key.values()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
@@ -263,6 +264,8 @@ def _test(test: Part, number: int, timestamp: str, definition: Definition) -> Ru
         if not isinstance(label, str):
             raise event.refused(f"expected a text as label, got {label!r}", "write it in quotes")
         events[label] = {**event.mapping(), timestamp: _time(time)}
+    if "matches" not in test.mapping():
+        raise test.refused("a test without matches", "write matches: [] if nothing is found")
     matches = tuple(_found(found, events, definition) for found in test["matches"].items())
     name = f"{number}" if test["name"].is_none else test["name"].text()
     return RuleTest(name, events, matches, test.path)
@@ -271,7 +274,10 @@ def _test(test: Part, number: int, timestamp: str, definition: Definition) -> Ru
 def _time(part: Part) -> datetime:
     if isinstance(part.value, datetime):
         return part.value
-    return _BEGIN + length(part)
+    try:
+        return _BEGIN + length(part)
+    except OverflowError:
+        raise part.refused(f"{part.value!r} is too far", "write a shorter time") from None
 
 
 def _found(part: Part, events: Mapping[str, Any], definition: Definition) -> Found:
@@ -315,24 +321,26 @@ def _documents(file: FilePath) -> Iterator[tuple[Any, Mapping[Path, int]]]:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as cause:
         raise RuleFileError(f"{file}", 1, f"it cannot be read: {cause}") from None
-    loader = yaml.SafeLoader(text)
+    is_json = file.suffix == ".json"
     try:
+        # Not all of JSON's numbers, texts and tabs are YAML's: there that tells the lines alone.
+        document = json.loads(text) if is_json else None
+        loader = yaml.SafeLoader(text.replace("\t", " ") if is_json else text)
         while loader.check_node():
             root = loader.get_node()
             if root.tag.endswith(":null"):
                 continue
             lines: dict[Path, int] = {}
             _number(root, (), lines, f"{file}", set())
-            yield loader.construct_document(root), lines
+            yield document if is_json else loader.construct_document(root), lines
     except (yaml.YAMLError, RecursionError, ValueError) as cause:
         if isinstance(cause, CepError):
             raise
         mark = getattr(cause, "problem_mark", None)
         problem = getattr(cause, "problem", None) or f"{cause}"
-        line = 1 if mark is None else mark.line + 1
-        raise RuleFileError(f"{file}", line, f"no YAML: {problem}") from None
-    finally:
-        loader.dispose()
+        line = getattr(cause, "lineno", 1) if mark is None else mark.line + 1
+        kind = "JSON" if is_json else "YAML"
+        raise RuleFileError(f"{file}", line, f"no {kind}: {problem}") from None
 
 
 def _number(node: Any, path: Path, lines: dict[Path, int], file: str, seen: set[int]) -> None:

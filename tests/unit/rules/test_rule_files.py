@@ -113,6 +113,22 @@ def test_documents_in_files_of_json(write: Write) -> None:
     assert (rule.version, repr(rule.definition)) == (3, "Pattern(a)")
 
 
+def test_json_is_no_yaml(write: Write) -> None:
+    """A file of JSON has JSON's numbers, texts and tabs; its errors have their lines too."""
+    test = '{"events": {"x": {"timestamp": "0s", "n": 1e3}}, "matches": [{"a": "x"}]}'
+    stages = '[{"begin": "a", "where": "n = 1000"}]'
+    text = f'{{\n\t"rule": "r \\ud83d\\ude00",\n\t"pattern": {stages},\n\t"tests": [{test}]}}'
+    checked = checkRules(write(text, "r.json"))
+    wrong = checkRules(write(text.replace("begin", "bgin"), "r.json"))
+    broken = checkRules(write(text[:-1], "r.json"))
+
+    assert [problem.message for problem in checked.problems] == []
+    assert [rule.name for rule in checked.rules] == ["r \U0001f600"]
+    assert [problem.line for problem in wrong.problems] == [3]
+    assert [problem.problem[:9] for problem in broken.problems] == ["no JSON: "]
+    assert broken.problems[0].line == 4
+
+
 @pytest.mark.parametrize(
     ("text", "line", "problem"),
     [
@@ -154,6 +170,8 @@ def test_documents_in_files_of_json(write: Write) -> None:
         (HEAD + "tests:\n- events: {x: {timestamp: 0s, n: 1}}\n  matches:\n  - {a: y}\n", 8, "'y'"),
         (HEAD + "tests:\n- events: {no: {timestamp: 0s}}\n", 6, "expected a text as label"),
         (HEAD + "tests:\n- events: {x: {n: 1}}\n", 6, "expected a text, got nothing"),
+        (HEAD + "tests:\n- events: {x: {timestamp: 9999999d}}\n", 6, "'9999999d' is too far"),
+        (HEAD + "tests:\n- events: {x: {timestamp: 0s}}\n", 6, "a test without matches"),
         (HEAD + "---\n" + HEAD, 6, "'r' is the name of the rule at "),
     ],
 )
@@ -230,6 +248,8 @@ def test_all_files_are_checked(write: Write, capsys: pytest.CaptureFixture[str])
         readRules(file.parent / "missing")
     assert main(["check", f"{file.parent / 'missing'}"]) == 2
     assert "no such file" in capsys.readouterr().err
+    (file.parent / "empty").mkdir()
+    assert main(["check", f"{file.parent / 'empty'}"]) == 2
 
 
 def test_without_pyyaml(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -261,6 +281,19 @@ def test_queries_with_return(write: Write) -> None:
     assert checked.tests == 1
 
 
+@pytest.mark.parametrize(
+    ("user", "problem"), [("{}", "has no 'user'"), ("{user: {n: 1}}", "got dict")]
+)
+def test_keys_that_events_lack(write: Write, user: str, problem: str) -> None:
+    """A key that events of a query lack, or that cannot be compared, fails its test like others."""
+    event = "{timestamp: 0s, type: A, "
+    test = f"tests:\n- events: {{a: {event}{user[1:]}}}\n  matches: []\n"
+    checked = checkRules(write("rule: r\nkey: user\nquery: PATTERN SEQ(A a)\n" + test))
+
+    assert len(checked.problems) == 1
+    assert problem in checked.problems[0].message
+
+
 def _fingerprint(where: str, **more: Any) -> str:
     pattern = Pattern.begin("a").where(where).next("b").where("n > last(a.n) + 1")
     return Rule("r", pattern, **more).fingerprint
@@ -285,6 +318,16 @@ def test_fingerprints_last(where: str) -> None:
 def test_fingerprints_change(where: str, key: str) -> None:
     """It changes with each value, type, operator and key."""
     assert _fingerprint(where, key=(key,)) != _fingerprint("n = 1 AND m = 'x'", key=("k",))
+
+
+def test_texts_in_what_only_spark_reads() -> None:
+    """Spaces count in texts, and nowhere else, also in SQL that only Spark reads."""
+    one, other, same = (
+        _fingerprint(f"exists(tags,{space}v -> v = '{text}')")
+        for space, text in (("", "a b"), ("", "a  b"), (" \n", "a b"))
+    )
+
+    assert one == same != other
 
 
 def test_fingerprints_of_queries_and_documents(write: Write) -> None:
