@@ -260,6 +260,8 @@ def test_two_rules_of_one_name() -> None:
         (("nowhere", "ignore"), "no Sigma rules at 'nowhere'"),
         (([], None), "logsources: expected a dict"),
         (([], "ignore", None, "drop"), "missing"),
+        (([], "ignore", None, "null", "message"), "a list of columns as raw"),
+        (([3], "ignore"), "expected paths or texts as source, got 3"),
     ],
 )
 def test_arguments(arguments: Any, why: str) -> None:
