@@ -301,7 +301,10 @@ def check_columns(function: str, **names: object) -> None:
     for argument, name in names.items():
         if name is not None and not isinstance(name, str):
             what = f"{function}: expected the name of a column as {argument}, got {name!r}"
-            raise InvalidArgumentError(what, f"write {argument}='…'")
+            field = getattr(name, "field", None)  # of textTime, whose table has times in it
+            of_texts = f"{argument}={field!r}, and textTime({field!r}).table(events) as events"
+            own = of_texts if isinstance(field, str) else f"{argument}='…'"
+            raise InvalidArgumentError(what, f"write {own}")
 
 
 def check_choice(name: str, given: object, choices: Iterable[object], hint: str = "") -> None:

@@ -223,14 +223,14 @@ def sigmaRules(
     'Shell'
     """
     check_choice("missing", missing, ("refuse", "null"))
-    if logsources != "ignore" and not isinstance(logsources, Mapping):
+    if logsources != "ignore" and not _are_texts(logsources):
         raise InvalidArgumentError(
-            f"logsources: expected a dict, got {logsources!r:.40}",
+            f"logsources: expected a dict of texts, got {logsources!r:.40}",
             "write logsources={'process_creation/windows': \"type = 'process'\"}, or 'ignore'",
         )
     for name, is_right, wanted, hint in (
         ("source", isinstance(source, Iterable | os.PathLike), "paths or texts", "'rules/'"),
-        ("fields", isinstance(fields, Mapping | None), "a dict", "{'Image': 'exe'}"),
+        ("fields", _are_texts(fields or {}), "a dict of texts", "{'Image': 'exe'}"),
         ("raw", isinstance(raw, tuple | list), "a list of columns", "['message']"),
         ("pipeline", pipeline is None or hasattr(pipeline, "apply"), "a pipeline of pySigma",
          "ProcessingPipeline(…)"),
@@ -250,6 +250,12 @@ def sigmaRules(
             UserWarning,
         )
     return found
+
+
+def _are_texts(given: object) -> bool:
+    return isinstance(given, Mapping) and all(
+        isinstance(one, str) for pair in given.items() for one in pair
+    )
 
 
 def _documents(

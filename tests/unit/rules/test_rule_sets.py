@@ -17,8 +17,10 @@ from pyflinkcep import (
     NotSupportedError,
     Pattern,
     match,
+    matchEql,
     matchMany,
     parse,
+    textTime,
 )
 from pyflinkcep.rules import Rule
 
@@ -168,6 +170,25 @@ def test_sql_and_functions_of_one_shape() -> None:
 
     assert [one.events for one in found.of("functions")] == [one.events for one in found.of("sql")]
     assert len(found) == 2
+
+
+def test_times_as_text() -> None:
+    """The hint for them says what to pass, and it matches; so does that of EQL."""
+    given: Any = [{"at": "2024-05-06T09:00:00Z", "n": 1}, {"at": "2024-05-06T09:00:01Z", "n": 2}]
+    time: Any = textTime("at")
+    pattern, query = Pattern.begin("a").where("n = 1").next("b"), "any where n == 1"
+    for call in (
+        lambda: matchMany({"r": pattern}, given, time),
+        lambda: matchEql(query, given, time),
+    ):
+        with pytest.raises(InvalidArgumentError) as error:
+            call()
+        assert (
+            error.value.hint == "write timestamp='at', and textTime('at').table(events) as events"
+        )
+
+    assert len(matchMany({"r": pattern}, time.table(given), timestamp="at")) == 1
+    assert len(matchEql(query, time.table(given), timestamp="at")) == 1
 
 
 def test_a_key_is_no_text() -> None:

@@ -258,7 +258,9 @@ def test_two_rules_of_one_name() -> None:
     ("arguments", "why"),
     [
         (("nowhere", "ignore"), "no Sigma rules at 'nowhere'"),
-        (([], None), "logsources: expected a dict"),
+        (([], None), "logsources: expected a dict of texts"),
+        (([], {"process": 1}), "logsources: expected a dict of texts"),
+        (([], "ignore", {"f": 1}), "a dict of texts as fields"),
         (([], "ignore", None, "drop"), "missing"),
         (([], "ignore", None, "null", "message"), "a list of columns as raw"),
         (([3], "ignore"), "expected paths or texts as source, got 3"),
