@@ -119,7 +119,9 @@ class Query:
 
     def add(self, progress: Mapping[str, Any]) -> None:
         """Add the progress of a micro-batch."""
-        before, found = self.last, {}
+        before = self.last
+        # Of a pattern that is not told of, nothing happened, and what was left still is.
+        found = {name: PatternPoint.of({}, point) for name, point in before.items()}
         for name, row in (progress.get("observedMetrics") or {}).items():
             if row.keys() >= _OWN:
                 found[name] = PatternPoint.of(row, before.get(name))
@@ -130,7 +132,7 @@ class Query:
         begun = datetime.fromisoformat(str(progress["timestamp"])).timestamp()
         rows = int(progress.get("numInputRows") or 0)
         number = int(progress["batchId"])
-        self.points.append(Point(number, begun + seconds, seconds, rows, {**before, **found}))
+        self.points.append(Point(number, begun + seconds, seconds, rows, found))
         self.is_idle = False
         self.batches += 1
         self.rows += rows

@@ -115,6 +115,19 @@ def test_a_micro_batch_that_saw_no_state_keeps_what_was_left() -> None:
     assert point.stages["fail"] == 10
 
 
+def test_a_micro_batch_that_tells_nothing_of_a_pattern() -> None:
+    """Then nothing happened: its counters are not shown again, and what was left still is."""
+    history = told(1)
+    history.progressed({**progress(1), "observedMetrics": {}})
+
+    (query,) = history.read()
+    (point,) = query.last.values()
+    assert set(point.counters.values()) == {0}
+    assert point.gauges["numKeys"] == 10
+    assert point.stages["fail"] == 10
+    assert query.totals[f"CEP: a & {BAD}"]["numMatches"] == 2
+
+
 def test_queries_that_ended_long_ago_are_forgotten() -> None:
     """A session that starts queries all day keeps the last of those that ended."""
     history = History()
