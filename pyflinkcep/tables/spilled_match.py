@@ -119,6 +119,8 @@ class SpilledMatch:
             number = 1
         else:
             events = _read(*parts)
+            if len(parts) > 1:  # by time: keys whose numbers happen to be equal
+                events = events.sort_by(POSITION)
             job = self._analysed(events)
             job.nfa.open(RuntimeContext())
             keys = _KeyPlaces.of(job, events)
@@ -133,13 +135,15 @@ class SpilledMatch:
     def _computed_in(self, parts: list[SpillFile]) -> frozenset[str] | None:
         """Return what is computed for whole columns in all stretches of a key; None of several."""
         found: list[frozenset[str]] = []
-        keys = set()
+        keys: set[Any] = set()
         for part in parts:
             job = self._analysed(_read(part))
-            keys |= {repr(job.keys.value_of(0)), *([] if len(job.firsts) == 1 else ["several"])}
+            keys.add(job.keys.value_of(0))  # 0.0 and -0.0 are one
+            if len(job.firsts) > 1 or len(keys) > 1:
+                return None
             found.append(job.computed)
             del job
-        return frozenset.intersection(*found) if len(keys) == 1 else None
+        return frozenset.intersection(*found)
 
 
 def _read(*files: SpillFile) -> pa.Table:

@@ -24,7 +24,7 @@ from pyflinkcep.errors import InputError, InvalidArgumentError, NotSupportedErro
 from pyflinkcep.matching.hashing import hashes
 from pyflinkcep.matching.memory import memory_bytes
 from pyflinkcep.matching.spill import SpillFile
-from pyflinkcep.tables import spilled_match
+from pyflinkcep.tables import buckets, spilled_match
 from pyflinkcep.tables.buckets import _hash
 from pyflinkcep.tables.given import checked
 from pyflinkcep.tables.order import Keys
@@ -111,6 +111,28 @@ def test_a_key_larger_than_memory(pattern: Pattern, memory: str, tmp_path: Path)
     pq.write_table(table, tmp_path / "events.parquet")
     found = match(pattern, tmp_path, "at", "user", memory=memory)
     assert_same(found, match(pattern, table, "at", "user"))
+
+
+@pytest.mark.parametrize("key", ["zero", lambda e: e.zero or (0, 0.0)[e.kind % 2]])
+def test_a_key_larger_than_memory_has_values_that_differ(key: Any, tmp_path: Path) -> None:
+    """Zeros of both signs, and whole ones, are one key in all stretches of its time."""
+    size = 600
+    at = np.r_[39, 0, 0, RNG.integers(0, 40, size - 3)]
+    zeros = np.r_[0.0, 1.5, -0.0, RNG.choice([0.0, -0.0, 0.0, -0.0, 1.5], size - 3)]
+    table = pa.table({"kind": RNG.integers(0, 3, size), "at": at, "zero": zeros})
+    pq.write_table(table, tmp_path / "events.parquet")
+    pattern = Pattern.begin("a").where("kind = 1").next("b").where("kind = 2")
+    found = match(pattern.within(timedelta(milliseconds=3)), tmp_path, "at", key, memory="2KB")
+    assert_same(found, match(pattern.within(timedelta(milliseconds=3)), table, "at", key))
+
+
+def test_keys_that_happen_to_have_one_number(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys that are dealt by time, since their numbers do not tell them apart, stay in order."""
+    monkeypatch.setattr(
+        buckets.Dealing, "_hashes", lambda _, table: np.zeros(len(table), np.uint64)
+    )
+    found = match(RISE, path, "at", "user", memory=SMALL)
+    assert_same(found, match(RISE, TABLE, "at", "user"))
 
 
 def test_many_blocks_of_matches(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,6 +286,15 @@ def test_memory_that_is_none(memory: Any, path: str) -> None:
         match(RISE, path, memory=memory)
 
 
+@pytest.mark.parametrize("key", [None, "user"])
+def test_hardly_any_memory(key: str | None, tmp_path: Path) -> None:
+    """A budget that no event fits is one: of a few events, each is in a file of its own."""
+    pq.write_table(TABLE.slice(0, 60), tmp_path / "events.parquet")
+    pattern = Pattern.begin("a").where("kind > 1").followedBy("b").where("kind < 3")
+    found = match(pattern, tmp_path, "at", key, memory=1)
+    assert_same(found, match(pattern, TABLE.slice(0, 60), "at", key))
+
+
 def test_memory_where_it_cannot_be_bounded() -> None:
     """Of what is not a file, and of what is matched event by event, memory is not bounded."""
     with pytest.raises(NotSupportedError, match="memory="):
@@ -297,7 +328,7 @@ def test_one_key_has_one_number(values: pa.Array) -> None:
 KILLED = """
 import sys
 from pyflinkcep import Pattern, match
-from pyflinkcep.tables import spilled_match
+from pyflinkcep.tables import buckets, spilled_match
 def wait(*_):
     print("matching", flush=True)
     import time; time.sleep(60)
