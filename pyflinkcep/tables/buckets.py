@@ -17,6 +17,7 @@ from pyflinkcep.tables.order import Times, column_of, lazily
 from pyflinkcep.tables.values import Field, grouping_key, key_getter
 
 _PROCESS = 256 << 20  # What Python, Arrow and NumPy take
+_LEAST = 16  # bytes, of which no share is nothing
 _PER_EVENT = 48  # What matching takes beside an event
 _MOST_FILES = 256
 _MOST_AT_ONCE = 64 << 20
@@ -34,7 +35,7 @@ class Budget:
     @property
     def usable(self) -> int:
         """What is left for events, however little."""
-        return max(self.whole - _PROCESS, self.whole // 4)
+        return max(self.whole - _PROCESS, self.whole // 4, _LEAST)
 
     @property
     def most(self) -> int:
