@@ -499,7 +499,7 @@ class CEP:
         NotSupportedError
             If there is a correlation among the rules, or a rule needs what is not supported.
         InputError
-            If a rule reads a field that the events lack.
+            If a rule or a log source reads a field that the events lack.
 
         Examples
         --------

@@ -98,6 +98,14 @@ def test_refusals(spark: SparkSession) -> None:
     frame = spark.createDataFrame([], SCHEMA)
     count = "name: many\ncorrelation: {type: event_count, rules: [shell], timespan: 1m, condition: {gte: 2}}\n"
 
+    for wrong, why in (
+        ("kin = 'p'", "the log source \"kin = 'p'\" cannot be evaluated.*kin"),
+        ("(((", "cannot be evaluated"),
+        ("id + 1", "expected boolean"),
+    ):
+        with pytest.raises(InputError, match=why) as error:
+            CEP.sigma(frame, sigmaRules([RULES], logsources={**known, "process": wrong}))
+        assert error.value.hint
     with pytest.raises(InputError, match="address: the events have no field 'ip'"):
         CEP.sigma(frame.drop("ip"), rules)
     with pytest.raises(NotSupportedError, match="the correlation 'many' needs several events"):

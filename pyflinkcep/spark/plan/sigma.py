@@ -7,13 +7,15 @@ import attrs
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from pyflinkcep.eql.conditions import FieldColumn, Fields
-from pyflinkcep.errors import NotSupportedError
+from pyflinkcep.errors import CepError, InputError, NotSupportedError
 from pyflinkcep.expressions.tree import Column, quoted_name
 from pyflinkcep.matching.columns import PREFIX
 from pyflinkcep.sigma import SigmaRules
+from pyflinkcep.spark.plan.analysis import first_line
+from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.eql.fields import fields_of
 from pyflinkcep.spark.plan.job import map_in_arrow
@@ -40,6 +42,7 @@ def alerts_of(events: DataFrame, rules: SigmaRules) -> DataFrame:
     fields = _fields(events.schema)
     sources = dict.fromkeys(rule.where for rule in read if rule.where is not None)
     names = {sql: f"{PREFIX}source{number}" for number, sql in enumerate(sources)}
+    _check_sources(list(sources), events)
     asked = events.select(
         "*",
         *(F.coalesce(F.expr(sql), F.lit(False)).alias(name) for sql, name in names.items()),
@@ -60,6 +63,20 @@ def alerts_of(events: DataFrame, rules: SigmaRules) -> DataFrame:
     facts = [StructField(name, StringType(), name == "level") for name in _FACTS]
     schema = StructType([*facts, StructField("event", events.schema, False)])
     return map_in_arrow(asked, task.run, schema, "Sigma")
+
+
+def _check_sources(sources: list[str], events: DataFrame) -> None:
+    """Refuse SQL of log sources that is not true or false on the events."""
+    hint = "write SQL on the DataFrame's columns in logsources, such as \"kind = 'process'\""
+
+    def refusal(number: int, cause: Exception) -> CepError:
+        what = f"CEP.sigma: the log source {sources[number]!r} cannot be evaluated"
+        return InputError(f"{what}: {first_line(cause)}", hint)
+
+    for sql, type_ in zip(sources, types_of(sources, events, refusal), strict=True):
+        if not isinstance(type_, BooleanType):
+            what = f"CEP.sigma: the log source {sql!r}: expected boolean, got "
+            raise InputError(f"{what}{type_.simpleString()}", hint)
 
 
 def _fields(schema: StructType) -> Fields:

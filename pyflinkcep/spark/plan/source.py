@@ -487,7 +487,8 @@ def watermark_column(dataframe: DataFrame) -> str | None:
 def _no_time(dataframe: DataFrame, pattern: str) -> InputError:
     return InputError(
         f"pattern {pattern}: no column of event times",
-        "write .inEventTime('ts') with the name of a timestamp column"
+        "write .inEventTime('ts'), or timestamp='ts' of CEP.eql and CEP.patterns, with the name of "
+        "a timestamp column"
         + (", or use withWatermark on the DataFrame" if dataframe.isStreaming else ""),
     )
 
