@@ -177,6 +177,9 @@ def _digits(text: Tree, base: int, prefix: int) -> Tree:
 
 # --- texts
 
+_LAST_PLACE = 2**31 - 2
+"""Beyond all texts, and still a number that SQL's functions of texts take, one more too."""
+
 
 def _string(trees: Sequence[Tree], types: Sequence[SqlType]) -> Typed:
     if types[0] == STRING:
@@ -211,10 +214,11 @@ def _contains(trees: Sequence[Tree], _: Sequence[SqlType]) -> Typed:
 def _index(trees: Sequence[Tree], types: Sequence[SqlType]) -> Typed:
     text, part = trees[:2]
     start = Literal(0) if len(trees) < 3 or types[2] == VOID else trees[2]
-    if not isinstance(start, Literal):
+    if isinstance(start, Literal) and isinstance(start.value, int | float):
+        start = Literal(min(max(start.value, 0), _LAST_PLACE))
+    else:
         start = op("greatest", op("coalesce", start, Literal(0)), Literal(0))
-    elif isinstance(start.value, int):
-        start = Literal(max(start.value, 0))
+        start = op("least", start, Literal(_LAST_PLACE))
     place = Call("locate", (part, text, cast(_plus(start, 1), "int")))
     found = _case(op(">", place, Literal(0)), _plus(place, -1))
     if isinstance(part, Literal) and part.value != "":
@@ -233,11 +237,12 @@ def _substring(trees: Sequence[Tree], types: Sequence[SqlType]) -> Typed:
         tree = trees[at]
         if isinstance(tree, Literal) and isinstance(tree.value, int):
             if tree.value >= 0:
-                return tree
+                return Literal(min(tree.value, _LAST_PLACE))
             return op("greatest", op("+", size, tree), Literal(0))
         given = op("coalesce", tree, otherwise)
         counted = op("greatest", op("+", size, given), Literal(0))
-        return _case(op("<", given, Literal(0)), counted, given)
+        within = op("least", given, Literal(_LAST_PLACE))
+        return _case(op("<", given, Literal(0)), counted, within)
 
     start, end = place(1, Literal(0)), place(2, size)
     if isinstance(start, Literal) and start.value == 0:

@@ -252,6 +252,19 @@ def test_no_events() -> None:
     assert matchEql("any where x > 1", []) == matchEql("any where x > 1", {"t": [], "x": []}) == []
 
 
+PLACES = [2**63 - 1, 2**31, 2**31 - 1, float("nan"), float("inf"), 1e300]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_places_beyond_all_texts(place: float) -> None:
+    """Any number is a place in a text, far beyond its ends too: no event stops a job."""
+    assert holds('substring(s, x) == "" and indexOf(s, "c", x) == null', place)
+    assert holds('substring(s, 0, x) == "cmd.exe"', place)
+    if place == place:
+        assert holds('substring(s, x) == s and indexOf(s, "c", x) == 0', -place)
+        assert holds('substring(s, x, x) == ""', -place)
+
+
 TEXTS = ["cmd.exe", "CMD.EXE", "a*b", "A\nb", "", "straße", "\u212a", *map(str, range(100))]
 TESTS = [
     'x == "cmd.exe"', 'x in ("a*b", "7")', 'x in~ ("A*B")', 'x : ("cmd*", "*B", "*1*", "?")',
