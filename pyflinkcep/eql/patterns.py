@@ -83,7 +83,7 @@ def fits_regex(text: Tree, patterns: Iterable[str], ignore_case: bool) -> Tree:
 
 
 _RESERVED = "~&<>@#"
-_COUNTS = re.compile(r"\{(\d+)(,(\d*))?\}")
+_COUNTS = re.compile(r"\{([0-9]{1,9})(,([0-9]{0,9}))?\}")  # which Java and Python take
 
 
 class _Lucene:
@@ -176,15 +176,21 @@ class _Lucene:
         found = "["
         if self.text.startswith("^", self.at):
             self.at, found = self.at + 1, "[^"
-        begin = self.at
+        begin, low, is_range = self.at, "", False  # the plain character before, if one is
         while not self.text.startswith("]", self.at) or self.at == begin:
             if self.at >= len(self.text):
                 raise self._failure("expected ]", "close the class")
             char = self.text[self.at]
             self.at += 1
-            is_range = char == "-" and self.at - 1 > begin
-            is_range = is_range and not self.text.startswith("]", self.at)
-            found += self._escaped() if char == "\\" else "-" if is_range else quoted_char(char)
+            if char == "-" and low and not is_range and not self.text.startswith("]", self.at):
+                found, is_range = found + "-", True
+                continue
+            item = self._escaped() if char == "\\" else quoted_char(char)
+            plain = "" if char == "\\" and item[-1] in "dDwWsS" else item[-1]
+            if is_range and (not plain or plain < low):
+                hint = "write the lower character first, as in [a-z]"
+                raise self._failure("expected a range of characters", hint)
+            found, low, is_range = found + item, "" if is_range else plain, False
         self.at += 1
         return found + "]"
 

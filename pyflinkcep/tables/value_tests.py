@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -112,7 +113,8 @@ def _fitting(texts: pa.Array, pattern: str) -> Flags:
     # Arrow's expressions know neither Python's classes nor which letters fold: wildcards alone.
     plain = pattern.replace(r"[\s\S]", "")
     if not plain.startswith("(?i)") and not any(f"\\{letter}" in plain for letter in "dDwWsS"):
-        return _flags(pc.match_substring_regex(texts, pattern))
+        with suppress(pa.ArrowInvalid):  # nor more than 1000 repetitions
+            return _flags(pc.match_substring_regex(texts, pattern))
     search = matching(pattern).search
     listed: Sequence[str] = texts.to_pylist()
     return np.fromiter((search(text) is not None for text in listed), np.bool_, len(listed))

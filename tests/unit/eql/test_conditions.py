@@ -265,10 +265,17 @@ def test_places_beyond_all_texts(place: float) -> None:
         assert holds('substring(s, x, x) == ""', -place)
 
 
+@pytest.mark.parametrize("pattern", ["[z-a]", r"[a-\d]", "a{99999999999}", "a{2,1}"])
+def test_regular_expressions_that_no_engine_takes(pattern: str) -> None:
+    """Ranges and repetitions that are none are refused in the query, not by what runs it."""
+    with pytest.raises(InvalidArgumentError, match=r"line 1, column 11: .* expected a"):
+        matchEql(f'any where x regex """{pattern}"""', [{"t": 0, "type": "x", "x": "a"}])
+
+
 TEXTS = ["cmd.exe", "CMD.EXE", "a*b", "A\nb", "", "straße", "\u212a", *map(str, range(100))]
 TESTS = [
     'x == "cmd.exe"', 'x in ("a*b", "7")', 'x in~ ("A*B")', 'x : ("cmd*", "*B", "*1*", "?")',
-    'x like "*A?b"', 'x regex "[0-9]{2}|a.*"', 'x regex~ "K|CMD.+"', 'startsWith~(x, "CMD")',
+    'x like "*A?b"', 'x regex "[0-9]{2}|a.*"', 'x regex ".{0,2000}e"', 'x regex "[+--a-c-e*]+b"', 'x regex~ "K|CMD.+"', 'startsWith~(x, "CMD")',
     'not endsWith(x, "e")', 'stringContains(x, "1")', 'x != "7"', 'x < "5"', 'length(x) == 2',
 ]  # fmt: skip
 
