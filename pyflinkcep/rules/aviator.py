@@ -175,8 +175,14 @@ class _Reader(Cursor):
         written = token.text[1:-1]
         if "#{" in written:
             raise self._refuse(token, "#{…} in a text is not read", "write the text itself")
-        return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), written,
-                      flags=re.DOTALL)  # fmt: skip
+
+        def unescaped(found: re.Match[str]) -> str:
+            if found[1].isalnum() and found[1] not in _ESCAPES:
+                problem = f"the escape {found[0]} is not read"
+                raise self._refuse(token, problem, "write the character itself")
+            return _ESCAPES.get(found[1], found[1])
+
+        return re.sub(r"\\(.)", unescaped, written, flags=re.DOTALL)
 
     def _refuse(self, token: Token, problem: str, hint: str) -> CepError:
         return _refused(self.text, token.start, token.end, problem, hint)

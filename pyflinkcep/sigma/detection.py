@@ -94,6 +94,13 @@ class Detection:
         other = self._column(value.field)
         if other is None:
             return NULL
+        column = self._column(name)
+        for path, own in ((name, column), (value.field, other)):
+            if own is not None and own.is_array:
+                raise self._refused(
+                    f"{path!r} is an array, which is not compared with a field",
+                    "compare fields that have one value",
+                )
         right = _text(other, other.smallest)
         if value.starts_with and value.ends_with:
             return self._of_column(name, lambda c, x: Call("contains", (_text(c, x), right)))

@@ -36,6 +36,7 @@ def test_meaning(aviator: str, sql: str) -> None:
         ("x = 1; y", "expected an operator or the end, got '='", 2),
         ("a + 'x' == b", "+ of a text is not read", 2),
         ("a == '#{b}'", "#{…} in a text is not read", 5),
+        (r"a == '\\ \u0041'", r"the escape \u is not read", 5),
         ("a ==", "expected a value, got 'the end'", 4),
         ("a == @", "expected a condition, got '@'", 5),
         ("(a == 1", "expected ')', got 'the end'", 7),

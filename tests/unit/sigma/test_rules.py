@@ -97,6 +97,13 @@ def test_other_values(detection: str, expected: list[int]) -> None:
     assert held(detection, events) == expected
 
 
+@pytest.mark.parametrize("detection", ["s: {l|fieldref: c}", "s: {c|fieldref|endswith: l}"])
+def test_arrays_and_other_fields(detection: str) -> None:
+    """An array is not compared with another field: the refusal names the rule and the field."""
+    with pytest.raises(NotSupportedError, match="r: 'l' is an array"):
+        held(detection, [{"l": ["x", "y"], "c": "y"}])
+
+
 def test_blocks_of_addresses() -> None:
     """Addresses are in blocks of both kinds; what is none is in no block."""
     events = [{"ip": ip} for ip in ("10.1.2.3", "11.0.0.1", "fe80::1", "host", None)]
