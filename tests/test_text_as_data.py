@@ -72,6 +72,7 @@ TOKENS = {
     "match_recognize/tokens.py": "statements",
     "match_recognize/expressions.py": "expressions as written, before they are parsed",
     "rules/aviator.py": "conditions, which it parses",
+    "rules/fingerprint.py": "SQL that only Spark reads, without its layout",
     "spark/plan/clauses/measures.py": "whether an argument is a name or has a query",
 }
 """The modules that look for tokens, and in what: none for places in SQL that was generated."""

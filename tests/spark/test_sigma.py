@@ -92,7 +92,7 @@ def test_alerts_of_memory(spark: SparkSession, tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_refusals(spark: SparkSession) -> None:
-    """Correlations, keyed DataFrames and fields that are missing are refused by name."""
+    """Correlations, keyed DataFrames, and fields that are missing or numbers, are refused."""
     known = {"process": "kind = 'p'", "*/network": "kind = 'n'"}
     rules = sigmaRules([RULES], logsources=known)
     frame = spark.createDataFrame([], SCHEMA)
@@ -110,5 +110,9 @@ def test_refusals(spark: SparkSession) -> None:
         CEP.sigma(frame.drop("ip"), rules)
     with pytest.raises(NotSupportedError, match="the correlation 'many' needs several events"):
         CEP.sigma(frame, sigmaRules([RULES, count], logsources=known))
+    of_texts = sigmaRules([RULES.replace("parent.name", "load")], logsources=known)
+    for type_ in ("double", "decimal(5, 2)", "array<double>"):
+        with pytest.raises(NotSupportedError, match="rule 'shell': a cast to string"):
+            CEP.sigma(frame.selectExpr("*", f"cast(null as {type_}) AS load"), of_texts)
     with pytest.raises(InvalidArgumentError, match="expected a DataFrame"):
         CEP.sigma(keyBy(frame, "id"), rules)  # type: ignore[arg-type]

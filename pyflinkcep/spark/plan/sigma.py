@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import attrs
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -11,18 +12,23 @@ from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from pyflinkcep.eql.conditions import FieldColumn, Fields
 from pyflinkcep.errors import CepError, InputError, NotSupportedError
-from pyflinkcep.expressions.tree import Column, quoted_name
+from pyflinkcep.expressions.sql_types import BIGINT, BOOLEAN, DOUBLE
+from pyflinkcep.expressions.tree import Column, Tree, quoted_name
 from pyflinkcep.matching.columns import PREFIX
 from pyflinkcep.sigma import SigmaRules
+from pyflinkcep.sigma.rule import SigmaRule
+from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.analysis import first_line
 from pyflinkcep.spark.plan.conditions import types_of
 from pyflinkcep.spark.plan.engine import SPARK, engine_of
 from pyflinkcep.spark.plan.eql.fields import fields_of
 from pyflinkcep.spark.plan.job import map_in_arrow
 from pyflinkcep.spark.worker.sigma_task import SigmaTask
+from pyflinkcep.tables.field_values import EventFields, FieldValues
 from pyflinkcep.tables.rule_rows import RuleTests
 
 _FACTS = ("rule", "title", "level")
+_SAMPLES = {DOUBLE: 0.5, BIGINT: 1, BOOLEAN: True}
 
 
 def alerts_of(events: DataFrame, rules: SigmaRules) -> DataFrame:
@@ -40,6 +46,7 @@ def alerts_of(events: DataFrame, rules: SigmaRules) -> DataFrame:
         )
     read = [*rules.rules.values()]
     fields = _fields(events.schema)
+    probe = _probe(events.schema)
     sources = dict.fromkeys(rule.where for rule in read if rule.where is not None)
     names = {sql: f"{PREFIX}source{number}" for number, sql in enumerate(sources)}
     _check_sources(list(sources), events)
@@ -49,7 +56,7 @@ def alerts_of(events: DataFrame, rules: SigmaRules) -> DataFrame:
     )
     task = SigmaTask(
         "Sigma rules",
-        RuleTests.of(rule.tree(fields) for rule in read),
+        RuleTests.of(_checked(rule, fields, probe) for rule in read),
         pa.table(
             {
                 "rule": pa.array([rule.name for rule in read], pa.string()),
@@ -77,6 +84,34 @@ def _check_sources(sources: list[str], events: DataFrame) -> None:
         if not isinstance(type_, BooleanType):
             what = f"CEP.sigma: the log source {sql!r}: expected boolean, got "
             raise InputError(f"{what}{type_.simpleString()}", hint)
+
+
+def _checked(rule: SigmaRule, fields: Fields, probe: EventFields) -> Tree:
+    """Return the condition of a rule, which workers can compute of such events."""
+    tree = rule.tree(fields)
+    try:
+        probe.answers(tree)
+    except CepError as cause:
+        raise NotSupportedError(
+            f"CEP.sigma: rule {rule.name!r}: {cause.message}",
+            "leave it out and ask it by where(rules.sql(…)), or make the column a text or integer",
+        ) from cause
+    return tree
+
+
+def _probe(schema: StructType) -> EventFields:
+    """Return an event of which conditions are asked before others: with numbers, without texts."""
+    known = EventFields.of_table(arrow_schema(schema).empty_table())
+
+    def read(path: str) -> FieldValues | str:
+        found = known.values_of(path)
+        if isinstance(found, str):
+            return found
+        bounds = None if found.bounds is None else np.array([0, 1])
+        values = [_SAMPLES[found.type]] if found.type in _SAMPLES else []
+        return FieldValues(values, np.array([len(values) - 1]), found.type, bounds)
+
+    return EventFields(1, known, read)
 
 
 def _fields(schema: StructType) -> Fields:
