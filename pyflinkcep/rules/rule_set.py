@@ -63,6 +63,7 @@ def matchMany(
 
     Examples
     --------
+    >>> from pyflinkcep import Pattern
     >>> from pyflinkcep.rules import Rule
     >>> rise = Pattern.begin("low").where("n < 3").next("high").where("n > 7")
     >>> fall = Pattern.begin("high").where("n > 7").followedBy("low").where("n < 3")
