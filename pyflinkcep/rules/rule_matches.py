@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, overload
@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.eql import Eql
-from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.errors import CepError, FunctionError, InvalidArgumentError
 from pyflinkcep.matching.columns import integers, structs
 from pyflinkcep.matching.results import MATCH_TIME, Found
 from pyflinkcep.rules.rule import Rule
@@ -61,6 +61,21 @@ class RuleMatch:
     def matchId(self) -> str:
         """A hash of rule, version, key and events: 64 hexadecimal digits, the same in each run."""
         return _id(self.rule, self.version, self.key, self.events)
+
+
+def _row(rule: Rule, select: Callable[[Any], Any], events: Any) -> Mapping[str, Any] | None:
+    """Return what a rule selects of a match."""
+    hint = "write a function that returns a dict of {stage: list of events}"
+    try:
+        row = select(events)
+    except CepError:
+        raise
+    except Exception as cause:
+        what = f"rule {rule.name!r}: its select raised {type(cause).__name__}: {cause}"
+        raise FunctionError(what, hint) from cause
+    if not isinstance(row, Mapping | None):
+        raise FunctionError(f"rule {rule.name!r}: its select returned {row!r:.80}, no dict", hint)
+    return row
 
 
 def _id(rule: str, version: int, key: Any, events: Any) -> str:
@@ -133,7 +148,7 @@ class RuleMatches(Sequence[RuleMatch]):
         times = match_times(found, self._events.times).to_pylist()
         results = found.results([taken[place] for place in places.tolist()])
         for (_, _, events), time in zip(results, times, strict=True):
-            row = None if part.row is None else part.row(events)
+            row = None if part.row is None else _row(rule, part.row, events)
             yield RuleMatch(rule.name, rule.version, _key(rule, events), time, events, row)
 
     def toArrow(self) -> pa.Table:

@@ -12,6 +12,7 @@ import pytest
 from pyflinkcep import (
     CepError,
     Eql,
+    FunctionError,
     InputError,
     InvalidArgumentError,
     NotSupportedError,
@@ -189,6 +190,20 @@ def test_times_as_text() -> None:
 
     assert len(matchMany({"r": pattern}, time.table(given), timestamp="at")) == 1
     assert len(matchEql(query, time.table(given), timestamp="at")) == 1
+
+
+@pytest.mark.parametrize(
+    ("select", "what"),
+    [
+        (lambda events: events["pai"], "its select raised KeyError: 'pai'"),
+        (lambda events: 3, "its select returned 3, no dict"),
+    ],
+)
+def test_a_select_that_fails(select: Any, what: str) -> None:
+    """What a rule's function raises, or returns in place of a dict, is told with the rule."""
+    with pytest.raises(FunctionError, match=f"rule 'r': {what}") as error:
+        list(matchMany({"r": Rule("", PAID, ("user",), select=select)}, EVENTS, timestamp="at"))
+    assert error.value.hint
 
 
 def test_a_key_is_no_text() -> None:
