@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import attrs
@@ -13,7 +14,7 @@ import pyarrow as pa
 from pyflinkcep.matching.columns import POSITION, Ints, integers, plain_numbers
 from pyflinkcep.matching.hashing import Hashes, hashes, mixed
 from pyflinkcep.matching.spill import SpillFile
-from pyflinkcep.tables.order import Times, column_of, lazily
+from pyflinkcep.tables.order import Times, column_of, lazily, type_of_values
 from pyflinkcep.tables.values import Field, grouping_key, key_getter
 
 _PROCESS = 256 << 20  # What Python, Arrow and NumPy take
@@ -70,6 +71,18 @@ class Dealing:
     timestamp: Field | None  # Their time
     key: Field | Sequence[str] | None  # Their key
     budget: Budget
+    # The types of the keys that a function returned for some events; None for a mixture.
+    key_types: set[pa.DataType | None] = attrs.field(factory=set)
+
+    @property
+    def key_type(self) -> pa.DataType | None:
+        """The type of the keys that a function returned for all events; None for a mixture."""
+        if None in self.key_types or not self.key_types:
+            return None
+        schemas = [pa.schema([("key", type_)]) for type_ in self.key_types]
+        with suppress(pa.ArrowException):
+            return pa.unify_schemas(schemas, promote_options="permissive").field("key").type
+        return None
 
     def buckets(self, tables: Tables, count: int) -> Iterator[list[SpillFile]]:
         """
@@ -142,8 +155,9 @@ class Dealing:
         is_list = isinstance(key, list | tuple) and all(isinstance(name, str) for name in key)
         if not isinstance(key, str) and not is_list:
             get = key_getter(key)  # type: ignore[arg-type]
-            values = (_hash(get(event)) for event in lazily(self.shown(table)))
-            return mixed(np.fromiter(values, np.uint64, table.num_rows))
+            keys = [grouping_key(get(event)) for event in lazily(self.shown(table))]
+            self.key_types.add(type_of_values(keys))
+            return mixed(np.fromiter(map(_hash, keys), np.uint64, table.num_rows))
         names = [key] if isinstance(key, str) else key
         return hashes([column_of(table, name, "key") for name in names], _hash)  # type: ignore
 

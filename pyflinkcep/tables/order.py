@@ -154,6 +154,7 @@ class Keys:
     source: pa.ChunkedArray | None
     value_of: Callable[[int], Any]  # Returns the key of an event by its row, as Spark groups by it
     columns: dict[str, pa.ChunkedArray]  # The columns of the key by name
+    is_computed: bool = False  # Whether these are values of a function, and no columns of the table
 
     @cached_property
     def codes(self) -> Ints | None:
@@ -188,12 +189,23 @@ class Keys:
     def _of_function(cls, table: pa.Table, key: Any) -> Keys:
         get = key_getter(key)
         values = [grouping_key(get(event)) for event in lazily(table)]
-        try:
-            column = pa.chunked_array([pa.array(values)])
-        except (pa.ArrowException, OverflowError, TypeError):
-            column = pa.chunked_array([pa.array(list(map(repr, values)))])
+        column = computed_column(values, type_of_values(values))
         numbers = pa.chunked_array([integers(_numbered(values))])
-        return cls(numbers, values.__getitem__, {"key": column})
+        return cls(numbers, values.__getitem__, {"key": column}, is_computed=True)
+
+
+def type_of_values(values: Sequence[Any]) -> pa.DataType | None:
+    """Return the type of the column of some keys that a function returned; None if they differ."""
+    try:
+        return pa.array(values).type
+    except (pa.ArrowException, OverflowError, TypeError):
+        return None
+
+
+def computed_column(values: Sequence[Any], type_: pa.DataType | None) -> pa.ChunkedArray:
+    """Return keys that a function returned as a column: without a type, as they are written."""
+    array = pa.array(list(map(repr, values)), pa.string()) if type_ is None else None
+    return pa.chunked_array([pa.array(values, type_) if array is None else array])
 
 
 def _codes(column: pa.ChunkedArray) -> Ints:

@@ -29,6 +29,7 @@ from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.files import EventFiles
 from pyflinkcep.tables.given import checked
 from pyflinkcep.tables.matches import Matches
+from pyflinkcep.tables.order import computed_column
 from pyflinkcep.tables.records import Cells, RecordBlock
 from pyflinkcep.tables.spilled_rows import MOST_EVENTS, Part, Results, Run, SpilledRows
 from pyflinkcep.tables.values import Field
@@ -47,6 +48,7 @@ class SpilledMatch:
     limit: PartialMatchLimit | None  # How many partial matches a key may have
     threads: int  # On how many cores to match
     budget: Budget  # How much memory to take
+    key_type: pa.DataType | None = None  # The type of all keys that a function returns
 
     @classmethod
     def fits(cls, files: EventFiles, budget: Budget) -> bool:
@@ -69,9 +71,10 @@ class SpilledMatch:
             read = partial(self._tables, counts=counts)
             for parts in dealing.buckets(read, count):
                 if parts:
-                    self._match(parts, found)
-        keys = {name: name if name in schema.names else _KEY_VALUE for name in job.keys.columns}
-        columns = {_KEY_VALUE: job.keys.columns["key"].type} if _KEY_VALUE in keys.values() else {}
+                    attrs.evolve(self, key_type=dealing.key_type)._match(parts, found)
+        is_computed = job.keys.is_computed
+        keys = {name: _KEY_VALUE if is_computed else name for name in job.keys.columns}
+        columns = {_KEY_VALUE: dealing.key_type or pa.string()} if is_computed else {}
         rows = SpilledRows(
             Results(found.matches),
             Results(found.timeouts),
@@ -104,10 +107,9 @@ class SpilledMatch:
         job = ColumnMatch.analysed(
             self.pattern, table, self.timestamp, self.key, places=places, only=only
         )
-        names = set(table.column_names)
-        if not names.issuperset(job.keys.columns):
-            (value,) = job.keys.columns.values()
-            table = table.append_column(_KEY_VALUE, value)
+        if job.keys.is_computed:
+            values = list(map(job.keys.value_of, range(table.num_rows)))
+            table = table.append_column(_KEY_VALUE, computed_column(values, self.key_type))
         return attrs.evolve(job.in_order(self.threads), table=table, kept=table.column_names)
 
     def _match(self, parts: list[SpillFile], found: _Found) -> None:

@@ -135,6 +135,30 @@ def test_keys_that_happen_to_have_one_number(path: str, monkeypatch: pytest.Monk
     assert_same(found, match(RISE, TABLE, "at", "user"))
 
 
+@pytest.mark.parametrize(
+    "key",
+    [
+        lambda e: e.user or 0,
+        lambda e: (e.user, e.note),
+        lambda e: len(e.note) if e.user else None,
+        lambda e: len(e.note) or 5.5,
+    ],
+    ids=["mixed", "tuple", "null", "double"],
+)
+@pytest.mark.parametrize("kind", [2, 77])
+def test_keys_of_functions(key: Any, kind: int, tmp_path: Path) -> None:
+    """Keys that a function returns have one type in all files, not that of a column `key`."""
+    table = TABLE.append_column("key", pa.array(range(SIZE)))
+    pq.write_table(table, tmp_path / "named.parquet")
+    pattern = Pattern.begin("a").where("kind = 1").followedBy("b").where(f"kind = {kind}")
+    found = match(pattern, str(tmp_path / "named.parquet"), "at", key, memory=SMALL)
+    usual = match(pattern, table, "at", key)
+    assert is_spilled(found)
+    assert found == usual
+    assert (len(found) == 0) is (kind == 77)
+    assert found.toArrow().equals(usual.toArrow())
+
+
 def test_many_blocks_of_matches(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Matches are in the order of all keys also if those of a key are in many blocks."""
     monkeypatch.setattr(spilled_match, "MOST_EVENTS", 8)
