@@ -107,8 +107,8 @@ class SigmaRules:
         Parameters
         ----------
         columns : dict of str to str, or iterable of str
-            The columns of the events and their types, such as ``dict(frame.dtypes)``; names alone
-            are those of texts.
+            The columns of the events and their types, such as ``dict(frame.dtypes)``; fields of a
+            struct are known by their path. Names alone are those of texts.
 
         Raises
         ------
@@ -138,15 +138,31 @@ def _columns(columns: Mapping[str, str] | Iterable[str]) -> dict[str, FieldColum
     typed = columns if isinstance(columns, Mapping) else dict.fromkeys(columns, "string")
     found: dict[str, FieldColumn | str] = {}
     for name, written in typed.items():
-        is_array = written.startswith("array<")
-        type_ = cast_type(written[6:-1] if is_array else written)
-        column = Column(quoted_name(name))
-        found[name] = written if type_ is None else FieldColumn(column, type_, is_array)
-        if written.startswith("struct<"):
-            raise NotSupportedError(
-                f"the column {name!r} is a struct", "name the fields in it: {'a.b': 'string'}"
-            )
+        for path, field in _fields(name, quoted_name(name), written):
+            found.setdefault(path, field)
     return found
+
+
+def _fields(path: str, sql: str, written: str) -> Iterator[tuple[str, FieldColumn | str]]:
+    """Yield a column, or the fields of one that is a struct, given its type as Spark writes it."""
+    if written.startswith("struct<"):
+        for part in _parts(written[7:-1]):
+            name, _, type_ = part.partition(":")
+            yield from _fields(f"{path}.{name}", f"{sql}.{quoted_name(name)}", type_)
+        return
+    is_array = written.startswith("array<")
+    known = cast_type(written[6:-1] if is_array else written)
+    yield path, written if known is None else FieldColumn(Column(sql), known, is_array)
+
+
+def _parts(written: str) -> Iterator[str]:
+    """Yield what stands between commas that are in no brackets."""
+    depth = begin = 0
+    for at, char in enumerate(f"{written},"):
+        depth += (char in "<(") - (char in ">)")
+        if char == "," and not depth:
+            yield written[begin:at]
+            begin = at + 1
 
 
 def _sql(rule: SigmaRule, fields: Fields) -> str:

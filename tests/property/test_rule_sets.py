@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from pyflinkcep import (
     Eql,
     Pattern,
-    SaseQuery,
     match,
     matchEql,
     matchMany,
@@ -27,6 +26,7 @@ from pyflinkcep.conditions import IterativeCondition
 from pyflinkcep.engines.flink.nfa import NFACompiler
 from pyflinkcep.rules import Rule, SigmaCorrelation
 from pyflinkcep.rules.event_needs import EventNeeds, shape_of
+from pyflinkcep.rules.rule import Definition
 from tests.property.strategies import NameIn, PatternSpec, patterns
 from tests.property.test_pattern_documents import _as_sql
 
@@ -52,10 +52,61 @@ EQL = [
 SIGMA = [
     ({"type": "event_count", "rules": ["a"], "group-by": ["k"], "condition": {"gte": 2}}, ["a"]),
     ({"type": "value_sum", "rules": ["b"], "condition": {"field": "price", "gt": 4}}, ["b"]),
+    (
+        {
+            "type": "value_count",
+            "rules": ["a", "b"],
+            "group-by": ["k", "j"],
+            "condition": {"field": "price", "gte": 2},
+        },
+        ["a", "b"],
+    ),
+    (
+        {
+            "type": "event_count",
+            "rules": ["b"],
+            "group-by": ["k"],
+            "timespan": "5s",
+            "condition": {"lt": 3},
+        },
+        ["b"],
+    ),
+    (
+        {
+            "type": "value_median",
+            "rules": ["a", "c"],
+            "group-by": ["j"],
+            "condition": {"field": "price", "gt": 1, "lte": 3},
+        },
+        ["a", "c"],
+    ),
     ({"type": "temporal", "rules": ["a", "b"], "group-by": ["j"]}, ["a", "b"]),
+    (
+        {"type": "temporal", "rules": ["a", "c"], "condition": "a and not c", "group-by": ["k"]},
+        ["a", "c"],
+    ),
+    (
+        {
+            "type": "event_count",
+            "rules": ["a", "c"],
+            "group-by": ["own"],
+            "condition": {"gte": 2},
+            "aliases": {"own": {"a": "k", "c": "number"}},
+        },
+        ["a", "c"],
+    ),
+    (
+        {"type": "event_count", "rules": ["pair"], "group-by": ["j"], "condition": {"gte": 2}},
+        ["a", "b", "pair"],
+    ),
     ({"type": "temporal_ordered", "rules": ["a", "c"], "group-by": ["k"]}, ["a", "c"]),
 ]
-CONDITIONS = {"a": "name = 'a'", "b": "price > 1 AND name <> 'c'", "c": "upper(name) = 'C'"}
+CONDITIONS: dict[str, Any] = {
+    "a": "name = 'a'",
+    "b": "price > 1 AND name <> 'c'",
+    "c": "upper(name) = 'C'",
+    "pair": {"type": "temporal", "rules": ["a", "b"], "group-by": ["k"], "timespan": "2s"},
+}
 TEXTS = [
     "name = 'a'",
     "price > 2",
@@ -114,7 +165,7 @@ DEFINITIONS = st.one_of(
     st.sampled_from(EQL).map(Eql),
     st.sampled_from(SIGMA).map(_sigma),
 )
-RULES = st.lists(st.tuples(DEFINITIONS, st.sampled_from(KEYS)), max_size=8)
+RULES_OF_ALL_KINDS = st.tuples(DEFINITIONS, st.sampled_from(KEYS))
 
 
 def _ids(events: dict[str, Any]) -> dict[str, list[int]]:
@@ -154,30 +205,37 @@ def _shown(found: list[Any]) -> Counter[str]:
     return Counter(json.dumps(one, sort_keys=True) for one in found)
 
 
-@given(RULES, ROWS)
-@settings(max_examples=60)
-def test_many_rules_are_each_of_them(
-    rules: list[tuple[Pattern | SaseQuery | Eql | SigmaCorrelation, tuple[str, ...]]],
-    rows: list[Any],
-) -> None:
-    """Rules of all kinds, with any keys, find together what each finds; patterns in its order."""
+def named(rules: list[tuple[Definition, tuple[str, ...]]]) -> list[Rule]:
+    """Return rules with names; EQL and correlations have keys of their own."""
+    return [
+        Rule(f"r{number}", one, () if isinstance(one, Eql | SigmaCorrelation) else key)
+        for number, (one, key) in enumerate(rules)
+    ]
+
+
+def events_of(rows: list[Any]) -> list[dict[str, Any]]:
+    """Return events of drawn rows, in which a time is a step from the one before."""
     time, events = 0, []
     for number, (name, price, step, k, j) in enumerate(rows):
         time += step
         events.append({"id": number, "t": time, "name": name, "price": price, "number": number,
                        "k": k, "j": j})  # fmt: skip
-    named = [
-        Rule(
-            f"r{number}", definition, () if isinstance(definition, Eql | SigmaCorrelation) else key
-        )
-        for number, (definition, key) in enumerate(rules)
-    ]
-    found = matchMany(named, events, timestamp="t", type="name")
-    own: dict[str, list[Any]] = {rule.name: [] for rule in named}
+    return events
+
+
+@given(st.lists(RULES_OF_ALL_KINDS, max_size=8), ROWS)
+@settings(max_examples=60)
+def test_many_rules_are_each_of_them(
+    drawn: list[tuple[Definition, tuple[str, ...]]], rows: list[Any]
+) -> None:
+    """Rules of all kinds, with any keys, find together what each finds; patterns in its order."""
+    rules, events = named(drawn), events_of(rows)
+    found = matchMany(rules, events, timestamp="t", type="name")
+    own: dict[str, list[Any]] = {rule.name: [] for rule in rules}
     for one in found:
         own[one.rule].append(_ids(dict(one.events)) if one.row is None else one.row)
 
-    for rule in named:
+    for rule in rules:
         alone = _alone(rule, events)
         assert _shown(own[rule.name]) == _shown(alone), rule
         if isinstance(rule.definition, Pattern):

@@ -7,12 +7,15 @@ import random
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pyflinkcep import CEP, Eql, Pattern, keyBy, matchMany, parse
+from pyflinkcep import CEP, Eql, Pattern, keyBy, matchId, matchMany, parse
 from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSupportedError
-from pyflinkcep.rules import Rule
+from pyflinkcep.rules import Rule, SigmaCorrelation
+from tests.property.test_rule_sets import ROWS, RULES_OF_ALL_KINDS, events_of, named
 from tests.spark.support import configured
 
 SCHEMA = (
@@ -81,6 +84,30 @@ RULES: dict[str, Any] = {
         ("user",),
     ),
     "strict": parse("PATTERN SEQ(a x, b y) WHERE strict_contiguity AND [user]"),
+    "counted": SigmaCorrelation(
+        {
+            "type": "event_count",
+            "rules": ["big"],
+            "group-by": ["user"],
+            "timespan": "2s",
+            "condition": {"gte": 2},
+        },
+        {"big": "n > 6"},
+    ),
+    "by the calendar": SigmaCorrelation(
+        {
+            "type": "value_avg",
+            "rules": ["big"],
+            "group-by": ["a.b", "host"],
+            "timespan": "5s",
+            "condition": {"field": "n", "lt": 9},
+        },
+        {"big": "n > 6"},
+    ),
+    "together": SigmaCorrelation(
+        {"type": "temporal", "rules": ["tagged", "big"], "group-by": ["tags"], "timespan": "2s"},
+        {"tagged": "exists(tags, tag -> tag = 'u1')", "big": "n > 7"},
+    ),
 }
 
 
@@ -96,6 +123,31 @@ def test_the_matches_of_memory(spark: SparkSession, seed: int) -> None:
 
     assert sorted(rows, key=str) == sorted(memory, key=str)
     assert {row["rule"] for row in rows} == {*RULES} - {"never"}
+
+
+@settings(
+    max_examples=2,
+    phases=[Phase.generate],
+    deadline=None,
+    suppress_health_check=[*HealthCheck],
+)
+@given(data=st.data())
+def test_random_rules_of_all_kinds(spark: SparkSession, data: st.DataObject) -> None:
+    """Random rules, Sigma correlations too, have the matches and ids of memory."""
+    rules = named(data.draw(st.lists(RULES_OF_ALL_KINDS, min_size=40, max_size=60)))
+    rows = data.draw(st.lists(ROWS, min_size=8, max_size=8))
+    events = events_of([row for own in rows for row in own])
+    schema = "id int, t bigint, name string, price int, number int, k int, j string"
+    frame = spark.createDataFrame([*events], schema)
+    with configured(spark, {"spark.sql.shuffle.partitions": "2"}):
+        found = CEP.patterns(frame, rules, timestamp="t", type="name").toDF()
+        id_of_row = matchId("rule", "version", "key", "events").alias("id")
+        shown = found.select("*", id_of_row).toArrow().to_pylist()
+    ids = [(row.pop("id"), row["matchId"]) for row in shown]
+    memory = matchMany(rules, frame.toArrow(), timestamp="t", type="name").toArrow().to_pylist()
+
+    assert sorted(shown, key=str) == sorted(memory, key=str)
+    assert len({*ids}) == len({one for one, _ in ids}) == len({one for _, one in ids})
 
 
 def test_ids_in_another_time_zone(spark: SparkSession) -> None:

@@ -218,6 +218,22 @@ def test_rules_as_sql() -> None:
         rules.sql(["f"])
 
 
+def test_fields_of_structs_as_sql() -> None:
+    """Fields of structs are known by their path, as the types of a DataFrame say them."""
+    rules = read(rule("s: {p.q.line: x, p.n: 5}"))
+    types = {
+        "id": "int",
+        "p": "struct<q:struct<d:decimal(5,2),line:string>,n:int>",
+        "m": "map<a,b>",
+    }
+    sql = rules.sql(types)["r"]
+
+    assert sql == "((lower(`p`.`q`.`line`) = 'x') AND (`p`.`n` = 5))"
+    event = {"p": {"q": {"line": "X"}, "n": 5}}
+    assert match(Pattern.begin("a").where(sql), [event]) == [{"a": [event]}]
+    assert "`p.n`" in read(rule("s: {p.n: 5}")).sql({"p.n": "int"})["r"]
+
+
 @pytest.mark.parametrize(
     ("text", "why"),
     [

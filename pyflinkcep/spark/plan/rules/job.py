@@ -28,6 +28,7 @@ from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.routes import RoutedRules
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.shared_events import SharedEvents
+from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.rules.wanting_rule import shared_events
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.spark.arrow.internals import arrow_schema
@@ -161,8 +162,25 @@ def _with_computed(
 ) -> Rule:
     """Return a rule in which columns stand for the conditions that only Spark can compute."""
     definition = rule.definition
-    if not isinstance(definition, Pattern):
+    if isinstance(definition, Pattern):
+        return attrs.evolve(
+            rule, definition=_pattern_with_computed(definition, probe, dataframe, computed)
+        )
+    if not isinstance(definition, SigmaCorrelation):
         return rule
+    rules = dict(definition.rules)
+    for name, text in definition.conditions():
+        if isinstance(text, str):
+            alone = Pattern.begin(name).where(text)
+            shown = _pattern_with_computed(alone, probe, dataframe, computed).getCondition()
+            assert isinstance(shown, ExpressionCondition)
+            rules[name] = shown.text
+    return attrs.evolve(rule, definition=attrs.evolve(definition, rules=rules))
+
+
+def _pattern_with_computed(
+    pattern: Pattern, probe: SharedEvents, dataframe: DataFrame, computed: dict[str, Column]
+) -> Pattern:
     unknown: list[ExpressionCondition] = []
 
     def noted(condition: ExpressionCondition) -> IterativeCondition:
@@ -170,10 +188,10 @@ def _with_computed(
             unknown.append(condition)
         return condition
 
-    evaluated_by(definition, noted)
+    evaluated_by(pattern, noted)
     if not unknown:
-        return rule
-    nfa = NFACompiler.compile(definition)
+        return pattern
+    nfa = NFACompiler.compile(pattern)
     asked = {id(atom): column for atom, column in checked_conditions(nfa, dataframe)}
     names: dict[int, str] = {}
     for condition in unknown:
@@ -185,4 +203,4 @@ def _with_computed(
         name = names.get(id(condition))
         return condition if name is None else ExpressionCondition(f"`{name}`")
 
-    return attrs.evolve(rule, definition=evaluated_by(definition, shown))
+    return evaluated_by(pattern, shown)
