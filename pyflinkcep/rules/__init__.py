@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pyflinkcep.rules.document import DocumentError
 from pyflinkcep.rules.rule import Rule, RuleTest
 from pyflinkcep.rules.rule_file import Checked, RuleFileError, checkRules, readRules
+from pyflinkcep.rules.rule_log import Following, RuleLog
+from pyflinkcep.rules.rules_in_force import RuleChange, RuleInForce, RuleProblem
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 
 if TYPE_CHECKING:
@@ -18,10 +20,15 @@ if TYPE_CHECKING:
 __all__ = [
     "Checked",
     "DocumentError",
+    "Following",
     "Rule",
+    "RuleChange",
     "RuleFileError",
+    "RuleInForce",
+    "RuleLog",
     "RuleMatch",
     "RuleMatches",
+    "RuleProblem",
     "RuleTest",
     "SigmaCorrelation",
     "checkRules",

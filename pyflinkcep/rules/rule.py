@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, get_args
 
 import attrs
 
@@ -29,6 +29,11 @@ _LABEL = "label of the event"
 Event = Mapping[str, Any]
 Definition = Pattern | SaseQuery | Eql | SigmaCorrelation
 """What a rule finds, in one of the languages."""
+
+WhenReplaced = Literal["drop", "finish"]
+"""What becomes of a rule's partial matches."""
+
+DROP: WhenReplaced = "drop"
 
 Found = dict[str, Any] | list[str | None]
 """The labels of a match, or the columns that it returns."""
@@ -82,6 +87,9 @@ class Rule:
         What it finds on which events.
     select : callable, optional
         A function of the events of a match, by stage, that returns a dict: the match's ``row``.
+    whenReplaced : {'drop', 'finish'}
+        What becomes of partial matches when a :class:`RuleLog` replaces, pauses or removes the
+        rule: they are dropped, or go on with later events and begin no new ones.
 
     Raises
     ------
@@ -103,6 +111,7 @@ class Rule:
     description: str = attrs.field(default="", repr=False)
     tests: tuple[RuleTest, ...] = attrs.field(default=(), repr=False)
     select: Callable[[Any], dict[str, Any]] | None = attrs.field(default=None, repr=False)
+    whenReplaced: WhenReplaced = attrs.field(default=DROP, repr=False)
 
     def __attrs_post_init__(self) -> None:
         """Refuse what is of another kind: of a text as key each letter would be a column."""
@@ -123,6 +132,11 @@ class Rule:
                 self.select is None or callable(self.select),
                 "a function of a match",
                 "lambda events: {'user': events['ok'][0]['user']}",
+            ),
+            "whenReplaced": (
+                self.whenReplaced in get_args(WhenReplaced),
+                "'drop' or 'finish'",
+                "'finish'",
             ),
         }.items():
             if not is_right:

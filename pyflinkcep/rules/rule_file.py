@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from os import PathLike
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, get_args
 
 import attrs
 
@@ -19,15 +19,15 @@ from pyflinkcep.errors import CepError, InputError, InvalidArgumentError, NotSup
 from pyflinkcep.expressions.grammar import parsed
 from pyflinkcep.rules.document import DocumentError, Part, Path
 from pyflinkcep.rules.pattern_reader import Registry, pattern_of, registry_of, told_at
-from pyflinkcep.rules.rule import Definition, Found, Rule, RuleTest
+from pyflinkcep.rules.rule import DROP, Definition, Found, Rule, RuleTest, WhenReplaced
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.rules.stage_list import check_keys, length, listed_pattern
 from pyflinkcep.sase import SaseQuery, parse
 
 _LANGUAGES = ("pattern", "query", "eql", "correlation")
 _OF_STAGES = ("within", "gap", "skip")
-_KEYS = ("rule", "version", "description", "key", "timestamp", "type", *_LANGUAGES, *_OF_STAGES,
-         "conditions", "tests")  # fmt: skip
+_KEYS = ("rule", "version", "description", "key", "timestamp", "type", "whenReplaced", *_LANGUAGES,
+         *_OF_STAGES, "conditions", "tests")  # fmt: skip
 _TEST_KEYS = ("name", "events", "matches")
 _ENDINGS = (".yml", ".yaml", ".json")
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -112,6 +112,34 @@ def checkRules(path: str | FilePath, conditions: Registry | None = None) -> Chec
     return _read(path, conditions, runs_tests=True)
 
 
+def document_of(text: str | Mapping[str, Any], what: str) -> tuple[Any, Source]:
+    """Return the document of a rule in a text of YAML or JSON, or as it was read from one."""
+    if not isinstance(text, str):
+        return text, Source(what, {})
+    documents = list(_documents_of(text, what, _is_json(text)))
+    if len(documents) != 1:
+        found = f"expected one rule, got {len(documents)}"
+        raise RuleFileError(what, 1, found, "write one document")
+    ((document, lines),) = documents
+    return document, Source(what, lines)
+
+
+def rule_in(document: Any, source: Source, conditions: Registry) -> Rule:
+    """Return the rule of a document; errors tell its lines."""
+    try:
+        return rule_of(Part(document), conditions)
+    except DocumentError as error:
+        raise source.error(error.path, error.problem, error.hint) from None
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
 def _read(
     path: str | FilePath, conditions: Registry | None, *, runs_tests: bool = False
 ) -> Checked:
@@ -124,7 +152,7 @@ def _read(
     for file in _files(FilePath(path)):
         try:
             for document, lines in _documents(file):
-                _add(checked, names, _Source(f"{file}", lines), document, known, runs_tests)
+                _add(checked, names, Source(f"{file}", lines), document, known, runs_tests)
         except RuleFileError as error:
             checked.problems.append(error)
     return checked
@@ -133,16 +161,16 @@ def _read(
 def _add(
     checked: Checked,
     names: dict[str, str],
-    source: _Source,
+    source: Source,
     document: Any,
     conditions: Registry,
     runs_tests: bool,
 ) -> None:
     """Add a rule, or what is wrong with it."""
     try:
-        rule = rule_of(Part(document), conditions)
-    except DocumentError as error:
-        checked.problems.append(source.error(error.path, error.problem, error.hint))
+        rule = rule_in(document, source, conditions)
+    except RuleFileError as error:
+        checked.problems.append(error)
         return
     where = f"{source.file}:{source.line(('rule',))}"
     if rule.name in names:
@@ -150,19 +178,26 @@ def _add(
         checked.problems.append(source.error(("rule",), problem, "give each rule its own name"))
     names.setdefault(rule.name, where)
     checked.rules.append(rule)
-    for test in rule.tests if runs_tests else ():
-        checked.tests += 1
+    if runs_tests:
+        checked.tests += len(rule.tests)
+        for test, failure, hint in failures_of(rule):
+            problem = f"rule {rule.name!r}, {failure}"
+            checked.problems.append(source.error((*test.path, "matches"), problem, hint))
+
+
+def failures_of(rule: Rule) -> Iterator[tuple[RuleTest, str, str | None]]:
+    """Run the tests of a rule; yield those that fail, with what is wrong and a hint."""
+    for test in rule.tests:
         try:
             failure, hint = rule.failure(test), None
         except CepError as error:
             failure, hint = error.message, error.hint
         if failure is not None:
-            problem = f"rule {rule.name!r}, test {test.name!r}: {failure}"
-            checked.problems.append(source.error((*test.path, "matches"), problem, hint))
+            yield test, f"test {test.name!r}: {failure}", hint
 
 
 @attrs.frozen
-class _Source:
+class Source:
     """A file, and the lines of the parts of one of its rules."""
 
     file: str
@@ -199,7 +234,13 @@ def rule_of(document: Part, conditions: Registry) -> Rule:
         _text(document["type"], "type"),
         _text(document["description"], "") if given.get("description") else "",
         tuple(_test(test, number, timestamp, definition) for number, test in enumerate(tests, 1)),
+        whenReplaced=_when_replaced(document["whenReplaced"]),
     )
+
+
+def _when_replaced(part: Part) -> WhenReplaced:
+    known = {name: name for name in get_args(WhenReplaced)}
+    return DROP if part.is_none else known[part.choice(known)]
 
 
 def _definition(document: Part, conditions: Registry) -> Definition:
@@ -312,16 +353,20 @@ def _files(path: FilePath) -> list[FilePath]:
 def _documents(file: FilePath) -> Iterator[tuple[Any, Mapping[Path, int]]]:
     """Yield the documents of a file, with the line of each part."""
     try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as cause:
+        raise RuleFileError(f"{file}", 1, f"it cannot be read: {cause}") from None
+    yield from _documents_of(text, f"{file}", file.suffix == ".json")
+
+
+def _documents_of(text: str, file: str, is_json: bool) -> Iterator[tuple[Any, Mapping[Path, int]]]:
+    """Yield the documents of a text, with the line of each part."""
+    try:
         yaml = import_module("yaml")
     except ImportError as cause:
         raise NotSupportedError(
             "files of rules need PyYAML, which is not installed", 'pip install "pyflinkcep[rules]"'
         ) from cause
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as cause:
-        raise RuleFileError(f"{file}", 1, f"it cannot be read: {cause}") from None
-    is_json = file.suffix == ".json"
     try:
         # Not all of JSON's numbers, texts and tabs are YAML's: there that tells the lines alone.
         document = json.loads(text) if is_json else None
@@ -331,7 +376,7 @@ def _documents(file: FilePath) -> Iterator[tuple[Any, Mapping[Path, int]]]:
             if root.tag.endswith(":null"):
                 continue
             lines: dict[Path, int] = {}
-            _number(root, (), lines, f"{file}", set())
+            _number(root, (), lines, file, set())
             yield document if is_json else loader.construct_document(root), lines
     except (yaml.YAMLError, RecursionError, ValueError) as cause:
         if isinstance(cause, CepError):
@@ -340,7 +385,7 @@ def _documents(file: FilePath) -> Iterator[tuple[Any, Mapping[Path, int]]]:
         problem = getattr(cause, "problem", None) or f"{cause}"
         line = getattr(cause, "lineno", 1) if mark is None else mark.line + 1
         kind = "JSON" if is_json else "YAML"
-        raise RuleFileError(f"{file}", line, f"no {kind}: {problem}") from None
+        raise RuleFileError(file, line, f"no {kind}: {problem}") from None
 
 
 def _number(node: Any, path: Path, lines: dict[Path, int], file: str, seen: set[int]) -> None:
