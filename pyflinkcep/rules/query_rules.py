@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -23,12 +23,11 @@ from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.returns import Returns
 from pyflinkcep.sase.types import with_exact_literals
-from pyflinkcep.tables import matchSigma
 from pyflinkcep.tables.eql_match import Narrowed, places_of, trees_of
 from pyflinkcep.tables.event_list import attribute_of
-from pyflinkcep.tables.order import Rows
 from pyflinkcep.tables.query_match import QueryRows
 from pyflinkcep.tables.records import records
+from pyflinkcep.tables.sigma import alert_places, check_fields, field_names
 
 Row = Callable[[dict[str, list[Any]]], dict[str, Any]]
 """Makes the row of a match."""
@@ -112,6 +111,8 @@ def eql_found(
 
 def sigma_wants(sigma: SigmaCorrelation, events: SharedEvents) -> Wants:
     """Return which events a correlation wants: those of its rules, if these are SQL."""
+    for correlation in sigma.every:
+        check_fields(correlation, field_names(events.table))
     texts = [one for _, one in sigma.conditions()]
     if not all(isinstance(text, str) and events.computes(text) for text in texts):
         return Wants()
@@ -121,24 +122,14 @@ def sigma_wants(sigma: SigmaCorrelation, events: SharedEvents) -> Wants:
 def sigma_found(sigma: SigmaCorrelation, events: SharedEvents, wants: Wants) -> Found:
     """Return the alerts of a correlation, whose events are those that its rules want."""
     rows = wants.of(events.holding, events.table.num_rows).places
+    rows = rows[np.argsort(events.in_time.places[rows])]
     names = [name for name, _ in sigma.conditions()] if wants.conditions else []
     known = zip(names, wants.conditions, strict=True)
-    holding = {name: events.holding(number) for name, number in known}
+    held = {n: np.flatnonzero(np.isin(rows, events.holding(number))) for n, number in known}
+    rules = {**sigma.rules, **{name: places.tolist() for name, places in held.items()}}
     listed = list(records(events.table, rows.astype(np.int64)))
-    numbers = dict(zip(map(id, listed), rows.tolist(), strict=True))
-    rules = {**sigma.rules, **{n: _among(numbers, own) for n, own in holding.items()}}
-    last = events.ms
-
-    def moment(event: Any) -> int:
-        return int(last[numbers[id(event)]])
-
+    times = events.ms[rows].tolist()
     results = Results(["events"], wants_timeouts=False)
-    for alert in matchSigma(sigma.correlation, listed, rules, events.timestamp or moment):
-        own = [numbers[id(event)] for event in alert]
-        results.match(None, int(last[own].max()), {"events": own})
+    for places in alert_places(sigma.read, rules, listed, times, field_names(events.table)):
+        results.match(None, times[places[-1]], {"events": rows[list(places)].tolist()})
     return results.take()
-
-
-def _among(numbers: Mapping[int, int], rows: Rows) -> Callable[[Any], bool]:
-    own = set(rows.tolist())
-    return lambda event: numbers[id(event)] in own

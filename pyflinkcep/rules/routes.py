@@ -209,13 +209,22 @@ def _candidates(rule: Rule, events: SharedEvents) -> list[tuple[Fields, int | No
             ((), None)
         ]
     if isinstance(definition, SigmaCorrelation):
-        return [((), None)]
-    names = rule.key
-    if not isinstance(definition, Pattern) and not definition.is_global:
-        names = (*names, *definition.equal)
-    # A list is a value as a whole here, in EQL it is several values.
-    nested = [name for name in names if pa.types.is_nested(events.table.schema.field(name).type)]
-    return [((name,), None) for name in dict.fromkeys(names) if name not in nested] or [((), None)]
+        names = definition.common_fields
+    elif isinstance(definition, Pattern) or definition.is_global:
+        names = rule.key
+    else:
+        names = (*rule.key, *definition.equal)
+    own = [name for name in dict.fromkeys(names) if _has_one_value(events, name)]
+    return [((name,), None) for name in own] or [((), None)]
+
+
+def _has_one_value(events: SharedEvents, name: str) -> bool:
+    """Whether a field has one value in each event: a list is one here, but in EQL it is several."""
+    columns = events.table.schema
+    if name in columns.names:
+        is_either = "." in name and name.split(".")[0] in columns.names
+        return not is_either and not pa.types.is_nested(columns.field(name).type)
+    return name in events.fields and not _is_array(events, name)
 
 
 def _chosen(

@@ -24,6 +24,7 @@ from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.rules.wanting_rule import FoundByRule, WantingRule, shared_events
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.tables.events import Record
+from pyflinkcep.tables.files import attempted
 from pyflinkcep.tables.found_rows import match_times
 from pyflinkcep.tables.records import records
 from pyflinkcep.tables.rows import table_or_rest
@@ -249,10 +250,30 @@ def _table(events: Any) -> pa.Table | None:
             return None
         if all(isinstance(row, Mapping) for row in rows):
             names = dict.fromkeys(name for row in rows for name in row)
-            table, _ = table_or_rest({name: [row.get(name) for row in rows] for name in names})
+            columns = {name: [row.get(name) for row in rows] for name in names}
+            table, rest = table_or_rest(columns)
+    if table is None and isinstance(rest, Mapping) and all(isinstance(name, str) for name in rest):
+        return table_or_rest({name: _alike(name, list(own)) for name, own in rest.items()})[0]
     if table is None:
         raise InvalidArgumentError(
-            "matchMany: expected events in columns, or dicts whose values have types in Arrow",
+            "matchMany: expected events in columns, or dicts",
             "pass a table, columns by name, or a list of dicts",
         )
     return table
+
+
+def _alike(name: str, values: list[Any]) -> Any:
+    """Return values as Arrow, which has one type for numbers, and for clocks."""
+    kinds = {type(value) for value in values if value is not None}
+    type_ = None
+    if kinds == {datetime}:
+        type_ = pa.timestamp("us", "UTC")
+        values = [v if v is None or v.tzinfo else v.replace(tzinfo=UTC) for v in values]
+    found = attempted(lambda: pa.array(values, type_))
+    if found is None or (bool in kinds and len(kinds) > 1):
+        shown = " and ".join(sorted(kind.__name__ for kind in kinds))
+        raise InvalidArgumentError(
+            f"matchMany: expected values of one type in the field {name!r}, got {shown}",
+            "give all events numbers of 64 bits, texts, lists or dicts there, or leave it out",
+        )
+    return found

@@ -39,10 +39,10 @@ class SigmaCorrelation:
 
     correlation: Mapping[str, Any]
     rules: Mapping[str, Any]
-    read: Correlation = attrs.field(init=False, eq=False, repr=False)
+    every: tuple[Correlation, ...] = attrs.field(init=False, eq=False, repr=False)  # Read
 
-    @read.default
-    def _read(self) -> Correlation:
+    @every.default
+    def _read(self) -> tuple[Correlation, ...]:
         read = read_correlation(self.correlation)
         check_rules(self.rules)
         chained = [
@@ -57,7 +57,22 @@ class SigmaCorrelation:
                         f"{one.name}: unknown rule {name!r}",
                         did_you_mean(name, self.rules, "write its condition under its name"),
                     )
-        return read
+        return read, *chained
+
+    @property
+    def read(self) -> Correlation:
+        """The correlation; others are those to whose alerts it refers."""
+        return self.every[0]
+
+    @property
+    def common_fields(self) -> tuple[str, ...]:
+        """The fields that all events of an alert have in common."""
+        first, *_ = self.every
+        return tuple(
+            name
+            for name in first.group_by
+            if all(name in one.group_by and name not in one.aliases for one in self.every)
+        )
 
     def conditions(self) -> Iterator[tuple[str, str | Callable[[Any], bool]]]:
         """Yield the rules that are about single events."""

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from numbers import Number
 from typing import TYPE_CHECKING, Any, Protocol, overload
@@ -22,10 +22,12 @@ from pyflinkcep.sigma.correlation import Correlation, Kind, check_rules, read_co
 from pyflinkcep.sigma.rule import SigmaRule, SigmaRules
 from pyflinkcep.tables.conditions import satisfying
 from pyflinkcep.tables.events import Table
-from pyflinkcep.tables.rows import rows_of
+from pyflinkcep.tables.rows import rows_of, table_or_rest
 from pyflinkcep.tables.values import exact_times_of, grouping_key
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pyflinkcep.expressions.tree import Tree
     from pyflinkcep.tables.rule_rows import RuleRows
 
@@ -107,14 +109,16 @@ def matchSigma(
         raise InvalidArgumentError(
             "matchSigma: rules of files together with rules=", "leave rules= out"
         )
-    given = rows_of(events)
+    table, rest = table_or_rest(events)
+    given = rows_of(rest if table is None else table)
     exact: Sequence[int] = range(0, 1000 * len(given), 1000)
     if timestamp is not None:
         exact = exact_times_of(given, timestamp)
     order = sorted(range(len(given)), key=exact.__getitem__)
     rows, times = [given[at] for at in order], [exact[at] // 1000 for at in order]
+    known = None if table is None else field_names(table)
     if isinstance(correlation, SigmaRules):
-        running = _Running(_OfFiles(correlation, rows, times), rows, times)
+        running = _Running(_OfFiles(correlation, rows, times), rows, times, known)
         every = {one.name: running.shown(one) for one in correlation.alerting}
         return {name: found for name, found in every.items() if found}
     if rules is None:
@@ -127,7 +131,41 @@ def matchSigma(
     else:
         check_rules(rules)
         named = _Given(rules, rows, times)
-    return _Running(named, rows, times).shown(read_correlation(correlation))
+    return _Running(named, rows, times, known).shown(read_correlation(correlation))
+
+
+def field_names(table: pa.Table) -> Collection[str]:
+    """Return the fields of events in columns: these, and what is in them by its path."""
+    from pyflinkcep.tables.field_values import EventFields  # which loads Arrow
+
+    return {**dict.fromkeys(table.column_names), **dict.fromkeys(EventFields.of_table(table))}
+
+
+def alert_places(
+    correlation: Correlation,
+    rules: Mapping[str, Rule | list[int]],
+    rows: Sequence[Any],
+    times: Sequence[int],
+    known: Collection[str],
+) -> list[tuple[int, ...]]:
+    """
+    Return the events of each alert by their places, given events in order and their fields.
+
+    A rule may be the places of the events that satisfy it.
+    """
+    running = _Running(_Given(rules, rows, times), rows, times, known)
+    return [alert.made_of for alert in running.alerts(correlation)]
+
+
+def check_fields(correlation: Correlation, known: Collection[str]) -> None:
+    """Refuse a correlation that reads fields that events do not have."""
+    every = (name for names in correlation.group_fields.values() for name in names)
+    for name in dict.fromkeys((*every, *correlation.fields)):
+        if name not in known:
+            raise InputError(
+                f"{correlation.name}: no event has the field {name!r}",
+                did_you_mean(name, known, "name a field of the events"),
+            )
 
 
 class _Rules(Protocol):
@@ -155,6 +193,8 @@ class _Given:
         rule = self.rules[name]
         if isinstance(rule, Mapping):
             return read_correlation(rule, name)
+        if isinstance(rule, list):
+            return rule
         return satisfying({name: rule}, self.rows, self.times)[name]
 
 
@@ -213,6 +253,7 @@ class _Running:
     rules: _Rules
     rows: Sequence[Any]
     times: Sequence[int]
+    known: Collection[str] | None  # The fields of events in columns
 
     def shown(self, asked: SigmaRule | Correlation) -> list[list[Any]]:
         """Return the events of each alert of a rule or a correlation."""
@@ -230,7 +271,9 @@ class _Running:
             )
         seen = self._seen(correlation, (*above, correlation.name))
         events = sorted(seen, key=lambda own: (own.time, own.made_of[-1], len(own.made_of)))
-        fields = _Fields.of(correlation, self.rows)
+        if self.rows:
+            check_fields(correlation, self._fields if self.known is None else self.known)
+        fields = _Fields(correlation)
         groups = []
         for event in events:
             by_rule = [(rule, fields.group(rule, event.row)) for rule in seen[event]]
@@ -246,6 +289,11 @@ class _Running:
             )
             for alert in found
         ]
+
+    @cached_property
+    def _fields(self) -> Collection[str]:
+        """The fields of events one by one."""
+        return _Names(self.rows)
 
     def _seen(self, correlation: Correlation, above: tuple[str, ...]) -> dict[_Event, list[str]]:
         """Return the events of a correlation, each with the rules that it satisfies."""
@@ -268,19 +316,6 @@ class _Fields:
     """The fields of events that a correlation reads."""
 
     correlation: Correlation
-
-    @classmethod
-    def of(cls, correlation: Correlation, rows: Sequence[Any]) -> _Fields:
-        """Check that events have the fields that a correlation reads."""
-        every = dict.fromkeys(name for names in correlation.group_fields.values() for name in names)
-        for name in dict.fromkeys((*every, *correlation.fields)):
-            if rows and not any(_has(row, name) for row in rows):
-                known = {key: None for row in rows for key in _names(row)}
-                raise InputError(
-                    f"{correlation.name}: no event has the field {name!r}",
-                    did_you_mean(name, known, "name a field of the events"),
-                )
-        return cls(correlation)
 
     def group(self, rule: str, row: Any) -> Hashable:
         """Return the group of an event that satisfies a rule; None if a field of it is missing."""
@@ -315,10 +350,25 @@ def _value(row: Any, name: str) -> Any:
     return found
 
 
+@attrs.frozen(eq=False)
+class _Names(Collection[str]):
+    """The fields that any event has."""
+
+    rows: Sequence[Any]
+
+    def __contains__(self, name: object) -> bool:
+        return any(_has(row, f"{name}") for row in self.rows)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from dict.fromkeys(name for row in self.rows for name in _own_names(row))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
 def _has(row: Any, name: str) -> bool:
-    known = row if isinstance(row, Mapping) else _names(row)
-    return name in known or _value(row, name) is not None
+    return name in _own_names(row) or _value(row, name) is not None
 
 
-def _names(row: Any) -> Iterable[str]:
-    return row if isinstance(row, Mapping) else (name for name in dir(row) if name[:1] != "_")
+def _own_names(row: Any) -> Iterable[str]:
+    return row if isinstance(row, Mapping) else [name for name in dir(row) if name[:1] != "_"]

@@ -20,7 +20,7 @@ from tests.spark.support import configured
 
 SCHEMA = (
     "at bigint, type string, user string, host string, n int, x double, tags array<string>, "
-    "`a.b` string"
+    "`a.b` string, p struct<q: string>"
 )
 
 
@@ -37,6 +37,7 @@ def _frame(spark: SparkSession, seed: int, count: int = 400) -> DataFrame:
             rng.choice([0.5, -0.0, 0.0, None]),
             rng.choice([None, ["u1"], ["u2", "u1", "u2"], []]),
             rng.choice(users),
+            rng.choice([None, (None,), ("u1",), ("u2",)]),
         )
         for number in range(count)
     ]
@@ -46,6 +47,11 @@ def _frame(spark: SparkSession, seed: int, count: int = 400) -> DataFrame:
 def _low(key: str | None = None) -> Rule:
     pattern = Pattern.begin("low").where("n < 3").followedBy("high").where("n > 7")
     return Rule("", pattern, () if key is None else (key,))
+
+
+def _counted(*group: str) -> SigmaCorrelation:
+    more = {"rules": ["big"], "timespan": "2s", "condition": {"gte": 2}}
+    return SigmaCorrelation({"type": "event_count", "group-by": [*group], **more}, {"big": "n > 6"})
 
 
 RULES: dict[str, Any] = {
@@ -84,16 +90,9 @@ RULES: dict[str, Any] = {
         ("user",),
     ),
     "strict": parse("PATTERN SEQ(a x, b y) WHERE strict_contiguity AND [user]"),
-    "counted": SigmaCorrelation(
-        {
-            "type": "event_count",
-            "rules": ["big"],
-            "group-by": ["user"],
-            "timespan": "2s",
-            "condition": {"gte": 2},
-        },
-        {"big": "n > 6"},
-    ),
+    "in a struct": _counted("p.q"),
+    "all": _counted(),
+    "counted": _counted("user"),
     "by the calendar": SigmaCorrelation(
         {
             "type": "value_avg",
@@ -163,6 +162,19 @@ def test_ids_in_another_time_zone(spark: SparkSession) -> None:
     assert {row["matchId"] for row in rows} == memory
 
 
+def test_groups_of_correlations_are_keys(spark: SparkSession) -> None:
+    """Correlations by a field that no event has go on, and groups are on all cores."""
+    frame = _frame(spark, 5).withColumn("p", F.lit(None).cast("struct<q: string>"))
+    rules = {"in a struct": _counted("p.q"), "counted": _counted("user")}
+    with configured(spark, {"spark.sql.shuffle.partitions": "3"}):
+        rows = CEP.patterns(frame, rules, timestamp="at").toDF()
+        parts = rows.select("rule", "key", F.spark_partition_id().alias("part")).collect()
+    memory = matchMany(rules, frame.toArrow().sort_by("at"), timestamp="at")
+
+    assert len(parts) == len(memory) > 0
+    assert len({row["part"] for row in parts}) > 1
+
+
 def test_conditions_of_spark(spark: SparkSession) -> None:
     """Columns and SQL that may fail are computed by Spark, as in a job of one pattern."""
     frame = _frame(spark, 3)
@@ -182,6 +194,7 @@ def test_conditions_of_spark(spark: SparkSession) -> None:
         ({"r": Rule("", RULES["user"].definition, ("who",))}, InputError, "no column 'who'"),
         ({"r": Pattern.begin("a").where("m > 1")}, CepError, "no column 'm'"),
         ({"r": Eql("a where m > 1")}, InputError, "no field m"),
+        ({"r": _counted("usr")}, InputError, "no event has the field 'usr'"),
         ({"r": "x"}, InvalidArgumentError, "CEP.patterns: rule 'r': expected a Pattern"),
         (
             {"r": parse("PATTERN SEQ(A a, B b) WITHIN 2 minutes SLIDE 1 minute RETURN count(*)")},

@@ -120,6 +120,24 @@ def test_rows() -> None:
     assert [one.row for one in found] == [{"n": 900}, {"sum": 901}]
 
 
+def test_dicts_as_they_come() -> None:
+    """Dicts may have whole numbers beside fractions, clocks of any zone, lists, and dicts."""
+    events: list[dict[str, Any]] = [
+        {"t": BEGIN.replace(tzinfo=None), "host": {"name": "h"}, "n": 1, "tags": ["a"]},
+        {"t": BEGIN + timedelta(seconds=1), "host": {"id": 4}, "n": 0.5, "tags": []},
+        {"t": BEGIN + timedelta(seconds=2), "host": {"name": "h"}, "n": 2, "type": "pay"},
+    ]
+    query = Eql("sequence by host.name [any where n < 2] [pay where n == 2]")
+    (found,) = matchMany({"r": query}, events, timestamp="t")
+
+    assert matchEql(query, events, timestamp="t") == [[events[0], events[2]]]
+    assert [event["n"] for own in found.events.values() for event in own] == [1, 2]
+    assert dict(found.key) == {"host.name": "h"}
+    for wrong in ([1], True, "1", 2**70):
+        with pytest.raises(InvalidArgumentError, match="values of one type in the field 'n', got"):
+            matchMany({"r": query}, [*events, {**events[0], "n": wrong}], timestamp="t")
+
+
 def test_sequences_and_tables() -> None:
     """Matches are a sequence by rule, and a table with a map of stages."""
     events = {"n": list(range(3000))}
