@@ -7,6 +7,7 @@ import attrs
 
 from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction
 from pyflinkcep.engines.flink.nfa.steps import StateTable
+from pyflinkcep.engines.latest.rule import LatestRule
 from pyflinkcep.sase.model import Query
 
 
@@ -25,6 +26,11 @@ class HeldBack:
         # The time of a match is the end of that wait, but for a query the time of its last event.
         longest = nfa.window_time or _gaps(nfa)
         return cls(longest, longest if of_query and may_wait(nfa) else 0)
+
+    @classmethod
+    def by_latest(cls, rule: LatestRule) -> HeldBack:
+        """Return that of a rule of which the latest runs live."""
+        return cls(rule.maxspan, rule.maxspan if rule.trails else 0)
 
     @classmethod
     def by_query(cls, query: Query, output: str, *, compressed: bool = False) -> HeldBack:

@@ -11,6 +11,7 @@ from pyflinkcep.engines.flink.operator.state_format import StateCounts, damaged_
 from pyflinkcep.engines.latest.bridge import latest_rules
 from pyflinkcep.engines.latest.columns import KeyStates
 from pyflinkcep.engines.latest.machine import KeyState
+from pyflinkcep.engines.latest.rule import LatestRule
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
 from pyflinkcep.matching.latest import EVENTS, LatestColumnsOf, ranks_of
@@ -92,39 +93,14 @@ class LatestPages:
         lengths = np.diff(states.number_ends, prepend=0)
         counts = np.diff(states.handle_ends, prepend=0)
         firsts = (states.number_ends - lengths)[order]
-        numbers = np.insert(
-            states.numbers[ranges(firsts, lengths[order])],
-            np.cumsum(lengths[order]) - lengths[order],
-            VERSION,
-        )
+        numbers = states.numbers[ranges(firsts, lengths[order])]
         begins = (states.handle_ends - counts)[order]
         handles = own(states.handles)[ranges(begins, counts[order])]
-        lengths, counts = lengths[order] + 1, counts[order]
-        deadlines = self._deadlines(numbers, lengths, handles, counts)
-        return Written(states.keys[order], deadlines, lengths, counts, numbers, handles)
-
-    def _deadlines(self, numbers: Ints, lengths: Ints, handles: Ints, counts: Ints) -> Ints:
-        """Return for each key when time alone has an effect."""
+        lengths, counts = lengths[order], counts[order]
         rule = self._latest.rule
-        deadlines = np.full(len(counts), NO_DEADLINE)
-        if rule.maxspan is None or not len(counts):
-            return deadlines
-        times = self._times(handles)
-        if not any(rule.missing):  # all is garbage when the last event that is kept is too old
-            latest: Ints = np.maximum.reduceat(times, np.cumsum(counts) - counts) + rule.maxspan
-            return latest
-        number = handle = 0  # where those of a key begin
-        known = dict(zip(handles.tolist(), times.tolist(), strict=True))
-        sizes = zip(lengths.tolist(), counts.tolist(), strict=True)
-        for place, (length, count) in enumerate(sizes):
-            own = numbers[number + 1 : number + length].tolist()
-            events = handles[handle : handle + count].tolist()
-            state = KeyState.read(rule, own, events, known.__getitem__)
-            decided, garbage = state.deadline(rule), state.last_time(rule)
-            told = [at for at in (decided, garbage) if at is not None]
-            deadlines[place] = min(told, default=NO_DEADLINE)
-            number, handle = number + length, handle + count
-        return deadlines
+        deadlines = deadlines_of(rule, numbers, lengths, handles, counts, self._times)
+        numbers = np.insert(numbers, np.cumsum(lengths) - lengths, VERSION)
+        return Written(states.keys[order], deadlines, lengths + 1, counts, numbers, handles)
 
     def take(self) -> Found:
         """Return the results of the pages so far, and clear them."""
@@ -134,6 +110,35 @@ class LatestPages:
     def count(self, page: States) -> StateCounts | None:
         """Return nothing: it keeps no partial matches of a pattern."""
         return None
+
+
+def deadlines_of(
+    rule: LatestRule,
+    numbers: Ints,
+    lengths: Ints,
+    handles: Ints,
+    counts: Ints,
+    times_of: Callable[[Ints], Ints],
+) -> Ints:
+    """Return for each state of a rule when time alone has an effect."""
+    deadlines = np.full(len(counts), NO_DEADLINE)
+    if rule.maxspan is None or not len(counts):
+        return deadlines
+    times = times_of(handles)
+    if not any(rule.missing):  # all is garbage when the last event that is kept is too old
+        latest: Ints = np.maximum.reduceat(times, np.cumsum(counts) - counts) + rule.maxspan
+        return latest
+    number = handle = 0  # where those of a key begin
+    known = dict(zip(handles.tolist(), times.tolist(), strict=True))
+    for place, (length, count) in enumerate(zip(lengths.tolist(), counts.tolist(), strict=True)):
+        own = numbers[number : number + length].tolist()
+        events = handles[handle : handle + count].tolist()
+        state = KeyState.read(rule, own, events, known.__getitem__)
+        decided, garbage = state.deadline(rule), state.last_time(rule)
+        told = [at for at in (decided, garbage) if at is not None]
+        deadlines[place] = min(told, default=NO_DEADLINE)
+        number, handle = number + length, handle + count
+    return deadlines
 
 
 def _states(items: Items, page: States, first_held: int) -> KeyStates:

@@ -19,7 +19,13 @@ from pyflinkcep.engines.flink.nfa.observer import StageObserver
 from pyflinkcep.engines.flink.nfa.relevance import KeyNeeds
 from pyflinkcep.engines.flink.operator import CepOperator, KeyState, PartialMatchLimit
 from pyflinkcep.engines.flink.operator.state_codec import StateReader, StateWriter
-from pyflinkcep.engines.flink.operator.state_format import StateCounts, count_states, refuse_damage
+from pyflinkcep.engines.flink.operator.state_format import (
+    StateCounts,
+    count_states,
+    damaged_state,
+    refuse_damage,
+)
+from pyflinkcep.errors import StateFormatError
 from pyflinkcep.expressions.codegen import MatchFunctions, generated
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.columns import Flags, Ints, integers
@@ -45,8 +51,19 @@ class States(Protocol):
     counts: Ints  # How many of the page's events belong to each key
     numbers: Ints  # The concatenated states of the keys; see ``StateWriter``
 
-    def fields(self, what: str, version: int, width: int) -> Ints:
-        """Return the keys' numbers as a row for each, if all keys have the same number of them."""
+
+def fields_of(page: States, what: str, version: int, width: int) -> Ints:
+    """Return the keys' numbers as a row for each, if all keys have the same number of them."""
+    if not (page.lengths == width + 1).all():
+        raise damaged_state(f"a key of {what} does not have {width + 1} numbers")
+    rows = page.numbers.reshape(-1, width + 1)
+    if (rows[:, 0] != version).any():
+        raise StateFormatError(
+            f"state of {what} in format {int(rows[:, 0].max())}, "
+            f"this release reads format {version}",
+            "restore with the release that wrote it, or start from empty state",
+        )
+    return rows[:, 1:]
 
 
 @attrs.frozen(eq=False)
@@ -58,6 +75,7 @@ class Items:
     starts: Ints
     ends: Ints
     key_of: Callable[[int], Any]  # Returns the key of an item by its number, for errors
+    due: pa.Table | None = None  # The due events, with what is not stored of them
 
 
 @attrs.frozen(eq=False)
@@ -468,7 +486,7 @@ class EventPages(ABC):
         self, events: Events, items: Items, page: States, first_held: int, watermark: int
     ) -> Written:
         """Match events of a page's keys, and advance their time to the watermark."""
-        stored = page.fields(self.what, self.version, self.width)
+        stored = fields_of(page, self.what, self.version, self.width)
         self.check(stored, page.counts)
         is_known = items.positions >= 0
         known = items.positions[is_known]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import Any
@@ -18,6 +18,7 @@ from pyflinkcep.eql import Eql
 from pyflinkcep.matching.columns import Ints, integers, plain_numbers, values_of
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.rule import Rule
+from pyflinkcep.rules.rule_keys import condition_code
 from pyflinkcep.rules.rule_matches import RuleMatches
 from pyflinkcep.rules.shared_events import Condition, Conditions, SharedEvents
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
@@ -28,6 +29,7 @@ from pyflinkcep.tables.field_values import FieldValues
 from pyflinkcep.tables.order import Rows
 
 BY_ITSELF = "each event by itself"
+_MOST_ROUTES = (1 << 31) - 1
 Fields = tuple[str, ...]
 """The fields by which a route sends events, in order; none to send all to one place."""
 
@@ -84,6 +86,9 @@ class RoutedRules:
     type: str  # The column of the event's type
     zone: str  # The clock of conditions
     timestamp: str  # The column of the event's time
+    # The number of each condition that stays the same whatever the others are, if events travel
+    # with these.
+    codes: Ints | None = None
 
     @classmethod
     def of(cls, rules: Sequence[Rule], probe: SharedEvents, zone: str) -> RoutedRules:
@@ -110,6 +115,22 @@ class RoutedRules:
         every = tuple(probe.conditions.every)
         return cls(routed, demands, routes, every, probe.type, zone, probe.timestamp)
 
+    def with_codes(self) -> RoutedRules:
+        """Return rules whose events travel with the codes of conditions."""
+        codes = np.asarray([condition_code(one) for one in self.conditions], np.int64)
+        return attrs.evolve(self, codes=codes)
+
+    @cached_property
+    def route_numbers(self) -> list[int]:
+        """The first half of targets, by route: the same whatever the others are."""
+        found: list[int] = []
+        for fields in self.routes:
+            number = zlib.crc32("\n".join(fields).encode()) & _MOST_ROUTES
+            while number in found:
+                number = (number + 1) & _MOST_ROUTES
+            found.append(number)
+        return found
+
     # --- before events are sent
 
     def events(self, table: pa.Table) -> SharedEvents:
@@ -129,11 +150,12 @@ class RoutedRules:
         for (route, field), masks in self._masks(events).items():
             for with_null, mask in enumerate(masks):
                 if mask is not None:
-                    pairs.append(_pairs(events, route, self.routes[route], field, mask, with_null))
+                    number, fields = self.route_numbers[route], self.routes[route]
+                    pairs.append(_pairs(events, number, fields, field, mask, with_null))
         # In the order of events; an event once for each place.
         whole = np.unique(np.concatenate([np.zeros((0, 2), np.int64), *pairs]), axis=0)
         rows = whole[:, 0].astype(np.int32)
-        held = _lists([events.holding(n) for n in range(len(self.conditions))], size)
+        held = _lists([events.holding(n) for n in range(len(self.conditions))], size, self.codes)
         return Sent(rows, np.ascontiguousarray(whole[:, 1]), held.take(integers(rows)))
 
     def _masks(self, events: SharedEvents) -> dict[tuple[int, str], list[Any]]:
@@ -173,16 +195,19 @@ class RoutedRules:
         events = SharedEvents.of(
             table, self.timestamp, self.type, (), self.zone, Conditions(), given
         )
-        route = int(targets[0]) >> 32
         found: list[FoundByRule] = []
-        for number in sorted({n for c in given for n in self._wanting.get((route, c), ())}
-                             | {*self._wanting.get((route, -1), ())}):  # fmt: skip
+        for number in self.wanting(int(targets[0]) >> 32, given):
             routed = self.rules[number]
             narrowed = None
             if routed.position is not None:
                 narrowed = Narrowed(routed.position, number_of, targets & 0xFFFFFFFF)
             found.append(routed.rule.found(events, narrowed))
         return RuleMatches(events, found)
+
+    def wanting(self, route: int, conditions: Iterable[int]) -> list[int]:
+        """Return the rules of a route that want events for which some conditions hold."""
+        own = {n for c in conditions for n in self._wanting.get((route, c), ())}
+        return sorted(own.union(self._wanting.get((route, -1), ())))
 
     @cached_property
     def _wanting(self) -> dict[tuple[int, int], list[int]]:
@@ -191,7 +216,8 @@ class RoutedRules:
         for number, routed in enumerate(self.rules):
             wants = routed.rule.wants
             for condition in (-1,) if wants.wants_all else wants.conditions:
-                found.setdefault((routed.route, condition), []).append(number)
+                route = self.route_numbers[routed.route]
+                found.setdefault((route, condition), []).append(number)
         return found
 
 
@@ -302,10 +328,11 @@ def _by_value(events: SharedEvents, field: str, rows: Ints, with_null: int) -> t
     return rows, np.asarray(known, np.int64)[inverse.reshape(-1)]
 
 
-def _lists(held: Sequence[Rows], size: int) -> pa.ListArray:
-    """Return for each event the numbers of the conditions that hold for it."""
+def _lists(held: Sequence[Rows], size: int, codes: Ints | None) -> pa.ListArray:
+    """Return for each event the conditions that hold for it: their codes, or else their numbers."""
     rows = np.concatenate([np.zeros(0, np.int32), *held])
-    numbers = np.repeat(np.arange(len(held), dtype=np.int32), [len(own) for own in held])
+    known = np.arange(len(held), dtype=np.int32) if codes is None else codes
+    numbers = np.repeat(known, [len(own) for own in held])
     order = np.argsort(rows, kind="stable")
     ends = np.cumsum(np.bincount(rows, minlength=size)) if size else np.zeros(0)
     offsets = np.r_[0, ends].astype(np.int32)

@@ -56,7 +56,7 @@ class WantingRule:
     def of(cls, rule: Rule, events: SharedEvents) -> WantingRule:
         """Check a rule against its events."""
         definition = rule.definition
-        with _named(rule):
+        with naming(rule):
             if isinstance(definition, Pattern):
                 pattern = WantingPattern.of(definition, events)
                 return cls(rule, Wants() if pattern is None else pattern.wants, pattern)
@@ -70,7 +70,7 @@ class WantingRule:
         """Return the matches."""
         rule = self.rule
         definition, row = rule.definition, rule.select
-        with _named(rule):
+        with naming(rule):
             if isinstance(definition, Pattern):
                 found = pattern_found(definition, self.pattern, rule.key, events)
                 return FoundByRule(rule, found, row)
@@ -83,7 +83,7 @@ class WantingRule:
 
 
 @contextmanager
-def _named(rule: Rule) -> Iterator[None]:
+def naming(rule: Rule) -> Iterator[None]:
     """Name a rule in errors."""
     try:
         yield
@@ -106,7 +106,7 @@ def shared_events(
         return SharedEvents.of(table, timestamp, type_, every, zone)
     except CepError:
         for rule, own in texts:
-            with _named(rule):
+            with naming(rule):
                 SqlColumns(table, own)
         raise
 

@@ -625,11 +625,14 @@ class CEP:
         timestamp: str | None = None,
         type: str = "type",
         *,
+        keyGroups: int = 128,
+        maxAhead: timedelta | str | None = None,
         name: str | None = None,
+        parallelTasks: int | None = None,
         onNullKey: OnNullKey = "fail",
     ) -> RuleStream:
         """
-        Apply many rules to bounded events in one pass, with one shuffle.
+        Apply many rules to events in one pass, with one shuffle.
 
         The matches are those of each rule by itself. Equal conditions are computed once, events
         that no rule wants are not shuffled, and keys that rules have in common are shuffled once.
@@ -642,11 +645,12 @@ class CEP:
             For each name a Pattern, a SaseQuery, an Eql, or a :class:`~pyflinkcep.rules.Rule` with
             the key of these; or rules with their names, such as ``readRules`` returns.
         timestamp : str, optional
-            A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds).
+            A column of type timestamp, timestamp_ntz, or bigint (epoch milliseconds). By default,
+            that of the DataFrame's watermark.
         type : str
             The column of an event's type in queries, of its category in EQL.
-        name : str, optional
-            The name of the job in Spark's pages.
+        keyGroups, maxAhead, name, parallelTasks
+            As for :meth:`CEP.pattern`.
         onNullKey : {"fail", "drop"}
             What an event without a time does: fail the job, or be dropped. Null is a key like any
             other, except in EQL, where it is none.
@@ -685,5 +689,12 @@ class CEP:
             rules=rules_of(rules, "CEP.patterns"),
             time_column=timestamp,
             type=type,
-            settings=JobSettings(name=name, on_null_key=onNullKey),
+            settings=JobSettings(
+                keyGroups,
+                allows_null_keys=True,
+                max_ahead=maxAhead,
+                name=name,
+                on_null_key=onNullKey,
+                parallel_tasks=parallelTasks,
+            ),
         )

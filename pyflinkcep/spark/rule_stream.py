@@ -14,6 +14,8 @@ from pyflinkcep.rules.rule import Rule
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
 from pyflinkcep.spark.plan.rules.job import RulesJob
 from pyflinkcep.spark.plan.settings import JobSettings
+from pyflinkcep.spark.results import stream_result
+from pyflinkcep.spark.worker.consumers import MAIN
 
 
 @attrs.frozen(eq=False, kw_only=True, repr=False)
@@ -57,7 +59,7 @@ class RuleStream:
         InputError
             If the events lack what a rule names.
         NotSupportedError
-            If the DataFrame is a stream, or a rule makes no matches of events.
+            If a rule makes no matches of events, or is of a kind that streams do not have.
 
         Examples
         --------
@@ -73,6 +75,8 @@ class RuleStream:
         job = RulesJob.analyse(
             self._rules, self._dataframe, self._time_column, self._type, self._settings
         )
+        if job.job.is_stream:
+            return stream_result(job.stream(), {MAIN: job.schema}, MATCH_TIME)
         return CepDataFrame(Result.of(job.run(), job.job.name))
 
     def toLong(self) -> CepDataFrame:

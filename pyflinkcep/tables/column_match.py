@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -363,18 +363,42 @@ class _Conditions:
 # --- SQL over stages
 
 
+@attrs.frozen(eq=False)
+class StageSql:
+    """The SQL over stages of a pattern, for tables of one schema."""
+
+    expressions: CompiledExpressions
+    asked: Mapping[str, str]  # What is asked of events for a part, if that is other SQL
+
+    @classmethod
+    def of(cls, pattern: Pattern, nfa: NFA, table: pa.Table) -> tuple[StageSql, RowSql] | None:
+        """Return it, and what computes the fields of a table; None if there is none."""
+        named = over_stages(nfa)
+        if not named:
+            return None
+        parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
+        asked = guarded_parts(NFACompiler.compile(pattern).atoms)
+        computed = RowSql(table, asked.values())
+        known = {sql: computed.kind(asked[sql]) for sql in parts}
+        kinds = {sql: kind for sql, kind in known.items() if kind is not None}
+        return cls(compiled(named, kinds, ansi=True), asked), computed
+
+    def fields(self, table: pa.Table) -> Sequence[FieldSource]:
+        """Return the fields that programs read."""
+        return self.fields_of(RowSql(table, self.asked.values()))
+
+    def fields_of(self, computed: RowSql) -> Sequence[FieldSource]:
+        """Return the fields that programs read, by what computes them."""
+        fields = self.expressions.fields
+        return [computed.field(self.asked.get(own.sql, own.sql), own.kind) for own in fields]
+
+
 def expressions_on(
     pattern: Pattern, nfa: NFA, table: pa.Table
 ) -> tuple[CompiledExpressions | None, Sequence[FieldSource]]:
     """Return the programs of SQL over stages, and the fields that they read."""
-    named = over_stages(nfa)
-    if not named:
+    found = StageSql.of(pattern, nfa, table)
+    if found is None:
         return None, ()
-    parts = dict.fromkeys(sql for _, expression in named for sql in expression.event_parts())
-    asked = guarded_parts(NFACompiler.compile(pattern).atoms)
-    computed = RowSql(table, asked.values())
-    known = {sql: computed.kind(asked[sql]) for sql in parts}
-    kinds = {sql: kind for sql, kind in known.items() if kind is not None}
-    found = compiled(named, kinds, ansi=True)
-    fields = ((asked.get(field.sql, field.sql), field.kind) for field in found.fields)
-    return found, [computed.field(sql, kind) for sql, kind in fields]
+    sql, computed = found
+    return sql.expressions, sql.fields_of(computed)

@@ -175,14 +175,18 @@ class KeyNumbers:
         for position, key in enumerate(keys):
             at, numbers = self._choices(position, key, rows)
             rows, parts = rows[at], [*(part[at] for part in parts), numbers]
+        return rows, self._joined(parts, len(rows))
+
+    def _joined(self, parts: Sequence[Ints], size: int) -> Ints:
+        """Return one number for the parts of each key."""
         if self._tuples is not None:
             listed = zip(*(part.tolist() for part in parts), strict=True)
             known = self._tuples
-            return rows, np.asarray([known.setdefault(one, len(known)) for one in listed], np.int64)
-        own = np.zeros(len(rows), np.int64)
+            return np.asarray([known.setdefault(one, len(known)) for one in listed], np.int64)
+        own = np.zeros(size, np.int64)
         for part, width in zip(parts, self._widths, strict=True):
             own = own * width + part
-        return rows, own
+        return own
 
     def _of(self, path: str) -> FieldValues:
         values = self._fields.values_of(path)

@@ -212,7 +212,7 @@ def test_rules_that_are_refused(
 
 
 def test_events_that_are_refused(spark: SparkSession) -> None:
-    """Streams, keyed DataFrames and sessions without ANSI mode are refused by name."""
+    """Keyed DataFrames, no ANSI mode, and on streams some kinds of rules are refused by name."""
     frame = _frame(spark, 1, 3)
     with pytest.raises(InvalidArgumentError, match="with a keyed DataFrame"):
         CEP.patterns(keyBy(frame, "user"), RULES, timestamp="at")  # type: ignore[arg-type]
@@ -221,6 +221,11 @@ def test_events_that_are_refused(spark: SparkSession) -> None:
         configured(spark, {"spark.sql.ansi.enabled": "false"}),
     ):
         CEP.patterns(frame, RULES, timestamp="at").toDF()
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(NotSupportedError, match="not available on a stream"):
-        CEP.patterns(stream, RULES, timestamp="timestamp").toDF()
+    stream = spark.readStream.format("rate").load().withWatermark("timestamp", "1 second")
+    for rule, message in (
+        (parse("PATTERN SEQ(a x, b y)"), "rule 'r': SASE. queries are not available among rules"),
+        (Eql("any where true | head 3"), "rule 'r': head and tail of a stream, which has no end"),
+    ):
+        events = stream.withColumn("type", F.lit("a"))
+        with pytest.raises(NotSupportedError, match=message):
+            CEP.patterns(events, {"r": rule}, timestamp="timestamp").toDF()

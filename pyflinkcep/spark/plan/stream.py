@@ -317,6 +317,8 @@ class StreamJob:
     delay_ms: int  # The delay of the watermark that is handed on
     is_named: bool  # Whether the user chose its name, which its counters then have
     counters: str = ""  # The name of its counters, if that of another job
+    # Makes of the work before the operator that of a job that sends events in its own way.
+    sending: Callable[[PackTask], PackTask] | None = None
 
     @classmethod
     def of(
@@ -327,14 +329,16 @@ class StreamJob:
         fingerprint: dict[str, str],
         output: StreamOutput,
         unneeded: frozenset[int] = frozenset(),
+        sending: Callable[[PackTask], PackTask] | None = None,
+        sent: pa.Schema | None = None,
     ) -> StreamJob:
-        """Put together the job of a pattern, a query or a clause."""
+        """Put together the job of a pattern, a query, a clause or rules."""
         source, settings = job.source, job.settings
         watermark = watermark_of(source)
         plan = BucketPlan(
             matching=matching,
             layout=prepared.layout,
-            schema=_packed_schema(prepared.events, prepared.layout),
+            schema=sent or _packed_schema(prepared.events, prepared.layout),
             key_groups=settings.groups,
             processing_time=source.time_column is None,
             fingerprint=fingerprint,
@@ -349,7 +353,7 @@ class StreamJob:
         )
         name = f"{job.name} ({output.what})" if output.what else job.name
         is_named, delay_ms = source.name is not None, source.watermark_delay_ms
-        return cls(name, output, prepared.events, plan, delay_ms, is_named)
+        return cls(name, output, prepared.events, plan, delay_ms, is_named, sending=sending)
 
     def behind(self, milliseconds: int) -> StreamJob:
         """Return the job with Spark's watermark further behind, for the operators that follow."""
@@ -422,7 +426,7 @@ class StreamJob:
     def _packing(self) -> PackTask:
         """Return the work before the operator if no watermark depends on it."""
         plan = self.plan
-        return PackTask(
+        task = PackTask(
             plan.layout,
             plan.schema,
             plan.key_groups,
@@ -430,6 +434,7 @@ class StreamJob:
             allows_null_keys=plan.allows_null_keys,
             drops_nulls=plan.drops_nulls,
         )
+        return task if self.sending is None else self.sending(task)
 
     def _counters(self) -> str:
         if self.counters:

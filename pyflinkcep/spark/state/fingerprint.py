@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.conditions import ExpressionCondition
 from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.flink.nfa.atoms import in_word
 from pyflinkcep.errors import PatternChangedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.columns import BITS, VALUE, Ints, spark_atoms
 from pyflinkcep.matching.layout import Layout, bit_name, bit_names
+from pyflinkcep.matching.nfa_facts import nfa_facts
 from pyflinkcep.spark.state.key_groups import KeyGroups
 
 KEY_GROUPS = "key groups"  # The number of key groups
@@ -32,25 +32,11 @@ def fingerprint(
     computed: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return what must stay the same for stored state to be reused."""
-    facts = {
-        "pattern": nfa.description,
-        "skip strategy": repr(nfa.skip_strategy),
-        "window": f"{nfa.window_time} ms",
-        "gaps": json.dumps(nfa.window_times, sort_keys=True),
-        **layout_facts(layout, key_groups),
-    }
+    facts = {**nfa_facts(nfa), **layout_facts(layout, key_groups)}
     if order:
         facts["order"] = order
     if computed:
         facts["computed columns"] = json.dumps(dict(computed))
-    for name, table in nfa.tables.items():
-        edges = [f"{t.action.value} {t.target.name}" for t in table.state.transitions]
-        facts[f"state {name}"] = f"{table.state.kind.value}: {', '.join(edges)}"
-    for number, atom in enumerate(nfa.atoms):
-        if isinstance(atom.condition, ExpressionCondition):
-            facts[f"condition {number} (stage {atom.stage})"] = atom.condition.text
-        elif atom.expression is not None:
-            facts[f"match expression {number} (stage {atom.stage})"] = atom.expression
     expressions = layout.expressions
     for number, field in enumerate(expressions.fields if expressions is not None else ()):
         facts[f"value {number}"] = field.stored

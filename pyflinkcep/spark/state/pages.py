@@ -18,7 +18,6 @@ from pyflinkcep.engines.flink.operator.state_format import (
     refuse_damage,
     unpack,
 )
-from pyflinkcep.errors import StateFormatError
 from pyflinkcep.matching.columns import HASH, Flags, Ints
 from pyflinkcep.matching.matcher import NO_DEADLINE
 from pyflinkcep.spark.state.checksums import read_table, seal, unseal, write_table
@@ -74,19 +73,6 @@ class Page:
             raise damaged_state(f"{self.keys.num_rows} keys, {len(self.deadlines)} deadlines")
         if HASH in self.keys.column_names and self.keys.column(HASH).null_count:
             raise damaged_state("a key without its hash")
-
-    def fields(self, what: str, version: int, width: int) -> Ints:
-        """Return the keys' numbers as a row for each, if all keys have the same number of them."""
-        if not (self.lengths == width + 1).all():
-            raise damaged_state(f"a key of {what} does not have {width + 1} numbers")
-        rows = self.numbers.reshape(-1, width + 1)
-        if (rows[:, 0] != version).any():
-            raise StateFormatError(
-                f"state of {what} in format {int(rows[:, 0].max())}, "
-                f"this release reads format {version}",
-                "restore with the release that wrote it, or start from empty state",
-            )
-        return rows[:, 1:]
 
     def to_bytes(self) -> bytes:
         """Return the page in the versioned format of snapshots, sealed."""

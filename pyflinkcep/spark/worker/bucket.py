@@ -73,6 +73,7 @@ class PageWork:
             np.r_[firsts[runs], nothing],
             np.r_[lasts[runs], nothing],
             key_of,
+            self.due,
         )
         written = task.matcher.run_page(
             stretches.events, items, held, self.first_held, self.watermark

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from itertools import pairwise
 
 import attrs
@@ -11,16 +12,20 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from pyflinkcep.matching.columns import HASH, PREFIX, in_one_piece, integers, plain_numbers
+from pyflinkcep.functions import RuntimeContext
+from pyflinkcep.matching.columns import HASH, Ints, in_one_piece, integers, plain_numbers
 from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.sorting import whole_keys
+from pyflinkcep.rules.page_events import HOLDING
 from pyflinkcep.rules.routes import RoutedRules
+from pyflinkcep.rules.rule_pages import RulePages
+from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
+from pyflinkcep.spark.worker.pack import PackTask
 from pyflinkcep.spark.worker.runtime import running
-
-HOLDING = f"{PREFIX}holding"
-"""The column with the numbers of the conditions that hold for an event."""
+from pyflinkcep.tables.order import Rows
 
 _AT_ONCE = MOST_EVENTS
 _MOST_BYTES = 64 << 20
@@ -36,11 +41,41 @@ class SendingTask:
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the events that rules want."""
         for table in _tables(batches):
-            sent = self.rules.sent(table)
-            if len(sent.rows):
-                rows = table.select(list(self.kept)).take(integers(sent.rows))
-                rows = rows.append_column(HASH, integers(sent.targets))
-                yield from rows.append_column(HOLDING, sent.holding).to_batches()
+            rows, _ = self.sent(table)
+            if rows.num_rows:
+                yield from rows.to_batches()
+
+    def sent(self, table: pa.Table) -> tuple[pa.Table, Rows]:
+        """Return a row for each place that wants an event, and which events are wanted."""
+        sent = self.rules.sent(table)
+        rows = table.select(list(self.kept)).take(integers(sent.rows))
+        rows = rows.append_column(HASH, integers(sent.targets))
+        return rows.append_column(HOLDING, sent.holding), sent.rows
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class RulesPackTask(PackTask):
+    """The same on a stream, whose events are packed for buckets."""
+
+    sending: SendingTask
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Pack Arrow batches, many at a time, into one row for each bucket with events."""
+        yield from super().run(batch for table in _tables(batches) for batch in table.to_batches())
+
+    def _divide(self, table: pa.Table, times: Ints) -> tuple[pa.Table, Ints]:
+        rows, wanted = self.sending.sent(table)
+        is_dropped = np.ones(len(times), bool)
+        is_dropped[wanted] = False
+        return rows, times[is_dropped]
+
+    def _without_nulls(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
+        events, nulls = super()._without_nulls(table)
+        for name in (HASH, HOLDING):
+            nulls = nulls.append_column(
+                name, pa.nulls(nulls.num_rows, self.schema.field(name).type)
+            )
+        return events, nulls
 
 
 def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
@@ -83,3 +118,19 @@ class RulesTask:
                     )
                     if len(found):
                         yield from found.toArrow().cast(schema).to_batches()
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class RulesMatching(Matching):
+    """Rules on a stream; see :class:`BucketPlan`."""
+
+    rules: StreamRules
+    columns: Sequence[str]  # Those of an event
+    schema: StructType  # Of matches
+
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
+        """Return the plan ready to run."""
+        stack = ExitStack()
+        schema = arrow_schema(self.schema)
+        pages = RulePages(self.rules, self.columns, schema, context, stack)
+        return BucketTask(plan, pages, opened=stack)

@@ -154,9 +154,8 @@ class EqlJob:
     def stream(self, consumer: Consumer, sides: Mapping[str, str]) -> StreamJob:
         """Return the job on unbounded events."""
         prepared = self.prepared()
-        layout, model = prepared.layout, self.model
-        span = model.maxspan
-        held_back = HeldBack(span, span if rule_of(model).trails else 0)
+        layout = prepared.layout
+        held_back = HeldBack.by_latest(rule_of(self.model))
         unpack = UnpackTask(layout, (EVENTS,), consumer, sides)
         output = StreamOutput(unpack, output_schema(consumer), held_back, sides)
         matching = LatestMatching(latest=self.latest(layout))

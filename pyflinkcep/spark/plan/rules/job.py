@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 import attrs
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import (
     ArrayType,
+    DataType,
     IntegerType,
     LongType,
     MapType,
@@ -25,10 +27,13 @@ from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.matching.columns import HASH, POSITION, PREFIX
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.rules.page_events import HOLDING
 from pyflinkcep.rules.routes import RoutedRules
 from pyflinkcep.rules.rule import Rule
+from pyflinkcep.rules.rule_keys import number_of_text
 from pyflinkcep.rules.shared_events import SharedEvents
 from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
+from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.rules.wanting_rule import shared_events
 from pyflinkcep.sase import SaseQuery
 from pyflinkcep.spark.arrow.internals import arrow_schema
@@ -38,11 +43,22 @@ from pyflinkcep.spark.plan.job import Job, Prepared, map_in_arrow
 from pyflinkcep.spark.plan.queries.job import in_session_zone
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
-from pyflinkcep.spark.worker.rules_task import HOLDING, RulesTask, SendingTask
+from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
+from pyflinkcep.spark.state.fingerprint import layout_facts
+from pyflinkcep.spark.worker.pack import PackTask, RowsTask
+from pyflinkcep.spark.worker.rules_task import (
+    RulesMatching,
+    RulesPackTask,
+    RulesTask,
+    SendingTask,
+)
 from pyflinkcep.tables.sql import evaluated_by
 from pyflinkcep.tables.typed_columns import widest
 
 _COMPUTED = f"{PREFIX}condition"
+_POSITIVE = (1 << 63) - 1
+RULES = "rules"
+"""The entry of the fingerprint of a stream's state that stands for all of its rules."""
 
 
 @attrs.frozen(eq=False)
@@ -52,6 +68,7 @@ class RulesJob:
     job: Job
     rules: RoutedRules
     computed: dict[str, Column]  # Conditions that Spark computes, by the names of their columns
+    streamed: StreamRules | None  # The rules, if events are unbounded
 
     @classmethod
     def analyse(
@@ -63,12 +80,6 @@ class RulesJob:
         settings: JobSettings,
     ) -> RulesJob:
         """Check rules against their events."""
-        if dataframe.isStreaming:
-            raise NotSupportedError(
-                "CEP.patterns is not available on a stream",
-                "run it on a bounded DataFrame; on a stream apply each rule by itself, with "
-                "CEP.pattern or CEP.eql",
-            )
         if not is_ansi(dataframe):
             raise NotSupportedError(
                 "CEP.patterns needs Spark's ANSI mode, by which workers compute conditions",
@@ -82,18 +93,18 @@ class RulesJob:
         computed: dict[str, Column] = {}
         known = [_with_computed(rule, probe, dataframe, computed) for rule in known]
         probe = _probe(source, known, type_column, zone, computed)
-        return cls(job, RoutedRules.of(known, probe, zone), computed)
+        routed = RoutedRules.of(known, probe, zone)
+        streamed = StreamRules.of(routed, probe) if job.is_stream else None
+        return cls(job, routed, computed, streamed)
 
     def run(self) -> DataFrame:
-        """Run the job."""
-        source = self.job.source
+        """Run the job on bounded events."""
         prepared = self.job.prepared(self.computed, positions=True)
-        own = source.event_columns
+        own = self.job.source.event_columns
         kept = [*own, *([POSITION] if POSITION in prepared.events.columns else [])]
-        fields = [prepared.events.schema[name] for name in kept]
-        fields.append(StructField(HASH, LongType(), False))
-        fields.append(StructField(HOLDING, ArrayType(_INT, False), False))
         task = SendingTask(self.rules, kept)
+        fields = [prepared.events.schema[name] for name in kept]
+        fields += _sent(IntegerType())
         sent = map_in_arrow(
             prepared.events, task.run, StructType(fields), self.job.name, prepared.layout
         )
@@ -103,6 +114,24 @@ class RulesJob:
         schema = self.schema
         matching = RulesTask(self.rules.arrived(), layout, own, schema)
         return self.job.run(Prepared(sent, layout), matching.run, schema)
+
+    def stream(self) -> StreamJob:
+        """Return the job on unbounded events."""
+        assert self.streamed is not None
+        rules, own = self.streamed, self.job.source.event_columns
+        prepared = self.job.prepared(self.computed, always_hash=False)
+        layout = attrs.evolve(prepared.layout, key_signature=(HASH,), payload=tuple(own))
+        sending = SendingTask(rules.routed, own)
+        fields = [prepared.events.schema[name] for name in own]
+        return StreamJob.of(
+            self.job,
+            attrs.evolve(prepared, layout=layout),
+            RulesMatching(rules=rules.arrived(), columns=own, schema=self.schema),
+            {**layout_facts(layout, self.job.settings.groups), RULES: rules.digest},
+            StreamOutput(RowsTask(), self.schema, rules.held_back),
+            sending=partial(_sending, sending),
+            sent=arrow_schema(StructType([*fields, *_sent(LongType())])),
+        )
 
     @property
     def schema(self) -> StructType:
@@ -124,7 +153,16 @@ class RulesJob:
         )
 
 
-_INT = IntegerType()
+def _sent(condition: DataType) -> list[StructField]:
+    """Return what is sent with an event."""
+    holding = ArrayType(condition, False)
+    return [StructField(HASH, LongType(), False), StructField(HOLDING, holding, False)]
+
+
+def _sending(sending: SendingTask, task: PackTask) -> PackTask:
+    """Return the work before a stream's operator."""
+    own = {one.name: getattr(task, one.name) for one in attrs.fields(PackTask)}
+    return RulesPackTask(**own, sending=sending)
 
 
 def _in_zone(rule: Rule, dataframe: DataFrame) -> Rule:
@@ -195,7 +233,12 @@ def _pattern_with_computed(
     asked = {id(atom): column for atom, column in checked_conditions(nfa, dataframe)}
     names: dict[int, str] = {}
     for condition in unknown:
-        name = f"{_COMPUTED}{len(computed)}"
+        # The name says what is asked, and not its place among the others, which may change. Two
+        # columns of one text may be different functions.
+        text = name = f"{_COMPUTED}{number_of_text(condition.text) & _POSITIVE:x}"
+        again = 1
+        while name in computed and not isinstance(condition.expression, str):
+            name, again = f"{text} {again}", again + 1
         computed[name] = asked[id(atom_of(nfa.atoms, condition))]
         names[id(condition)] = name
 

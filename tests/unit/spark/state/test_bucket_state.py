@@ -25,6 +25,7 @@ from pyflinkcep.expressions.compiler import compiled
 from pyflinkcep.expressions.numbers import Digits
 from pyflinkcep.expressions.program import CompiledExpressions, Field, Kind
 from pyflinkcep.expressions.tree import MatchExpression
+from pyflinkcep.matching.matcher import fields_of
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.analysis import AnalysedQuery
 from pyflinkcep.spark.state import bucket_state
@@ -330,8 +331,11 @@ def _page(lengths: list[int], numbers: list[int]) -> Page:
 
 def test_fields_are_what_comes_after_the_version() -> None:
     """Each key's numbers are a row without the version; a page without keys has no rows."""
-    assert _page([3, 3], [1, 4, 5, 1, 6, 7]).fields("a query", 1, 2).tolist() == [[4, 5], [6, 7]]
-    assert _page([], []).fields("a query", 1, 2).tolist() == []
+    assert fields_of(_page([3, 3], [1, 4, 5, 1, 6, 7]), "a query", 1, 2).tolist() == [
+        [4, 5],
+        [6, 7],
+    ]
+    assert fields_of(_page([], []), "a query", 1, 2).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -346,7 +350,7 @@ def test_other_versions_and_damage_are_refused(
 ) -> None:
     """A key of another version, or with too few numbers, is refused with what it belongs to."""
     with pytest.raises(StateFormatError, match=what):
-        _page(lengths, numbers).fields("a query", 1, 1)
+        fields_of(_page(lengths, numbers), "a query", 1, 1)
 
 
 # --- state as bytes in Spark's state variables

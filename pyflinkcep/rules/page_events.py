@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The events of pages' keys as rules on a stream see them: held ones, and which want the new."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.matching.columns import HASH, PREFIX, Ints, in_one_piece, plain_numbers
+from pyflinkcep.matching.hashing import Hashes
+from pyflinkcep.matching.matcher import Items, ranges
+from pyflinkcep.rules.routes import RoutedRules
+from pyflinkcep.rules.rule_keys import key_hashes
+from pyflinkcep.rules.shared_events import Conditions, SharedEvents
+from pyflinkcep.tables.order import Rows
+
+HOLDING = f"{PREFIX}holding"
+"""The column with the conditions that hold for an event."""
+
+_NOTHING: Ints = np.zeros(0, np.int64)
+
+
+@attrs.frozen(eq=False, slots=False)
+class PageEvents:
+    """The events of a run: those that states hold, then the due ones. They are known by row."""
+
+    rules: RoutedRules
+    shared: SharedEvents
+    held: int  # How many are held
+    owners: Ints  # The number of the item of each due event
+    targets: Ints  # Where each due event was sent
+    watermark: int
+    # The due events for which a condition holds, by route and number of the condition.
+    _holding: Mapping[tuple[int, int], Ints]
+
+    @classmethod
+    def of(
+        cls, rules: RoutedRules, table: pa.Table, due: pa.Table, items: Items, watermark: int
+    ) -> PageEvents:
+        """Return the events of a page."""
+        sizes = items.ends - items.starts
+        owners = np.zeros(due.num_rows, np.int64)
+        owners[ranges(items.starts, sizes)] = np.repeat(np.arange(len(sizes)), sizes)
+        targets = plain_numbers(due.column(HASH))
+        held = table.num_rows - due.num_rows
+        found = _holding(rules, in_one_piece(due.column(HOLDING)), targets >> 32, held)
+        shared = SharedEvents.of(
+            table, rules.timestamp, rules.type, (), rules.zone, Conditions(), {}
+        )
+        return cls(rules, shared, held, owners, targets, watermark, found)
+
+    @property
+    def size(self) -> int:
+        """The number of all events."""
+        return self.held + len(self.owners)
+
+    @cached_property
+    def wanting(self) -> list[int]:
+        """The rules that want some of the due events."""
+        own: dict[int, list[int]] = {route: [] for route in self._routes}
+        for route, number in self._holding:
+            own[route].append(number)
+        found = (self.rules.wanting(route, numbers) for route, numbers in own.items())
+        return sorted(number for part in found for number in part)
+
+    @cached_property
+    def _routes(self) -> dict[int, Ints]:
+        """The rows of each route's due events."""
+        own = self.targets >> 32
+        return {
+            route: self.held + np.flatnonzero(own == route) for route in np.unique(own).tolist()
+        }
+
+    def route_of(self, rule: int) -> int:
+        """Return the number of a rule's route."""
+        return self.rules.route_numbers[self.rules.rules[rule].route]
+
+    def holding(self, rule: int, condition: int) -> Ints:
+        """Return the rows of due events sent to a rule for which a condition holds, in order."""
+        return self._holding.get((self.route_of(rule), condition), _NOTHING)
+
+    def wanted(self, rule: int) -> tuple[Ints, Ints | None]:
+        """Return the rows of due events that a rule wants, in order, and the bits of what holds."""
+        rows = self._routes.get(self.route_of(rule), _NOTHING)
+
+        def places(condition: int) -> Rows:
+            return np.searchsorted(rows, self.holding(rule, condition)).astype(np.int32)
+
+        found = self.rules.rules[rule].rule.wants.of(places, len(rows))
+        return rows[found.places], found.bits
+
+    def owner_of(self, rows: Ints) -> Ints:
+        """Return the item of due events."""
+        return self.owners[rows - self.held]
+
+    def keys(self, names: Sequence[str]) -> Ints:
+        """Return a number for the key of each event."""
+        known = self._keys
+        if tuple(names) not in known:
+            known[tuple(names)] = key_hashes(self.shared.table, names)
+        return known[tuple(names)]
+
+    @cached_property
+    def _keys(self) -> dict[tuple[str, ...], Ints]:
+        return {}
+
+    @cached_property
+    def field_hashes(self) -> dict[str, Hashes]:
+        """The numbers of the values of fields, as far as they are known."""
+        return {}
+
+    @cached_property
+    def in_time(self) -> Ints:
+        """The numbers of due events, from 0 on, in the order of time."""
+        return np.argsort(self.shared.times.exact()[self.held :], kind="stable")
+
+
+def _holding(
+    rules: RoutedRules, lists: pa.ListArray, routes: Ints, held: int
+) -> dict[tuple[int, int], Ints]:
+    """Return the rows of due events by route and number of a condition."""
+    known = rules.codes
+    assert known is not None
+    codes = plain_numbers(lists.flatten())
+    rows = np.repeat(np.arange(len(lists)), np.diff(plain_numbers(lists.offsets)))
+    order = np.argsort(known)
+    if not len(known) or not len(codes):
+        return {}
+    numbers = order[np.minimum(np.searchsorted(known[order], codes), len(known) - 1)]
+    is_known = known[numbers] == codes  # a rule that is no longer there may have others
+    rows, numbers = rows[is_known], numbers[is_known]
+    own = routes[rows]
+    order = np.lexsort([rows, numbers, own])
+    rows, numbers, own = rows[order], numbers[order], own[order]
+    firsts = np.flatnonzero(np.r_[True, (numbers[1:] != numbers[:-1]) | (own[1:] != own[:-1])])
+    firsts = firsts[: len(rows)]
+    names = zip(own[firsts].tolist(), numbers[firsts].tolist(), strict=True)
+    return dict(zip(names, np.split(rows + held, firsts[1:]), strict=False))

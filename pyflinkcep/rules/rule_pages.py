@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many rules on a stream: the states of keys, read and written as pages that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.engines.flink.operator.state_format import StateCounts
+from pyflinkcep.functions import RuntimeContext
+from pyflinkcep.matching.event_store import EventStore
+from pyflinkcep.matching.matcher import Items, States, Written
+from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.stretches import Events
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.rules.page_events import PageEvents
+from pyflinkcep.rules.rule_matches import RuleMatches
+from pyflinkcep.rules.rule_states import Kept, RuleStates
+from pyflinkcep.rules.running_pattern import RunningPattern
+from pyflinkcep.rules.running_sequences import RunningSequences
+from pyflinkcep.rules.shared_events import SharedEvents
+from pyflinkcep.rules.stream_rules import StreamRules
+from pyflinkcep.rules.wanting_rule import FoundByRule, naming
+
+
+class RulePages:
+    """Processes the events of pages' keys with rules; see :class:`PageMatcher`."""
+
+    # A key of a page is a place, which is where a route sends an event to. Its state is the states
+    # of rules for keys; see `RuleStates`.
+
+    def __init__(
+        self,
+        rules: StreamRules,
+        columns: Sequence[str],
+        schema: pa.Schema,
+        context: RuntimeContext,
+        opened: ExitStack,
+    ) -> None:
+        self._columns = columns  # Those of an event
+        self._schema = schema  # Of matches
+        self._context = context
+        self._opened = opened
+        self._made: list[pa.Table] = []
+        self.use(rules)
+
+    def use(self, rules: StreamRules) -> None:
+        """Go on with other rules: states of those that are not among them are dropped."""
+        self._rules = rules
+        self._patterns: dict[int, RunningPattern] = {}
+        self._sequences: RunningSequences | None = None
+
+    def set_events(self, store: EventStore) -> None:
+        """Use another store: the events that handles refer to from now on."""
+        self._store = store
+
+    def run_page(
+        self, events: Events, items: Items, page: States, first_held: int, watermark: int
+    ) -> Written:
+        """Match events of a page's keys, and advance their time to the watermark."""
+        assert items.due is not None
+        size = int(page.counts.sum()) + items.due.num_rows
+        table = self._store.take(np.arange(first_held, first_held + size), self._columns)
+        run = PageEvents.of(self._rules.routed, table, items.due, items, watermark)
+        parts: list[Kept] = []
+        found: list[FoundByRule] = []
+        by_rule = self._rules.divided(RuleStates.of(items, page, 0))
+        for number in sorted({*run.wanting, *by_rule}):
+            rule = self._rules.routed.rules[number].rule
+            if not isinstance(rule.rule.definition, Pattern):
+                continue
+            with naming(rule.rule):
+                kept, own = self._pattern(number).run(
+                    run, number, by_rule.get(number, RuleStates.empty())
+                )
+            parts += kept
+            found.append(FoundByRule(rule.rule, own))
+        if self._sequences is None:
+            self._sequences = RunningSequences(self._rules)
+        kept, others = self._sequences.run(run, by_rule)
+        self._add(run.shared, [*found, *others])
+        parts += kept
+        states = RuleStates.concat([own for own, _ in parts])
+        deadlines = np.concatenate([np.zeros(0, np.int64), *(own for _, own in parts)])
+        written = states.written(deadlines)
+        return attrs.evolve(written, handles=written.handles + first_held)
+
+    def _pattern(self, number: int) -> RunningPattern:
+        """Return a pattern, compiled when there is work for it."""
+        if number not in self._patterns:
+            made = RunningPattern.of(self._rules, number, self._context, self._opened)
+            self._patterns[number] = made
+        return self._patterns[number]
+
+    def _add(self, events: SharedEvents, found: Iterable[FoundByRule]) -> None:
+        own = [one for one in found if len(one.found)]
+        if own:
+            self._made.append(RuleMatches(events, own).toArrow().cast(self._schema))
+
+    def take(self) -> Found:
+        """Return the rows of matches so far, and clear them."""
+        made, self._made = self._made, []
+        return Found.of_rows(pa.concat_tables(made) if made else None)
+
+    def count(self, page: States) -> StateCounts | None:
+        """Return nothing: states of many rules are not counted."""
+        return None
