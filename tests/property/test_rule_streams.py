@@ -35,9 +35,7 @@ def _runs_on_streams(definition: Pattern | SaseQuery | Eql | SigmaCorrelation) -
     return isinstance(definition, Pattern)
 
 
-RULES = st.lists(
-    st.tuples(DEFINITIONS.filter(_runs_on_streams), st.sampled_from(KEYS)), max_size=8
-)
+RULES = st.lists(st.tuples(DEFINITIONS.filter(_runs_on_streams), st.sampled_from(KEYS)), max_size=8)
 
 
 def _ids(rows: list[dict[str, Any]]) -> Counter[str]:
