@@ -34,7 +34,7 @@ def number_of_text(text: str) -> int:
     Examples
     --------
     >>> number_of_text("n > 7")
-    -4190323437374386190
+    -7470590054511139296
     """
     digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
