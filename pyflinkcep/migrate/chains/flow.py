@@ -7,16 +7,7 @@ from typing import Protocol
 
 import attrs
 
-from pyflinkcep.migrate.chains.values import (
-    Call,
-    Code,
-    Const,
-    Link,
-    Made,
-    Stream,
-    Unknown,
-    Value,
-)
+from pyflinkcep.migrate.chains.values import Call, Code, Const, Link, Made, Stream, Unknown, Value
 from pyflinkcep.migrate.java.declarations import JavaClass, type_arguments
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, children, inside, simple_name, text_of

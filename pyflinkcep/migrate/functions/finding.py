@@ -31,65 +31,10 @@ from pyflinkcep.migrate.java.source import (
     text_of,
     written_in,
 )
-from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.calls import constructed, initial, opened, set_fields, zero
+from pyflinkcep.migrate.meaning.calls import initial, opened, set_fields, zero
 from pyflinkcep.migrate.meaning.reader import Reader
 from pyflinkcep.migrate.meaning.reading import Findings, Scope, parameters_of
-from pyflinkcep.migrate.meaning.tree import Call, Const, Expression, Untranslatable
-
-
-@attrs.frozen
-class Given:
-    """An object of a class of the project, and what its constructor is given."""
-
-    type: str
-    arguments: tuple[Any, ...]
-    source: Source = attrs.field(repr=False, eq=False)
-
-
-@attrs.frozen
-class GivenFunction:
-    """A lambda or method reference that a method is given."""
-
-    node: Node
-    source: Source = attrs.field(repr=False, eq=False)
-
-
-def expression_of(value: Any, project: Project) -> Expression | None:
-    """Return what a variable stands for; None if that is not known."""
-    if isinstance(value, Expression):
-        return value
-    if isinstance(value, bool | str | float | int):
-        return Const(value)
-    if isinstance(value, tuple):
-        inner = [expression_of(one, project) for one in value]
-        known = [one for one in inner if one is not None]
-        types = {one.type for one in known}
-        if len(known) < len(inner) or len(types) != 1:
-            return None
-        return Call(ops.LIST, tuple(known), JavaType("List", (types.pop(),)))
-    if not isinstance(value, Given | GivenFunction):
-        return None
-    reader = Reader(Scope(value.source, None, project), Findings())
-    try:
-        if isinstance(value, GivenFunction):
-            reader.scope.within = project.at(value.source, line_of(value.node))
-            return reader.function(value.node, ())
-        of, arguments = project.find(value.type, value.source), []
-        for one in value.arguments:
-            arguments.append(expression_of(one, project))
-        known = [one for one in arguments if one is not None]
-        whole = of is not None and len(known) == len(arguments)
-        return constructed(reader, of, known, of.node) if of is not None and whole else None
-    except Untranslatable:
-        return None
-
-
-def array_of(values: tuple[Any, ...], type_: JavaType, project: Project) -> Expression | None:
-    """Return an array of known values; None if not all are known."""
-    found = expression_of(values, project)
-    return attrs.evolve(found, type=type_) if isinstance(found, Call) else None
-
+from pyflinkcep.migrate.meaning.tree import Call, Expression, Untranslatable
 
 _FUNCTIONS = ("method_declaration", "constructor_declaration", "lambda_expression")
 
@@ -212,14 +157,11 @@ class Function:
         return bool(self.body.type in ("block", "constructor_body"))
 
 
-def reader_of(function: Function, findings: Findings, known: Mapping[str, Any]) -> Reader:
+def reader_of(function: Function, findings: Findings, known: Mapping[str, Expression]) -> Reader:
     """Return a reader of the body of a function."""
-    scope = attrs.evolve(function.scope, fields=dict(function.scope.fields))
-    for name, value in known.items():
-        known_value = expression_of(value, scope.project)
-        if known_value is not None and name not in function.hidden:
-            scope.fields.setdefault(name, known_value)
-    return Reader(scope, findings)
+    seen = {name: value for name, value in known.items() if name not in function.hidden}
+    fields = {**seen, **function.scope.fields}
+    return Reader(attrs.evolve(function.scope, fields=fields), findings)
 
 
 def function_of(
@@ -228,7 +170,7 @@ def function_of(
     project: Project,
     methods: tuple[str, ...],
     findings: Findings,
-    known: Mapping[str, Any],
+    known: Mapping[str, Expression],
 ) -> Function:
     """Return the function that an argument is."""
     finder = _Finder(project, methods, findings, known)
@@ -242,7 +184,7 @@ class _Finder:
     project: Project
     methods: tuple[str, ...]
     findings: Findings
-    known: Mapping[str, Any]
+    known: Mapping[str, Expression]
 
     def find(self, node: Node, at: Scope, depth: int) -> Function:
         """Return the function that an expression at a place is."""
@@ -289,11 +231,7 @@ class _Finder:
 
     def _reader(self, at: Scope) -> Reader:
         """Return a reader of what is given to a constructor or method."""
-        scope = Scope(at.source, at.within, self.project)
-        for name, value in self.known.items():
-            expression = expression_of(value, self.project)
-            if expression is not None:
-                scope.values[name] = expression
+        scope = Scope(at.source, at.within, self.project, values=dict(self.known))
         return Reader(scope, self.findings)
 
     # --- classes

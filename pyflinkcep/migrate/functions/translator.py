@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 import attrs
 
@@ -106,7 +105,7 @@ _KINDS = {
 _TYPES = {"out": JavaType("Collector"), "timestamp": LONG, "ctx": JavaType("Context")}
 _OPEN = ("?", "T", "IN", "Object")
 """Types that say nothing of events."""
-_NOTHING: Mapping[str, Any] = {}
+_NOTHING: Mapping[str, Expression] = {}
 _CONTEXT = re.compile(r"(?<!\.)\bctx\b")
 _NAMED = re.compile(r'getEventsForPattern\("([^"]*)"\)')
 
@@ -117,7 +116,7 @@ def translate_condition(
     project: Project,
     event_type: str | None = None,
     stages: Sequence[str] = (),
-    known: Mapping[str, Any] = _NOTHING,
+    known: Mapping[str, Expression] = _NOTHING,
     name: str = "condition",
     *,
     sql: bool = True,
@@ -140,7 +139,7 @@ def translate_value(
     source: Source,
     project: Project,
     event_type: str | None = None,
-    known: Mapping[str, Any] = _NOTHING,
+    known: Mapping[str, Expression] = _NOTHING,
     name: str = "value",
 ) -> Translated:
     """Translate a selector of one event, a key or a time, to SQL; it is a stub if it has none."""
@@ -157,7 +156,7 @@ def translate_function(
     project: Project,
     kind: str,
     event_type: str | None = None,
-    known: Mapping[str, Any] = _NOTHING,
+    known: Mapping[str, Expression] = _NOTHING,
     name: str | None = None,
 ) -> TranslatedFunction:
     """Translate a function of matches or events, or of two events to compare."""
@@ -229,7 +228,7 @@ class _Translator:
     source: Source
     project: Project
     findings: Findings
-    known: Mapping[str, Any]
+    known: Mapping[str, Expression]
     event_type: str | None
     columns: dict[str, str] = attrs.field(factory=dict)
     rows: list[tuple[str, str]] = attrs.field(factory=list)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 import textwrap
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.declarations import JavaType
 from pyflinkcep.migrate.java.source import Node, text_of
 
@@ -52,16 +52,7 @@ _ESCAPE = re.compile(r"\\(u+[0-9a-fA-F]{4}|[0-3]?[0-7]{1,2}|\r?\n|.)", re.DOTALL
 
 def wrapped(value: int, type_: str) -> int:
     """Return a whole number as a type of Java holds it."""
-    half = 1 << _BITS[type_] - 1
-    return (value + half) % (2 * half) - half
-
-
-def float32(value: float) -> float:
-    """Return the nearest float of 32 bits."""
-    try:
-        return float(struct.unpack("f", struct.pack("f", value))[0])
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
+    return runtime.narrowed(value, _BITS[type_])
 
 
 def unescaped(text: str) -> str:
@@ -94,14 +85,9 @@ def literal_of(node: Node) -> Const | None:
         case "string_literal":
             inner = _block(text) if text.startswith('"""') else text[1:-1]
             return Const(unescaped(inner), JavaType("String"))
-        case (
-            "decimal_integer_literal"
-            | "hex_integer_literal"
-            | "octal_integer_literal"
-            | "binary_integer_literal"
-        ):
+        case type_ if type_.endswith("integer_literal"):
             return _integer(text.replace("_", ""))
-        case "decimal_floating_point_literal" | "hex_floating_point_literal":
+        case type_ if type_.endswith("floating_point_literal"):
             return _floating(text.replace("_", "").lower())
     return None
 
@@ -121,19 +107,14 @@ def _block(text: str) -> str:
 def _integer(text: str) -> Const | None:
     type_ = "long" if text[-1] in "lL" else "int"
     digits = text.rstrip("lL").lower()
+    is_octal = digits.startswith("0") and len(digits) > 1
+    base = {"0x": 16, "0b": 2}.get(digits[:2], 8 if is_octal else 10)
     try:
-        if digits.startswith("0x"):
-            value, is_decimal = int(digits[2:], 16), False
-        elif digits.startswith("0b"):
-            value, is_decimal = int(digits[2:], 2), False
-        elif digits.startswith("0") and len(digits) > 1:
-            value, is_decimal = int(digits, 8), False
-        else:
-            value, is_decimal = int(digits), True
+        value = int(digits, base)
     except ValueError:
         return None
     bits = _BITS[type_]
-    if value >> bits or (is_decimal and value > 1 << bits - 1):
+    if value >> bits or (base == 10 and value > 1 << bits - 1):
         return None
     return Const(wrapped(value, type_), JavaType(type_))
 
@@ -146,7 +127,7 @@ def _floating(text: str) -> Const | None:
         value = float.fromhex(digits) if is_hex else float(digits)
     except (ValueError, OverflowError):
         return None
-    return Const(float32(value) if type_ == "float" else value, JavaType(type_))
+    return Const(runtime.float32(value) if type_ == "float" else value, JavaType(type_))
 
 
 _ORDER = ("byte", "short", "char", "int", "long", "float", "double")
@@ -186,25 +167,18 @@ def converted(constant: Const, type_: JavaType) -> Const | None:
         match boxes.get(name, name):
             case "byte" | "short" | "int" | "long" as whole:
                 if isinstance(value, float):
-                    value = _truncated(value, whole)
+                    value = runtime.truncated(value, max(32, _BITS[whole]))
                 return Const(wrapped(value, whole), type_)
             case "double":
                 return Const(float(value), type_)
             case "float":
-                return Const(float32(float(value)), type_)
+                return Const(runtime.float32(float(value)), type_)
             case "char":
                 return Const(chr(int(value) % 65536), type_)
     is_text = isinstance(value, str) and constant.type.name == "String"
     if is_text and name in ("String", "CharSequence", "Object", "?"):
         return constant
     return constant if isinstance(value, bool) and name in ("boolean", "Boolean", "?") else None
-
-
-def _truncated(value: float, type_: str) -> int:
-    if math.isnan(value):
-        return 0
-    bits = 63 if type_ == "long" else 31
-    return max(-(1 << bits), min((1 << bits) - 1, int(max(-1e19, min(1e19, value)))))
 
 
 def unary(operator: str, of: Const) -> Const | None:
@@ -251,8 +225,7 @@ _COMPUTED: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b,
 }  # fmt: skip
 _WHOLE: dict[str, Callable[[int, int], int]] = {
-    "/": lambda a, b: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
-    "%": lambda a, b: abs(a) % abs(b) * (-1 if a < 0 else 1),
+    "/": runtime.div_int, "%": runtime.rem_int,
     "&": lambda a, b: a & b, "|": lambda a, b: a | b, "^": lambda a, b: a ^ b,
 }  # fmt: skip
 
@@ -276,13 +249,11 @@ def _numbers(operator: str, a: Any, b: Any, type_: str) -> Const | None:
         result = _COMPUTED[operator](a, b)
     else:
         return None
-    return Const(float32(result) if type_ == "float" else result, JavaType(type_))
+    return Const(runtime.float32(result) if type_ == "float" else result, JavaType(type_))
 
 
 def _text(constant: Const) -> str | None:
     value = constant.value
-    if isinstance(value, bool) or value is None:
-        return {True: "true", False: "false", None: "null"}[value]
     if isinstance(value, float) and not (value == 0 or 1e-3 <= abs(value) < 1e7):
-        return None  # Java writes it otherwise
-    return str(value) if isinstance(value, int | str | float) else None
+        return None  # it is written when it runs
+    return runtime.text(value) if value is None or constant.is_plain else None

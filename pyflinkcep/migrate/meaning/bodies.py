@@ -8,14 +8,7 @@ from collections.abc import Iterator, Mapping
 import attrs
 
 from pyflinkcep.migrate.java.declarations import JavaType, Method
-from pyflinkcep.migrate.java.project import (
-    BOOLEAN,
-    INT,
-    LONG,
-    is_numeric,
-    is_whole,
-    unboxed,
-)
+from pyflinkcep.migrate.java.project import BOOLEAN, INT, LONG, is_numeric, is_whole, unboxed
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.python import Python, Statements

@@ -206,10 +206,6 @@ def sql_of(stream: Stream) -> str | None:
     return given.value if isinstance(given, Const) and isinstance(given.value, str) else None
 
 
-def _where(stream: Stream) -> Where:
-    return stream.call.code.source.file, line_of(stream.call.code.node)
-
-
 @attrs.define(eq=False)
 class StatementWriter:
     """Writes statements, and the tables that they read and write."""

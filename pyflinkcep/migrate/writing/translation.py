@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from contextlib import suppress
 
 import attrs
 
@@ -19,7 +19,6 @@ from pyflinkcep.migrate.chains.values import (
     Value,
     names_reached,
 )
-from pyflinkcep.migrate.functions.finding import Given, GivenFunction, array_of
 from pyflinkcep.migrate.functions.rows import joined_columns
 from pyflinkcep.migrate.functions.translator import (
     translate_condition,
@@ -38,11 +37,24 @@ from pyflinkcep.migrate.java.source import (
     comma_parts,
     inside,
     lambda_of,
+    line_of,
     simple_name,
     text_of,
 )
+from pyflinkcep.migrate.meaning import operations as ops
+from pyflinkcep.migrate.meaning.calls import constructed
+from pyflinkcep.migrate.meaning.reader import Reader
+from pyflinkcep.migrate.meaning.reading import Findings, Scope
 from pyflinkcep.migrate.meaning.translated import Translated, TranslatedFunction
-from pyflinkcep.migrate.meaning.tree import Captured, Var, parts
+from pyflinkcep.migrate.meaning.tree import (
+    Call,
+    Captured,
+    Expression,
+    Make,
+    Untranslatable,
+    Var,
+    parts,
+)
 
 
 def code_of(value: Value | None) -> Code | None:
@@ -185,36 +197,58 @@ def class_made(code: Code, project: Project) -> JavaClass | None:
     return project.find(name, code.source)
 
 
-def known(code: Code, project: Project, *, captures: bool = True) -> dict[str, Any]:
+def known(code: Code, project: Project, *, captures: bool = True) -> dict[str, Expression]:
     """Return what is known of the variables that code sees: values, captures and objects."""
     used = names_reached(code.node, code.scope.owner)
     found = {}
     for name, value in code.scope.values.items():
         seen = name.removeprefix("this.") in used
-        given = _known(name, value, project, captures) if seen else None
+        made = _known(name, value, project, captures) if seen else None
         kind = code.scope.types.get(name) or ""
-        if isinstance(given, tuple) and kind.endswith("[]"):
-            given = array_of(given, written_type(kind), project)
-        if given is not None:
-            found[name] = given
+        if isinstance(made, Call) and kind.endswith("[]"):
+            made = attrs.evolve(made, type=written_type(kind))
+        if made is not None:
+            found[name] = made
     return found
 
 
-def _known(name: str, value: Any, project: Project, captures: bool) -> Any:
-    if isinstance(value, Const) and isinstance(value.value, tuple):
-        parts = [one if isinstance(one, Value) else Const(one) for one in value.value]
-        return tuple(_known(name, part, project, captures) for part in parts)
-    if isinstance(value, Const):
-        return value if value.is_plain else None
-    if isinstance(value, Symbol) and captures:
-        return Captured(name, value.tree, value.tree.type)
-    if isinstance(value, Made) and not value.calls and not value.state:
-        arguments = tuple(_known(name, one, project, captures) for one in value.arguments)
-        return Given(simple_name(value.type), arguments, value.code.source)
-    if isinstance(value, Code) and value.node.type in ("field_access", "identifier"):
-        return _enum(value, project)
-    if isinstance(value, Code) and value.node.type in ("lambda_expression", "method_reference"):
-        return GivenFunction(value.node, value.source)
+def _known(name: str, value: Value, project: Project, captures: bool) -> Expression | None:
+    """Return what a variable stands for; None if that is not known."""
+    match value:
+        case Const(value=tuple(listed)):
+            held = [one if isinstance(one, Value) else Const(one) for one in listed]
+            inner = [_known(name, one, project, captures) for one in held]
+            types = {None if one is None else one.type for one in inner}
+            type_ = types.pop() if len(types) == 1 else None
+            values = tuple(one for one in inner if one is not None)
+            return None if type_ is None else Call(ops.LIST, values, JavaType("List", (type_,)))
+        case Const():
+            return value if value.is_plain else None
+        case Symbol(tree=tree):
+            return Captured(name, tree, tree.type) if captures else None
+        case Made(calls=()) if not value.state:
+            given = [_known(name, one, project, captures) for one in value.arguments]
+            return _object(value, given, project)
+        case Code(node=node, source=source) if node.type in _FUNCTIONS:
+            scope = Scope(source, project.at(source, line_of(node)), project)
+            with suppress(Untranslatable):
+                return Reader(scope, Findings()).function(node, ())
+        case Code(node=node) if node.type in ("field_access", "identifier"):
+            return _enum(value, project)
+    return None
+
+
+_FUNCTIONS = ("lambda_expression", "method_reference")
+
+
+def _object(made: Made, given: Sequence[Expression | None], project: Project) -> Make | None:
+    """Return an object of a class of the program; None if an argument is not known."""
+    of = project.find(simple_name(made.type), made.code.source)
+    arguments = [one for one in given if one is not None]
+    if of is not None and len(arguments) == len(given):
+        with suppress(Untranslatable):
+            reader = Reader(Scope(made.code.source, None, project), Findings())
+            return constructed(reader, of, arguments, of.node)
     return None
 
 

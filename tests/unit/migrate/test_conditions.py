@@ -11,6 +11,7 @@ import pytest
 
 from pyflinkcep import NotSupportedError, Pattern
 from pyflinkcep.migrate.functions.translator import translate_condition, translate_value
+from pyflinkcep.migrate.java.constants import Const
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java
 from pyflinkcep.tables.events import as_event
@@ -210,7 +211,7 @@ def test_a_method_that_a_class_below_has_too_is_left_to_write() -> None:
 
 def test_captured_variables_are_constants() -> None:
     """A variable of the method around has the value that the caller knows."""
-    assert condition("(Heat h) -> h.getCount() > limit", known={"limit": 3}).sql == "count > 3"
+    assert condition("(Heat h) -> h.getCount() > limit", known={"limit": Const(3)}).sql == "count > 3"
     assert condition("(Heat h) -> h.getCount() > limit").stub
 
 
