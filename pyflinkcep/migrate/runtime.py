@@ -8,7 +8,6 @@ import json
 import logging
 import math
 import re
-import struct
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from pyflinkcep.errors import FunctionError, NotSupportedError
+from pyflinkcep.expressions import numbers, sql_values
 
 # --- numbers
 
@@ -57,38 +57,19 @@ def int32(value: int) -> int:
     return (value + 0x80000000) % 0x100000000 - 0x80000000
 
 
-def int64(value: int) -> int:
-    """Return a whole number as a ``long`` holds it."""
-    return (value + (1 << 63)) % (1 << 64) - (1 << 63)
-
-
 def narrowed(value: int, bits: int) -> int:
     """Return a whole number as one of some bits."""
     return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
 
 
-def div_int(a: int, b: int) -> int:
-    """Divide whole numbers as Java does, towards zero."""
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
-def rem_int(a: int, b: int) -> int:
-    """Return what is left of a division towards zero: it has the sign of `a`."""
-    return abs(a) % abs(b) * (-1 if a < 0 else 1)
+int64, div_int, rem_int = numbers.wrapped, numbers.int_div, numbers.int_mod
+java_pow, float32 = numbers.power, sql_values.short_float
+"""Of ``long`` and ``double``, what Spark has of Java too."""
 
 
 def java_abs(value: Any, bits: int) -> Any:
     """Return the absolute value of a whole number; that of the least one is itself."""
     return narrowed(abs(value), bits)
-
-
-def float32(value: float) -> float:
-    """Return the nearest ``float``."""
-    try:
-        return float(struct.unpack("f", struct.pack("f", value))[0])
-    except OverflowError:
-        return math.copysign(math.inf, value)
 
 
 def to_float32(value: int) -> float:
@@ -142,41 +123,22 @@ def java_round(value: float, bits: int) -> int:
     return truncated(float(floor + (1 if value - floor >= 0.5 else 0)), bits)
 
 
-def _by_order(a: float, b: float, greatest: bool) -> float:
+def _extreme(a: Any, b: Any, choose: Callable[..., Any]) -> Any:
     if math.isnan(a) or math.isnan(b):
         return math.nan
-    if a == b == 0:
-        signs = [math.copysign(1, x) for x in (a, b)]
-        return math.copysign(0.0, max(signs) if greatest else min(signs))
-    return max(a, b) if greatest else min(a, b)
+    if a == b == 0 and isinstance(a + b, float):
+        return math.copysign(0.0, choose(math.copysign(1, a), math.copysign(1, b)))
+    return choose(a, b)
 
 
 def java_max(a: Any, b: Any) -> Any:
     """Return the greater number; NaN if one is."""
-    floats = isinstance(a, float) or isinstance(b, float)
-    return _by_order(a, b, True) if floats else max(a, b)
+    return _extreme(a, b, max)
 
 
 def java_min(a: Any, b: Any) -> Any:
     """Return the lesser number; NaN if one is."""
-    floats = isinstance(a, float) or isinstance(b, float)
-    return _by_order(a, b, False) if floats else min(a, b)
-
-
-def java_pow(a: float, b: float) -> float:
-    """Return a power as ``Math.pow`` does."""
-    if math.isnan(b) or (abs(a) == 1 and math.isinf(b)):
-        return math.nan
-    try:
-        return float(math.pow(a, b))
-    except OverflowError:
-        odd = b == math.floor(b) and b % 2 == 1
-        return -math.inf if a < 0 and odd else math.inf
-    except ValueError:
-        if a == 0:
-            odd = b == math.floor(b) and abs(b) % 2 == 1
-            return math.copysign(math.inf, a) if odd else math.inf
-        return math.nan
+    return _extreme(a, b, min)
 
 
 _FUNCTIONS: dict[str, Callable[..., float]] = {
@@ -252,25 +214,13 @@ def _float_text(value: float) -> str:
         return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     if value == 0:
         return "-0.0" if math.copysign(1, value) < 0 else "0.0"
-    sign = "-" if value < 0 else ""
-    mantissa, exponent = f"{abs(value)!r}", 0
-    digits = mantissa.replace(".", "")
-    if "e" in mantissa:
-        mantissa, power = mantissa.split("e")
-        digits, exponent = mantissa.replace(".", ""), int(power)
-    point = mantissa.index(".") if "." in mantissa else len(mantissa)
-    exponent += point - 1
-    if len(digits.strip("0")) == 1 and float(f"{value:.1e}") == value:  # never one digit alone
-        mantissa, power = f"{abs(value):.1e}".split("e")
-        digits, exponent = mantissa.replace(".", ""), int(power)
-    leading = len(digits) - len(digits.lstrip("0"))
-    digits, exponent = digits.lstrip("0").rstrip("0") or "0", exponent - leading
-    if -3 <= exponent < 7:
-        if exponent < 0:
-            return f"{sign}0.{'0' * (-exponent - 1)}{digits}"
-        digits = digits.ljust(exponent + 2, "0")
-        return f"{sign}{digits[: exponent + 1]}.{digits[exponent + 1 :]}"
-    return f"{sign}{digits[0]}.{digits[1:] or '0'}E{exponent}"
+    if 1e-3 <= abs(value) < 1e7:
+        return repr(value)
+    digits, exponent = f"{Decimal(repr(value)).normalize():E}".split("E")
+    if "." not in digits:  # never one digit alone
+        two = f"{value:.1e}" if float(f"{value:.1e}") == value else f"{digits}.0e{exponent}"
+        digits, exponent = two.split("e")
+    return f"{digits}E{int(exponent)}"
 
 
 def _units(value: str) -> bytes:

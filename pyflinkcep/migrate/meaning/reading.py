@@ -48,10 +48,11 @@ from pyflinkcep.migrate.meaning.tree import (
 
 _USED = frozenset({"event", "ctx", "match", "out", "math"})
 """Names of parameters and modules."""
+_SHARED = (runtime.__name__, "pyflinkcep.expressions.numbers", "pyflinkcep.expressions.sql_values")
 RUNTIME = frozenset(
     name
     for name, one in vars(runtime).items()
-    if callable(one) and one.__module__ == runtime.__name__ and name[0] != "_"
+    if callable(one) and one.__module__ in _SHARED and name[0] != "_"
 )
 """The names of what translated functions call."""
 _HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
