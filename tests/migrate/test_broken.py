@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pyflinkcep.migrate.chains.values import Const, Unknown
-from pyflinkcep.migrate.java.project import INT
+from pyflinkcep.migrate.java.declarations import INT
 from pyflinkcep.migrate.meaning.python import checked_names
 from pyflinkcep.migrate.meaning.reading import Findings
 from pyflinkcep.migrate.meaning.tree import Binary, Untranslatable, Var

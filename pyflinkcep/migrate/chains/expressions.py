@@ -41,8 +41,14 @@ from pyflinkcep.migrate.chains.values import (
     unset,
 )
 from pyflinkcep.migrate.java.constants import LIMITS, least, literal_of, unary
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, type_arguments
-from pyflinkcep.migrate.java.project import BOOLEAN, Project, chosen, unboxed
+from pyflinkcep.migrate.java.declarations import (
+    BOOLEAN,
+    JavaClass,
+    JavaType,
+    Method,
+    type_arguments,
+)
+from pyflinkcep.migrate.java.project import Project, chosen
 from pyflinkcep.migrate.java.source import (
     LITERALS,
     Node,
@@ -371,7 +377,7 @@ class Expressions:
         if sign == "-" and isinstance(value, Unknown) and operand.type.endswith("integer_literal"):
             return least(text_of(operand))
         if isinstance(value, Symbol):
-            type_ = BOOLEAN if sign == "!" else unboxed(value.tree.type)
+            type_ = BOOLEAN if sign == "!" else value.tree.type.unboxed
             return Symbol(Unary(sign, value.tree, type_)) if sign != "+" else value
         if not isinstance(value, Const):
             return None

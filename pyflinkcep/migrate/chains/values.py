@@ -13,16 +13,16 @@ import attrs
 
 from pyflinkcep.migrate.java import constants as java
 from pyflinkcep.migrate.java.constants import Const as Const
-from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType, written_type
-from pyflinkcep.migrate.java.project import (
+from pyflinkcep.migrate.java.declarations import (
     BOOLEAN,
     LONG,
     STRING,
-    Project,
-    is_assigned,
-    is_numeric,
-    unboxed,
+    Field,
+    JavaClass,
+    JavaType,
+    written_type,
 )
+from pyflinkcep.migrate.java.project import Project, is_assigned
 from pyflinkcep.migrate.java.source import (
     Node,
     children,
@@ -272,8 +272,8 @@ _UNITS = {
 
 def converted(value: Value, type_: str) -> Value:
     """Return a number as a variable of a type holds it; other values unchanged."""
-    kind = unboxed(JavaType(type_))
-    if not isinstance(value, Const) or not is_numeric(kind) or value.type == BOOLEAN:
+    kind = JavaType(type_).unboxed
+    if not isinstance(value, Const) or not kind.is_numeric or value.type == BOOLEAN:
         return value
     return java.converted(value, kind) or value
 
@@ -297,8 +297,8 @@ def _operation(sign: str, a: Expression, b: Expression) -> Expression | None:
     """Return an operator over two values."""
     if sign == "+" and STRING in (a.type, b.type):
         return TreeCall(ops.CONCAT, (a, b), STRING)
-    if is_numeric(a.type) and is_numeric(b.type) and sign in (*_TRUTHS, *"+-*/%"):
-        type_ = JavaType(java.promoted(unboxed(a.type).name, unboxed(b.type).name))
+    if a.type.is_numeric and b.type.is_numeric and sign in (*_TRUTHS, *"+-*/%"):
+        type_ = JavaType(java.promoted(a.type.unboxed.name, b.type.unboxed.name))
         a, b = as_type(a, type_), as_type(b, type_)
         return Binary(sign, a, b, BOOLEAN if sign in _TRUTHS else type_)
     if sign in ("&&", "||"):

@@ -30,8 +30,7 @@ from pyflinkcep.migrate.chains.values import (
     list_name,
     tree_of,
 )
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
-from pyflinkcep.migrate.java.project import INT
+from pyflinkcep.migrate.java.declarations import INT, JavaClass, JavaType, Method
 from pyflinkcep.migrate.java.source import Node, children, inside, is_stream_type, javadoc, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.translated import PART

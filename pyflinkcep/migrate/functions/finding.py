@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.migrate.java.declarations import (
+    UNKNOWN,
     Field,
     JavaClass,
     JavaType,
@@ -18,7 +19,7 @@ from pyflinkcep.migrate.java.declarations import (
     method_of,
     read_type,
 )
-from pyflinkcep.migrate.java.project import UNKNOWN, Project, filled
+from pyflinkcep.migrate.java.project import Project, filled
 from pyflinkcep.migrate.java.source import (
     Node,
     Source,

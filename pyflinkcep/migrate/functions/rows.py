@@ -5,15 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.project import (
-    UNKNOWN,
-    Project,
-    column_names,
-    quoted,
-    schema_of,
-    spark_type,
-)
+from pyflinkcep.migrate.java.declarations import UNKNOWN, JavaType
+from pyflinkcep.migrate.java.project import Project, column_names, quoted, schema_of, spark_type
 from pyflinkcep.migrate.java.source import Source
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.literals import constant

@@ -18,8 +18,8 @@ from pyflinkcep.migrate.functions.rows import (
     json_columns,
     row_of,
 )
-from pyflinkcep.migrate.java.declarations import JavaType, written_type
-from pyflinkcep.migrate.java.project import BOOLEAN, INT, LONG, UNKNOWN, Project, is_plain, unboxed
+from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, LONG, UNKNOWN, JavaType, written_type
+from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Node, Source, inside, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.bodies import (
@@ -361,7 +361,7 @@ class _Translator:
         written = _expression(reader, function)
         file, line = self.source.file, line_of(self.node)
         writer = Sql(lambda what: self.findings.note(file, line, what))
-        is_test = unboxed(written.type) == BOOLEAN
+        is_test = written.type.unboxed == BOOLEAN
         text = str(writer.condition(written, True) if is_test else writer.value(written))
         self._read((written,), reader)
         notes, columns = tuple(self.findings.notes), tuple(self.columns.items())
@@ -433,7 +433,7 @@ class _Translator:
         ):
             before = [f"event = {python.use('fields_of')}(event)"]
             python.made.add("event")
-        elif of_match and is_plain(reader.event_type):
+        elif of_match and reader.event_type.is_plain:
             before = [f"match = {python.use('values_of')}(match)"]
         if of_match and _has_one_each(function):
             before.append("match = {name: events[-1] for name, events in match.items()}")
@@ -545,7 +545,7 @@ def _expression(reader: Reader, function: Function) -> Expression:
 def event_value(event: JavaType, name: str) -> Expression:
     """Return what a parameter for an event means: a plain value is its column ``value``."""
     variable = Var(name, event)
-    return Get(variable, "value", event) if is_plain(event) else variable
+    return Get(variable, "value", event) if event.is_plain else variable
 
 
 def _as_json(python: Python) -> Callable[[Expression], str]:

@@ -25,9 +25,48 @@ class JavaType:
     args: tuple[JavaType, ...] = ()  # The type arguments
     dims: int = 0  # The number of dimensions of an array
 
+    @property
+    def unboxed(self) -> JavaType:
+        """The primitive type in a boxed one; other types are themselves."""
+        return JavaType(_BOXES[self.name]) if self.is_boxed else self
+
+    @property
+    def is_boxed(self) -> bool:
+        """Whether values are objects around primitive ones."""
+        return self.name in _BOXES and not self.dims
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether values are whole numbers, boxed or not; a char is none here."""
+        return self.unboxed.name in ("byte", "short", "int", "long") and not self.dims
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether values are floats or doubles, boxed or not."""
+        return self.unboxed.name in ("float", "double") and not self.dims
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether Java computes with the values."""
+        return self.is_whole or self.is_floating or self.unboxed == JavaType("char")
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether events of the type are single values, which have the column ``value``."""
+        plain = self.is_numeric or self.name in ("String", "boolean", "Boolean")
+        return plain and not self.dims
+
     def __str__(self) -> str:
         args = f"<{', '.join(map(str, self.args))}>" if self.args else ""
         return self.name + args + "[]" * self.dims
+
+
+BOOLEAN, INT, LONG = JavaType("boolean"), JavaType("int"), JavaType("long")
+STRING, UNKNOWN = JavaType("String"), JavaType("?")
+_BOXES = {
+    "Integer": "int", "Long": "long", "Double": "double", "Float": "float", "Short": "short",
+    "Byte": "byte", "Character": "char", "Boolean": "boolean",
+}  # fmt: skip
 
 
 def read_type(node: Node | None) -> JavaType:

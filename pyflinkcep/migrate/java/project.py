@@ -7,7 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import Field, JavaClass, JavaType, Method, class_of
+from pyflinkcep.migrate.java.declarations import (
+    UNKNOWN,
+    Field,
+    JavaClass,
+    JavaType,
+    Method,
+    class_of,
+)
 from pyflinkcep.migrate.java.source import Source, assignments_in, comma_parts
 
 _GETTERS = frozenset({"@Data", "@Value", "@Getter"})
@@ -294,14 +301,6 @@ def is_assigned(name: str, owner: JavaClass, project: Project) -> bool:
     return False
 
 
-BOOLEAN, INT, LONG = JavaType("boolean"), JavaType("int"), JavaType("long")
-STRING, UNKNOWN = JavaType("String"), JavaType("?")
-
-_BOXES = {
-    "Integer": "int", "Long": "long", "Double": "double", "Float": "float", "Short": "short",
-    "Byte": "byte", "Character": "char", "Boolean": "boolean",
-}  # fmt: skip
-_WHOLE = ("byte", "short", "int", "long")
 _SPARK = {
     "byte": "tinyint", "short": "smallint", "int": "int", "long": "bigint", "float": "float",
     "double": "double", "boolean": "boolean", "char": "string", "String": "string",
@@ -315,39 +314,9 @@ _LISTS = ("List", "ArrayList", "LinkedList", "Collection", "Set", "HashSet", "It
 _MAPS = ("Map", "HashMap", "LinkedHashMap", "TreeMap", "ConcurrentHashMap")
 
 
-def unboxed(type_: JavaType) -> JavaType:
-    """Return the primitive type in a boxed one; other types unchanged."""
-    return JavaType(_BOXES[type_.name]) if is_boxed(type_) else type_
-
-
-def is_boxed(type_: JavaType) -> bool:
-    """Whether values are objects around primitive ones."""
-    return type_.name in _BOXES and not type_.dims
-
-
-def is_whole(type_: JavaType) -> bool:
-    """Whether values are whole numbers, boxed or not; a char is none here."""
-    return unboxed(type_).name in _WHOLE and not type_.dims
-
-
-def is_floating(type_: JavaType) -> bool:
-    """Whether values are floats or doubles, boxed or not."""
-    return unboxed(type_).name in ("float", "double") and not type_.dims
-
-
-def is_numeric(type_: JavaType) -> bool:
-    """Whether Java computes with the values."""
-    return is_whole(type_) or is_floating(type_) or unboxed(type_) == JavaType("char")
-
-
-def is_plain(type_: JavaType) -> bool:
-    """Whether events of a type are single values, which have the column ``value``."""
-    return (is_numeric(type_) or type_.name in ("String", "boolean", "Boolean")) and not type_.dims
-
-
 def never_equal(a: JavaType, b: JavaType) -> bool:
     """Whether ``equals`` is false for all values, since they are of other classes of numbers."""
-    return is_numeric(a) and is_numeric(b) and unboxed(a) != unboxed(b)
+    return a.is_numeric and b.is_numeric and a.unboxed != b.unboxed
 
 
 def is_enum(type_: JavaType, project: Project, source: Source | None = None) -> bool:
@@ -370,7 +339,7 @@ def spark_type(
             return "binary"
         element = spark_type(inner, project, source, within, seen)
         return element and f"array<{element}>"
-    name = unboxed(type_).name
+    name = type_.unboxed.name
     declared = project.find(name, source, within)
     if declared is None and name in _SPARK:
         return _SPARK[name]

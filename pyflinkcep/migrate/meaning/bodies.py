@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import JavaType, Method
-from pyflinkcep.migrate.java.project import BOOLEAN, INT, LONG, is_numeric, is_whole, unboxed
+from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, LONG, JavaType, Method
 from pyflinkcep.migrate.java.source import Node
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.python import Python, Statements
@@ -107,12 +106,12 @@ class _Folder:
             raise Untranslatable("a loop that sets a variable without a value before")
         outside = {k: v for k, v in self.inside.items() if k not in changed}
         test = replaced(condition, outside) if condition is not None else None
-        inner = value.operand if isinstance(value, Cast) and is_whole(value.type) else value
+        inner = value.operand if isinstance(value, Cast) and value.type.is_whole else value
         match inner:
             case Binary("+", Var(same), added) if same == name:
                 found = self._summed(replaced(added, outside), value.type, before, test)
                 self.after[name] = found
-            case Binary("+", added, Var(same)) if same == name and is_whole(inner.type):
+            case Binary("+", added, Var(same)) if same == name and inner.type.is_whole:
                 found = self._summed(replaced(added, outside), value.type, before, test)
                 self.after[name] = found
             case _ if test is None:
@@ -125,8 +124,8 @@ class _Folder:
     ) -> Expression:
         if not all(map(self._is_about_element, [added, *([] if test is None else [test])])):
             raise Untranslatable("a sum of what depends on other events")
-        type_, begins = unboxed(type_), isinstance(before, Const) and before.value == 0
-        narrower = unboxed(added.type).name in ("short", "byte", "char", "int", type_.name)
+        type_, begins = type_.unboxed, isinstance(before, Const) and before.value == 0
+        narrower = added.type.unboxed.name in ("short", "byte", "char", "int", type_.name)
         if not (begins if type_.name == "double" else type_ in (INT, LONG) and narrower):
             raise Untranslatable(f"a sum of {type_}, or of doubles that does not begin with 0")
         if test is not None:
@@ -227,7 +226,7 @@ def choose(condition: Expression, yes: Expression, no: Expression) -> Expression
         return yes if condition.value else no
     if yes == no:
         return yes
-    if unboxed(yes.type) == BOOLEAN and unboxed(no.type) == BOOLEAN:
+    if yes.type.unboxed == BOOLEAN and no.type.unboxed == BOOLEAN:
         for value, other, test in ((yes, no, condition), (no, yes, negated(condition))):
             if isinstance(value, Const):
                 if isinstance(other, Const):
@@ -236,8 +235,8 @@ def choose(condition: Expression, yes: Expression, no: Expression) -> Expression
                     return Binary("||", test, other, BOOLEAN)
                 return Binary("&&", negated(test), other, BOOLEAN)
     type_ = yes.type if yes.type.name != "null" else no.type
-    if is_numeric(yes.type) and is_numeric(no.type) and yes.type != no.type:
-        type_ = yes.type if unboxed(yes.type).name in ("double", "float") else no.type
+    if yes.type.is_numeric and no.type.is_numeric and yes.type != no.type:
+        type_ = yes.type if yes.type.unboxed.name in ("double", "float") else no.type
     return Choice(condition, yes, no, type_)
 
 

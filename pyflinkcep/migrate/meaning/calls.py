@@ -7,18 +7,16 @@ from collections.abc import Sequence
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method
-from pyflinkcep.migrate.java.project import (
+from pyflinkcep.migrate.java.declarations import (
     BOOLEAN,
     INT,
     STRING,
     UNKNOWN,
-    column_names,
-    discriminator,
-    filled,
-    is_boxed,
-    property_of,
+    JavaClass,
+    JavaType,
+    Method,
 )
+from pyflinkcep.migrate.java.project import column_names, discriminator, filled, property_of
 from pyflinkcep.migrate.java.source import Node, children, text_of, written_in
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.bodies import function_called, value_of_body
@@ -268,7 +266,7 @@ def on_value(
 def _may_be_property(reader: Reading, owner: Expression, of: JavaClass | None) -> bool:
     if of is not None:
         return reader.scope.project.method(of, "", 0) is None
-    known = is_boxed(owner.type) or owner.type.name in _LIBRARY or is_json(owner.type)
+    known = owner.type.is_boxed or owner.type.name in _LIBRARY or is_json(owner.type)
     known = known or owner.type.dims > 0
     return isinstance(owner, Var | Get | Call) and not known
 

@@ -7,8 +7,7 @@ from collections.abc import Collection
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.project import BOOLEAN, INT, LONG, STRING, UNKNOWN, is_whole, unboxed
+from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, LONG, STRING, UNKNOWN, JavaType
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.reading import Reading
@@ -100,7 +99,7 @@ def json_call(
     if not arguments:
         return None
     keys = [reader.argument(argument) for argument in arguments]
-    if len(keys) == 1 and owner.type.name in _NODE_CLASSES and is_whole(keys[0].type):
+    if len(keys) == 1 and owner.type.name in _NODE_CLASSES and keys[0].type.is_whole:
         element = _of_array(owner, name, keys[0])
         if element is not None:
             return element
@@ -108,7 +107,7 @@ def json_call(
         return Call(ops.JSON_FIND, (owner, keys[0]), _NODE)
     if name in ("get", "path") and len(keys) == 1 and parsed and not isinstance(keys[0], Const):
         return Call(ops.JSON_ITEM, (owner, keys[0]), _NODE)
-    if owner.type.name == "Row" and len(keys) == 1 and is_whole(keys[0].type):
+    if owner.type.name == "Row" and len(keys) == 1 and keys[0].type.is_whole:
         place = keys[0].value if isinstance(keys[0], Const) else None
         if name not in ("getField", "getFieldAs") or place is None:
             return None
@@ -141,10 +140,10 @@ def json_call(
         return Unary("!", Call(ops.IS_NULL, (Get(owner, key, UNKNOWN),), BOOLEAN), BOOLEAN)
     for prefix in ("get", "opt"):
         found = _TYPED.get(name.removeprefix(prefix)) if name.startswith(prefix) else None
-        default = _DEFAULTS.get(unboxed(found)) if found is not None else None
+        default = _DEFAULTS.get(found.unboxed) if found is not None else None
         if found is not None and prefix == "opt" and default is not None:
-            other = Const(default, unboxed(found)) if len(keys) == 1 else keys[1]
-            return _or_else(Get(owner, key, found), unboxed(found), other)
+            other = Const(default, found.unboxed) if len(keys) == 1 else keys[1]
+            return _or_else(Get(owner, key, found), found.unboxed, other)
         if found is not None and len(keys) == 1:
             return Get(owner, key, found)
     if name == "getOrDefault" and len(keys) == 2:

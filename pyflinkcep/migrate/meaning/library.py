@@ -15,22 +15,8 @@ from functools import partial
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.project import (
-    BOOLEAN,
-    INT,
-    LONG,
-    STRING,
-    UNKNOWN,
-    is_boxed,
-    is_enum,
-    is_floating,
-    is_numeric,
-    is_plain,
-    is_whole,
-    never_equal,
-    unboxed,
-)
+from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, LONG, STRING, UNKNOWN, JavaType
+from pyflinkcep.migrate.java.project import is_enum, never_equal
 from pyflinkcep.migrate.java.source import Node, children, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.json_nodes import json_call
@@ -122,25 +108,25 @@ def _numeric(
     _: Node,
 ) -> Expression | None:
     """Return an operation of numbers as values of a type, or of their common one."""
-    if not all(is_numeric(one.type) or (cast and one.type == UNKNOWN) for one in of):
+    if not all(one.type.is_numeric or (cast and one.type == UNKNOWN) for one in of):
         return None
     type_ = cast or reader.common_type(*of)
     return Call(operation, tuple(reader.cast(one, type_) for one in of), result or type_)
 
 
 def _absolute(reader: Reading, of: Operands, _: Node) -> Expression | None:
-    type_ = unboxed(of[0].type)
-    if not is_numeric(type_):
+    type_ = of[0].type.unboxed
+    if not type_.is_numeric:
         return None
-    type_ = type_ if is_floating(type_) or type_ == LONG else INT
+    type_ = type_ if type_.is_floating or type_ == LONG else INT
     operation = {"int": ops.ABS_INT, "long": ops.ABS_LONG}.get(type_.name, ops.ABS)
     return Call(operation, (reader.cast(of[0], type_),), type_)
 
 
 def _rounded(reader: Reading, of: Operands, _: Node) -> Expression | None:
-    if not is_numeric(of[0].type):
+    if not of[0].type.is_numeric:
         return None
-    if unboxed(of[0].type) == JavaType("float"):
+    if of[0].type.unboxed == JavaType("float"):
         return Call(ops.ROUND_FLOAT, of, INT)
     return Call(ops.ROUND, (reader.cast(of[0], _DOUBLE),), LONG)
 
@@ -151,7 +137,7 @@ def _parsed(type_: str, reader: Reading, of: Operands, node: Node) -> Expression
 
 
 def _boxed(type_: str, reader: Reading, of: Operands, node: Node) -> Expression | None:
-    if is_numeric(of[0].type):
+    if of[0].type.is_numeric:
         return reader.cast(of[0], JavaType(type_))
     return _parsed(type_, reader, of, node) if of[0].type in (STRING, UNKNOWN) else of[0]
 
@@ -236,7 +222,7 @@ def _tuple(_: Reading, of: Operands, __: Node) -> Expression | None:
 def _listed(kind: str, _: Reading, of: Operands, __: Node) -> Expression | None:
     if len(of) == 1 and of[0].type.dims:
         element = element_of(of[0].type)
-        if unboxed(element) == element and (is_numeric(element) or element == BOOLEAN):
+        if element.unboxed == element and (element.is_numeric or element == BOOLEAN):
             return None  # a list of one array
         return Call(ops.LIST_OF, of, JavaType(kind, (element,)))
     types = {one.type for one in of}
@@ -265,7 +251,7 @@ def _streamed(_: Reading, of: Operands, __: Node) -> Expression | None:
 def _in_time_unit(
     millis: int, target: int, reader: Reading, of: Operands, node: Node
 ) -> Expression | None:
-    if not is_whole(of[0].type):
+    if not of[0].type.is_whole:
         return None
     sign, by = ("*", millis // target) if millis >= target else ("/", target // millis)
     return reader.operation(sign, reader.cast(of[0], LONG), Const(by, LONG), node)
@@ -379,7 +365,7 @@ _CONVERSIONS = {
 
 def _unboxed(type_: str, reader: Reading, of: Operands, _: Node) -> Expression | None:
     owner = of[0]
-    plain = owner if isinstance(owner, Cast) else attrs.evolve(owner, type=unboxed(owner.type))
+    plain = owner if isinstance(owner, Cast) else attrs.evolve(owner, type=owner.type.unboxed)
     value = reader.cast(plain, JavaType(type_))
     return Call(ops.NOT_NULL, (value,), value.type)
 
@@ -390,7 +376,7 @@ def _class_name(_: Reading, of: Operands, __: Node) -> Expression | None:
 
 def _events(reader: Reading, of: Operands, _: Node) -> Expression | None:
     type_ = JavaType("Iterable", (reader.event_type,))
-    if not is_plain(reader.event_type):
+    if not reader.event_type.is_plain:
         return Call(ops.EVENTS, of[1:], type_)
     value = Get(Var("each", UNKNOWN), "value", reader.event_type)
     values = Lambda(("each",), value, reader.event_type)
@@ -425,7 +411,7 @@ def _kinds(type_: JavaType) -> tuple[str, ...]:
         return ("List", "*")
     if name in LISTS:
         return ("Set", "List", "*") if "Set" in name else ("List", "*")
-    if is_boxed(type_):
+    if type_.is_boxed:
         return ("Number", "*")
     if name in ("?", "Object"):
         return ()

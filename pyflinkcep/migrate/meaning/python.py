@@ -14,8 +14,7 @@ from typing import TypeGuard
 import attrs
 
 from pyflinkcep.migrate import runtime
-from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.project import STRING, UNKNOWN, is_boxed, is_floating, unboxed
+from pyflinkcep.migrate.java.declarations import STRING, UNKNOWN, JavaType
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.literals import Inside, constant, f_string, python_regex
 from pyflinkcep.migrate.meaning.operations import Operation
@@ -319,7 +318,7 @@ class Python:
 
     def _truth(self, of: Expression) -> ast.expr:
         """Return a boolean; a boxed one that is null is an error."""
-        return self.non_null(of) if is_boxed(of.type) else self.node(of)
+        return self.non_null(of) if of.type.is_boxed else self.node(of)
 
     # --- binary operators
 
@@ -355,8 +354,8 @@ class Python:
         nodes = []
         for side in sides:
             inner = side.operand if isinstance(side, Cast) else side
-            nullable = is_boxed(inner.type) and not self.is_known(inner)
-            is_int = unboxed(inner.type).name in _SHORT or inner is side
+            nullable = inner.type.is_boxed and not self.is_known(inner)
+            is_int = inner.type.unboxed.name in _SHORT or inner is side
             nodes.append(self.non_null(inner) if nullable and is_int else self._operand(side))
         return _compare(nodes[0], of.operator, nodes[1])
 
@@ -397,7 +396,7 @@ class Python:
 
     def _converted(self, of: Cast) -> ast.expr | None:
         """Return a value converted; None if Python needs no conversion."""
-        have, want = unboxed(of.operand.type).name, of.type.name
+        have, want = of.operand.type.unboxed.name, of.type.name
         inner = self.node(of.operand)
         plain = None
         if have == "char":
@@ -440,9 +439,9 @@ class Python:
 
     def _equals(self, of: Call) -> ast.expr:
         a, b = of.operands
-        x, y = unboxed(a.type), unboxed(b.type)
+        x, y = a.type.unboxed, b.type.unboxed
         strict = of.operation is ops.EQUALS and not self.is_known(a)
-        if is_floating(x) and is_floating(y):
+        if x.is_floating and y.is_floating:
             if x == y and of.operation is ops.EQUALS:
                 same = self.runtime("compare", self.node(a), self.node(b))
                 return _compare(same, "==", self.literal(0))
@@ -468,7 +467,7 @@ def _constant_last(a: Expression, b: Expression) -> list[Expression]:
 def _is_exact(of: Expression) -> TypeGuard[Cast]:
     """Whether a value is a whole number as a double that Python converts by itself."""
     is_cast = isinstance(of, Cast) and of.type.name == "double"
-    return isinstance(of, Cast) and is_cast and unboxed(of.operand.type).name in _SHORT
+    return isinstance(of, Cast) and is_cast and of.operand.type.unboxed.name in _SHORT
 
 
 _VALUES = ("String", "int", "long", "double", "float", "short", "byte", "char", "boolean")
@@ -661,7 +660,7 @@ def _stepped(writer: Python, operands: Operands) -> ast.expr:
     by = step.value if isinstance(step, Const) else 1
     signs = (ast.Add(), ast.Sub()) if by == 1 else (ast.Sub(), ast.Add())
     name, one = writer.node(counter), writer.literal(1)
-    wrap = "int32" if unboxed(counter.type).name == "int" else "int64"
+    wrap = "int32" if counter.type.unboxed.name == "int" else "int64"
     assert isinstance(name, ast.Name)
     found = ast.NamedExpr(name, writer.runtime(wrap, ast.BinOp(name, signs[0], one)))
     return ast.BinOp(found, signs[1], one) if later == Const(True, later.type) else found
@@ -700,7 +699,7 @@ def _pieces(operands: Operands) -> list[Expression]:
 
 def _text_of(writer: Python, of: Expression, *, always: bool = False) -> ast.expr:
     """Return a value as the text that Java makes of it."""
-    type_ = unboxed(of.type).name
+    type_ = of.type.unboxed.name
     if isinstance(of, Const) and type_ in ("int", "long") and not always:
         return writer.node(of)
     if type_ in ("String", "StringBuilder", "StringBuffer", "char") and writer.is_known(of):
@@ -725,7 +724,7 @@ def _to_string(writer: Python, operands: Operands) -> ast.expr:
         return writer.non_null(of)
     if writer.is_known(of):
         return _text_of(writer, of, always=True)
-    return _as_text(writer, unboxed(of.type).name, writer.non_null(of))
+    return _as_text(writer, of.type.unboxed.name, writer.non_null(of))
 
 
 def _printed(writer: Python, operands: Operands) -> ast.expr:
@@ -855,7 +854,7 @@ class Statements:
             zero = _ZEROS.get(of.type.name, "None") if not of.type.dims else "None"
             return [f"{of.name}{annotation} = {zero}"]
         written = self.python.write(of.value)
-        if is_floating(of.type) and isinstance(of.value, Const) and isinstance(of.value.value, int):
+        if of.type.is_floating and isinstance(of.value, Const) and isinstance(of.value.value, int):
             written = repr(float(of.value.value))
         return [f"{of.name}{annotation} = {written}"]
 

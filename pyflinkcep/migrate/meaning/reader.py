@@ -8,21 +8,16 @@ import attrs
 from pyflinkcep.migrate.java.constants import LIMITS, converted, least, literal_of, promoted
 from pyflinkcep.migrate.java.constants import binary as folded_binary
 from pyflinkcep.migrate.java.constants import unary as folded_unary
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, read_type
-from pyflinkcep.migrate.java.project import (
+from pyflinkcep.migrate.java.declarations import (
     BOOLEAN,
     INT,
     STRING,
     UNKNOWN,
-    discriminator,
-    filled,
-    is_assigned,
-    is_boxed,
-    is_floating,
-    is_numeric,
-    is_whole,
-    unboxed,
+    JavaClass,
+    JavaType,
+    read_type,
 )
+from pyflinkcep.migrate.java.project import discriminator, filled, is_assigned
 from pyflinkcep.migrate.java.source import Node, children, lambda_of, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.bodies import folded_body
@@ -150,7 +145,7 @@ class Reader(Reading):
             found = folded_binary(op, left, right)
             if found is not None:
                 return found
-        a, b = unboxed(left.type), unboxed(right.type)
+        a, b = left.type.unboxed, right.type.unboxed
         if op in ("&&", "||"):
             return Binary(op, left, right, BOOLEAN)
         if op in ("==", "!="):
@@ -160,28 +155,28 @@ class Reader(Reading):
             return Call(ops.CONCAT, texts, STRING)
         if op in ("&", "|", "^") and a == b == BOOLEAN:
             return Binary(op, left, right, BOOLEAN)
-        if op in _COMPARISONS and is_numeric(a) and is_numeric(b):
+        if op in _COMPARISONS and a.is_numeric and b.is_numeric:
             type_ = JavaType(promoted(a.name, b.name))
             if a == b == JavaType("char"):
                 type_ = a
             return Binary(op, as_type(left, type_), as_type(right, type_), BOOLEAN)
         if op in _COMPARISONS and UNKNOWN in (a, b):
             return Binary(op, left, right, BOOLEAN)
-        if op in _ARITHMETIC and is_numeric(a) and is_numeric(b):
+        if op in _ARITHMETIC and a.is_numeric and b.is_numeric:
             if op in ("<<", ">>", ">>>"):
                 type_ = JavaType(promoted(a.name, a.name))
                 return Binary(op, as_type(left, type_), as_type(right, INT), type_)
             type_ = JavaType(promoted(a.name, b.name))
             return Binary(op, as_type(left, type_), as_type(right, type_), type_)
-        if op in "+-*" and UNKNOWN in (a, b) and all(t == UNKNOWN or is_numeric(t) for t in (a, b)):
+        if op in "+-*" and UNKNOWN in (a, b) and all(t == UNKNOWN or t.is_numeric for t in (a, b)):
             self.note(node, f"types are not known in {text_of(node)[:60]}: no overflow is assumed")
             floating = JavaType("double")
-            type_ = floating if is_floating(a) or is_floating(b) else UNKNOWN
+            type_ = floating if a.is_floating or b.is_floating else UNKNOWN
             return Binary(op, left, right, type_)
         raise self.no(node, f"{a} {op} {b} in {text_of(node)[:60]}")
 
     def _equality(self, op: str, left: Expression, right: Expression, node: Node) -> Expression:
-        a, b = unboxed(left.type), unboxed(right.type)
+        a, b = left.type.unboxed, right.type.unboxed
         null = JavaType("null")
         if null in (a, b):
             tested = right if a == null else left
@@ -189,8 +184,8 @@ class Reader(Reading):
                 return Const(op == "!=", BOOLEAN)
             found: Expression = Call(ops.IS_NULL, (tested,), BOOLEAN)
             return found if op == "==" else Unary("!", found, BOOLEAN)
-        primitive = not (is_boxed(left.type) and is_boxed(right.type))
-        if primitive and is_numeric(a) and is_numeric(b):
+        primitive = not (left.type.is_boxed and right.type.is_boxed)
+        if primitive and a.is_numeric and b.is_numeric:
             type_ = JavaType(promoted(a.name, b.name))
             if a == b == JavaType("char"):
                 type_ = a
@@ -200,7 +195,7 @@ class Reader(Reading):
         if isinstance(left, Const) and isinstance(right, Const) and a == JavaType("Class"):
             return Const((left.value == right.value) == (op == "=="), BOOLEAN)
         literals = [side for side in (left, right) if isinstance(side, Const)]
-        if UNKNOWN in (a, b) and literals and is_numeric(literals[0].type):
+        if UNKNOWN in (a, b) and literals and literals[0].type.is_numeric:
             return Binary(op, left, right, BOOLEAN)
         literals = [] if JavaType("Class") in (a, b) else literals
         enum = JavaType("Class") in (a, b) or any(
@@ -211,9 +206,9 @@ class Reader(Reading):
                 node,
                 f"{text_of(node)[:60]} compares references in Java; here, values are compared",
             )
-        if is_boxed(left.type) and left == right and isinstance(left, Get):
+        if left.type.is_boxed and left == right and isinstance(left, Get):
             same: Expression = Const(True, BOOLEAN)
-        elif is_boxed(left.type) and is_boxed(right.type):
+        elif left.type.is_boxed and right.type.is_boxed:
             same = Call(ops.SAME_BOXED, (left, right), BOOLEAN)
         else:
             same = Call(ops.SAME, (left, right), BOOLEAN)
@@ -226,14 +221,14 @@ class Reader(Reading):
         if operator == "-" and whole is None and "integer" in inner.type:
             return least(text_of(inner))
         operand = self.read(inner)
-        type_ = unboxed(operand.type)
+        type_ = operand.type.unboxed
         if isinstance(operand, Const):
             found = folded_unary(operator, operand)
             if found is not None:
                 return found
         if operator == "!":
             return Unary("!", operand, BOOLEAN)
-        if is_numeric(type_) and operator in "+-~":
+        if type_.is_numeric and operator in "+-~":
             type_ = JavaType(promoted(type_.name, type_.name))
             operand = as_type(operand, type_)
             return operand if operator == "+" else Unary(operator, operand, type_)
@@ -242,11 +237,11 @@ class Reader(Reading):
     def _update_expression(self, node: Node) -> Expression:
         """Return ``i++`` or ``++i``: the counter changes where its value is read."""
         operand = self.read(children(node)[0])
-        if not isinstance(operand, Var) or not is_whole(operand.type):
+        if not isinstance(operand, Var) or not operand.type.is_whole:
             raise self.no(node, f"update expression: {text_of(node)[:60]}")
         step = Const(1 if "++" in text_of(node) else -1, INT)
         later = text_of(node)[-1] in "+-"
-        return Call(ops.STEP, (operand, step, Const(later, BOOLEAN)), unboxed(operand.type))
+        return Call(ops.STEP, (operand, step, Const(later, BOOLEAN)), operand.type.unboxed)
 
     def _cast_expression(self, node: Node) -> Expression:
         type_ = self.type_at(node.child_by_field_name("type"))
@@ -254,15 +249,15 @@ class Reader(Reading):
 
     def cast(self, value: Expression, type_: JavaType) -> Expression:
         """Return a value cast to a type."""
-        have, want = unboxed(value.type), unboxed(type_)
-        if is_numeric(want) and is_numeric(have) and have != want:
+        have, want = value.type.unboxed, type_.unboxed
+        if want.is_numeric and have.is_numeric and have != want:
             found = as_type(value, want)
             if found is not value:
                 return found
-            narrows = is_whole(want) and promoted(have.name, want.name) == have.name
+            narrows = want.is_whole and promoted(have.name, want.name) == have.name
             is_plain = isinstance(value, Const | Get | Var) and not narrows
             return attrs.evolve(value, type=type_) if is_plain else Cast(value, want)
-        if isinstance(value, Get | Var | Call) and not is_numeric(have):
+        if isinstance(value, Get | Var | Call) and not have.is_numeric:
             return attrs.evolve(value, type=type_)
         return value
 
@@ -276,11 +271,11 @@ class Reader(Reading):
         if isinstance(condition, Const):
             return yes if condition.value else no
         a, b = yes.type, no.type
-        if unboxed(a) == unboxed(b) and a != b:
-            return Choice(condition, self.unboxed(yes), self.unboxed(no), unboxed(a))
+        if a.unboxed == b.unboxed and a != b:
+            return Choice(condition, self.unboxed(yes), self.unboxed(no), a.unboxed)
         type_ = a if a.name != "null" else b
-        if is_numeric(a) and is_numeric(b) and unboxed(a) != unboxed(b):
-            type_ = JavaType(promoted(unboxed(a).name, unboxed(b).name))
+        if a.is_numeric and b.is_numeric and a.unboxed != b.unboxed:
+            type_ = JavaType(promoted(a.unboxed.name, b.unboxed.name))
             yes, no = (as_type(self.unboxed(side), type_) for side in (yes, no))
         return Choice(condition, yes, no, type_)
 

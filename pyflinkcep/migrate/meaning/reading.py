@@ -14,20 +14,16 @@ import attrs
 
 from pyflinkcep.migrate import runtime
 from pyflinkcep.migrate.java.constants import converted, promoted
-from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, Method, read_type
-from pyflinkcep.migrate.java.project import (
+from pyflinkcep.migrate.java.declarations import (
     BOOLEAN,
     STRING,
     UNKNOWN,
-    Project,
-    chosen,
-    column_names,
-    filled,
-    is_boxed,
-    is_floating,
-    is_numeric,
-    unboxed,
+    JavaClass,
+    JavaType,
+    Method,
+    read_type,
 )
+from pyflinkcep.migrate.java.project import Project, chosen, column_names, filled
 from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.translated import Note
@@ -145,14 +141,14 @@ class Scope:
 
 def as_type(value: Expression, type_: JavaType) -> Expression:
     """Return a value as a variable of a type holds it."""
-    have, want = unboxed(value.type), unboxed(type_)
-    if have == want or not is_numeric(want) or not is_numeric(have):
+    have, want = value.type.unboxed, type_.unboxed
+    if have == want or not want.is_numeric or not have.is_numeric:
         return value
     if isinstance(value, Const) and value.value is not None:
         constant = converted(Const(value.value, have), want)
         if constant is not None:
             return Const(constant.value, want)
-    if is_floating(want) or have.name == "char" or want.name == "char":
+    if want.is_floating or have.name == "char" or want.name == "char":
         return Cast(value, want)
     return value
 
@@ -224,9 +220,9 @@ class Reading(ABC):
     @staticmethod
     def unboxed(value: Expression) -> Expression:
         """Return a value that is not null: Java fails where it is."""
-        if not is_boxed(value.type):
+        if not value.type.is_boxed:
             return value
-        return Call(ops.NOT_NULL, (value,), unboxed(value.type))
+        return Call(ops.NOT_NULL, (value,), value.type.unboxed)
 
     @abstractmethod
     def read(self, node: Node | None) -> Expression:
@@ -331,7 +327,7 @@ class Reading(ABC):
         """Return a value as a variable of a type holds it; better known types are kept."""
         if type_ == UNKNOWN or type_.name in ("void", "Object"):
             return value
-        if is_boxed(value.type) and (is_numeric(type_) or type_ == BOOLEAN) and not is_boxed(type_):
+        if value.type.is_boxed and (type_.is_numeric or type_ == BOOLEAN) and not type_.is_boxed:
             return as_type(self.unboxed(value), type_)
         return self.cast_known(as_type(value, type_), type_)
 
@@ -362,4 +358,4 @@ class Reading(ABC):
     @staticmethod
     def common_type(a: Expression, b: Expression) -> JavaType:
         """Return the type in which Java computes with two numbers."""
-        return JavaType(promoted(unboxed(a.type).name, unboxed(b.type).name))
+        return JavaType(promoted(a.type.unboxed.name, b.type.unboxed.name))

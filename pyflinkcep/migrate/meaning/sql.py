@@ -9,18 +9,8 @@ from collections.abc import Callable
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.project import (
-    BOOLEAN,
-    STRING,
-    UNKNOWN,
-    is_boxed,
-    is_floating,
-    is_numeric,
-    is_whole,
-    quoted,
-    unboxed,
-)
+from pyflinkcep.migrate.java.declarations import BOOLEAN, STRING, UNKNOWN, JavaType
+from pyflinkcep.migrate.java.project import quoted
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.translated import null_note
 from pyflinkcep.migrate.meaning.tree import (
@@ -102,7 +92,7 @@ def may_be_nan(of: Expression) -> bool:
         return isinstance(of.value, float) and math.isnan(of.value)
     if is_captured(of):
         return False
-    return is_floating(inner_of(of).type) or inner_of(of).type == UNKNOWN
+    return inner_of(of).type.is_floating or inner_of(of).type == UNKNOWN
 
 
 Range = tuple[int, int]
@@ -124,7 +114,7 @@ def range_of(of: Expression, *, wrap: bool) -> Range:
     """Return the least and the greatest value."""
     if isinstance(of, Const) and isinstance(of.value, int):
         return of.value, of.value
-    own = _of_type(unboxed(of.type).name)
+    own = _of_type(of.type.unboxed.name)
     if isinstance(of, Cast):
         inner = range_of(of.operand, wrap=True)
         return inner if own[0] <= inner[0] and inner[1] <= own[1] else own
@@ -192,7 +182,7 @@ _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 def _is_same(of: Call) -> bool:
     """Whether SQL computes a call as Java does."""
     if of.operation in (ops.MAX, ops.MIN):
-        return is_whole(of.type)
+        return of.type.is_whole
     return of.operation is not ops.ABS or of.type.name == "double"
 
 
@@ -217,7 +207,7 @@ class Sql:
                 return self._column(of)
             case Binary(operator="+" | "-" | "*" | "/" | "%"):
                 return self._arithmetic(of)
-            case Unary(operator="-", type=type_) if is_floating(type_) and type_.name == "double":
+            case Unary(operator="-", type=type_) if type_.is_floating and type_.name == "double":
                 return operation(TIMES, f"-{operand(self.value(of.operand), ATOM)}")
             case Cast():
                 return self._cast(of)
@@ -230,7 +220,7 @@ class Sql:
                 return f"named_struct({', '.join(parts)})"
             case Call():
                 return self._call(of)
-        if unboxed(of.type) == BOOLEAN:
+        if of.type.unboxed == BOOLEAN:
             return self.condition(of, exact=True)
         raise Untranslatable(f"{type(of).__name__.lower()} in SQL")
 
@@ -294,7 +284,7 @@ class Sql:
     def _wide(self, of: Expression) -> str:
         """Return an operand of whole numbers as one of 64 bits."""
         inner = inner_of(of)
-        if isinstance(inner, Get) and unboxed(inner.type).name != "long" and stage_free(inner):
+        if isinstance(inner, Get) and inner.type.unboxed.name != "long" and stage_free(inner):
             return f"CAST({self.value(inner)} AS bigint)"
         return self.value(of)
 
@@ -306,7 +296,7 @@ class Sql:
             raise Untranslatable("division by what may be zero")
         for side in (of.left, of.right):
             self._may_be_null(inner_of(side))
-            if unboxed(inner_of(side).type).name == "float" and isinstance(inner_of(side), Binary):
+            if inner_of(side).type.unboxed.name == "float" and isinstance(inner_of(side), Binary):
                 raise Untranslatable("arithmetic of float")
         left = self.value(of.left)
         if isinstance(of.left, Cast) and isinstance(of.right, Cast):
@@ -314,7 +304,7 @@ class Sql:
         return infix(left, op, self.value(of.right))
 
     def _cast(self, of: Cast) -> str:
-        have, want = unboxed(of.operand.type).name, of.type.name
+        have, want = of.operand.type.unboxed.name, of.type.name
         wider = ("byte", "short", "int", "long")
         if have in wider and want in wider and wider.index(have) <= wider.index(want):
             return self.value(of.operand)
@@ -340,7 +330,7 @@ class Sql:
                 return f"{operand(self.value(whole), ATOM)}[{text_literal(key)}]"
             case ops.SIZE, (Call(ops.EVENTS) as events,):
                 return f"count({self._stage_of(events)})"
-        if of.operation.sql and unboxed(of.type) != BOOLEAN and _is_same(of):
+        if of.operation.sql and of.type.unboxed != BOOLEAN and _is_same(of):
             return self._template(of.operation.sql, of.operands)
         raise Untranslatable(f"{of.operation.name}() in SQL")
 
@@ -358,10 +348,10 @@ class Sql:
     def _text(self, of: Expression) -> str:
         """Return a value as the text that Java appends."""
         if isinstance(of, Const):
-            return text_literal(str(of.value)) if is_whole(of.type) else self.value(of)
-        if is_whole(of.type) and not is_boxed(of.type):
+            return text_literal(str(of.value)) if of.type.is_whole else self.value(of)
+        if of.type.is_whole and not of.type.is_boxed:
             return f"CAST({self.value(of)} AS string)"
-        if is_whole(of.type):
+        if of.type.is_whole:
             return f"coalesce(CAST({self.value(of)} AS string), 'null')"
         if of.type.name not in (*_TEXTS, "char"):
             raise Untranslatable(f"{of.type} as text")
@@ -376,11 +366,11 @@ class Sql:
         if of.argument is None:
             raise Untranslatable("an event as a value")
         inner = attrs.evolve(self, stage=of.stage).value(of.argument)
-        if isinstance(of.argument, Cast) and unboxed(of.argument.operand.type).name == "long":
+        if isinstance(of.argument, Cast) and of.argument.operand.type.unboxed.name == "long":
             inner = f"CAST({inner} AS double)"
         written = f"{of.function}({inner})"
         if of.function == "sum":
-            zero = "0D" if is_floating(of.type) else "0"
+            zero = "0D" if of.type.is_floating else "0"
             written = f"coalesce({written}, {zero})"
             if of.type.name == "int" and not fits(range_of(of.argument, wrap=True), "byte"):
                 return f"(pmod({written} + 2147483648, 4294967296) - 2147483648)"
@@ -404,12 +394,12 @@ class Sql:
 
     def _may_be_null(self, of: Expression) -> None:
         """Note that Java fails where a value is null, if it can be."""
-        primitive = is_numeric(of.type) or unboxed(of.type) == BOOLEAN
+        primitive = of.type.is_numeric or of.type.unboxed == BOOLEAN
         if (
             isinstance(of, Const)
             or is_captured(of)
             or of in self.known
-            or (primitive and not is_boxed(of.type))
+            or (primitive and not of.type.is_boxed)
         ):
             return
         if isinstance(of, Get) and of.type != UNKNOWN:
@@ -448,7 +438,7 @@ class Sql:
 
     def _flag(self, of: Expression, exact: bool) -> str:
         inner = of.operands[0] if isinstance(of, Call) else of
-        if unboxed(inner.type) not in (BOOLEAN, UNKNOWN):
+        if inner.type.unboxed not in (BOOLEAN, UNKNOWN):
             raise Untranslatable(f"{inner.type} as a condition")
         self._may_be_null(inner)
         return self.value(inner)
@@ -486,21 +476,21 @@ class Sql:
             compared = self._compared_to_zero(one, other, turned)
             if compared is not None:
                 return compared
-        if BOOLEAN in (unboxed(left.type), unboxed(right.type)):
+        if BOOLEAN in (left.type.unboxed, right.type.unboxed):
             return self._booleans(op, left, right)
         for side in (left, right):
             self._may_be_null(side.operand if isinstance(side, Cast) else side)
-        floating = is_floating(left.type) or is_floating(right.type)
+        floating = left.type.is_floating or right.type.is_floating
         if not floating and not self._comparable(left, right):
             raise Untranslatable(f"{left.type} {op} {right.type}")
         written = infix(self._side(left, right), _SQL.get(op, op), self._side(right, left))
         return written if not floating else self._without_nan(op, left, right, written)
 
     def _comparable(self, left: Expression, right: Expression) -> bool:
-        types = [unboxed(side.type).name for side in (left, right)]
+        types = [side.type.unboxed.name for side in (left, right)]
         if types == ["char", "char"]:
             return True
-        known = [is_whole(side.type) for side in (left, right)]
+        known = [side.type.is_whole for side in (left, right)]
         if UNKNOWN.name in types and any(known):
             self.note("a type is not in the sources: taken as a number that is not NaN")
             return True
@@ -508,7 +498,7 @@ class Sql:
 
     def _side(self, of: Expression, other: Expression) -> str:
         if isinstance(of, Const) and isinstance(of.value, float):
-            plain = "e" not in repr(of.value) and is_floating(other.type)
+            plain = "e" not in repr(of.value) and other.type.is_floating
             if plain and math.isfinite(of.value) and isinstance(other, Get):
                 return repr(of.value)
         if isinstance(of, Const) and isinstance(of.value, str) and len(of.value) == 1:
@@ -544,12 +534,12 @@ class Sql:
         if zero.value != 0:
             raise Untranslatable("the result of compare() as a number")
         a, b = call.operands
-        if is_floating(a.type) or is_floating(b.type):
+        if a.type.is_floating or b.type.is_floating:
             fixed = any(isinstance(x, Const) and x.value not in (0, 0.0) for x in (a, b))
             if not fixed:
                 raise Untranslatable("compare() of doubles, for which -0.0 is less than 0.0")
         elif not (a.type.name == b.type.name == "BigDecimal") and not (
-            is_whole(a.type) and is_whole(b.type)
+            a.type.is_whole and b.type.is_whole
         ):
             raise Untranslatable(f"compare() of {a.type}")
         for side in (a, b):
@@ -598,7 +588,7 @@ class Sql:
                 return infix(f"count({self._stage_of(operands[0])})", ">", "0")
             case ops.NO_ELEMENTS:
                 return infix(f"count({self._stage_of(operands[0])})", "=", "0")
-        if of.operation.sql and unboxed(of.type) == BOOLEAN and all(map(stage_free, operands)):
+        if of.operation.sql and of.type.unboxed == BOOLEAN and all(map(stage_free, operands)):
             return self._template(of.operation.sql, operands)
         raise Untranslatable(f"{of.operation.name}() in SQL")
 
@@ -610,19 +600,19 @@ class Sql:
             or not whole.operands
         ):
             raise Untranslatable("contains() of a list")
-        same = {unboxed(item.type) for item in (*whole.operands, value)}
-        if len(same) > 1 or is_floating(value.type):
+        same = {item.type.unboxed for item in (*whole.operands, value)}
+        if len(same) > 1 or value.type.is_floating:
             raise Untranslatable("contains() of a list of other types")
         items = ", ".join(self.value(item) for item in whole.operands)
         return infix(self.value(value), "IN", f"({items})")
 
     def _equals(self, of: Call, exact: bool) -> str:
         (a, b), strict = of.operands, of.operation is ops.EQUALS
-        x, y = unboxed(a.type), unboxed(b.type)
+        x, y = a.type.unboxed, b.type.unboxed
         null = JavaType("null")
         if null in (x, y):
             return operation(COMPARED, f"{operand(self.value(b if x == null else a))} IS NULL")
-        if is_floating(x) or is_floating(y) or x.dims or y.dims:
+        if x.is_floating or y.is_floating or x.dims or y.dims:
             raise Untranslatable(f"equals() of {a.type}")
         if UNKNOWN not in (x, y) and x != y:
             raise Untranslatable(f"equals() of {a.type} and {b.type}, which is always false")

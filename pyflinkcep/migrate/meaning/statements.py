@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable
 
 import attrs
 
-from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.project import BOOLEAN, INT, STRING, UNKNOWN, unboxed
+from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, STRING, UNKNOWN, JavaType
 from pyflinkcep.migrate.java.source import (
     Node,
     children,
@@ -299,7 +298,7 @@ def _assignment(reader: Reading, node: Node) -> list[Statement]:
 
 def _narrowed(value: Expression, type_: JavaType) -> Expression:
     """Return the result of a compound assignment, cast to the type of its variable."""
-    want, have = unboxed(type_), unboxed(value.type)
+    want, have = type_.unboxed, value.type.unboxed
     whole = ("byte", "short", "int", "long", "char")
     if want == have or want.name not in (*whole, "float", "double"):
         return value

@@ -9,8 +9,7 @@ from typing import Any
 import attrs
 
 from pyflinkcep.migrate.java.constants import Const as Const
-from pyflinkcep.migrate.java.declarations import JavaType
-from pyflinkcep.migrate.java.project import BOOLEAN
+from pyflinkcep.migrate.java.declarations import BOOLEAN, JavaType
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.operations import Operation
 

@@ -211,7 +211,9 @@ def test_a_method_that_a_class_below_has_too_is_left_to_write() -> None:
 
 def test_captured_variables_are_constants() -> None:
     """A variable of the method around has the value that the caller knows."""
-    assert condition("(Heat h) -> h.getCount() > limit", known={"limit": Const(3)}).sql == "count > 3"
+    assert (
+        condition("(Heat h) -> h.getCount() > limit", known={"limit": Const(3)}).sql == "count > 3"
+    )
     assert condition("(Heat h) -> h.getCount() > limit").stub
 
 
