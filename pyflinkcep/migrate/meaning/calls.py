@@ -19,7 +19,6 @@ from pyflinkcep.migrate.java.declarations import (
 from pyflinkcep.migrate.java.project import column_names, discriminator, filled, property_of
 from pyflinkcep.migrate.java.source import Node, children, text_of, written_in
 from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.bodies import function_called, value_of_body
 from pyflinkcep.migrate.meaning.json_nodes import is_json, parsed_json
 from pyflinkcep.migrate.meaning.library import (
     CONSTANTS,
@@ -32,6 +31,7 @@ from pyflinkcep.migrate.meaning.library import (
     static_call,
 )
 from pyflinkcep.migrate.meaning.reading import Reading
+from pyflinkcep.migrate.meaning.statements import function_called, value_of_body
 from pyflinkcep.migrate.meaning.tree import (
     Call,
     Const,

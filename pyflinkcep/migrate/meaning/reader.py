@@ -20,7 +20,6 @@ from pyflinkcep.migrate.java.declarations import (
 from pyflinkcep.migrate.java.project import discriminator, filled, is_assigned
 from pyflinkcep.migrate.java.source import Node, children, lambda_of, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
-from pyflinkcep.migrate.meaning.bodies import folded_body
 from pyflinkcep.migrate.meaning.calls import (
     enum_field,
     is_value,
@@ -31,7 +30,7 @@ from pyflinkcep.migrate.meaning.calls import (
 )
 from pyflinkcep.migrate.meaning.library import CONSTANTS, STATIC
 from pyflinkcep.migrate.meaning.reading import Reading, as_type, parameters_of
-from pyflinkcep.migrate.meaning.statements import read_switch
+from pyflinkcep.migrate.meaning.statements import folded_body, read_switch
 from pyflinkcep.migrate.meaning.tree import (
     Binary,
     Call,

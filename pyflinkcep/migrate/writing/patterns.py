@@ -33,8 +33,8 @@ from pyflinkcep.migrate.java.source import (
     snake,
     text_of,
 )
-from pyflinkcep.migrate.meaning.bodies import negated
 from pyflinkcep.migrate.meaning.literals import constant as quoted
+from pyflinkcep.migrate.meaning.statements import negated
 from pyflinkcep.migrate.meaning.translated import PART, Translated
 from pyflinkcep.migrate.writing.module import (
     Module,

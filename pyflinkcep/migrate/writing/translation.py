@@ -19,8 +19,8 @@ from pyflinkcep.migrate.chains.values import (
     Value,
     names_reached,
 )
-from pyflinkcep.migrate.functions.rows import joined_columns
 from pyflinkcep.migrate.functions.translator import (
+    joined_columns,
     translate_condition,
     translate_function,
     translate_value,

@@ -10,7 +10,7 @@ import pytest
 
 from pyflinkcep.migrate.chains.values import converted, duration, in_unit, list_name, numbered
 from pyflinkcep.migrate.check.compare import typed_events
-from pyflinkcep.migrate.functions.rows import ddl_of, joined_columns
+from pyflinkcep.migrate.functions.translator import ddl_of, joined_columns
 from pyflinkcep.migrate.java.constants import Const, unescaped
 from pyflinkcep.migrate.java.declarations import JavaType, type_arguments, written_type
 from pyflinkcep.migrate.java.project import Project, columns_of, property_of, spark_type
