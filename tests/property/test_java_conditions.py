@@ -13,7 +13,7 @@ import pytest
 
 from pyflinkcep import Pattern
 from pyflinkcep.conditions import ContextFunctionCondition
-from pyflinkcep.migrate.functions.translator import translate_condition
+from pyflinkcep.migrate.functions.translator import Translator
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import Source, parse_java
 from pyflinkcep.migrate.meaning.translated import Translated
@@ -47,7 +47,7 @@ def translated(body: str, *, sql: bool) -> Translated:
     project = Project([source])
     declared = project.find("J")
     assert declared is not None
-    return translate_condition(declared.fields["c"].value, source, project, sql=sql)
+    return Translator(declared.fields["c"].value, source, project).condition(sql=sql)
 
 
 def function_of(found: Translated) -> Callable[..., Any]:

@@ -101,70 +101,8 @@ _KINDS = {
 _TYPES = {"out": JavaType("Collector"), "timestamp": LONG, "ctx": JavaType("Context")}
 _OPEN = ("?", "T", "IN", "Object")
 """Types that say nothing of events."""
-_NOTHING: Mapping[str, Expression] = {}
 _CONTEXT = re.compile(r"(?<!\.)\bctx\b")
 _NAMED = re.compile(r'getEventsForPattern\("([^"]*)"\)')
-
-
-def translate_condition(
-    node: Node,
-    source: Source,
-    project: Project,
-    event_type: str | None = None,
-    stages: Sequence[str] = (),
-    known: Mapping[str, Expression] = _NOTHING,
-    name: str = "condition",
-    *,
-    sql: bool = True,
-) -> Translated:
-    """Translate the argument of ``where``, ``or`` or ``until``."""
-    findings = Findings(aggregates=True)
-    translator = _Translator(node, source, project, findings, known, event_type)
-    try:
-        found = translator.condition(name, sql=sql)
-    except Exception as error:
-        return translator.stub("condition", name, error)
-    named = _NAMED.findall(found.sql or found.python or "") if stages else []
-    missing = [name for name in dict.fromkeys(named) if name not in stages]
-    notes = [Note(source.file, line_of(node), f"no stage is named {name!r}") for name in missing]
-    return attrs.evolve(found, notes=(*found.notes, *notes))
-
-
-def translate_value(
-    node: Node,
-    source: Source,
-    project: Project,
-    event_type: str | None = None,
-    known: Mapping[str, Expression] = _NOTHING,
-    name: str = "value",
-) -> Translated:
-    """Translate a selector of one event, a key or a time, to SQL; it is a stub if it has none."""
-    translator = _Translator(node, source, project, Findings(), known, event_type)
-    try:
-        return translator.value()
-    except Exception as error:
-        return translator.stub("value", name, error)
-
-
-def translate_function(
-    node: Node,
-    source: Source,
-    project: Project,
-    kind: str,
-    event_type: str | None = None,
-    known: Mapping[str, Expression] = _NOTHING,
-    name: str | None = None,
-) -> TranslatedFunction:
-    """Translate a function of matches or events, or of two events to compare."""
-    translator = _Translator(node, source, project, Findings(), known, event_type)
-    try:
-        if kind == "process":
-            return translator.process(name)
-        return translator.function(kind, name or snake_case(kind))
-    except Exception as error:
-        made = translator.stub(kind, name or kind, error)
-        ddl = translator.declared(kind)
-        return TranslatedFunction(**attrs.asdict(made, recurse=False), output_type=ddl)
 
 
 def raising(source: Source, why: str, node: Node, more: Node | None = None) -> list[str]:
@@ -219,17 +157,51 @@ class _Body:
 
 
 @attrs.frozen(eq=False)
-class _Translator:
+class Translator:
+    """Translates a function that Java passes, once; what it cannot translate is a stub."""
+
     node: Node
     source: Source
     project: Project
-    findings: Findings
-    known: Mapping[str, Expression]
-    event_type: str | None
-    columns: dict[str, str] = attrs.field(factory=dict)
-    rows: list[tuple[str, str]] = attrs.field(factory=list)
+    event_type: str | None = None
+    known: Mapping[str, Expression] = attrs.field(factory=dict)  # What variables around stand for
+    _findings: Findings = attrs.field(init=False, factory=Findings)
+    _columns: dict[str, str] = attrs.field(init=False, factory=dict)
+    _rows: list[tuple[str, str]] = attrs.field(init=False, factory=list)
 
-    def stub(self, kind: str, name: str, error: Exception) -> Translated:
+    def condition(
+        self, name: str = "condition", stages: Sequence[str] = (), *, sql: bool = True
+    ) -> Translated:
+        """Translate the argument of ``where``, ``or`` or ``until``."""
+        self._findings.aggregates = True
+        try:
+            found = self._condition(name, sql=sql)
+        except Exception as error:
+            return self._stub("condition", name, error)
+        named = _NAMED.findall(found.sql or found.python or "") if stages else []
+        missing = [name for name in dict.fromkeys(named) if name not in stages]
+        line = line_of(self.node)
+        notes = [Note(self.source.file, line, f"no stage is named {name!r}") for name in missing]
+        return attrs.evolve(found, notes=(*found.notes, *notes))
+
+    def value(self) -> Translated:
+        """Translate a selector of one event, a key or a time, to SQL; a stub if it has none."""
+        try:
+            return self._value()
+        except Exception as error:
+            return self._stub("value", "value", error)
+
+    def function(self, kind: str, name: str | None = None) -> TranslatedFunction:
+        """Translate a function of matches or events, or of two events to compare."""
+        try:
+            if kind == "process":
+                return self._process(name)
+            return self._function(kind, name or snake_case(kind))
+        except Exception as error:
+            made = attrs.asdict(self._stub(kind, name or kind, error), recurse=False)
+            return TranslatedFunction(**made, output_type=self._declared(kind))
+
+    def _stub(self, kind: str, name: str, error: Exception) -> Translated:
         """Return a function that raises, with the Java, also that of a class or method it names."""
         why = reason_of(error, self.node)
         line = why.line or line_of(self.node)
@@ -239,12 +211,12 @@ class _Translator:
         doc = "Write this in Python; the Java is below."
         python = _written(kind, name, doc, lines, _KINDS[kind].parameters)
         imports = (_ANY, "from pyflinkcep.migrate.runtime import not_translated")
-        notes = (*self.findings.notes, note)
+        notes = (*self._findings.notes, note)
         return Translated(None, snake_case(name), python, frozenset(imports), notes, stub=True)
 
     def _find(self, kind: str) -> Function:
         given = (self.node, self.source, self.project)
-        found = function_of(*given, _KINDS[kind].methods, self.findings, self.known)
+        found = function_of(*given, _KINDS[kind].methods, self._findings, self.known)
         open_ = [name for name in found.variables if name not in found.scope.types]
         events = found.type_arguments[0].name if found.type_arguments else ""
         if events in open_ and self.event_type:  # new Function<>()
@@ -270,7 +242,7 @@ class _Translator:
 
     def _reader(self, function: Function, kind: str) -> Reader:
         """Return a reader in which the parameters of Java are those of Python."""
-        reader = reader_of(function, self.findings, self.known)
+        reader = reader_of(function, self._findings, self.known)
         event = reader.event_type = self._event(function, kind)
         given, names = function.parameters, _KINDS[kind].parameters
         if kind == "element":
@@ -307,7 +279,7 @@ class _Translator:
             return args[1] if len(args) == 2 else UNKNOWN
         return result
 
-    def declared(self, kind: str) -> str | None:
+    def _declared(self, kind: str) -> str | None:
         """Return the schema of the declared type of the result; None if unknown."""
         try:
             return ddl_of(self._result(self._find(kind), kind), self.project, self.source)
@@ -316,7 +288,7 @@ class _Translator:
 
     # --- conditions and values of events
 
-    def condition(self, name: str, *, sql: bool) -> Translated:
+    def _condition(self, name: str, *, sql: bool) -> Translated:
         """Translate a condition to SQL if that means the same, and otherwise to a function."""
         function = self._find("condition")
         reader = self._reader(function, "condition")
@@ -332,49 +304,49 @@ class _Translator:
             found = self._sql(written, line_of(function.body)) if sql else None
             if found is not None:
                 return found
-        self.findings.aggregates = False
+        self._findings.aggregates = False
         short = written is not None and sum(1 for _ in parts(written)) <= 40
         if written is None or not short or has_aggregates(written):
-            return self.function("condition", name)
+            return self._function("condition", name)
         body = self._written_body(function, reader, "condition", (Return(written),), BOOLEAN)
         return self._made(name, _written("condition", name, function.doc, body.lines), body)
 
     def _sql(self, written: Expression, line: int) -> Translated | None:
         """Return SQL of the same meaning, and notes; None if there is none."""
-        findings = Findings(list(self.findings.notes))
+        findings = Findings(list(self._findings.notes))
         try:
             writer = Sql(lambda what: findings.note(self.source.file, line, what))
             text = str(writer.condition(written))
             as_condition(text, "", "")
         except (Untranslatable, CepError):
             return None
-        return Translated(text, notes=tuple(findings.notes), columns=tuple(self.columns.items()))
+        return Translated(text, notes=tuple(findings.notes), columns=tuple(self._columns.items()))
 
-    def value(self) -> Translated:
+    def _value(self) -> Translated:
         """Translate a selector of an event to SQL."""
         function = self._find("value")
         reader = self._reader(function, "value")
         written = _expression(reader, function)
         file, line = self.source.file, line_of(self.node)
-        writer = Sql(lambda what: self.findings.note(file, line, what))
+        writer = Sql(lambda what: self._findings.note(file, line, what))
         is_test = written.type.unboxed == BOOLEAN
         text = str(writer.condition(written, True) if is_test else writer.value(written))
         self._read((written,), reader)
-        notes, columns = tuple(self.findings.notes), tuple(self.columns.items())
+        notes, columns = tuple(self._findings.notes), tuple(self._columns.items())
         return Translated(text, notes=notes, columns=columns)
 
     # --- functions
 
-    def function(self, kind: str, name: str) -> TranslatedFunction:
+    def _function(self, kind: str, name: str) -> TranslatedFunction:
         """Translate a function that is one function in Python too."""
         function = self._find(kind)
-        body = self.body(function, kind)
+        body = self._body(function, kind)
         return self._made(name, _written(kind, name, function.doc, body.lines), body)
 
     def _read(self, values: Iterable[Expression], reader: Reader) -> None:
         """Remember the columns that code reads of events whose class is not in the sources."""
         if reader.class_of(reader.event_type) is None:
-            self.columns.update(columns_read(values, self.project, reader.event_type))
+            self._columns.update(columns_read(values, self.project, reader.event_type))
 
     def _made(
         self, name: str, text: str, body: _Body, *, timeouts: bool = False, stub: bool = False
@@ -382,19 +354,19 @@ class _Translator:
         return TranslatedFunction(
             name=name,
             python=text,
-            imports=frozenset(self.findings.imports),
-            notes=tuple(self.findings.notes),
+            imports=frozenset(self._findings.imports),
+            notes=tuple(self._findings.notes),
             stub=stub,
             output_type=body.ddl or ddl_of(body.result, self.project, self.source),
             result=str(body.result),
             handles_timeouts=timeouts,
-            output_tags=tuple(self.findings.tags.items()),
-            captured=tuple(self.findings.captured),
-            columns=tuple(self.columns.items()),
-            rows=tuple(dict.fromkeys(self.rows)),
+            output_tags=tuple(self._findings.tags.items()),
+            captured=tuple(self._findings.captured),
+            columns=tuple(self._columns.items()),
+            rows=tuple(dict.fromkeys(self._rows)),
         )
 
-    def body(self, function: Function, kind: str) -> _Body:
+    def _body(self, function: Function, kind: str) -> _Body:
         """Return the translated body of a function."""
         reader = self._reader(function, kind)
         result = self._result(function, kind)
@@ -421,7 +393,7 @@ class _Translator:
         result: JavaType,
     ) -> _Body:
         checked_changes(statements)
-        python = Python(self.findings)
+        python = Python(self._findings)
         before: list[str] = []
         of_match = _KINDS[kind].of_match
         if kind in ("map", "flatMap", "element") and any(
@@ -434,7 +406,7 @@ class _Translator:
         if of_match and _has_one_each(function):
             before.append("match = {name: events[-1] for name, events in match.items()}")
             what = "a match has one event of each stage, as before Flink 1.3: here the last one"
-            self.findings.note(self.source.file, line_of(function.body), what)
+            self._findings.note(self.source.file, line_of(function.body), what)
         write, ddl = self._row_writer(python, result), None
         if result.name in JSON_OBJECTS:
             ddl = json_columns(statements, self.project, self.source)
@@ -443,14 +415,14 @@ class _Translator:
         given = {"bool": "bool", "int": "int"}.get(_KINDS[kind].returns, "row")
         lines = Statements(python, given, write, self._output_writer(python)).block(statements)
         lines = [*helper_lines(reader), *before, *lines]
-        checked_names(lines, ("self", *_KINDS[kind].parameters), self.findings)
-        self.findings.imports.add(_ANY)
+        checked_names(lines, ("self", *_KINDS[kind].parameters), self._findings)
+        self._findings.imports.add(_ANY)
         return _Body(lines, result, ddl=ddl)
 
     def _row_writer(self, python: Python, result: JavaType) -> Callable[[Expression], str]:
         def write(value: Expression) -> str:
             row, kind = row_of(python, value, result, self.project, self.source)
-            self.rows.append(("", kind))
+            self._rows.append(("", kind))
             return row
 
         return write
@@ -461,16 +433,16 @@ class _Translator:
             if not isinstance(tag, Const) or tag.type.name != "OutputTag":
                 raise Untranslatable("the output tag is not known here")
             type_ = tag.type.args[0] if tag.type.args else value.type
-            self.findings.tags[str(tag.value)] = ddl_of(type_, self.project, self.source)
+            self._findings.tags[str(tag.value)] = ddl_of(type_, self.project, self.source)
             row, kind = row_of(python, value, type_, self.project, self.source)
-            self.rows.append((str(tag.value), kind))
+            self._rows.append((str(tag.value), kind))
             return f"ctx.output({python.write(tag)}, {row})"
 
         return write
 
     # --- process functions
 
-    def process(self, name: str | None) -> TranslatedFunction:
+    def _process(self, name: str | None) -> TranslatedFunction:
         """Translate a process function to a class."""
         function = self._find("process")
         name = name or function.class_name or "Results"
@@ -484,23 +456,23 @@ class _Translator:
             methods.append(_method("timedOut", handler))
             bases.append("TimedOutPartialMatchHandler")
             stubs = stubs or handler.stub
-        tags = [tag_constant(tag) for tag in self.findings.tags]
+        tags = [tag_constant(tag) for tag in self._findings.tags]
         listed = [f"    outputTags = ({', '.join(tags)},)", ""] if tags else []
         doc = function.doc if function.class_name else javadoc(self.node)
         head = [f"class {name}({', '.join(bases)}):", f'    """{doc or "Handles matches."}"""', ""]
         text = "\n".join([*head, *listed, "\n\n".join(methods)]) + "\n"
-        self.findings.imports |= {_ANY, *(f"from pyflinkcep import {base}" for base in bases)}
+        self._findings.imports |= {_ANY, *(f"from pyflinkcep import {base}" for base in bases)}
         has_timeouts = timed_out is not None
         return self._made(name, text, body, timeouts=has_timeouts, stub=stubs)
 
     def _method(self, function: Function, kind: str) -> _Body:
         try:
-            return self.body(function, kind)
+            return self._body(function, kind)
         except Exception as error:
             cause = reason_of(error, function.body)
             why, line = cause.what, cause.line or line_of(function.body)
-            self.findings.notes.append(Note(self.source.file, line, f"not translated: {why}"))
-            Python(self.findings).use("not_translated")
+            self._findings.notes.append(Note(self.source.file, line, f"not translated: {why}"))
+            Python(self._findings).use("not_translated")
             lines = raising(self.source, why, function.body)
             return _Body(lines, self._result(function, kind), stub=True)
 

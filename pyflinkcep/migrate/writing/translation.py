@@ -19,12 +19,7 @@ from pyflinkcep.migrate.chains.values import (
     Value,
     names_reached,
 )
-from pyflinkcep.migrate.functions.translator import (
-    joined_columns,
-    translate_condition,
-    translate_function,
-    translate_value,
-)
+from pyflinkcep.migrate.functions.translator import Translator, joined_columns
 from pyflinkcep.migrate.java.declarations import JavaClass, JavaType, written_type
 from pyflinkcep.migrate.java.project import (
     Project,
@@ -82,12 +77,17 @@ class Translation:
     # The columns that were read of events whose classes are not in the project.
     columns: dict[str | None, dict[str, str]] = attrs.field(factory=dict)
 
+    def _translator(
+        self, code: Code, event_type: str | None, *, captures: bool = True
+    ) -> Translator:
+        given = known(code, self.project, captures=captures)
+        return Translator(code.node, code.source, self.project, event_type, given)
+
     def condition(
         self, code: Code, event_type: str | None, stages: Sequence[str], name: str = "condition"
     ) -> Translated:
         """Translate a condition."""
-        given = (code.node, code.source, self.project, event_type, stages)
-        made = translate_condition(*given, known(code, self.project), name)
+        made = self._translator(code, event_type).condition(name, stages)
         self.conditions.append((code, made))
         self._read(event_type, made)
         return made
@@ -101,9 +101,7 @@ class Translation:
         self, code: Code, kind: str, event_type: str | None, name: str | None = None
     ) -> TranslatedFunction:
         """Translate a function of matches."""
-        made = translate_function(
-            code.node, code.source, self.project, kind, event_type, known(code, self.project), name
-        )
+        made = self._translator(code, event_type).function(kind, name)
         self.functions.append((code, made))
         if event_type is not None:
             self._read(event_type, made)
@@ -111,8 +109,7 @@ class Translation:
 
     def value(self, code: Code, event_type: str | None) -> Translated:
         """Translate a selector of an event."""
-        given = known(code, self.project, captures=False)
-        made = translate_value(code.node, code.source, self.project, event_type, given, "value")
+        made = self._translator(code, event_type, captures=False).value()
         self._read(event_type, made)
         return made
 
@@ -133,7 +130,7 @@ class Translation:
 
     def _as_lambda(self, text: str, code: Code, event_type: str | None) -> Translated | None:
         node = lambda_of(text, code.source.file)
-        made = translate_value(node, code.source, self.project, event_type)
+        made = Translator(node, code.source, self.project, event_type).value()
         return None if made.stub else made
 
     def moment(self, code: Code, event_type: str | None) -> str | None:
@@ -146,8 +143,7 @@ class Translation:
     def comparator(self, code: Code, event_type: str | None) -> Translated:
         """Translate a comparator of events."""
         event = event_type and simple_name(event_type)
-        given = (code.node, code.source, self.project, "compare", event)
-        return translate_function(*given, known(code, self.project), "compare_events")
+        return self._translator(code, event).function("compare", "compare_events")
 
     def subclasses(self, name: str, code: Code) -> list[str]:
         """Return the classes that extend a class."""

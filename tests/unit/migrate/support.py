@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pyflinkcep.migrate.functions.translator import translate_condition, translate_function
+from pyflinkcep.migrate.functions.translator import Translator
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java
 from pyflinkcep.migrate.meaning.translated import Translated, TranslatedFunction
@@ -52,14 +52,14 @@ def _translated(java: str) -> tuple[Any, Any, Project]:
     return declared.fields["it"].value, source, project
 
 
-def condition(java: str, **options: Any) -> Translated:
+def condition(java: str, known: Any = None, **options: Any) -> Translated:
     """Translate a condition on events of the class Heat."""
-    return translate_condition(*_translated(java), "Heat", **options)
+    return Translator(*_translated(java), "Heat", known or {}).condition(**options)
 
 
 def function(java: str, kind: str = "select") -> TranslatedFunction:
     """Translate a function of matches of events of the class Heat."""
-    return translate_function(*_translated(java), kind, "Heat")
+    return Translator(*_translated(java), "Heat").function(kind)
 
 
 def defined(found: Translated) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pyflinkcep import NotSupportedError, Pattern
-from pyflinkcep.migrate.functions.translator import translate_condition, translate_value
+from pyflinkcep.migrate.functions.translator import Translator
 from pyflinkcep.migrate.java.constants import Const
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import parse_java
@@ -246,7 +246,7 @@ def test_selectors_become_sql() -> None:
     assert declared is not None
     nodes = declared.fields["it"].value.named_children
 
-    found = [translate_value(node, source, project, "E").sql for node in nodes]
+    found = [Translator(node, source, project, "E").value().sql for node in nodes]
 
     assert found == ["user", "user", "at * 1000", "user"]
 
@@ -351,7 +351,7 @@ def test_events_of_json_and_rows_are_read_by_name_and_place(
     assert declared is not None
     node = declared.fields["it"].value
 
-    found = [translate_condition(node, source, project, kind, sql=sql) for sql in (True, False)]
+    found = [Translator(node, source, project, kind).condition(sql=sql) for sql in (True, False)]
 
     assert ", ".join(f"{name} {type_}" for name, type_ in found[0].columns) == columns
     assert defined(found[1])(as_event(event)) is True
