@@ -26,6 +26,7 @@ from pyflinkcep.migrate.java.source import (
     called_in,
     children,
     declared_in,
+    javadoc,
     lambda_of,
     line_of,
     set_by_this,
@@ -198,7 +199,7 @@ class _Finder:
             case "lambda_expression":
                 scope = attrs.evolve(at, around=locals_around(node))
                 body = node.child_by_field_name("body")
-                return Function(tuple(parameters_of(node)), body, scope, doc=javadoc(node))
+                return Function(tuple(parameters_of(node)), body, scope, doc=first_sentence(node))
             case "method_reference":
                 return self._reference(node, at)
             case "object_creation_expression":
@@ -279,7 +280,7 @@ class _Finder:
         made = attrs.evolve(
             found,
             class_name=of.name,
-            doc=found.doc or javadoc(of.node),
+            doc=found.doc or first_sentence(of.node),
             hidden=frozenset({*self.project.all_fields(of), *locals_around(node)}),
             variables=of.variables,
         )
@@ -289,7 +290,7 @@ class _Finder:
         """Return a method as a function, of an object of a type."""
         if method.body is None:
             raise Untranslatable(f"{method.name}() has no body", line_of(method.node))
-        event, doc = (type_.args[0] if type_.args else UNKNOWN), javadoc(method.node)
+        event, doc = (type_.args[0] if type_.args else UNKNOWN), first_sentence(method.node)
         given = (method.parameters, method.body, scope, event, method.type, doc, type_.args)
         return Function(*given)
 
@@ -319,52 +320,19 @@ class _Finder:
         return Function((("it", type_),), body, at)
 
     def _called(self, node: Node, at: Scope, depth: int) -> Function:
-        """Return the function that a method makes: ``SimpleCondition.of``, a project's factory."""
-        name = text_of(node.child_by_field_name("name"))
+        """Return the function that is handed on, as to ``SimpleCondition.of``."""
         arguments = children(node.child_by_field_name("arguments"))
-        owner = node.child_by_field_name("object")
-        around = self._class(text_of(owner), at) if owner is not None else at.within
-        while around is not None:
-            method = self._reader(at).method(around, name, arguments)
-            if method is not None and method.body is not None:
-                return self._factory(method, method.owner or around, arguments, at, depth)
-            around = around.outer
-        if name in _WRAPPERS and len(arguments) == 1:
+        if text_of(node.child_by_field_name("name")) in _WRAPPERS and len(arguments) == 1:
             return self.find(arguments[0], at, depth + 1)
         raise Untranslatable(f"{text_of(node)[:60]} is not in the sources", line_of(node))
 
-    def _factory(
-        self, method: Method, of: JavaClass, arguments: list[Node], at: Scope, depth: int
-    ) -> Function:
-        statements = [one for one in children(method.body) if one.type != "line_comment"]
-        if len(statements) != 1 or statements[0].type != "return_statement":
-            raise Untranslatable(f"{method.name}() does more than return", line_of(method.node))
-        reader = self._reader(at)
-        given: dict[str, Expression] = {}
-        if method.spreads:
-            values = reader.packed(method, [reader.argument(argument) for argument in arguments])
-            names = [name for name, _ in method.parameters]
-            given, arguments = dict(zip(names, values, strict=True)), []
-        for (name, type_), argument in zip(method.parameters, arguments, strict=False):
-            with suppress(Untranslatable):
-                given[name] = reader.assigned(reader.argument(argument, (type_,)), type_)
-        inner = attrs.evolve(self, known=given)
-        found = inner.find(children(statements[0])[0], self._at(of), depth + 1)
-        if found.class_name:
-            return found
-        seen = {name: value for name, value in given.items() if name not in found.hidden}
-        fields = {**seen, **found.scope.fields}
-        return attrs.evolve(found, scope=attrs.evolve(found.scope, fields=fields))
 
-
-def javadoc(node: Node) -> str:
+def first_sentence(node: Node) -> str:
     """Return the first sentence of the comment before a declaration; empty if there is none."""
     before = node.prev_sibling
     if before is None or before.type != "block_comment":
         return ""
-    lines = [re.sub(r"^[\s/*]+|[\s*/]+$", "", one) for one in text_of(before).splitlines()]
-    words = " ".join(line for line in lines if line and not line.startswith("@"))
-    plain = re.sub(r"\{@\w+\s+([^}]*)\}|<[^>]*>", r"\1", words)
-    first = re.split(r"(?<=\.)\s", plain, maxsplit=1)[0].strip().replace('"""', "'''")
+    words = " ".join(javadoc(node).split())
+    first = re.split(r"(?<=\.)\s", words, maxsplit=1)[0].strip().replace('"""', "'''")
     first = first.replace("\\", "/").rstrip('"')[:90]
     return first if not first or first.endswith(".") else first + "."

@@ -10,7 +10,7 @@ from contextlib import suppress
 import attrs
 
 from pyflinkcep.errors import CepError
-from pyflinkcep.migrate.functions.finding import Function, function_of, javadoc, reader_of
+from pyflinkcep.migrate.functions.finding import Function, first_sentence, function_of, reader_of
 from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, LONG, UNKNOWN, JavaType, written_type
 from pyflinkcep.migrate.java.project import Project, column_names, quoted, schema_of, spark_type
 from pyflinkcep.migrate.java.source import Node, Source, inside, line_of, text_of
@@ -458,7 +458,7 @@ class Translator:
             stubs = stubs or handler.stub
         tags = [tag_constant(tag) for tag in self._findings.tags]
         listed = [f"    outputTags = ({', '.join(tags)},)", ""] if tags else []
-        doc = function.doc if function.class_name else javadoc(self.node)
+        doc = function.doc if function.class_name else first_sentence(self.node)
         head = [f"class {name}({', '.join(bases)}):", f'    """{doc or "Handles matches."}"""', ""]
         text = "\n".join([*head, *listed, "\n\n".join(methods)]) + "\n"
         self._findings.imports |= {_ANY, *(f"from pyflinkcep import {base}" for base in bases)}
