@@ -107,10 +107,7 @@ _DIFFERENCES = (
         "Every started query of a stream has its own state; tagged() returns all outputs of one.",
     ),
     (r"keyBy\(", "An event whose key is null stops a stream, unless onNullKey='drop' is given."),
-    (
-        r"def \w+\(event",
-        "A condition in Python must return a bool, and is slower than one in SQL.",
-    ),
+    (r"def \w+\(event", "A condition in Python must return a bool, and is slower than one in SQL."),
     (
         r"CEP\.sql",
         "Types are Spark's: AVG of integers is a double. Tables become views or DataFrames.",

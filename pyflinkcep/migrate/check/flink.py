@@ -410,11 +410,7 @@ def _flat(body: Node, site: Node) -> list[Node]:
 
 
 def _file(
-    project: Project,
-    source: Source,
-    added: list[tuple[JavaClass, str]],
-    jars: Jars,
-    reach: Reach,
+    project: Project, source: Source, added: list[tuple[JavaClass, str]], jars: Jars, reach: Reach
 ) -> str:
     edits: Edits = []
     banned = set(_STREAMS)

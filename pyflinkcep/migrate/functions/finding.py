@@ -65,10 +65,7 @@ def fields_of_object(
 
 
 def fields_of_body(
-    reader: Reader,
-    body: Node,
-    methods: Mapping[tuple[str, int], Method],
-    called: Sequence[str],
+    reader: Reader, body: Node, methods: Mapping[tuple[str, int], Method], called: Sequence[str]
 ) -> tuple[dict[str, Expression], set[str]]:
     """Return the known fields of an anonymous class, and the names of all of them."""
     fields: dict[str, Expression] = {}

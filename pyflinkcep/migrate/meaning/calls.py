@@ -272,12 +272,7 @@ def _may_be_property(reader: Reading, owner: Expression, of: JavaClass | None) -
 
 
 def _of_project(
-    reader: Reading,
-    owner: Expression,
-    of: JavaClass,
-    name: str,
-    arguments: list[Node],
-    node: Node,
+    reader: Reading, owner: Expression, of: JavaClass, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method of one of the project's classes; None if it has none of the name."""
     project = reader.scope.project

@@ -230,13 +230,6 @@ def _listed(kind: str, _: Reading, of: Operands, __: Node) -> Expression | None:
     return Call(ops.LIST, of, JavaType(kind, args))
 
 
-def _listed_again(reader: Reading, of: Operands, node: Node) -> Expression | None:
-    """Return the list that ``Lists.newArrayList`` makes of several values, or of many in one."""
-    if len(of) == 1 and of[0].type.name in ("Iterable", "List", "Collection", "Set", "Iterator"):
-        return Call(ops.LIST_OF, of, JavaType("List", of[0].type.args))
-    return _listed("List", reader, of, node)
-
-
 def _mapped(_: Reading, of: Operands, __: Node) -> Expression | None:
     type_ = JavaType("Map", tuple(one.type for one in of[:2]))
     return Call(ops.MAP, of, type_) if len(of) % 2 == 0 else None
@@ -675,7 +668,6 @@ STATIC = _table(
     Method("CollectionUtils|CollectionUtil", "isEmpty|isNullOrEmpty", 1, BOOLEAN,
            ops.EMPTY_OR_NULL),
     Method("Arrays|Collections", "sort", 1, _VOID, ops.SORT),
-    Method("Lists", "newArrayList", _ANY, UNKNOWN, _listed_again),
     Method("Lists", "reverse", 1, _same,
            Operation("Lists.reverse", "held(a)[::-1]", makes_list=True)),
     Method("Iterables", "size", 1, INT, ops.SIZE),

@@ -202,8 +202,7 @@ class Reader(Reading):
         )
         if not enum and not any(s.type.name not in ("?", "String") for s in literals):
             self.note(
-                node,
-                f"{text_of(node)[:60]} compares references in Java; here, values are compared",
+                node, f"{text_of(node)[:60]} compares references in Java; here, values are compared"
             )
         if left.type.is_boxed and left == right and isinstance(left, Get):
             same: Expression = Const(True, BOOLEAN)

@@ -119,10 +119,7 @@ _IN_ORDER = (
     "bounded events without a time are matched in their order: windows, which Flink measures by "
     "the clock, count their positions here"
 )
-_TYPED = {
-    quoted(EVENT_TIME): f"{EVENT_TIME} timestamp",
-    quoted(POSITION): f"{POSITION} bigint",
-}
+_TYPED = {quoted(EVENT_TIME): f"{EVENT_TIME} timestamp", quoted(POSITION): f"{POSITION} bigint"}
 _NO_TIME = (
     "no timestamps are assigned: Flink before 1.12 matches in processing time, as is written here; "
     "later versions wait for watermarks"
@@ -436,10 +433,7 @@ class JobWriter:
         self._event_columns = self.translation.schema(applied.event_type, applied.call.code)
         self._more_columns = next((_TYPED.get(given[0], "") for _, given in calls if given), "")
         self._parameters = {}
-        lines = [
-            chain("CEP", [("pattern", arguments), *calls], "found = ", 4),
-            self._rows(stream),
-        ]
+        lines = [chain("CEP", [("pattern", arguments), *calls], "found = ", 4), self._rows(stream)]
         if link is not None and not needed:
             self._check(applied, events, pattern, keys)
         where = stream.call.code.place
