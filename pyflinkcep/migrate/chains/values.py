@@ -262,12 +262,9 @@ class Scope:
 
 
 _UNITS = {
-    "milli": timedelta(milliseconds=1),
-    "second": timedelta(seconds=1),
-    "minute": timedelta(minutes=1),
-    "hour": timedelta(hours=1),
-    "day": timedelta(days=1),
-}
+    "milli": timedelta(milliseconds=1), "second": timedelta(seconds=1), "day": timedelta(days=1),
+    "minute": timedelta(minutes=1), "hour": timedelta(hours=1),
+}  # fmt: skip
 
 
 def converted(value: Value, type_: str) -> Value:
@@ -565,16 +562,10 @@ def forget(walker: Any, node: Node, scope: Scope) -> None:
                 elif isinstance(held, Const) and isinstance(held.value, tuple):
                     walker.replaced(held, unknown, scope)
                 elif isinstance(held, Made):
-                    _lose_fields(walker, held, unknown)
+                    declared = walker.project.find(simple_name(held.type), held.code.source)
+                    held.state.update(dict.fromkeys(walker.project.all_fields(declared), unknown))
     if streams:
         walker.gaps.append(code)
-
-
-def _lose_fields(walker: Any, made: Made, unknown: Unknown) -> None:
-    """Let the fields of an object of the program be unknown."""
-    declared = walker.project.find(simple_name(made.type), made.code.source)
-    for name in walker.project.all_fields(declared):
-        made.state[name] = unknown
 
 
 def _root(call: Node) -> Node | None:

@@ -258,7 +258,9 @@ class Translator:
         match = JavaType("Map", (JavaType("String"), events))
         for (java, _), python in zip(given, names, strict=True):
             if python == "event":
-                reader.scope.values[java] = event_value(event, python)
+                variable = Var(python, event)
+                value = Get(variable, "value", event) if event.is_plain else variable
+                reader.scope.values[java] = value
             elif kind == "compare":
                 reader.scope.values[java] = Var(python, event)
             else:
@@ -410,7 +412,9 @@ class Translator:
         write, ddl = self._row_writer(python, result), None
         if result.name in JSON_OBJECTS:
             ddl = json_columns(statements, self.project, self.source)
-            write = python.write if ddl is not None else _as_json(python)
+            write = python.write
+            if ddl is None:  # a row with the object's JSON
+                write = lambda value: f"({python.filled('json_text(a)', value)},)"  # noqa: E731
             ddl = ddl or "value string"
         given = {"bool": "bool", "int": "int"}.get(_KINDS[kind].returns, "row")
         lines = Statements(python, given, write, self._output_writer(python)).block(statements)
@@ -508,17 +512,6 @@ def _expression(reader: Reader, function: Function) -> Expression:
     if function.is_block:
         return folded_body(reader, function.body)
     return reader.read(function.body)
-
-
-def event_value(event: JavaType, name: str) -> Expression:
-    """Return what a parameter for an event means: a plain value is its column ``value``."""
-    variable = Var(name, event)
-    return Get(variable, "value", event) if event.is_plain else variable
-
-
-def _as_json(python: Python) -> Callable[[Expression], str]:
-    """Return what writes an object as a row with its JSON."""
-    return lambda value: f"({python.use('json_text')}({python.write(value)}),)"
 
 
 def _changes_event(of: Statement) -> bool:

@@ -163,7 +163,7 @@ class JavaClass:
     _methods: dict[str, list[Method]] | None = None
     _constants: list[str] = attrs.field(factory=list)
     _blocks: list[Node] = attrs.field(factory=list)
-    _inner: list[JavaClass] = attrs.field(factory=list)
+    inner: list[JavaClass] = attrs.field(factory=list)  # The classes declared inside
 
     @property
     def full_name(self) -> str:
@@ -223,15 +223,6 @@ class JavaClass:
             return ()
         return tuple(read_type(part) for group in children(found) for part in children(group))
 
-    def add_inner(self, inner: JavaClass) -> None:
-        """Add a class declared inside."""
-        self._inner.append(inner)
-
-    @property
-    def inner(self) -> list[JavaClass]:
-        """The classes declared inside."""
-        return self._inner
-
     def _read(self) -> None:
         if self._fields is not None:
             return
@@ -246,7 +237,7 @@ class JavaClass:
                     for field in _fields_of(node, self.kind):
                         self._fields[field.name] = field
                 case "method_declaration" | "constructor_declaration":
-                    method = _method(node, self)
+                    method = method_of(node, self)
                     self._methods.setdefault(method.name, []).append(method)
                 case "block":
                     self._blocks.append(node)
@@ -264,7 +255,7 @@ def class_of(node: Node, source: Source, outer: JavaClass | None = None) -> Java
     for member in _members(node):
         inner = class_of(member, source, found) if member.type in CLASSES else None
         if inner is not None:
-            found.add_inner(inner)
+            found.inner.append(inner)
     return found
 
 
@@ -329,7 +320,8 @@ def _parameters(node: Node) -> Iterator[tuple[str, JavaType]]:
             yield text_of(named), attrs.evolve(held, dims=held.dims + 1)
 
 
-def _method(node: Node, owner: JavaClass | None = None) -> Method:
+def method_of(node: Node, owner: JavaClass | None = None) -> Method:
+    """Return the method that a node declares."""
     return Method(
         text_of(node.child_by_field_name("name")),
         read_type(node.child_by_field_name("type")),
@@ -339,8 +331,3 @@ def _method(node: Node, owner: JavaClass | None = None) -> Method:
         node,
         owner,
     )
-
-
-def method_of(node: Node) -> Method:
-    """Return the method that a node declares."""
-    return _method(node)

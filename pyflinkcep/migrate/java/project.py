@@ -24,22 +24,22 @@ _GETTERS = frozenset({"@Data", "@Value", "@Getter"})
 class Project:
     """An index over the files of a project."""
 
-    _sources: Iterable[Source] = attrs.field(factory=tuple)
+    _at_first: Iterable[Source] = attrs.field(factory=tuple)
+    sources: list[Source] = attrs.field(init=False, factory=list)  # The files
     _by_name: dict[str, list[JavaClass]] = attrs.field(init=False, factory=dict)
     _by_full_name: dict[str, JavaClass] = attrs.field(init=False, factory=dict)
     _top_of: dict[str, list[JavaClass]] = attrs.field(init=False, factory=dict)
-    _all: list[Source] = attrs.field(init=False, factory=list)
 
     _found: dict[tuple[str, str, int], JavaClass | None] = attrs.field(init=False, factory=dict)
     _lower: dict[int, list[JavaClass]] | None = attrs.field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
-        for source in self._sources:
+        for source in self._at_first:
             self.add(source)
 
     def add(self, source: Source) -> None:
         """Add a file."""
-        self._all.append(source)
+        self.sources.append(source)
         for node in source.root.named_children:
             found = class_of(node, source)
             self._lower = None
@@ -53,11 +53,6 @@ class Project:
         self._by_full_name[found.full_name] = found
         for inner in found.inner:
             self._add_class(inner)
-
-    @property
-    def sources(self) -> list[Source]:
-        """The files."""
-        return list(self._all)
 
     @property
     def classes(self) -> Iterator[JavaClass]:
@@ -263,7 +258,7 @@ class Project:
             for field in one.fields.values():
                 has = _GETTERS & (one.annotations | field.modifiers)
                 is_bool = field.type == JavaType("boolean")
-                names = {name, "is" + capitalized(name)} if is_bool else {name}
+                names = {name, f"is{name[:1].upper()}{name[1:]}"} if is_bool else {name}
                 if has and name and (field.name in names or field.name == method):
                     return self._given(of, one, field)
         return None
@@ -275,11 +270,6 @@ def filled(type_: JavaType, given: dict[str, JavaType]) -> JavaType:
     if found is not None:
         return attrs.evolve(found, dims=found.dims + type_.dims)
     return attrs.evolve(type_, args=tuple(filled(one, given) for one in type_.args))
-
-
-def capitalized(name: str) -> str:
-    """Return a name with a first letter in upper case."""
-    return name[:1].upper() + name[1:]
 
 
 def property_of(method: str) -> str:

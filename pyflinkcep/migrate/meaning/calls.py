@@ -292,7 +292,10 @@ def _of_project(
         if held is not None:
             return held
     if method is not None:
-        _check_override(reader, of, method, node)
+        count = len(method.parameters)
+        for one in project.subclasses(of):  # the event's class says which one is called
+            if any(m.body is not None and m.takes(count) for m in one.methods.get(name, [])):
+                raise reader.no(node, f"{name}() is another one in {one.name}")
     if method is not None and method.body is not None:
         return _followed(reader, method, of, owner, arguments, node)
     if not arguments:
@@ -397,14 +400,6 @@ def _fields_seen(reader: Reading, method: Method) -> dict[str, Expression]:
         for name, field in found.items()
         if field is not None and "static" in field.modifiers
     }
-
-
-def _check_override(reader: Reading, of: JavaClass, method: Method, node: Node) -> None:
-    """Raise if a class below has the method too: the event's class says which one is called."""
-    count = len(method.parameters)
-    for one in reader.scope.project.subclasses(of):
-        if any(m.body is not None and m.takes(count) for m in one.methods.get(method.name, [])):
-            raise reader.no(node, f"{method.name}() is another one in {one.name}")
 
 
 _LOMBOK = frozenset({"@Data", "@Value", "@ToString"})

@@ -43,12 +43,6 @@ _DEFAULTS: dict[JavaType, str | int | float | bool] = {
 _FIELDS = ("get", "path", "getField", "getFieldAs", "opt", "with", "at")
 
 
-def is_by_name(value: Expression) -> bool:
-    """Whether the fields of an object are read by their names."""
-    name = value.type.name
-    return name in _BY_NAME or (name in _MAPS and isinstance(value, Var) and value.name == "event")
-
-
 def is_json(type_: JavaType) -> bool:
     """Whether values of a type are JSON, whose methods are no getters of columns."""
     return type_.name in _NODE_CLASSES
@@ -82,7 +76,8 @@ def json_call(
         made = _made_json(reader, owner, name, arguments)
         if made is not None:
             return made
-    if not is_by_name(owner):
+    is_map = owner.type.name in _MAPS and isinstance(owner, Var) and owner.name == "event"
+    if owner.type.name not in _BY_NAME and not is_map:
         return None
     if isinstance(owner, Call) and owner.operation is ops.JSON_OF and not arguments:
         return owner if name in ("getAsJsonObject", "asObject") else None

@@ -172,8 +172,3 @@ TIMEDELTAS = {
     unit: Operation(f"timedelta of {unit}", f"timedelta({unit}=a)")
     for unit in ("milliseconds", "seconds", "minutes", "hours", "days")
 }
-
-
-def helper(name: str) -> Operation:
-    """Return the call of a function that a method of the program has become."""
-    return Operation(f"{name}()", f"{name}(*all)")

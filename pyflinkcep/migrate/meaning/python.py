@@ -9,7 +9,6 @@ import keyword
 import math
 import symtable
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeGuard
 
 import attrs
 
@@ -69,19 +68,16 @@ def checked_names(lines: list[str], parameters: Iterable[str], findings: Finding
         table = symtable.symtable(python, "<written>", "exec")
     except SyntaxError as error:
         raise Untranslatable(f"it has no meaning ({error.msg})") from error
-    given = {tag_constant(tag) for tag in findings.tags} | _imported(findings.imports)
+    given = {tag_constant(tag) for tag in findings.tags}
+    for one in findings.imports:
+        names = one.rpartition("import ")[2].split(",")
+        given |= {name.rpartition(" as ")[2].strip().partition(".")[0] for name in names}
     for value in findings.captured.values():
         given |= {part.name for part in parts(value) if isinstance(part, Var)}
     unknown = sorted(_free(table) - given - _DEFINED)
     if unknown:
         raise Untranslatable(f"the value of {', '.join(unknown)} is not known here")
     return lines
-
-
-def _imported(statements: set[str]) -> set[str]:
-    """Return the names that import statements define."""
-    names = (name for one in statements for name in one.rpartition("import ")[2].split(","))
-    return {name.rpartition(" as ")[2].strip().partition(".")[0] for name in names}
 
 
 def _free(table: symtable.SymbolTable) -> set[str]:
@@ -117,11 +113,6 @@ _COMPARISONS: dict[str, ast.cmpop] = {
 }  # fmt: skip
 _OPPOSITE = {ast.Eq: ast.NotEq, ast.NotEq: ast.Eq, ast.In: ast.NotIn, ast.Is: ast.IsNot}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-
-
-def _named(text: str) -> ast.expr:
-    """Return a name, or a literal that stands as it is written."""
-    return ast.Name(text)
 
 
 def _call(name: str, *arguments: ast.expr) -> ast.expr:
@@ -251,9 +242,9 @@ class Python:
         match of:
             case Const():
                 tag = of.type.name == "OutputTag"
-                return _named(tag_constant(str(of.value))) if tag else self.literal(of.value)
+                return ast.Name(tag_constant(str(of.value))) if tag else self.literal(of.value)
             case Var(name=name):
-                return _named(name)
+                return ast.Name(name)
             case Captured(name=name, value=value):
                 self.findings.captured[name] = value
                 given = frozenset(part for part in parts(value) if isinstance(part, Var))
@@ -342,7 +333,10 @@ class Python:
 
     def _operand(self, of: Expression) -> ast.expr:
         """Return an operand; whole numbers that doubles hold exactly need no conversion."""
-        return self.node(of.operand if _is_exact(of) else of)
+        is_double = isinstance(of, Cast) and of.type.name == "double"
+        if isinstance(of, Cast) and is_double and of.operand.type.unboxed.name in _SHORT:
+            return self.node(of.operand)
+        return self.node(of)
 
     def _equality(self, of: Binary) -> ast.expr:
         sides = _constant_last(of.left, of.right)
@@ -464,12 +458,6 @@ def _constant_last(a: Expression, b: Expression) -> list[Expression]:
     return [b, a] if turned else [a, b]
 
 
-def _is_exact(of: Expression) -> TypeGuard[Cast]:
-    """Whether a value is a whole number as a double that Python converts by itself."""
-    is_cast = isinstance(of, Cast) and of.type.name == "double"
-    return isinstance(of, Cast) and is_cast and of.operand.type.unboxed.name in _SHORT
-
-
 _VALUES = ("String", "int", "long", "double", "float", "short", "byte", "char", "boolean")
 
 
@@ -522,7 +510,7 @@ def _regex(writer: Python, pattern: Expression) -> ast.expr:
     if found is None:
         raise Untranslatable("a regular expression that Python reads differently")
     raw = '"' not in found and not found.endswith("\\") and found.isprintable()
-    return _named(f'r"{found}"') if raw else writer.literal(found)
+    return ast.Name(f'r"{found}"') if raw else writer.literal(found)
 
 
 Operands = tuple[Expression, ...]
@@ -534,7 +522,7 @@ def _each(
 ) -> tuple[ast.expr, list[ast.comprehension]]:
     """Return what a comprehension has for each value of a list: a function of it, or itself."""
     assert isinstance(function, Lambda)
-    name, body = _named(function.parameters[0]), writer.node(function.body)
+    name, body = ast.Name(function.parameters[0]), writer.node(function.body)
     loop = ast.comprehension(name, writer.node(of), [body] if test else [], 0)
     return (name if test else body), [loop]
 
@@ -543,9 +531,9 @@ def _flattened(writer: Python, operands: Operands) -> ast.expr:
     of, many = operands
     assert isinstance(many, Lambda)
     (name,) = many.parameters
-    each = _named("one" if name != "one" else "inner")
+    each = ast.Name("one" if name != "one" else "inner")
     loops = [
-        ast.comprehension(_named(name), writer.node(of), [], 0),
+        ast.comprehension(ast.Name(name), writer.node(of), [], 0),
         ast.comprehension(each, writer.held(many.body), [], 0),
     ]
     return ast.ListComp(each, loops)
@@ -554,7 +542,7 @@ def _flattened(writer: Python, operands: Operands) -> ast.expr:
 def _quantified(word: str) -> _Writer:
     def write(writer: Python, operands: Operands) -> ast.expr:
         found = ast.GeneratorExp(*_each(writer, *operands))
-        return _named(f"{word}{ast.unparse(found)}")  # with one pair of parentheses
+        return ast.Name(f"{word}{ast.unparse(found)}")  # with one pair of parentheses
 
     return write
 
@@ -603,7 +591,7 @@ def _set_of(writer: Python, operands: Operands) -> ast.expr:
 
 def _in_place(template: str) -> _Writer:
     """Return what writes a change of all elements of a list."""
-    return lambda w, o: _named(f"{w.write(o[0])}[:] = {w.filled(template, *o)}")
+    return lambda w, o: ast.Name(f"{w.write(o[0])}[:] = {w.filled(template, *o)}")
 
 
 def _range(end: str) -> _Writer:
@@ -678,7 +666,7 @@ def _concat(writer: Python, operands: Operands) -> ast.expr:
     ]  # fmt: skip
     found = f_string(texts, writer.quote)
     if found is not None:
-        return _named(found)
+        return ast.Name(found)
     first, *rest = (
         writer.node(piece) if isinstance(piece, Const) and isinstance(piece.value, str)
         else _text_of(writer, piece, always=True)
@@ -727,13 +715,10 @@ def _to_string(writer: Python, operands: Operands) -> ast.expr:
     return _as_text(writer, of.type.unboxed.name, writer.non_null(of))
 
 
-def _printed(writer: Python, operands: Operands) -> ast.expr:
-    return _call("print", *(_text_of(writer, one, always=True) for one in operands))
-
-
 _WRITERS: dict[Operation, _Writer] = {
     ops.NOT_NULL: lambda w, o: w.non_null(o[0]), ops.STEP: _stepped,
-    ops.PRINT: _printed, ops.CONCAT: _concat, ops.APPEND: _concat,
+    ops.PRINT: lambda w, o: _call("print", *(_text_of(w, one, always=True) for one in o)),
+    ops.CONCAT: _concat, ops.APPEND: _concat,
     ops.TEXT: lambda w, o: _text_of(w, o[0], always=True), ops.TO_STRING: _to_string,
     ops.LIST_OF: _listed_again, ops.TO_LIST: _listed_again, ops.TO_SET: _as_set, ops.SET: _set_of,
     ops.MAP: _map_of, ops.GET: _item, ops.FIRST: _first, ops.SORT: _in_place("in_order(a)"),
@@ -849,7 +834,8 @@ class Statements:
         if of.name not in self._read:
             kept = of.value is not None and any(isinstance(p, Call) for p in parts(of.value))
             return [f"_ = {self.python.write(of.value)}"] if kept and of.value is not None else []
-        annotation = self._annotation(of)
+        annotation = "" if of.name in self._declared else ": Any"
+        self._declared.add(of.name)
         if of.value is None:
             zero = _ZEROS.get(of.type.name, "None") if not of.type.dims else "None"
             return [f"{of.name}{annotation} = {zero}"]
@@ -857,13 +843,6 @@ class Statements:
         if of.type.is_floating and isinstance(of.value, Const) and isinstance(of.value.value, int):
             written = repr(float(of.value.value))
         return [f"{of.name}{annotation} = {written}"]
-
-    def _annotation(self, of: Let) -> str:
-        """Return the annotation of a variable where it is declared for the first time."""
-        if of.name in self._declared:
-            return ""
-        self._declared.add(of.name)
-        return ": Any"
 
     def _set(self, of: Set) -> list[str]:
         target, value = of.target, of.value
@@ -908,7 +887,7 @@ class Statements:
         return [f"for {name} in {iterable}:", *self._inner(of.body, frozenset())]
 
     def _while(self, of: While) -> list[str]:
-        if of.update and _continues(of.body):
+        if of.update and any(isinstance(one, Continue) for one in all_statements(of.body)):
             raise Untranslatable("continue in a loop with a counter")
         body = self._inner((*of.body, *of.update), frozenset())
         return [f"while {self.python.write(of.condition)}:", *body]
@@ -938,7 +917,3 @@ _ANY = (
 )
 _ERRORS = ("NumberFormatException", "Exception", "RuntimeException", "Throwable")
 """Errors of Java that Python has too: a text that is no number, or any."""
-
-
-def _continues(statements: Iterable[Statement]) -> bool:
-    return any(isinstance(one, Continue) for one in all_statements(statements))

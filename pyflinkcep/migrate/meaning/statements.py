@@ -86,7 +86,9 @@ def is_case(tested: Expression, labels: list[Expression]) -> Expression:
     """Return whether a value is one of the labels of a case."""
     found: Expression | None = None
     for label in labels:
-        if label.type.name in ("String",) or (isinstance(label, Const) and _is_enum(label)):
+        if label.type.name in ("String",) or (
+            isinstance(label, Const) and isinstance(label.value, str) and label.type.name != "char"
+        ):
             one: Expression = Call(ops.EQUALS, (tested, label), BOOLEAN)
         else:
             one = Binary("==", tested, label, BOOLEAN)
@@ -94,10 +96,6 @@ def is_case(tested: Expression, labels: list[Expression]) -> Expression:
     if found is None:
         raise Untranslatable("a case without a value")
     return found
-
-
-def _is_enum(label: Const) -> bool:
-    return isinstance(label.value, str) and label.type.name not in ("char", "String")
 
 
 _LEVELS = {"trace": "debug", "debug": "debug", "info": "info", "warn": "warning", "error": "error"}
@@ -241,22 +239,15 @@ def _local(reader: Reading, node: Node) -> list[Statement]:
         elif value_node is not None:
             value = reader.argument(value_node, (written,))
         type_ = written
-        if value is not None and (written == UNKNOWN or _is_raw(written, value.type)):
-            type_ = value.type
+        if value is not None:
+            is_raw = not written.args and value.type.args and written.name == value.type.name
+            type_ = value.type if written == UNKNOWN or is_raw else written
         value = reader.assigned(value, type_) if value is not None else None
         variable = reader.scope.declare(text_of(name), type_)
         if value is not None and is_parsed(value, reader.findings.parsed):
             reader.findings.parsed.add(variable.name)
         found.append(Let(variable.name, type_, value))
     return found
-
-
-def _is_raw(written: JavaType, given: JavaType) -> bool:
-    return not written.args and bool(given.args) and written.name == given.name
-
-
-def _expression(reader: Reading, node: Node) -> list[Statement]:
-    return _effect(reader, children(node)[0])
 
 
 def _effect(reader: Reading, node: Node) -> list[Statement]:
@@ -529,13 +520,9 @@ def _labeled(reader: Reading, node: Node) -> list[Statement]:
     return list(read_statements(reader, [body]))
 
 
-def _yield(reader: Reading, node: Node) -> list[Statement]:
-    return [Return(reader.read(children(node)[0]))]
-
-
 _READERS: dict[str, Callable[[Reading, Node], list[Statement]]] = {
     "local_variable_declaration": _local,
-    "expression_statement": _expression,
+    "expression_statement": lambda reader, node: _effect(reader, children(node)[0]),
     "if_statement": _if,
     "enhanced_for_statement": _for_each,
     "for_statement": _for,
@@ -544,7 +531,7 @@ _READERS: dict[str, Callable[[Reading, Node], list[Statement]]] = {
     "throw_statement": _throw,
     "try_statement": _try,
     "switch_expression": read_switch,
-    "yield_statement": _yield,
+    "yield_statement": lambda reader, node: [Return(reader.read(children(node)[0]))],
     "break_statement": lambda _, __: [Break()],
     "continue_statement": lambda _, __: [Continue()],
     "labeled_statement": _labeled,
@@ -870,7 +857,8 @@ def value_of_body(
             return reader.cast_known(folded_body(inner, method.body), method.type)
         except Untranslatable:
             called = _helper(inner, method)
-    return Call(ops.helper(called), (*([owner] if owner else []), *values), method.type)
+    operation = ops.Operation(f"{called}()", f"{called}(*all)")
+    return Call(operation, (*([owner] if owner else []), *values), method.type)
 
 
 def function_called(

@@ -410,7 +410,8 @@ class JobWriter:
         before = result_before(events)
         if before is not None:
             self.result(before)  # its rows may have a time, which is used here
-        if events.call.method == "parameter" and self._is_keyed(events):
+        declared = events.call.code.scope.types.get(events.name or "") or ""
+        if events.call.method == "parameter" and declared.startswith("KeyedStream"):
             keys = keys or ['"TODO"']
             self.module.note(events, "the stream has a key that is chosen elsewhere: write it")
         link = applied.pattern
@@ -471,10 +472,6 @@ class JobWriter:
         )
 
     # --- keys, times, order
-
-    def _is_keyed(self, events: Stream) -> bool:
-        declared = events.call.code.scope.types.get(events.name or "")
-        return declared is not None and declared.startswith("KeyedStream")
 
     def _keys(self, stream: Stream) -> list[str]:
         made = []

@@ -63,7 +63,10 @@ def _translated(
     written = Written(source.file)
     for line, text in source.errors[:5]:
         written.errors.append(Note(source.file, line, f"not Java: {text!r}"))
-    module = Module(_docstring(source, project))
+    classes = project.of_file(source)
+    name = source.file.rsplit("/", 1)[-1]
+    more = javadoc(classes[0].node) if classes else ""
+    module = Module(docstring(f"The job of {name}, translated by pyflinkcep.migrate", more))
     patterns = PatternWriter(module, translation)
     used: set[int] = set()
     jobs = 0
@@ -78,7 +81,9 @@ def _translated(
         if method is not None:
             returned = walker.run(method, owner)
         else:
-            _run_fields(walker, owner)
+            for name, field in owner.fields.items():
+                if field.value is not None and _matters(field.value):
+                    walker.field(name, Scope(owner.source, owner))
         if isinstance(returned, Link) and returned not in walker.links:
             walker.links.append(returned)
         is_pattern = method is not None and method.type.name in _PATTERNS and not method.type.dims
@@ -292,13 +297,6 @@ def _is_flink(call: Node) -> bool:
     return owner is not None and simple_name(text_of(owner)) in ("Pattern", "CEP")
 
 
-def _run_fields(walker: Walker, owner: JavaClass) -> None:
-    scope = Scope(owner.source, owner)
-    for name, field in owner.fields.items():
-        if field.value is not None and _matters(field.value):
-            walker.field(name, scope)
-
-
 def _loose(walker: Walker, applied: list[Link]) -> list[Link]:
     """Return the patterns that nothing in the program goes on from or applies."""
     inner = {id(link) for link in walker.links if link.is_group}
@@ -321,10 +319,3 @@ def _app(method: Method | None, owner: JavaClass) -> str:
             if name == "execute" and arguments.startswith('"') and arguments.count('"') == 2:
                 return arguments.strip('"')
     return owner.name
-
-
-def _docstring(source: Source, project: Project) -> str:
-    classes = project.of_file(source)
-    name = source.file.rsplit("/", 1)[-1]
-    more = javadoc(classes[0].node) if classes else ""
-    return docstring(f"The job of {name}, translated by pyflinkcep.migrate", more)

@@ -230,7 +230,10 @@ def _known(name: str, value: Value, project: Project, captures: bool) -> Express
             with suppress(Untranslatable):
                 return Reader(scope, Findings()).function(node, ())
         case Code(node=node) if node.type in ("field_access", "identifier"):
-            return _enum(value, project)
+            owner, _, constant = text_of(node).rpartition(".")
+            declared = project.find(owner, value.source) if owner else None
+            if declared is not None and declared.kind == "enum" and constant in declared.constants:
+                return Const(constant, JavaType(declared.name))
     return None
 
 
@@ -246,15 +249,6 @@ def _object(made: Made, given: Sequence[Expression | None], project: Project) ->
             reader = Reader(Scope(made.code.source, None, project), Findings())
             return constructed(reader, of, arguments, of.node)
     return None
-
-
-def _enum(code: Code, project: Project) -> Const | None:
-    """Return a constant of an enum of the program."""
-    owner, _, name = text_of(code.node).rpartition(".")
-    declared = project.find(owner, code.source) if owner else None
-    if declared is None or declared.kind != "enum" or name not in declared.constants:
-        return None
-    return Const(name, JavaType(declared.name))
 
 
 def parameters(code: Code, made: Translated) -> tuple[dict[str, str], dict[str, str]]:
