@@ -146,11 +146,12 @@ class Report:
     def as_markdown(self) -> str:
         """Return the report as a page."""
         parts = ["# From Java to Python", self._summary()]
-        titles = ("Java", "Python", "patterns", "conditions in SQL", "to write")
-        rows = [_row(*titles), "|---|---|---|---|---|"]
+        rows = ["| Java | Python | patterns | conditions in SQL | to write |"]
+        rows.append("|---|---|---|---|---|")
         for file in self.files:
             module, sql = file.module and f"{file.module}.py", f"{file.sql} of {file.conditions}"
-            rows.append(_row(file.file, module or "-", file.number, sql, file.remaining))
+            cells = (file.file, module or "-", file.number, sql, file.remaining)
+            rows.append(f"| {' | '.join(map(str, cells))} |")
         parts += ["\n".join(rows)] if self.files else []
         for file in self.files:
             found = [f"line {note.line}: {note.what}" for note in _found(file)]
@@ -214,11 +215,6 @@ def differences_of(text: str) -> list[str]:
 def _listed(lines: Iterable[str]) -> str:
     """Return lines as a list."""
     return "\n".join(f"* {line}" for line in lines)
-
-
-def _row(*cells: object) -> str:
-    """Return a row of a table."""
-    return f"| {' | '.join(map(str, cells))} |"
 
 
 def _found(file: Written) -> list[Note]:

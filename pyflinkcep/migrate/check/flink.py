@@ -73,9 +73,7 @@ def cut_members(declared: JavaClass, banned: set[str], edits: Edits, reach: Reac
             if not gone:
                 cut_members(below, banned, edits, reach)
         elif member.type == "field_declaration" and is_owner and _is_static(member):
-            gone = not {text_of(d.child_by_field_name("name")) for d in declarators(member)} & (
-                reach.names
-            )
+            gone = not declared_names(member) & reach.names
         elif member.type == "method_declaration" and is_owner and not _header(node):
             gone = text_of(member.child_by_field_name("name")) not in reach.names
         if below is None and member.type in _MEMBERS:
@@ -86,14 +84,15 @@ def cut_members(declared: JavaClass, banned: set[str], edits: Edits, reach: Reac
             edits.append((member.start_byte, member.end_byte, ""))
 
 
+def declared_names(node: Node) -> set[str]:
+    """Return the variables that a declaration of fields or variables declares."""
+    parts = node.children_by_field_name("declarator")
+    return {text_of(part.child_by_field_name("name")) for part in parts}
+
+
 _MEMBERS = (
     "method_declaration", "field_declaration", "static_initializer", "constructor_declaration",
 )  # fmt: skip
-
-
-def declarators(field: Node) -> list[Node]:
-    """Return the variables that a field declaration declares."""
-    return list(field.children_by_field_name("declarator"))
 
 
 def _annotations(member: Node, but: set[str]) -> list[Node]:
@@ -118,10 +117,10 @@ def _header(member: Node) -> list[Node]:
 def _generated(declared: JavaClass, annotations: set[str]) -> str:
     fields = [f for f in declared.fields.values() if "static" not in f.modifiers]
     written = {  # as the program writes it, since a type may have its package
-        text_of(d.child_by_field_name("name")): text_of(member.child_by_field_name("type"))
+        name: text_of(member.child_by_field_name("type"))
         for member in children(declared.node.child_by_field_name("body"))
         if member.type == "field_declaration"
-        for d in declarators(member)
+        for name in declared_names(member)
     }
     fields = [attrs.evolve(f, type=JavaType(written.get(f.name, str(f.type)))) for f in fields]
     lines = []
@@ -350,11 +349,7 @@ def _needed(method: Node, site: Node) -> list[str]:
         names = _free(statement)
         types = {text_of(name) for name in inside(statement, "type_identifier")}
         if statement.type == "local_variable_declaration":
-            declared = {
-                text_of(d.child_by_field_name("name"))
-                for d in statement.children_by_field_name("declarator")
-            }
-            if not declared & wanted:
+            if not declared_names(statement) & wanted:
                 continue
         elif not names & wanted or statement.type in ("return_statement", "throw_statement"):
             continue
@@ -387,8 +382,7 @@ def _of_streams(statements: Sequence[Node]) -> set[str]:
             continue
         used = _free(statement) | {text_of(name) for name in inside(statement, "type_identifier")}
         if used & (_STREAMS | found):
-            names = (d.child_by_field_name("name") for d in children(statement))
-            found |= {text_of(name) for name in names if name is not None}
+            found |= declared_names(statement)
     return found
 
 
@@ -562,7 +556,12 @@ def run_on_flink(
             raise InputError(f"--check needs {tool}", "install a JDK and put its bin on PATH")
     if not any(jars.glob("flink-cep*.jar")):
         raise InputError(f"no flink-cep*.jar in {jars}", "pass the folder of Flink's jars")
-    sites = [_with_rows(one) for one in patterns]
+    sites = []
+    for one in patterns:
+        made_of, kind = one.selected, one.event_type or "Object"
+        is_compared = made_of is not None and not made_of.problem
+        rows = Rows(made_of.node, made_of.source, kind) if made_of and is_compared else None
+        sites.append(attrs.evolve(one.site, rows=rows))
     classpath = ":".join(str(jar.resolve()) for jar in sorted(jars.glob("*.jar")))
     with TemporaryDirectory() as folder:
         here = Path(folder)
@@ -579,14 +578,6 @@ def run_on_flink(
         name: attrs.evolve(answer, no_rows=answer.no_rows or reason)
         for name, answer in answers.items()
     }
-
-
-def _with_rows(one: Checked) -> Site:
-    """Return where a pattern is made, and what is made of its matches if that can be compared."""
-    chosen = one.selected
-    if chosen is None or chosen.problem:
-        return one.site
-    return attrs.evolve(one.site, rows=Rows(chosen.node, chosen.source, one.event_type or "Object"))
 
 
 def _compiled(
