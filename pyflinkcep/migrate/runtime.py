@@ -354,13 +354,7 @@ def parse_double(value: str | None) -> float:
     return float(known if known.lower().endswith(("nan", "infinity")) else known.rstrip("fFdD"))
 
 
-def _padded(number: str, flags: str) -> str:
-    """Return a number with its sign and width."""
-    number = "+" + number if "+" in flags and not number.startswith("-") else number
-    width = int(re.sub(r"^[-+0 ]*", "", flags) or 0)
-    if "-" in flags:
-        return number.ljust(width)
-    return number.zfill(width) if flags.lstrip("+ ").startswith("0") else number.rjust(width)
+_FORMAT = re.compile(r"%([-+0 ,#]*)(\d*)(?:\.(\d+))?([sdfxXcbn%])")
 
 
 def java_format(pattern: str, *values: Any) -> str:
@@ -368,27 +362,25 @@ def java_format(pattern: str, *values: Any) -> str:
     rest = iter(values)
 
     def one(found: re.Match[str]) -> str:
-        flags, kind = found[1], found[2]
+        flags, width, places, kind = found.groups()
         if kind in "n%":
             return "\n" if kind == "n" else "%"
         value = next(rest)
         if kind in "sbc":
-            return f"%{flags}s" % text(value)
-        grouped = "," in flags
-        flags = flags.replace(",", "")
+            left = "-" if "-" in flags else ""
+            return f"%{left}{width}{places and f'.{places}' or ''}s" % text(value)
         if value is None:
             return "null"
         if kind == "f" and not math.isfinite(value):
             return text(float(value))
         if kind == "f":
-            digits = re.search(r"\.(\d+)", flags)
-            places = int(digits[1]) if digits else 6
-            shown = Decimal(repr(value)).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
-            plain = f"{shown:,f}" if grouped else f"{shown:f}"
-            return _padded(plain, re.sub(r"\.\d+", "", flags))
-        return f"{value:,{flags}{kind}}" if grouped else f"%{flags}{kind}" % value
+            last = Decimal(1).scaleb(-int(places or 6))
+            value = Decimal(repr(value)).quantize(last, ROUND_HALF_UP)
+        before = "".join(sign for sign in "+ #0" if sign in flags and (sign != "0" or width))
+        grouped = "," if "," in flags else ""
+        return f"{value:{'<' if '-' in flags else ''}{before}{width}{grouped}{kind}}"
 
-    return re.sub(r"%([-+0 ,#]*\d*(?:\.\d+)?)([sdfxXcbn%])", one, pattern)
+    return _FORMAT.sub(one, pattern)
 
 
 def float_text(value: float | None) -> str:

@@ -47,6 +47,7 @@ VALUES: list[tuple[Any, Any]] = [
     (r.collected(lambda event, out: out.collect(event + 1))(2), [3]),
     ([r.natural_order("a", "b"), r.natural_order(2, 2), r.natural_order(True, False)], [-1, 0, 1]),
     (r.in_order([3, 1, 2]), [1, 2, 3]),
+    (r.java_format("%,8d|%-6.1f|% d", 12345, 2.25, 7), "  12,345|2.3   | 7"),
 ]
 
 
