@@ -368,7 +368,7 @@ def java_format(pattern: str, *values: Any) -> str:
         value = next(rest)
         if kind in "sbc":
             left = "-" if "-" in flags else ""
-            return f"%{left}{width}{places and f'.{places}' or ''}s" % text(value)
+            return f"%{left}{width}{(places and f'.{places}') or ''}s" % text(value)
         if value is None:
             return "null"
         if kind == "f" and not math.isfinite(value):

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from pyflinkcep.migrate.check import compare
-from pyflinkcep.migrate.check.flink import Answer, CompileError, Jars, Rows, Site, sliced
+from pyflinkcep.migrate.check.flink import Answer, CompileError, Jars, Selected, Site, sliced
 from pyflinkcep.migrate.java.project import Project
 from pyflinkcep.migrate.java.source import inside, parse_java, text_of
 from pyflinkcep.migrate.migration import migrate
@@ -113,7 +113,7 @@ def test_what_other_matches_become_is_left_out():
     ]
     last = next(n for n in calls if text_of(n.child_by_field_name("name")) == "select")
     pattern = project.find("Job").methods["two"][0].node
-    site = Site(pattern, source, None, Rows(last, source, "Event"))
+    site = Site(pattern, source, None, Selected(last, source, "select", "found"), "Event")
     text = sliced(project, [site], Jars(frozenset(), frozenset())).files["Job.java"]
     rows = text.split("pyflinkcepRows0", 1)[1]
 

@@ -133,7 +133,7 @@ class Expressions:
     gaps: list[Code] = attrs.field(factory=list)
     idle: list[Code] = attrs.field(factory=list)  # The code that is known not to be reached
     # What static fields were set to, by class and name.
-    set_fields: dict[tuple[int, str], Value] = attrs.field(factory=dict)
+    set_fields: dict[tuple[JavaClass, str], Value] = attrs.field(factory=dict)
     steps: int = 0
     depth: int = 0
     unsure: int = 0
@@ -141,10 +141,9 @@ class Expressions:
     callers: list[Scope] = attrs.field(factory=list)
     _symbols: dict[str, object] = attrs.field(factory=dict)
     _counters: list[str] = attrs.field(factory=list)
-    _fields: dict[tuple[int, str], Value] = attrs.field(factory=dict)
+    _fields: dict[tuple[JavaClass, str], Value] = attrs.field(factory=dict)
     # The fields that constructors set, of an object, or of a class with unknown arguments.
-    _objects: dict[tuple[int, str], dict[str, Value] | None] = attrs.field(factory=dict)
-    _kept: list[Made] = attrs.field(factory=list)  # Objects, so that their ids stay their own
+    _objects: dict[JavaClass | Made, dict[str, Value] | None] = attrs.field(factory=dict)
 
     def run(
         self,
@@ -263,7 +262,7 @@ class Expressions:
         if this is not None and not is_static:
             this.state[name] = self._if_sure(value, scope)
         elif owner is not None:
-            self.set_fields[id(owner), name] = value
+            self.set_fields[owner, name] = value
         else:
             scope.set(name, value)
 
@@ -287,7 +286,7 @@ class Expressions:
                     value, scope
                 )
             elif held is None and declared is not None:
-                self.set_fields[id(declared), name.rsplit(".", 1)[-1]] = value
+                self.set_fields[declared, name.rsplit(".", 1)[-1]] = value
         elif target.type == "array_access":
             held = self.evaluate(target.child_by_field_name("array"), scope)
             unknown = scope.unknown(target)
@@ -323,7 +322,7 @@ class Expressions:
 
     def field_of(self, owner: JavaClass, name: str) -> Value | None:
         """Return what a field holds: what it was set to, or else what it holds at first."""
-        key = (id(owner), name)
+        key = (owner, name)
         if key in self.set_fields:
             return self.set_fields[key]
         if key not in self._fields:
@@ -549,28 +548,25 @@ class Expressions:
 
     def _assigned(self, owner: JavaClass, name: str) -> Value | None:
         """Return what a constructor of a class makes of a field, its arguments unknown."""
-        key = (id(owner), "new")
-        if key not in self._objects:
+        if owner not in self._objects:
             where = Code(owner.node, owner.source, Scope(owner.source, owner))
             made = Made(owner.name, (), where)
-            self._objects[key] = made.state
+            self._objects[owner] = made.state
             for constructor in owner.methods.get(owner.name, [])[:1]:
                 self.run(constructor, owner, None, made)
-        value = (self._objects[key] or {}).get(name)
+        value = (self._objects[owner] or {}).get(name)
         return value if isinstance(value, Link | Skip | Const | Symbol) else None
 
     def constructed(self, declared: JavaClass, made: Made) -> dict[str, Value] | None:
         """Return the fields of an object after its constructor, followed once; None if unknown."""
-        key = (id(made), "made")
-        if key not in self._objects:
+        if made not in self._objects:
             this = attrs.evolve(made, state={})
-            self._objects[key] = self._objects[id(this), "made"] = this.state
-            self._kept += [made, this]
+            self._objects[made] = self._objects[this] = this.state
             sure, self.unsure = self.unsure, 0
             if not self.construct(declared, this, made.arguments):
-                self._objects[key] = None
+                self._objects[made] = None
             self.unsure = sure
-        return self._objects[key]
+        return self._objects[made]
 
     def construct(self, declared: JavaClass, this: Made, arguments: tuple[Value, ...]) -> bool:
         """Give an object the fields that a constructor sets; return whether there is one."""

@@ -407,10 +407,9 @@ class Watch:
         self._holders: list[MutableMapping[Any, Value]] = [*scope.values.maps]
         self._holders.append(walker.set_fields)
         self._values = {id(held): dict(held) for held in self._holders}
-        links: list[Link] = walker.links
-        self._links = {id(link): (link, len(link.items)) for link in links}
+        self._links: dict[Link, int] = {link: len(link.items) for link in walker.links}
 
-    def taken(self) -> tuple[dict[tuple[int, Any], Value], dict[int, list[Item]]]:
+    def taken(self) -> tuple[dict[tuple[int, Any], Value], dict[Link, list[Item]]]:
         """Return the variables and the calls that were added, and undo both."""
         changed: dict[tuple[int, Any], Value] = {}
         for held in self._holders:
@@ -421,16 +420,12 @@ class Watch:
                     changed[id(held), name] = value
             held.clear()
             held.update(old)
-        added: dict[int, list[Item]] = {}
-        for key, (link, length) in self._links.items():
+        added: dict[Link, list[Item]] = {}
+        for link, length in self._links.items():
             if len(link.items) > length:
-                added[key] = link.items[length:]
+                added[link] = link.items[length:]
                 del link.items[length:]
         return changed, added
-
-    def link(self, key: int) -> Link:
-        """Return a pattern that was seen."""
-        return self._links[key][0]
 
     def set(self, key: tuple[int, Any], value: Value) -> None:
         """Give a variable a value."""
@@ -460,15 +455,15 @@ class Fork(Watch):
         again, self._first = self._first, self.taken()
         for key, value in again[0].items():
             self.set(key, value)
-        for key, items in again[1].items():
-            self.link(key).items.extend(items)
+        for link, items in again[1].items():
+            link.items.extend(items)
 
     def join(self, test: Symbol, *, variables: bool = True) -> None:
         """Let each pattern have the calls of either branch, and each variable what that gave it."""
         first, second = self._first, self.taken()
-        for key in dict.fromkeys((*first[1], *second[1])):
-            then, otherwise = first[1].get(key, ()), second[1].get(key, ())
-            self.link(key).items.append(Branch(test, tuple(then), tuple(otherwise)))
+        for link in dict.fromkeys((*first[1], *second[1])):
+            then, otherwise = first[1].get(link, ()), second[1].get(link, ())
+            link.items.append(Branch(test, tuple(then), tuple(otherwise)))
         for key in dict.fromkeys((*first[0], *second[0]) if variables else ()):
             old = self.old(key)
             values = first[0].get(key, old), second[0].get(key, old)
@@ -507,8 +502,8 @@ def either(test: Symbol, first: Value, second: Value) -> Value | None:
         return Symbol(Choice(test.tree, a, b, a.type))
     if not (isinstance(first, Link) and isinstance(second, Link)):
         return None
-    seen = {id(link): link for link in first.ancestors()}
-    common = next((link for link in second.ancestors() if id(link) in seen), None)
+    seen = set(first.ancestors())
+    common = next((link for link in second.ancestors() if link in seen), None)
     branch = Branch(test, tuple(first.flat(common)), tuple(second.flat(common)))
     begun = first.begun if common is None else common.begun
     kind_of_events = first.event_type or second.event_type

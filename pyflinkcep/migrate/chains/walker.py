@@ -357,9 +357,8 @@ class Walker(Expressions):
         if header is None and (added or any(isinstance(v, Link) for v in changed.values())):
             self.doubt(node, scope, "a loop of which the source does not say how often it runs")
         code = scope.code(node)
-        for key, items in added.items():
-            item = Gap(code) if header is None else Loop(header, tuple(items))
-            watch.link(key).items.append(item)
+        for link, items in added.items():
+            link.items.append(Gap(code) if header is None else Loop(header, tuple(items)))
         for place, value in changed.items():
             old = watch.old(place)
             watch.set(place, Unknown(code))

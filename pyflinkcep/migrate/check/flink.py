@@ -47,7 +47,7 @@ class Reach:
     """The names that patterns lead to, and the classes of whose members only those are needed."""
 
     names: set[str]
-    owners: set[int]
+    owners: set[JavaClass]
 
 
 def names_in(*nodes: Node) -> set[str]:
@@ -63,12 +63,12 @@ def cut_members(declared: JavaClass, banned: set[str], edits: Edits, reach: Reac
     if generated & GENERATED:
         edits.append((body.end_byte - 1, body.end_byte - 1, _generated(declared, generated)))
     inner = {one.node.start_byte: one for one in declared.inner}
-    is_owner = id(declared) in reach.owners
+    is_owner = declared in reach.owners
     for member in children(body):
         below = inner.get(member.start_byte)
         gone = False
         if below is not None:
-            unused = is_owner and id(below) not in reach.owners and below.name not in reach.names
+            unused = is_owner and below not in reach.owners and below.name not in reach.names
             gone = bool(names_in(*_header(member)) & banned) or unused
             if not gone:
                 cut_members(below, banned, edits, reach)
@@ -157,15 +157,6 @@ Edits = list[tuple[int, int, str]]
 
 
 @attrs.frozen(eq=False)
-class Rows:
-    """What a program makes of matches."""
-
-    node: Node  # The call of ``select``, ``flatSelect`` or ``process``
-    source: Source  # Its file
-    event: str  # The type of the events
-
-
-@attrs.frozen(eq=False)
 class Site:
     """Where a program makes a pattern."""
 
@@ -174,7 +165,8 @@ class Site:
     source: Source  # Its file
     # The arguments of the constructor of the object whose method makes it; None if unknown.
     given: tuple[object, ...] | None = None
-    rows: Rows | None = None  # What is made of its matches
+    selected: Selected | None = None  # What is made of its matches
+    event_type: str = "Object"  # The class of its events
 
 
 @attrs.define(eq=False)
@@ -227,13 +219,14 @@ def sliced(project: Project, sites: Sequence[Site], jars: Jars) -> Sliced:
         made.calls.append((binary_name(owner), name))
         waiting.append(site.source)
         made.rows.append(None)
-        if site.rows is not None:
-            source = site.rows.source
-            owner = _owner(project, source, site.rows.node)
+        selected = site.selected
+        if selected is not None:
+            owner = _owner(project, selected.source, selected.node)
             name = f"pyflinkcepRows{number}"
-            added.setdefault(source.file, []).append((owner, _rows_method(site.rows, name)))
+            method = _rows_method(site, selected.node, name)
+            added.setdefault(selected.source.file, []).append((owner, method))
             made.rows[-1] = (binary_name(owner), name)
-            waiting.append(source)
+            waiting.append(selected.source)
     reach = _reached(project, added)
     done: set[str] = set()
     while waiting:
@@ -251,17 +244,17 @@ def sliced(project: Project, sites: Sequence[Site], jars: Jars) -> Sliced:
 
 def _reached(project: Project, added: dict[str, list[tuple[JavaClass, str]]]) -> Reach:
     """Return the names of what patterns lead to, over methods, fields and classes."""
-    owners: set[int] = set()
+    owners: set[JavaClass] = set()
     waiting: list[str] = []
     for owner, method in (pair for pairs in added.values() for pair in pairs):
         around: JavaClass | None = owner
         while around is not None:
-            owners.add(id(around))
+            owners.add(around)
             around = around.outer
         waiting += names_in(parse_java(f"class X {{ {method} }}").root)
     members: dict[str, list[Node]] = {}
     for one in project.classes:
-        if id(one) not in owners:
+        if one not in owners:
             members.setdefault(one.name, []).append(one.node)
             continue
         waiting += names_in(*_header(one.node), *(m.node for m in one.methods.get(one.name, [])))
@@ -310,13 +303,13 @@ def _method(site: Site, name: str) -> str:
     return _returning(_PATTERN, f"{name}()", site.node, _around(site.node), text_of(site.node))
 
 
-def _rows_method(rows: Rows, name: str) -> str:
-    """Return a method that makes rows of a stream of matches."""
-    arguments = rows.node.child_by_field_name("arguments")
-    parts = [text_of(rows.node.child_by_field_name(part)) for part in ("type_arguments", "name")]
+def _rows_method(site: Site, node: Node, name: str) -> str:
+    """Return a method that makes rows of a stream of matches, as a call does."""
+    arguments = node.child_by_field_name("arguments")
+    parts = [text_of(node.child_by_field_name(part)) for part in ("type_arguments", "name")]
     value = f"pyflinkcepFound.{parts[0]}{parts[1]}{text_of(arguments)}"
-    given = f"org.apache.flink.cep.PatternStream<{rows.event}> pyflinkcepFound"
-    return _returning(_STREAM, f"{name}({given})", arguments, _around(rows.node), value)
+    given = f"org.apache.flink.cep.PatternStream<{site.event_type}> pyflinkcepFound"
+    return _returning(_STREAM, f"{name}({given})", arguments, _around(node), value)
 
 
 def _around(node: Node) -> Node | None:
@@ -558,10 +551,9 @@ def run_on_flink(
         raise InputError(f"no flink-cep*.jar in {jars}", "pass the folder of Flink's jars")
     sites = []
     for one in patterns:
-        made_of, kind = one.selected, one.event_type or "Object"
-        is_compared = made_of is not None and not made_of.problem
-        rows = Rows(made_of.node, made_of.source, kind) if made_of and is_compared else None
-        sites.append(attrs.evolve(one.site, rows=rows))
+        made_of = one.selected if one.selected and not one.selected.problem else None
+        kind = one.event_type or "Object"
+        sites.append(attrs.evolve(one.site, selected=made_of, event_type=kind))
     classpath = ":".join(str(jar.resolve()) for jar in sorted(jars.glob("*.jar")))
     with TemporaryDirectory() as folder:
         here = Path(folder)
@@ -590,7 +582,7 @@ def _compiled(
     except CompileError as error:
         if not any(made.rows):
             raise
-        made = sliced(project, [attrs.evolve(site, rows=None) for site in sites], jars)
+        made = sliced(project, [attrs.evolve(site, selected=None) for site in sites], jars)
         _compile(folder, made.files, classpath)
         return made, error.message
     return made, ""

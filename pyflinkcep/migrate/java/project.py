@@ -20,6 +20,9 @@ from pyflinkcep.migrate.java.source import Source, assignments_in, comma_parts
 _GETTERS = frozenset({"@Data", "@Value", "@Getter"})
 
 
+_Name = tuple[str, str, JavaClass | None]  # with the file and the class where it is read
+
+
 @attrs.define(eq=False)
 class Project:
     """An index over the files of a project."""
@@ -30,8 +33,8 @@ class Project:
     _by_full_name: dict[str, JavaClass] = attrs.field(init=False, factory=dict)
     _top_of: dict[str, list[JavaClass]] = attrs.field(init=False, factory=dict)
 
-    _found: dict[tuple[str, str, int], JavaClass | None] = attrs.field(init=False, factory=dict)
-    _lower: dict[int, list[JavaClass]] | None = attrs.field(init=False, default=None)
+    _found: dict[_Name, JavaClass | None] = attrs.field(init=False, factory=dict)
+    _lower: dict[JavaClass, list[JavaClass]] | None = attrs.field(init=False, default=None)
 
     def __attrs_post_init__(self) -> None:
         for source in self._at_first:
@@ -69,7 +72,7 @@ class Project:
         self, name: str, source: Source | None = None, within: JavaClass | None = None
     ) -> JavaClass | None:
         """Return the class that a name means."""
-        key = (name, source.file if source is not None else "", id(within))
+        key = (name, source.file if source is not None else "", within)
         if key not in self._found:
             self._found[key] = self._find(name, source, within)
         return self._found[key]
@@ -162,8 +165,8 @@ class Project:
             for one in self.classes:
                 for parent in self.lineage(one):
                     if parent is not one:
-                        self._lower.setdefault(id(parent), []).append(one)
-        return self._lower.get(id(of), [])
+                        self._lower.setdefault(parent, []).append(one)
+        return self._lower.get(of, [])
 
     # --- members
 

@@ -121,27 +121,26 @@ class InputWriter:
     settings: list[Call]
     statements: StatementWriter
     # What is known of the times of each stream.
-    times: dict[int, Times | None] = attrs.field(factory=dict)
+    times: dict[Stream, Times | None] = attrs.field(factory=dict)
     # For each stream the column with its time, and how many milliseconds one of it is.
-    columns: dict[int, tuple[str, int]] = attrs.field(factory=dict)
-    _written: dict[int, Input] = attrs.field(factory=dict)
+    columns: dict[Stream, tuple[str, int] | None] = attrs.field(factory=dict)
+    _written: dict[Stream, Input] = attrs.field(factory=dict)
 
     def write(self, stream: Stream) -> Input:
         """Write the function that reads a stream, once."""
         given, stream = stream, self._base(stream)
         if stream is not given:
             made = self.write(stream)
-            self.times[id(given)] = self.times.get(id(stream))
-            if id(stream) in self.columns:
-                self.columns[id(given)] = self.columns[id(stream)]
+            self.times[given] = self.times.get(stream)
+            self.columns[given] = self.columns.get(stream)
             return made
-        if id(stream) in self._written:
-            return self._written[id(stream)]
+        if stream in self._written:
+            return self._written[stream]
         wanted = stream.name or self._named(stream) or "events"
         function = self.module.name(snake(f"read_{snake(wanted)}"))
         lines: list[str] = []
         bounded = self._steps(stream, lines)
-        if bounded and self.times.get(id(stream)) is None:
+        if bounded and self.times.get(stream) is None:
             position = [quoted(POSITION), "F.monotonically_increasing_id()"]
             lines.append(chain("events", [("withColumn", position)], "events = ", 4))
         last = lines[-1] if lines else ""
@@ -151,8 +150,8 @@ class InputWriter:
             lines.append("return events")
         doc = f"Read {wanted} ({stream.call.code.place})"
         self.module.define(f"{function}(spark: SparkSession) -> DataFrame", doc, lines)
-        self._written[id(stream)] = Input(wanted, function, bounded)
-        return self._written[id(stream)]
+        self._written[stream] = Input(wanted, function, bounded)
+        return self._written[stream]
 
     def schema(self, type_: str | None, code: Code) -> str:
         """Return the constant with the schema of a class."""
@@ -182,12 +181,11 @@ class InputWriter:
         if not stream.inputs:
             return self._source(stream, lines)
         bounded = self._steps(stream.inputs[0], lines)
-        before = self.times.get(id(stream.inputs[0]))
-        self.times[id(stream)] = before
+        before = self.times.get(stream.inputs[0])
+        self.times[stream] = before
         if stream.call.method in SAME_EVENTS:
             stream.event_type = stream.event_type or stream.inputs[0].event_type
-        if id(stream.inputs[0]) in self.columns:
-            self.columns[id(stream)] = self.columns[id(stream.inputs[0])]
+        self.columns[stream] = self.columns.get(stream.inputs[0])
         method = stream.call.method
         if method in _TIMED:
             given = stream.call.arguments[0] if stream.call.arguments else None
@@ -204,7 +202,7 @@ class InputWriter:
         parts = [f"{part.function}(spark)" for part in made]
         calls = [("unionByName", [part]) for part in parts[1:]]
         lines.append(chain(parts[0], calls, "events = ", 4))
-        self.times[id(stream)] = self.times.get(id(self._base(stream.inputs[0])))
+        self.times[stream] = self.times.get(self._base(stream.inputs[0]))
         return all(part.bounded for part in made)
 
     def step(self, stream: Stream, before: str, others: Sequence[str] | None = None) -> str:
@@ -217,7 +215,7 @@ class InputWriter:
         if method == "union":
             return "".join([before, *(f".unionByName({other})" for other in others)])
         code = code_of(call.arguments[0]) if call.arguments else None
-        times = self.times.get(id(stream.inputs[0]))
+        times = self.times.get(stream.inputs[0])
         kept = [EVENT_TIME] if times is not None and not times.none else []
         made: str | None = None
         noted = len(self.module.notes)
@@ -229,7 +227,7 @@ class InputWriter:
             self.module.note(code, "the records are taken for JSON of the event's fields")
             made = self._from_json(stream, before, 'F.col("value")')
         if made is not None and method != "filter":
-            self.columns.pop(id(stream), None)  # the column of the time may be another one
+            self.columns[stream] = None  # the column of the time may be another one
         return made or self._marked(stream, before, others)
 
     def _marked(self, stream: Stream, before: str, others: Sequence[str]) -> str:
@@ -334,7 +332,7 @@ class InputWriter:
             return self._queried(stream, sql, lines)
         source = source_of(stream)
         code = stream.call.code
-        self.times[id(stream)] = None
+        self.times[stream] = None
         for left in source.left:
             what = left if " " in left else f"{left}()"
             self.module.note(code, f"{what} of the source is left out: {PART}")
@@ -353,7 +351,7 @@ class InputWriter:
 
     def _queried(self, stream: Stream, sql: str, lines: list[str]) -> bool:
         """Add a query in SQL, over views of the tables that it reads."""
-        self.times[id(stream)] = None
+        self.times[stream] = None
         name = snake(f"{stream.name or 'events'}_sql").upper()
         lines += self.statements.views(sql)
         lines.append(f"events = spark.sql({self.module.constant(name, sql_literal(sql))})")
@@ -362,7 +360,7 @@ class InputWriter:
         if table is None:
             self.module.note(stream, _VIEWS)
         elif table.watermark is not None and re.search(rf"\*|\b{table.watermark[0]}\b", columns):
-            self.times[id(stream)] = Times(None, None)
+            self.times[stream] = Times(None, None)
             column = [quoted(EVENT_TIME), f"F.col({quoted(table.watermark[0])})"]
             lines.append(chain("events", [("withColumn", column)], "events = ", 4))
         return False
@@ -416,19 +414,19 @@ class InputWriter:
 
     def _time(self, stream: Stream, times: Times | None, lines: list[str], bounded: bool) -> None:
         code = stream.call.code
-        self.times[id(stream)] = times
+        self.times[stream] = times
         if times is None:
             self.module.note(code, "the watermark strategy is not known: write withWatermark")
-            times = self.times[id(stream)] = Times(None, None)
+            times = self.times[stream] = Times(None, None)
         for left in times.left:
             what = f"{left}() of the watermark strategy is left out"
             self.module.note(code, f"{what}: {PART}")
         if times.clock:
-            self.times[id(stream)] = None
+            self.times[stream] = None
             self.module.note(code, "watermarks follow the clock: this is processing time")
             return
         if times.none and (times.time is None or not bounded):
-            self.times[id(stream)] = None  # no watermark will come
+            self.times[stream] = None  # no watermark will come
             return
         column = self._time_column(stream, times)
         calls = [("withColumn", [quoted(EVENT_TIME), column])]
@@ -451,7 +449,7 @@ class InputWriter:
             made = self.translation.returned(times.time, stream.event_type) or made
         moment = self.translation.moment(times.time, stream.event_type)
         if made.sql is None and moment is not None:
-            self.columns[id(stream)] = moment.strip("`"), 1
+            self.columns[stream] = moment.strip("`"), 1
             return f'F.col({quoted(moment)}).cast("timestamp")'
         self.module.notes.extend(made.notes)
         if made.sql is None:
@@ -459,9 +457,9 @@ class InputWriter:
             self.module.note(times.time, what)
             return 'F.col("TODO")'
         if made.sql.strip("`").isidentifier():
-            self.columns[id(stream)] = made.sql.strip("`"), 1
+            self.columns[stream] = made.sql.strip("`"), 1
             return f"F.timestamp_millis({quoted(made.sql)})"
         scaled = _SCALED.fullmatch(made.sql)
         if scaled is not None:
-            self.columns[id(stream)] = scaled[1], int(scaled[2])
+            self.columns[stream] = scaled[1], int(scaled[2])
         return f"F.expr({quoted(f'timestamp_millis({made.sql})')})"

@@ -164,17 +164,17 @@ class JobWriter:
     checked: list[Checked] = attrs.field(factory=list)
     statements: int = 0  # How many statements with MATCH_RECOGNIZE were written
     _lines: list[str] = attrs.field(factory=list)
-    _variables: dict[int, str] = attrs.field(factory=dict)
-    _bounded: dict[int, bool] = attrs.field(factory=dict)
+    _variables: dict[Stream, str] = attrs.field(factory=dict)
+    _bounded: dict[Stream, bool] = attrs.field(factory=dict)
     _given: dict[str, str] = attrs.field(factory=dict)  # The parameters of main
     _inputs: InputWriter = attrs.field(init=False)
     _statements: StatementWriter = attrs.field(init=False)
     _queries: int = 0
     # The functions, tags and variables whose rows are single texts.
     _plain: set[str] = attrs.field(factory=set)
-    _chained: set[int] = attrs.field(factory=set)
-    _timed: set[int] = attrs.field(factory=set)
-    _written: dict[int, Result] = attrs.field(factory=dict)
+    _chained: set[Stream] = attrs.field(factory=set)
+    _timed: set[Stream] = attrs.field(factory=set)
+    _written: dict[Stream, Result] = attrs.field(factory=dict)
     _tags: dict[str, str] = attrs.field(factory=dict)
     _codes: dict[int, Code] = attrs.field(factory=dict)
     # Of the result that is written.
@@ -192,16 +192,16 @@ class JobWriter:
     def write(self) -> bool:
         """Write the functions of a job and ``main``; return whether there is anything to run."""
         ends = [s for s in self.streams if s.call.method in SINKS and self._of_pattern(s)]
-        used = {id(i) for s in self.streams for i in s.inputs}
+        used = {i for s in self.streams for i in s.inputs}
         results = [s for s in self.streams if is_result(s)]
-        loose = [s for s in results if id(s) not in used]
+        loose = [s for s in results if s not in used]
         statements = [s for s in self.streams if s.call.method in STATEMENTS]
         self.statements = self._statements.write(statements, self._lines)
         self._queries += self.statements
         for stream in self.streams:
             if stream.call.method == "pattern":
                 before = result_before(stream.inputs[0], timed=True)
-                self._chained |= {id(before)} if before is not None else set()
+                self._chained |= {before} if before is not None else set()
         given = [s for s in results if self._is_given(s)]
         for stream in given:
             self.result(stream)
@@ -211,30 +211,30 @@ class JobWriter:
         for stream in loose:
             if not self._is_given(stream):
                 self._variable(stream)
-        handled = {id(applied_by(result.inputs[0])) for result in results}
+        handled = {applied_by(result.inputs[0]) for result in results}
         for stream in self.streams:
-            if stream.call.method == "pattern" and id(stream) not in handled:
+            if stream.call.method == "pattern" and stream not in handled:
                 what = "what becomes of the matches could not be followed: write it"
                 self.module.note(stream, what)
                 if stream.pattern is not None:
                     self.patterns.write(stream.pattern)
-        self._left_out({id(stream) for stream in ends}, used)
+        self._left_out(set(ends), used)
         self._gaps()
         if self._lines or self.statements:
             self._main()
         return bool(ends or loose or self.statements or given)
 
-    def _left_out(self, ends: set[int], used: set[int]) -> None:
+    def _left_out(self, ends: set[Stream], used: set[Stream]) -> None:
         """Note what is done with streams that nothing was written for."""
         for stream in self.streams:
             method, more = stream.call.method, f": {PART}"
             prints = method in ("print", "printToErr")
             if self._is_given(stream) and stream.inputs and not is_result(stream):
                 after = result_before(stream.inputs[0]) is not None
-                if id(stream) in ends or (after and method not in {*SINKS, *_UNCHANGED, "pattern"}):
+                if stream in ends or (after and method not in {*SINKS, *_UNCHANGED, "pattern"}):
                     more = "" if prints else more
                     self.module.note(stream, f"{method}() of what is found is left out{more}")
-            if id(stream) in ends | used or not stream.inputs or method in _PLAIN | RESULTS:
+            if stream in ends | used or not stream.inputs or method in _PLAIN | RESULTS:
                 continue
             if prints:
                 self.module.note(stream, f"{method}() of events without a pattern is left out")
@@ -262,8 +262,8 @@ class JobWriter:
             found = waiting.pop()
             if found.pattern is not None or found.call.method == "pattern":
                 return True
-            if id(found) not in seen:
-                seen.add(id(found))
+            if found not in seen:
+                seen.add(found)
                 waiting.extend(found.inputs)
         return False
 
@@ -271,16 +271,16 @@ class JobWriter:
 
     def _variable(self, stream: Stream) -> str:
         """Return the variable of ``main`` that holds a stream; make it once."""
-        if id(stream) not in self._variables:
-            self._variables[id(stream)] = self._make(stream)
-        return self._variables[id(stream)]
+        if stream not in self._variables:
+            self._variables[stream] = self._make(stream)
+        return self._variables[stream]
 
     def _make(self, stream: Stream) -> str:
         method = stream.call.method
         is_side = method == "getSideOutput" and self._is_of_result(stream)
         if not (is_result(stream) or is_side or (self._of_pattern(stream) and stream.inputs)):
             made = self._inputs.write(stream)
-            self._bounded[id(stream)] = made.bounded
+            self._bounded[stream] = made.bounded
             return self._assign(stream.name or made.name, "events", f"{made.function}(spark)")
         if is_result(stream):
             found = self.result(stream)
@@ -304,7 +304,7 @@ class JobWriter:
                 wanted, otherwise = stream.name or f"{before}_{snake(method)}", "rows"
                 is_plain = stream.event_type == "String"
         source = found.events if is_result(stream) else stream.inputs[0]
-        self._bounded[id(stream)] = self._bounded.get(id(source), False)
+        self._bounded[stream] = self._bounded.get(source, False)
         if value == before:
             return before
         name = self._assign(wanted, otherwise, value)
@@ -333,7 +333,7 @@ class JobWriter:
     def _end(self, stream: Stream) -> None:
         name = self._variable(stream.inputs[0])
         sink = sink_of(stream)
-        bounded = self._bounded.get(id(stream.inputs[0]), False)
+        bounded = self._bounded.get(stream.inputs[0], False)
         missing = "".join(f" {option}" for option in sink.missing)
         if missing:
             self.module.note(stream, f"the code does not show these settings of the sink:{missing}")
@@ -396,8 +396,8 @@ class JobWriter:
 
     def result(self, stream: Stream) -> Result:
         """Write the function of the rows of matches, once."""
-        if id(stream) in self._written:
-            return self._written[id(stream)]
+        if stream in self._written:
+            return self._written[stream]
         line = list(stream.inputs[0].back())
         at = next(n for n, one in enumerate(line) if one.call.method == "pattern")
         changes, applied = [one.call for one in line[:at]][::-1], line[at]
@@ -444,8 +444,8 @@ class JobWriter:
         parameters = tuple({**dict(needed), **self._parameters}.items())
         typed = "".join(f", {name}: {python_type(kind)}" for name, kind in parameters)
         self.module.function(f"def {function}(events: DataFrame{typed}) -> CepDataFrame:\n{body}")
-        self._written[id(stream)] = Result(function, events, parameters)
-        return self._written[id(stream)]
+        self._written[stream] = Result(function, events, parameters)
+        return self._written[stream]
 
     def _check(self, applied: Stream, events: Stream, pattern: str, keys: list[str]) -> None:
         """Remember what is needed to compare a pattern with the original."""
@@ -458,14 +458,14 @@ class JobWriter:
         kind = applied.event_type
         plain = [key.strip('"`') for key in keys if key.startswith('"') and "TODO" not in key]
         schema = self.translation.schema(kind, applied.call.code)
-        time, scale = self._inputs.columns.get(id(events), (None, 1))
+        time, scale = self._inputs.columns.get(events) or (None, 1)
         this = applied.call.code.scope.this if source is applied.call.code.source else None
         arguments = () if this is None else this.arguments
         values = tuple(v.value for v in arguments if isinstance(v, Const) and v.is_plain)
         is_known = this is not None and len(values) == len(arguments)
         site = Site(node, source, values if is_known else None)
         problem = "its key is computed" if len(plain) < len(keys) else ""
-        if time is None and self._inputs.times.get(id(events)) is not None:
+        if time is None and self._inputs.times.get(events) is not None:
             problem = "its time is computed"
         self.checked.append(
             Checked(pattern, site, kind, tuple(plain), time, schema, problem, self._selected, scale)
@@ -518,9 +518,9 @@ class JobWriter:
         call, note = ("inEventTime", [quoted(EVENT_TIME)]), ""
         if not timed and events.source.call.method in ("parameter", "elsewhere"):
             note = "the time column of the events is chosen elsewhere"
-        elif not timed and bounded and (result is None or id(result) not in self._timed):
+        elif not timed and bounded and (result is None or result not in self._timed):
             call, note = ("inEventTime", [quoted(POSITION)]), _IN_ORDER
-        elif not timed and (result is None or id(result) not in self._timed):
+        elif not timed and (result is None or result not in self._timed):
             processing = any(c.method == "inProcessingTime" for c in changes)
             processing = processing or any("ProcessingTime" in s for s in settings)
             call, note = ("inProcessingTime", []), "" if processing else _NO_TIME
@@ -530,9 +530,9 @@ class JobWriter:
 
     def _times(self, events: Stream) -> bool:
         """Whether events have a column with their time."""
-        if id(events) not in self._inputs.times and result_before(events) is None:
+        if events not in self._inputs.times and result_before(events) is None:
             self._inputs.write(events)
-        return self._inputs.times.get(id(events)) is not None
+        return self._inputs.times.get(events) is not None
 
     # --- rows
 
@@ -578,11 +578,11 @@ class JobWriter:
     def _call(self, kind: str, before: list[str], made: TranslatedFunction, stream: Stream) -> str:
         schema, function = self._schema(made, stream), self._defined(made)
         calls: list[tuple[str, list[str]]] = []
-        if id(stream) in self._chained and self._more_columns == _TYPED[quoted(EVENT_TIME)]:
+        if stream in self._chained and self._more_columns == _TYPED[quoted(EVENT_TIME)]:
             timed = self._with_time(function, made) if kind == "select" else None
             if timed is not None or self._are_events(made):
                 calls.append(("withEventTime", [quoted(EVENT_TIME)]))
-                self._timed.add(id(stream))
+                self._timed.add(stream)
             if timed is not None:
                 function, schema = timed, f'{schema} + ", {self._more_columns}"'
         return chain("found", [(kind, [*before, function, schema]), *calls], "return ", 4)

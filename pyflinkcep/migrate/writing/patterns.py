@@ -72,14 +72,13 @@ class PatternWriter:
 
     module: Module
     translation: Translation
-    written: dict[int, tuple[str, tuple[tuple[str, str], ...]]] = attrs.field(factory=dict)
+    written: dict[Link, tuple[str, tuple[tuple[str, str], ...]]] = attrs.field(factory=dict)
     written_starts: set[int] = attrs.field(factory=set)
     seen_starts: set[int] = attrs.field(factory=set)
     # The calls of Flink's API that were written: their files, and where they end.
     calls: set[tuple[str, int]] = attrs.field(factory=set)
     # The Java for which there is something that raises.
     marked: list[Code] = attrs.field(factory=list)
-    _kept: list[Link] = attrs.field(factory=list)
     _stages: tuple[str, ...] = ()
     _stage: str = "event"
     _parameters: dict[str, str] = attrs.field(factory=dict)
@@ -87,8 +86,8 @@ class PatternWriter:
 
     def write(self, link: Link) -> tuple[str, tuple[tuple[str, str], ...]]:
         """Write the function of a pattern, once; return its name and parameters."""
-        if id(link) in self.written:
-            return self.written[id(link)]
+        if link in self.written:
+            return self.written[link]
         items = link.flat()
         self._stages = tuple(dict.fromkeys(stages_of(items)))
         self._parameters, self._lines = {}, []
@@ -102,10 +101,9 @@ class PatternWriter:
         doc = docstring(f"Return {named} ({link.begun.place})", link.documented)
         body = indented("\n".join([doc, *self._lines]))
         self.module.function(f"def {name}({signature}) -> Pattern:\n{body}")
-        self._kept.append(link)  # so that its id stays its own
-        self.written[id(link)] = (name, parameters)
+        self.written[link] = (name, parameters)
         self.written_starts.add(link.begun.node.start_byte)
-        return self.written[id(link)]
+        return self.written[link]
 
     def missed(self, node: Node, source: Source, name: str = "missed_pattern") -> None:
         """Write a function that raises, for a pattern that could not be followed."""

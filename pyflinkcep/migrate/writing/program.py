@@ -299,15 +299,14 @@ def _is_flink(call: Node) -> bool:
 
 def _loose(walker: Walker, applied: list[Link]) -> list[Link]:
     """Return the patterns that nothing in the program goes on from or applies."""
-    inner = {id(link) for link in walker.links if link.is_group}
-    inner |= {id(link.previous) for link in walker.links if link.previous is not None}
+    inner = {link for link in walker.links if link.is_group}
+    inner |= {link.previous for link in walker.links if link.previous is not None}
     for link in [*walker.links, *applied]:
-        inner |= {id(part) for part in link.joined}
         for part in link.joined:
-            inner |= {id(before) for before in part.ancestors()}
+            inner |= set(part.ancestors())
     for link in applied:
-        inner |= {id(before) for before in link.ancestors()}
-    return [link for link in walker.links if id(link) not in inner]
+        inner |= set(link.ancestors())
+    return [link for link in walker.links if link not in inner]
 
 
 def _app(method: Method | None, owner: JavaClass) -> str:
