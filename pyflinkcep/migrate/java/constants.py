@@ -45,14 +45,14 @@ class Const:
         return isinstance(self.value, bool | int | float | str)
 
 
-_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
+BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", "r": "\r", "f": "\f", "s": " ", "0": "\0"}
 _ESCAPE = re.compile(r"\\(u+[0-9a-fA-F]{4}|[0-3]?[0-7]{1,2}|\r?\n|.)", re.DOTALL)
 
 
 def wrapped(value: int, type_: str) -> int:
     """Return a whole number as a type of Java holds it."""
-    return runtime.narrowed(value, _BITS[type_])
+    return runtime.narrowed(value, BITS[type_])
 
 
 def unescaped(text: str) -> str:
@@ -113,7 +113,7 @@ def _integer(text: str) -> Const | None:
         value = int(digits, base)
     except ValueError:
         return None
-    bits = _BITS[type_]
+    bits = BITS[type_]
     if value >> bits or (base == 10 and value > 1 << bits - 1):
         return None
     return Const(wrapped(value, type_), JavaType(type_))
@@ -141,9 +141,9 @@ _WHOLES = {"Byte": "byte", "Short": "short", "Integer": "int", "Long": "long"}
 LIMITS = {
     **{(box, name): Const(value, JavaType(box.lower()))
        for box, values in _FLOATS.items() for name, value in values.items()},
-    **{(box, "MAX_VALUE"): Const((1 << _BITS[kind] - 1) - 1, JavaType(kind))
+    **{(box, "MAX_VALUE"): Const((1 << BITS[kind] - 1) - 1, JavaType(kind))
        for box, kind in _WHOLES.items()},
-    **{(box, "MIN_VALUE"): Const(-(1 << _BITS[kind] - 1), JavaType(kind))
+    **{(box, "MIN_VALUE"): Const(-(1 << BITS[kind] - 1), JavaType(kind))
        for box, kind in _WHOLES.items()},
 }  # fmt: skip
 """The limits of the types of numbers."""
@@ -167,7 +167,7 @@ def converted(constant: Const, type_: JavaType) -> Const | None:
         match boxes.get(name, name):
             case "byte" | "short" | "int" | "long" as whole:
                 if isinstance(value, float):
-                    value = runtime.truncated(value, max(32, _BITS[whole]))
+                    value = runtime.truncated(value, max(32, BITS[whole]))
                 return Const(wrapped(value, whole), type_)
             case "double":
                 return Const(float(value), type_)

@@ -178,13 +178,13 @@ def is_stream_type(kind: str) -> bool:
 
 def snake(name: str) -> str:
     """Return a Java name as Python writes it."""
-    words = re.sub(r"\W", "_", _HUMPS.sub("_", name)).lower()
+    words = re.sub(r"\W", "_", HUMPS.sub("_", name)).lower()
     made = re.sub(r"_+", "_", words).strip("_") or "unnamed"
     made = f"n{made}" if made[0].isdigit() else made
     return f"{made}_" if made in _TAKEN else made
 
 
-_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TAKEN = frozenset([
     *keyword.kwlist, "match", "case", "type", "list", "dict", "set", "str", "int", "float", "bool",
     "print", "input", "filter", "map", "id", "next", "iter", "len", "sum", "min", "max", "all",

@@ -438,11 +438,6 @@ _ZEROS: dict[str, int | float | bool] = {
 }  # fmt: skip
 
 
-def made(type_: JavaType, fields: dict[str, Expression]) -> Make:
-    """Return a new object."""
-    return Make(type_.name, tuple(fields.items()), type_)
-
-
 def constructed(
     reader: Reading, of: JavaClass, arguments: Sequence[Node | Expression], node: Node
 ) -> Make:
@@ -452,25 +447,19 @@ def constructed(
     result: dict[str, Expression] = {}
     for name, field in fields.items():
         value = given.get(name)
-        result[name] = (
-            reader.as_row(reader.assigned(value, field.type), field.type)
-            if value is not None
-            else default(reader, field.type, field.value, of)
-        )
+        if value is not None:
+            result[name] = reader.as_row(reader.assigned(value, field.type), field.type)
+        elif field.value is not None:
+            result[name] = reader.assigned(reader.at(of.source, of).read(field.value), field.type)
+        else:
+            result[name] = zero(field.type)
     lineage = list(reader.scope.project.lineage(of))
     if len(lineage) > 1 or reader.scope.project.subclasses(of):
         column = discriminator(of, reader.scope.project)
         kinds = {name for one in lineage for name in column_names(one, reader.scope.project)}
         if column in kinds and column not in result:
             result[column] = Const(of.name, STRING)
-    return made(JavaType(of.name), result)
-
-
-def default(reader: Reading, type_: JavaType, value: Node | None, of: JavaClass) -> Expression:
-    """Return what a field holds that no constructor sets."""
-    if value is not None:
-        return reader.assigned(reader.at(of.source, of).read(value), type_)
-    return zero(type_)
+    return Make(of.name, tuple(result.items()), JavaType(of.name))
 
 
 def zero(type_: JavaType) -> Expression:
@@ -488,7 +477,7 @@ def set_fields(
     if constructor is not None:
         types = [type_ for _, type_ in constructor.parameters]
         values = [
-            _argument(reader, argument, types[min(place, len(types) - 1) :][:1])
+            _argument(reader, argument, *types[min(place, len(types) - 1) :][:1])
             for place, argument in enumerate(arguments)
         ]
         return assigned(reader, of, constructor, reader.packed(constructor, values))
@@ -517,10 +506,8 @@ def given_fields(of: JavaClass, count: int) -> list[str]:
     return []
 
 
-def _argument(
-    reader: Reading, given: Node | Expression, types: Sequence[JavaType] = ()
-) -> Expression:
-    return given if isinstance(given, Expression) else reader.argument(given, tuple(types))
+def _argument(reader: Reading, given: Node | Expression, *types: JavaType) -> Expression:
+    return given if isinstance(given, Expression) else reader.argument(given, types)
 
 
 def assigned(
@@ -674,8 +661,11 @@ def read_creation(reader: Reading, node: Node) -> Expression:
         return Call(ops.LIST_OF, values, JavaType(type_.name, args))
     if type_.name in ("JSONObject", "ObjectNode", "JsonObject") and not values:
         return Call(ops.MAP, (), JavaType("JSONObject"))
-    if type_.name == "BigDecimal" and len(values) == 1 and isinstance(values[0], Const):
-        return Call(ops.DECIMAL, (Const(str(values[0].value), STRING),), type_)
+    if type_.name == "BigDecimal" and len(values) == 1:
+        (value,) = values
+        text = Const(str(value.value), STRING) if isinstance(value, Const) else value
+        if text.type == STRING:
+            return Call(ops.DECIMAL, (text,), type_)
     if type_.name == "JSONObject" and len(values) == 1 and values[0].type == STRING:
         return Call(ops.JSON_OF, values, JavaType("JsonNode"))
     if type_.name in ("Date", "Timestamp") and len(values) == 1:
@@ -686,12 +676,11 @@ def read_creation(reader: Reading, node: Node) -> Expression:
     if type_.name.startswith("Tuple") and values and not type_.args:
         type_ = JavaType(type_.name, tuple(value.type for value in values))
     if type_.name.startswith("Tuple") and values:
-        return made(type_, {f"f{place}": value for place, value in enumerate(values)})
-    if type_.name == "BigDecimal" and len(values) == 1 and values[0].type == STRING:
-        return Call(ops.DECIMAL, values, type_)
-    value = static_call(reader, type_.name, "valueOf", values, node)  # new Long(text)
-    if value is not None:
-        return value
+        fields = tuple((f"f{place}", value) for place, value in enumerate(values))
+        return Make(type_.name, fields, type_)
+    boxed = static_call(reader, type_.name, "valueOf", values, node)  # new Long(text)
+    if boxed is not None:
+        return boxed
     raise reader.no(node, f"the class {type_} is not in the sources")
 
 
@@ -711,9 +700,11 @@ def built(reader: Reading, owner: Make, name: str, arguments: list[Node]) -> Mak
     given = dict(owner.fields)
     values = {}
     for field, declared in fields.items():
-        initial = declared.value if "@Default" in declared.modifiers else None
-        values[field] = given.get(field) or default(reader, declared.type, initial, of)
-    return made(JavaType(of.name), values)
+        values[field] = given.get(field) or zero(declared.type)
+        if field not in given and declared.value and "@Default" in declared.modifiers:
+            held = reader.at(of.source, of).read(declared.value)
+            values[field] = reader.assigned(held, declared.type)
+    return Make(of.name, tuple(values.items()), JavaType(of.name))
 
 
 def _function(reader: Reading, node: Node, type_: JavaType) -> Expression | None:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 import attrs
 
 from pyflinkcep.migrate import runtime
+from pyflinkcep.migrate.java.constants import BITS
 from pyflinkcep.migrate.java.declarations import STRING, UNKNOWN, JavaType
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.literals import Inside, constant, f_string, python_regex
@@ -91,8 +92,7 @@ def _free(table: symtable.SymbolTable) -> set[str]:
     return found
 
 
-_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
-_NEVER_NULL = (*_BITS, "float", "double", "boolean", "char", "StringBuilder", "StringBuffer")
+_NEVER_NULL = (*BITS, "float", "double", "boolean", "char", "StringBuilder", "StringBuffer")
 _SHORT = ("byte", "short", "int")
 _CLASHES = frozenset({
     "count", "index", "asDict", "clear", "copy", "fromkeys", "get", "items", "keys", "pop",
@@ -400,16 +400,16 @@ class Python:
             if have in ("double", "float"):
                 inner = self.runtime("truncated", inner, self.literal(32))
             return _call("chr", ast.BinOp(inner, ast.BitAnd(), self.literal(65535)))
-        if want in ("double", "float") and have in _BITS:
+        if want in ("double", "float") and have in BITS:
             name = self.use("to_float32") if want == "float" else "float"
             return _call(name, inner)
         if want == "float" and have in ("double", "?"):
             return self.runtime("float32", inner)
-        bits = _BITS.get(want, 64)
-        if want in _BITS and have in ("double", "float"):
+        bits = BITS.get(want, 64)
+        if want in BITS and have in ("double", "float"):
             wide = self.runtime("truncated", inner, self.literal(max(32, bits)))
             return wide if bits >= 32 else self.runtime("narrowed", wide, self.literal(bits))
-        if want in _BITS and have in _BITS and bits < _BITS[have]:
+        if want in BITS and have in BITS and bits < BITS[have]:
             if want == "int":
                 return self.runtime("int32", inner)
             return self.runtime("narrowed", inner, self.literal(bits))
@@ -692,7 +692,7 @@ def _text_of(writer: Python, of: Expression, *, always: bool = False) -> ast.exp
         return writer.node(of)
     if type_ in ("String", "StringBuilder", "StringBuffer", "char") and writer.is_known(of):
         return writer.node(of)
-    if type_ in _BITS and not always and writer.is_known(of):
+    if type_ in BITS and not always and writer.is_known(of):
         return writer.node(of)
     return _as_text(writer, type_, writer.node(of))
 

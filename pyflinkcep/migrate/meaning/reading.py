@@ -24,7 +24,7 @@ from pyflinkcep.migrate.java.declarations import (
     read_type,
 )
 from pyflinkcep.migrate.java.project import Project, chosen, column_names, filled
-from pyflinkcep.migrate.java.source import Node, Source, children, line_of, text_of
+from pyflinkcep.migrate.java.source import HUMPS, Node, Source, children, line_of, text_of
 from pyflinkcep.migrate.meaning import operations as ops
 from pyflinkcep.migrate.meaning.translated import Note
 from pyflinkcep.migrate.meaning.tree import (
@@ -51,12 +51,11 @@ RUNTIME = frozenset(
     if callable(one) and one.__module__ in _SHARED and name[0] != "_"
 )
 """The names of what translated functions call."""
-_HUMPS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def snake_case(name: str) -> str:
     """Return a name as Python writes it."""
-    return re.sub(r"\W|^(?=\d)", "_", _HUMPS.sub("_", name)).lower()
+    return re.sub(r"\W|^(?=\d)", "_", HUMPS.sub("_", name)).lower()
 
 
 def python_name(name: str) -> str:

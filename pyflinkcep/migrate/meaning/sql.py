@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import attrs
 
+from pyflinkcep.migrate.java.constants import BITS
 from pyflinkcep.migrate.java.declarations import BOOLEAN, STRING, UNKNOWN, JavaType
 from pyflinkcep.migrate.java.project import quoted
 from pyflinkcep.migrate.meaning import operations as ops
@@ -96,11 +97,10 @@ def may_be_nan(of: Expression) -> bool:
 
 
 Range = tuple[int, int]
-_BITS = {"byte": 8, "short": 16, "int": 32, "long": 64}
 
 
 def _of_type(name: str) -> Range:
-    half = 1 << _BITS.get(name, 64) - 1
+    half = 1 << BITS.get(name, 64) - 1
     return -half, half - 1
 
 

@@ -79,8 +79,7 @@ def call(name: str, arguments: Sequence[str], indent: int) -> str:
     if len(arguments) == 1 and len(arguments[0]) + indent + 4 > WIDTH:
         value = _string_in(arguments[0])
         if value is not None:
-            parts = split_text(value, WIDTH - indent - 4)
-            return f"{name}(\n" + "".join(f"    {part}\n" for part in parts) + ")"
+            return f"{name}{_in_lines(split_text(value, WIDTH - indent - 4))}"
     joined = ", ".join(arguments)
     if "\n" not in joined and len(joined) + indent + 4 <= WIDTH:
         return f"{name}(\n    {joined}\n)"
@@ -88,12 +87,15 @@ def call(name: str, arguments: Sequence[str], indent: int) -> str:
     return f"{name}(\n{body})"
 
 
+def _in_lines(parts: Sequence[str]) -> str:
+    return "(\n" + "".join(f"    {part}\n" for part in parts) + ")"
+
+
 def _fitting(argument: str, indent: int) -> str:
     value = _string_in(argument) if len(argument) + indent + 1 > WIDTH else None
     if value is not None:
         parts = split_text(value, WIDTH - indent - 5)
-        if len(parts) > 1:
-            return "(\n" + "".join(f"    {part}\n" for part in parts) + ")"
+        return _in_lines(parts) if len(parts) > 1 else argument
     return argument
 
 
@@ -131,8 +133,7 @@ def literal(value: str, used: int) -> str:
     """Return a string literal, in several parts if it is long."""
     if len(quoted(value)) + used <= WIDTH:
         return quoted(value)
-    parts = split_text(value, WIDTH - 4)
-    return "(\n" + "".join(f"    {part}\n" for part in parts) + ")"
+    return _in_lines(split_text(value, WIDTH - 4))
 
 
 _MOST_LINES = 60
