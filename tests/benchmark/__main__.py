@@ -19,6 +19,7 @@ from tests.benchmark import in_process
 from tests.benchmark.events import RandomEvents
 from tests.benchmark.measurement import Measurement, disagreements, load, machine, save
 from tests.benchmark.report import markdown
+from tests.benchmark.rule_sets import PARTS, RuleSets
 from tests.benchmark.session import benchmark_session
 from tests.benchmark.suites import Settings, Suites
 from tests.benchmark.workloads import VARIANTS, WORKLOADS
@@ -46,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     compileall.compile_dir(Path(pyflinkcep.__file__).parent, quiet=2)
     told = {name: value for name, value in vars(args).items() if name not in _PRIVATE}
     measurements = []
-    for measurement in _peers(args) if args.command == "peers" else _measured(args):
+    for measurement in _OTHERS.get(args.command, _measured)(args):
         print(measurement, file=sys.stderr, flush=True)
         measurements.append(measurement)
         save(args.json, measurements, told)
@@ -69,7 +70,19 @@ def _peers(args: argparse.Namespace) -> Iterator[Measurement]:
             )
 
 
-_PRIVATE = frozenset(["flink", "flink_jars", "cache", "json"])
+def _rules(args: argparse.Namespace) -> Iterator[Measurement]:
+    with benchmark_session("spark", args.cores, args.driver_memory) as spark:
+        sets = RuleSets(
+            spark, args.events, args.keys, args.seed, args.cores, args.cache, args.flink_jars,
+            args.flink_events, args.published, args.parts,
+        )  # fmt: skip
+        yield from sets.measured()
+
+
+_OTHERS = {"peers": _peers, "rules": _rules}
+"""Sub-commands with options of their own."""
+
+_PRIVATE = frozenset(["flink", "flink_jars", "cache", "json", "published"])
 """Arguments that name places; they are nobody else's business."""
 
 
@@ -116,6 +129,13 @@ def _parser() -> argparse.ArgumentParser:
             formatter_class=_Defaults,
         )
     )
+    _add_options_of_rules(
+        commands.add_parser(
+            "rules",
+            help="Run many rules in one job, beside one, a job for each, and Flink.",
+            formatter_class=_Defaults,
+        )
+    )
     report = commands.add_parser("report", help="Print results as Markdown.")
     report.add_argument("results", nargs="+", type=Path, help="files that --json wrote")
     return parser
@@ -156,6 +176,22 @@ def _add_options_of_peers(parser: argparse.ArgumentParser) -> None:
     add("--cores", type=int, default=2)
     add("--repeat", type=int, default=3, help="runs of each; the fastest is told")
     add("--engines", nargs="*", default=list(in_process.PEERS), choices=in_process.PEERS)
+    add("--cache", type=Path, default=_CACHE, help="folder for generated events")
+    add("--json", type=Path, default=Path("benchmark.json"), help="file for the results")
+
+
+def _add_options_of_rules(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--events", type=int, default=2_000_000, help="events of the stream")
+    add("--keys", type=int, default=1_000, help="number of keys")
+    add("--seed", type=int, default=7)
+    add("--cores", type=int, default=2)
+    add("--driver-memory", default="4g", help="heap of Spark's JVM")
+    add("--parts", nargs="+", default=list(PARTS), choices=PARTS)
+    add("--flink-jars", metavar="FOLDER", type=Path, help="Flink's jars")
+    add("--flink-events", type=int, default=100_000, help="events for Flink")
+    add("--published", metavar="FOLDER", type=Path, help="rules of EQL and Sigma, and their events")
+    add("--repeat", type=int, default=1, help=argparse.SUPPRESS)
     add("--cache", type=Path, default=_CACHE, help="folder for generated events")
     add("--json", type=Path, default=Path("benchmark.json"), help="file for the results")
 

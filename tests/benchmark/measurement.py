@@ -65,11 +65,16 @@ def disagreements(measurements: Iterable[Measurement]) -> list[str]:
     expected: dict[tuple[str, str], Measurement] = {}
     for m in sorted(answered, key=lambda m: m.engine != "flink"):
         expected.setdefault(m.question, m)
-    return [
+    wrong = [
         f"WRONG: {m.workload} on {m.source}: {m.engine} {m.variant} found (matches, checksum) = "
         f"{m.answer}, {expected[m.question].engine} {expected[m.question].answer}"
         for m in answered
         if m.answer != expected[m.question].answer
+    ]
+    return wrong + [
+        f"WRONG: {m.workload} on {m.source}: {m.answer}, in the set {m.details['in_the_set']}"
+        for m in answered
+        if m.details.get("in_the_set", [*m.answer]) != [*m.answer]
     ]
 
 

@@ -50,6 +50,15 @@ def measure_flink_sql(
     return _measurement(f"sql {clause.name}", source, keys, answer, peaks)
 
 
+def measure_flink_rules(
+    jars: Path, source: RandomEvents, cores: int, rules: int, window_s: int
+) -> Measurement:
+    """Run the selective rules of `rule_sets` on Flink, with an operator for each in one job."""
+    numbers = [source.events, source.keys, source.types, source.seed, cores, rules, window_s]
+    answer, peaks = _compiled(jars, "RulesPeer", numbers, with_tables=False)
+    return _measurement(f"selective, {rules} rules", source, source.keys, answer, peaks)
+
+
 def _measurement(
     workload: str,
     source: RandomEvents | PendingEvents,

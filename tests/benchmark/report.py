@@ -33,6 +33,7 @@ def markdown(document: dict[str, Any], measurements: Sequence[Measurement]) -> s
         ("Peak memory", _memory(best)),
         ("Growth", _growth(best)),
         ("Partial matches on one key", _pending(best)),
+        ("Many rules", _rules(best)),
     ]
     parts = [f"### {title}\n\n{text}" if title else text for title, text in sections if text]
     return "\n\n".join(parts)
@@ -193,6 +194,37 @@ def _pending(best: Sequence[Measurement]) -> str:
         way = f"{m.engine} {m.variant}".strip()
         rows.append([f"{m.matches:,}", f"{m.events:,}", way, f"{m.seconds:.2f}", ratio])
     return _table(["partial matches", "events", "engine", "seconds", "against Flink"], rows)
+
+
+def _rules(best: Sequence[Measurement]) -> str:
+    alone: dict[str, list[float]] = {}
+    for m in _of(best, "job"):
+        alone.setdefault(m.details["set"], []).append(m.seconds)
+    flink = {m.question: m for m in best if m.engine == "flink"}
+    rows = []
+    for m in best:
+        d = m.details
+        if m.engine not in ("rules", "sigma", "core"):
+            continue
+        one, peer = alone.get(d.get("set", ""), []), flink.get(m.question)
+        each = sum(one) / len(one) * d["rules"] if one else 0
+        rows.append(
+            [
+                m.workload,
+                f"{m.events:,}",
+                f"{m.matches:,}",
+                f"{m.seconds:.2f}",
+                *(f"{d[name]:.2f}" if name in d else "" for name in ("cpu_s", "plan_s")),
+                f"{max(d['peak_mib'].values()):,}" if "peak_mib" in d else "",
+                f"{m.seconds / max(one):.1f} ×" if one else "",
+                f"{each / m.seconds:.1f} ×" if d.get("rules", 0) > 1 and one else "",
+                f"{peer.seconds / m.seconds:.0f} ×" if peer else "",
+                f"{d['ns_an_offer']:.0f}" if "ns_an_offer" in d else "",
+            ]
+        )
+    head = ["rules", "events", "matches", "seconds", "CPU, s", "of these planning, s", "peak MiB"]
+    head += ["of the dearest alone", "jobs for each take", "Flink takes", "ns a rule and event"]
+    return _table(*_without_empty_columns(head, rows))
 
 
 # --- helpers
