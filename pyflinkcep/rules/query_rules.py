@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+import pyarrow as pa
 
 from pyflinkcep.engines.choice import AUTO, chosen, hides_choice
 from pyflinkcep.engines.queries import QueryPlan
@@ -68,7 +69,7 @@ def query_found(
     table, wanted = events.table, wants.of(events.holding, events.table.num_rows).places
     if len(wanted) < table.num_rows:
         table = table.take(integers(wanted))
-    given = QueryRows.of(table, events.timestamp, events.type, asked, key)
+    given = QueryRows.of(_typed(table), events.timestamp, events.type, asked, key)
     if given is None:
         raise NotSupportedError(
             "the query computes what only single events have",
@@ -86,6 +87,12 @@ def query_found(
         found = found.only(np.asarray(kept, bool))
     found = attrs.evolve(found, handles=wanted[given.row_of(found.handles)].astype(np.int64))
     return found, None if asked.columns is None else returns.row
+
+
+def _typed(table: pa.Table) -> pa.Table:
+    """Return events in which columns that are always null have a type."""
+    fields = [f.with_type(pa.int64()) if pa.types.is_null(f.type) else f for f in table.schema]
+    return table.cast(pa.schema(fields))
 
 
 def eql_wants(query: Eql, events: SharedEvents) -> Wants:

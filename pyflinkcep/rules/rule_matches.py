@@ -3,10 +3,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, overload
 
@@ -14,15 +11,12 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.eql import Eql
 from pyflinkcep.errors import CepError, FunctionError, InvalidArgumentError
-from pyflinkcep.matching.columns import integers, structs
-from pyflinkcep.matching.results import MATCH_TIME, Found
+from pyflinkcep.matching.results import MATCH_TIME
+from pyflinkcep.rules.match_columns import columns_of_matches, key_names, match_id, value_at
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.shared_events import SharedEvents
-from pyflinkcep.rules.sigma_correlation import SigmaCorrelation
 from pyflinkcep.rules.wanting_rule import FoundByRule, WantingRule, shared_events
-from pyflinkcep.sase import SaseQuery
 from pyflinkcep.tables.events import Record
 from pyflinkcep.tables.files import attempted
 from pyflinkcep.tables.found_rows import match_times
@@ -61,7 +55,7 @@ class RuleMatch:
     @cached_property
     def matchId(self) -> str:
         """A hash of rule, version, key and events: 64 hexadecimal digits, the same in each run."""
-        return _id(self.rule, self.version, self.key, self.events)
+        return match_id(self.rule, self.version, self.key, self.events)
 
 
 def _row(rule: Rule, select: Callable[[Any], Any], events: Any) -> Mapping[str, Any] | None:
@@ -77,17 +71,6 @@ def _row(rule: Rule, select: Callable[[Any], Any], events: Any) -> Mapping[str, 
     if not isinstance(row, Mapping | None):
         raise FunctionError(f"rule {rule.name!r}: its select returned {row!r:.80}, no dict", hint)
     return row
-
-
-def _id(rule: str, version: int, key: Any, events: Any) -> str:
-    text = json.dumps([rule, version, key, events], default=_plain, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.astimezone(UTC)  # whatever clock shows it
-    return value.isoformat() if hasattr(value, "isoformat") else f"{value}"
 
 
 class RuleMatches(Sequence[RuleMatch]):
@@ -162,73 +145,20 @@ class RuleMatches(Sequence[RuleMatch]):
             ``rule``, ``version``, ``key`` (a map of texts), ``matchId``, ``matchTimestamp``, and
             ``events``: a map of stages to lists of events.
         """
-        texts = pa.map_(pa.string(), pa.string())
         if self._events is None or not self._parts:
-            nothing = pa.map_(pa.string(), pa.list_(pa.null()))
+            texts, nothing = (pa.map_(pa.string(), to) for to in (pa.string(), pa.list_(pa.null())))
             types = [pa.string(), pa.int64(), texts, pa.string(), pa.null(), nothing]
             names = ["rule", "version", "key", "matchId", MATCH_TIME, "events"]
             return pa.schema(zip(names, types, strict=True)).empty_table()
-        matches = list(self)
-        keys = [[(n, None if v is None else f"{v}") for n, v in m.key.items()] for m in matches]
-        times = [match_times(part.found, self._events.times) for part in self._parts]
-        return pa.table(
-            {
-                "rule": pa.array([match.rule for match in matches], pa.string()),
-                "version": pa.array([match.version for match in matches], pa.int64()),
-                "key": pa.array(keys, texts),
-                "matchId": pa.array([match.matchId for match in matches], pa.string()),
-                MATCH_TIME: pa.chunked_array(times),
-                "events": pa.chunked_array([self._lists(part.found) for part in self._parts]),
-            }
-        )
-
-    def _lists(self, found: Found) -> pa.MapArray:
-        """Return for each match a map of stages to lists of events."""
-        assert self._events is not None
-        # The events of a stage side by side, stages in the order of their first events.
-        order: list[int] = []
-        stages: list[str] = []
-        begins, ends = [0], [0]
-        for _, _, match in found.results(range(len(found.handles))):
-            for stage, places in match.items():
-                order += places
-                stages.append(stage)
-                ends.append(len(order))
-            begins.append(len(stages))
-        own = structs(self._events.table.take(integers(found.handles[np.asarray(order, np.int64)])))
-        lists = pa.ListArray.from_arrays(integers(np.asarray(ends, np.int32)), own)
-        return pa.MapArray.from_arrays(pa.array(begins, pa.int32()), pa.array(stages, pa.string()),
-                                       lists)  # fmt: skip
+        return columns_of_matches(self._parts, self._events)
 
 
 def _key(rule: Rule, events: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
     """Return the columns of the key of a match."""
     if not events:
         return {}
-    first = next(iter(events.values()))[0]
-    definition = rule.definition
-    if isinstance(definition, Eql):
-        number = int(next(iter(events))) - 1
-        steps = (
-            definition.model.expanded if definition.model.is_sequence else definition.model.steps
-        )
-        return {key.path: _value_at(first, key.path) for key in steps[number].keys}
-    if isinstance(definition, SigmaCorrelation):
-        names = definition.read.group_by  # an alias is no field
-        return {name: _value_at(first, name) for name in names}
-    names = rule.key
-    if isinstance(definition, SaseQuery):
-        names = tuple(dict.fromkeys((*names, *definition.key)))
-    return {name: first[name] for name in names}
-
-
-def _value_at(event: Any, path: str) -> Any:
-    """Return a field of an event, or of a struct in it."""
-    if path in event or "." not in path:
-        return event.get(path)
-    first, _, rest = path.partition(".")
-    inner = event.get(first)
-    return None if inner is None else _value_at(inner, rest)
+    stage, (first, *_) = next(iter(events.items()))
+    return {name: value_at(first, name) for name in key_names(rule, stage)}
 
 
 def found_on(rules: Sequence[Rule], events: Any, timestamp: str | None, type_: str) -> RuleMatches:

@@ -149,7 +149,7 @@ class RuleSets:
         run = Runs("dense", source.name, self.events, self.keys)
         run.warm_up(events, [dense_rule(number) for number in range(6)])
         for count in (1, 6, 100):
-            yield from run.with_some_alone(events, [dense_rule(n) for n in range(count)], 12)
+            yield from run.with_some_alone(events, [dense_rule(n) for n in range(count)], 14)
 
     def eql(self) -> Iterator[Measurement]:
         """Run rules of EQL, and those that are likely to be the dearest by themselves."""

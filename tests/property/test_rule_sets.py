@@ -242,7 +242,18 @@ def test_many_rules_are_each_of_them(
             assert own[rule.name] == alone
     shown = {json.dumps([one.rule, one.key, _ids(dict(one.events))]) for one in found}
     assert len({one.matchId for one in found}) == len(shown)
-    assert found.toArrow().num_rows == len(found)
+    table = found.toArrow().to_pylist()
+    assert [row["matchId"] for row in table] == [one.matchId for one in found]
+    assert [dict(row["key"]) for row in table] == [
+        {name: None if value is None else f"{value}" for name, value in one.key.items()}
+        for one in found
+    ]
+    assert [[stage for stage, _ in row["events"]] for row in table] == [
+        [*one.events] for one in found
+    ]
+    assert [{stage: [e["id"] for e in own] for stage, own in row["events"]} for row in table] == [
+        _ids(dict(one.events)) for one in found
+    ]
 
 
 @given(st.lists(patterns(), min_size=1, max_size=15))

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
@@ -157,6 +160,42 @@ def test_sequences_and_tables() -> None:
     assert list(matchMany(rules, [])) == []
     assert matchMany(rules, []).toArrow().num_rows == 0
     assert list(matchMany({}, events)) == []
+
+
+def test_values_in_tables() -> None:
+    """Keys and ids in a table are those of the matches, whatever the columns hold."""
+    at = datetime(2026, 1, 1, 12, 0, 0, 1, tzinfo=ZoneInfo("Europe/Rome"))
+    events = pa.table(
+        {
+            "at": pa.array([at, at, at], pa.timestamp("us", "Europe/Rome")),
+            "n": [1, None, 3],
+            "a%s.b": [0.1, math.nan, -0.0],
+            "text": ['é\n"', "\u2028", None],
+            "s": [{"x": [1, 2], "y": {"z": "q"}}, None, {"x": [], "y": None}],
+            "m": pa.array([[("k", 1)], [], None], pa.map_(pa.string(), pa.int64())),
+            "d": [Decimal("1.50"), Decimal("0.00"), None],
+            "raw": [b"\xff", b"", None],
+            "yes": [True, False, None],
+        }
+    )
+    rules = [
+        *(
+            Rule(name, Pattern.begin('a"b').followedBy("c").oneOrMore(), (name,))
+            for name in ("at", "n", "a%s.b", "text", "d", "raw", "yes")
+        ),
+        Rule("loop", Pattern.begin("a").followedBy("b").followedBy("c"), version=2),
+        Rule("eql", Eql("sequence by s.y.z [any where true] [any where true]")),
+        Rule("none", Pattern.begin("a").where("n > 5")),
+    ]
+    found = matchMany(rules, events, timestamp="at", type="text")
+    rows = found.toArrow().to_pylist()
+
+    assert len(found) > 3
+    assert [row["matchId"] for row in rows] == [match.matchId for match in found]
+    assert [dict(row["key"]) for row in rows] == [
+        {name: None if value is None else f"{value}" for name, value in match.key.items()}
+        for match in found
+    ]
 
 
 @pytest.mark.parametrize(
