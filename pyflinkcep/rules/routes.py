@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -146,17 +147,26 @@ class RoutedRules:
         """Return which events are sent where."""
         events = self.events(table)
         size = table.num_rows
-        pairs: list[Ints] = []
+        by_route: dict[int, list[tuple[Ints, Ints]]] = {}
         for (route, field), masks in self._masks(events).items():
             for with_null, mask in enumerate(masks):
                 if mask is not None:
-                    number, fields = self.route_numbers[route], self.routes[route]
-                    pairs.append(_pairs(events, number, fields, field, mask, with_null))
-        # In the order of events; an event once for each place.
-        whole = np.unique(np.concatenate([np.zeros((0, 2), np.int64), *pairs]), axis=0)
-        rows = whole[:, 0].astype(np.int32)
+                    own = _places(events, self.routes[route], field, mask, with_null)
+                    by_route.setdefault(self.route_numbers[route], []).append(own)
+        sent = [_once(pairs) for pairs in by_route.values()]
+        none = np.zeros(0, np.int32)
+        rows = np.concatenate([none, *(own.astype(np.int32) for own, _ in sent)])
+        targets = np.concatenate(
+            [none.astype(np.int64)]
+            + [route << 32 | own for route, (_, own) in zip(by_route, sent, strict=True)]
+        )
+        if len(sent) > 1:  # in the order of events
+            order = np.argsort(rows, kind="stable")
+            rows, targets = rows[order], targets[order]
         held = _lists([events.holding(n) for n in range(len(self.conditions))], size, self.codes)
-        return Sent(rows, np.ascontiguousarray(whole[:, 1]), held.take(integers(rows)))
+        if not np.array_equal(rows, np.arange(size)):
+            held = held.take(integers(rows))
+        return Sent(rows, targets, held)
 
     def _masks(self, events: SharedEvents) -> dict[tuple[int, str], list[Any]]:
         """Return by route and field which events are wanted: with a value, and without, too."""
@@ -187,11 +197,15 @@ class RoutedRules:
         lengths = np.diff(plain_numbers(holding.offsets))
         numbers = plain_numbers(holding.flatten())
         rows = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
-        order = np.argsort(numbers, kind="stable")
-        numbers, rows = numbers[order], rows[order]
-        distinct, begins = np.unique(numbers, return_index=True)
-        parts = np.split(rows, begins[1:]) if len(distinct) else []
-        given = dict(zip(distinct.tolist(), parts, strict=True))
+        ends = np.cumsum(np.bincount(numbers))
+        # Short numbers are sorted by their digits.
+        short = numbers.astype(np.uint16) if len(ends) < 1 << 16 else numbers
+        rows = rows[np.argsort(short, kind="stable")]
+        given = {
+            number: rows[begin:end]
+            for number, (begin, end) in enumerate(pairwise([0, *ends.tolist()]))
+            if begin < end
+        }
         events = SharedEvents.of(
             table, self.timestamp, self.type, (), self.zone, Conditions(), given
         )
@@ -291,18 +305,24 @@ def _demands(
         yield Demand(route, path, optional, Wants.any_of(tuple(numbers)))
 
 
-def _pairs(
-    events: SharedEvents, route: int, fields: Fields, field: str, mask: Any, with_null: int
-) -> Ints:
-    """Return the events that are sent by a field, and where to."""
+def _places(
+    events: SharedEvents, fields: Fields, field: str, mask: Any, with_null: int
+) -> tuple[Ints, Ints]:
+    """Return the events that are sent by a field, and the number of the place of each."""
     rows = np.flatnonzero(mask)
     if fields == (BY_ITSELF,):
-        numbers = rows
-    elif not field:
-        numbers = np.zeros(len(rows), np.int64)
-    else:
-        rows, numbers = _by_value(events, field, rows, with_null)
-    return np.stack([rows, (route << 32) | numbers], axis=1)
+        return rows, rows
+    if not field:
+        return rows, np.zeros(len(rows), np.int64)
+    return _by_value(events, field, rows, with_null)
+
+
+def _once(pairs: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    """Return events and places, in the order of events, each pair once."""
+    if len(pairs) == 1 and (pairs[0][0][1:] > pairs[0][0][:-1]).all():
+        return pairs[0]
+    known = np.unique(np.concatenate([rows << 32 | numbers for rows, numbers in pairs]))
+    return known >> 32, known & 0xFFFFFFFF
 
 
 def _by_value(events: SharedEvents, field: str, rows: Ints, with_null: int) -> tuple[Ints, Ints]:
@@ -330,10 +350,15 @@ def _by_value(events: SharedEvents, field: str, rows: Ints, with_null: int) -> t
 
 def _lists(held: Sequence[Rows], size: int, codes: Ints | None) -> pa.ListArray:
     """Return for each event the conditions that hold for it: their codes, or else their numbers."""
-    rows = np.concatenate([np.zeros(0, np.int32), *held])
     known = np.arange(len(held), dtype=np.int32) if codes is None else codes
-    numbers = np.repeat(known, [len(own) for own in held])
-    order = np.argsort(rows, kind="stable")
-    ends = np.cumsum(np.bincount(rows, minlength=size)) if size else np.zeros(0)
-    offsets = np.r_[0, ends].astype(np.int32)
-    return pa.ListArray.from_arrays(integers(offsets), integers(numbers[order]))
+    counts = np.zeros(size + 1, np.int32)
+    for rows in held:
+        counts[rows + 1] += 1
+    offsets = np.cumsum(counts, dtype=np.int32)
+    numbers = np.empty(offsets[-1], known.dtype)
+    ends = offsets[:-1].copy()  # of what each has so far
+    for own, rows in zip(known, held, strict=True):
+        at = ends[rows]
+        numbers[at] = own
+        ends[rows] = at + 1
+    return pa.ListArray.from_arrays(integers(offsets), integers(numbers))

@@ -48,11 +48,15 @@ class Route:
     groups: Rows  # The number of the key of each place, in order
 
     @classmethod
-    def of(cls, table: pa.Table, times: Times, key: Sequence[str]) -> Route:
-        """Sort events by a key and by time."""
+    def of(cls, table: pa.Table, times: Times, key: Sequence[str], are_sent: bool) -> Route:
+        """Sort events by a key and by time, unless they were so when they were sent."""
         size = table.num_rows
         keys = Keys.of(table, list(key) or None)
-        order, firsts = ordered(times, keys.codes)
+        order, firsts = None, None
+        if are_sent and keys.codes is not None and _are_in_order(keys.codes, times.exact()):
+            firsts = np.r_[0, np.cumsum(np.bincount(keys.codes))[:-1]]
+        else:
+            order, firsts = ordered(times, keys.codes)
         rows: Any = np.arange(size, dtype=np.int32) if order is None else order
         places = np.empty(size, np.int32)
         places[rows] = np.arange(size, dtype=np.int32)
@@ -64,6 +68,14 @@ class Route:
         return cls(keys, rows, places, times.ms(rows), groups)
 
 
+def _are_in_order(codes: Ints, times: Ints) -> bool:
+    """Whether the events of each key are side by side and in the order of time."""
+    is_same = codes[1:] == codes[:-1]
+    return bool(
+        len(codes) and ((codes[1:] > codes[:-1]) | (is_same & (times[1:] >= times[:-1]))).all()
+    )
+
+
 @attrs.define(eq=False)
 class Conjunct:
     """A part of conditions that has to hold, and the values for which it does, if it has one."""
@@ -71,7 +83,6 @@ class Conjunct:
     program: Program
     index: ValueIndex | None = None
     chosen: Flags = attrs.field(factory=lambda: np.zeros(0, bool))
-    count: int | None = None
 
 
 class Conditions:
@@ -172,7 +183,7 @@ class SharedEvents:
         """Return the events by a key."""
         known = tuple(key)
         if known not in self._routes:
-            self._routes[known] = Route.of(self.table, self.times, known)
+            self._routes[known] = Route.of(self.table, self.times, known, self.given is not None)
         return self._routes[known]
 
     def needs(self, nfa: NFA) -> EventNeeds:
@@ -216,18 +227,37 @@ class SharedEvents:
         return self._holding[number]
 
     def _rows(self, text: str) -> Rows:
-        waiting = list(self._conjuncts(text) or ())
-        found = [(count, at) for at, part in enumerate(waiting) if (count := self._count(part))]
-        if found and min(found)[0] * _SELECTIVE <= self.table.num_rows:
-            first = waiting.pop(min(found)[1])
-            assert first.index is not None
-            rows = first.index.rows_of(first.chosen)
+        parts = self._conjuncts(text) or ()
+        by_column: dict[str, list[Conjunct]] = {}
+        for part in parts:
+            if self._is_indexed(part):
+                by_column.setdefault(part.program.columns[0], []).append(part)
+        best, least = "", self.table.num_rows // _SELECTIVE + 1
+        for name, own in by_column.items():
+            index, chosen = self._indexed(own)
+            count = index.count(chosen)
+            if count < least:
+                best, least = name, count
+        if best:
+            index, chosen = self._indexed(by_column[best])
+            rows = index.rows_of(chosen)
+            waiting = [part for part in parts if part not in by_column[best]]
         else:
-            flags: Any = self.sql.bits({1: waiting.pop(0).program})
+            first, *waiting = parts
+            flags: Any = self.sql.bits({1: first.program})
             rows = np.flatnonzero(flags).astype(np.int32)
         for part in waiting:
             rows = self._among(part.program, rows)
         return rows
+
+    def _indexed(self, parts: Sequence[Conjunct]) -> tuple[ValueIndex, Flags]:
+        """Return the index of parts about one column, and the values for which all hold."""
+        index = parts[0].index
+        assert index is not None
+        chosen = parts[0].chosen
+        for part in parts[1:]:
+            chosen = chosen & part.chosen
+        return index, chosen
 
     def _among(self, program: Program, rows: Rows) -> Rows:
         """Return those of some rows for which a condition holds."""
@@ -244,15 +274,14 @@ class SharedEvents:
             self._columns[name] = self.sql.number_column(name).values(0, self.table.num_rows)
         return self._columns[name]
 
-    def _count(self, part: Conjunct) -> int | None:
-        """Return for how many rows a part holds that an index can tell, at least 1."""
-        if part.count is None and len(set(part.program.columns)) == 1:
+    def _is_indexed(self, part: Conjunct) -> bool:
+        """Whether an index tells for which values of a column a part holds."""
+        if part.index is None and len(set(part.program.columns)) == 1:
             part.index = self._index(part.program.columns[0])
             if part.index is not None:
                 size = len(part.index.ends)
                 part.chosen = self.sql.holding_of(part.program, size, part.index.value_of)
-                part.count = max(part.index.count(part.chosen), 1)
-        return part.count
+        return part.index is not None
 
     def _index(self, name: str) -> ValueIndex | None:
         """Return the index of a column, from the second condition on that could use it."""

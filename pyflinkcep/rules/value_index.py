@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -16,7 +17,7 @@ _SAMPLE = 4_096
 _SHORT = 1 << 16
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class ValueIndex:
     """The distinct values of a column, and their rows."""
 
@@ -44,9 +45,14 @@ class ValueIndex:
         """Return the distinct values, of which a condition asks."""
         return self.values
 
+    @cached_property
+    def sizes(self) -> Ints:
+        """How many rows each value has."""
+        return np.diff(self.ends, prepend=0)
+
     def count(self, chosen: Flags) -> int:
         """Return how many rows have one of some values."""
-        return int(np.diff(self.ends, prepend=0)[chosen].sum())
+        return int(self.sizes[chosen].sum())
 
     def rows_of(self, chosen: Flags) -> Rows:
         """Return the rows of some values, in order."""

@@ -22,6 +22,10 @@ class Wanted:
     bits: Ints | None  # As of `Events`
 
 
+def _is_ascending(places: Rows) -> bool:
+    return bool((places[1:] >= places[:-1]).all())
+
+
 @attrs.frozen
 class Wants:
     """The conditions of a rule, and which events it cannot use."""
@@ -62,7 +66,8 @@ class Wants:
             [np.zeros(0, np.int64)]
             + [places.astype(np.int64) << 32 | number for number, places in enumerate(held)]
         )
-        pairs.sort()
+        # In runs that are in order already, if places are those of rows.
+        pairs.sort(kind="stable" if all(map(_is_ascending, held)) else None)
         places = (pairs >> 32).astype(np.int32)
         begins = np.flatnonzero(np.r_[True, places[1:] != places[:-1]][: len(places)])
         own = np.asarray(self.bits, np.int64)[pairs & 0xFFFFFFFF]

@@ -27,7 +27,8 @@ from pyflinkcep.spark.worker.pack import PackTask
 from pyflinkcep.spark.worker.runtime import running
 from pyflinkcep.tables.order import Rows
 
-_AT_ONCE = MOST_EVENTS
+_AT_LEAST, _AT_MOST = MOST_EVENTS, 1 << 20
+_MOST_NUMBERS = 1 << 30  # of conditions that hold for events at once, if all do for all
 _MOST_BYTES = 64 << 20
 
 
@@ -40,7 +41,7 @@ class SendingTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the events that rules want."""
-        for table in _tables(batches):
+        for table in _tables(batches, len(self.rules.conditions)):
             rows, _ = self.sent(table)
             if rows.num_rows:
                 yield from rows.to_batches()
@@ -61,7 +62,11 @@ class RulesPackTask(PackTask):
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack Arrow batches, many at a time, into one row for each bucket with events."""
-        yield from super().run(batch for table in _tables(batches) for batch in table.to_batches())
+        yield from super().run(
+            batch
+            for table in _tables(batches, len(self.sending.rules.conditions))
+            for batch in table.to_batches()
+        )
 
     def _divide(self, table: pa.Table, times: Ints) -> tuple[pa.Table, Ints]:
         rows, wanted = self.sending.sent(table)
@@ -78,14 +83,15 @@ class RulesPackTask(PackTask):
         return events, nulls
 
 
-def _tables(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield events in tables of many, since each rule costs something for each table."""
+def _tables(batches: Iterable[pa.RecordBatch], conditions: int) -> Iterator[pa.Table]:
+    """Yield events in tables of many, since each condition costs something for each table."""
+    at_once = min(max(_MOST_NUMBERS // max(conditions, 1), _AT_LEAST), _AT_MOST)
     held: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         held.append(batch)
         rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows >= _AT_ONCE or size >= _MOST_BYTES:
+        if rows >= at_once or size >= _MOST_BYTES:
             yield pa.Table.from_batches(held).combine_chunks()
             held, rows, size = [], 0, 0
     if rows:
