@@ -7,14 +7,23 @@ import hashlib
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import attrs
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pyflinkcep.eql import Eql
-from pyflinkcep.matching.columns import Ints, integers, structs, values_of
+from pyflinkcep.matching.columns import (
+    Ints,
+    in_one_piece,
+    integers,
+    plain_numbers,
+    structs,
+    values_of,
+)
 from pyflinkcep.matching.results import MATCH_TIME, Found
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.shared_events import SharedEvents
@@ -148,9 +157,8 @@ class _Matches:
                 continue
             rows, inverse = np.unique(found.handles[firsts[chosen]], return_inverse=True)
             columns = [_values(self.events.table, name, rows) for name in own]
-            template = _template(own)
-            shown = zip(*map(_json_texts, columns), strict=True)
-            texts[chosen] = np.asarray([template % row for row in shown], object)[inverse]
+            shown = [_json(dict(zip(own, row, strict=True))) for row in zip(*columns, strict=True)]
+            texts[chosen] = np.asarray(shown, object)[inverse]
             for place, (name, column) in enumerate(zip(own, columns, strict=True)):
                 fields[offsets[chosen] + place] = name
                 listed = [None if value is None else f"{value}" for value in column]
@@ -164,47 +172,104 @@ class _Matches:
 
     def _ids(self, keys: Sequence[str]) -> list[str]:
         """Return the hash of each match, as `match_id` makes it."""
-        found, part_of = self.found, self.part_of
-        rows, inverse = np.unique(found.handles, return_inverse=True)
-        table = self.events.table.take(integers(rows))
-        template = _template(table.column_names)
-        shown = [
-            template % own
-            for own in zip(*map(_json_texts, map(values_of, table.columns)), strict=True)
-        ]
-        # Before an event stands what ends the stage before, if it is the first of its own.
+        found, begins = self.found, self.begins
         names = [_json(stage) for stage in found.stages]
-        opening = np.asarray(
-            [*(f"{{{n}:[" for n in names), *(f"],{n}:[" for n in names), ","], object
+        heads = pa.array(
+            [f"[{_json(part.rule.name)},{part.rule.version}," for part in self.parts], pa.string()
         )
+        # Before an event stands what ends the stage before, if it is the first of its own.
+        opening = pa.array([*(f",{{{n}:[" for n in names), *(f"],{n}:[" for n in names), ","])
         kinds = np.full(len(found.handles), 2 * len(names))
-        kinds[self.begins[:-1]] = found.stage_of[self.begins[:-1]] + len(names)
-        firsts = found.firsts
-        is_any = found.ends > firsts
-        kinds[firsts[is_any]] -= len(names)
-        pieces = opening[kinds] + np.asarray(shown, object)[inverse.reshape(-1)]
-        heads = [f"[{_json(part.rule.name)},{part.rule.version}," for part in self.parts]
-        listed = pieces.tolist()
-        return [
-            _digest(f"{heads[part]}{key},{''.join(listed[begin:end])}]}}]")
-            if begin < end
-            else _digest(f"{heads[part]}{key},{{}}]")
-            for part, key, begin, end in zip(
-                part_of.tolist(), keys, firsts.tolist(), found.ends.tolist(), strict=True
+        kinds[begins[:-1]] = found.stage_of[begins[:-1]] + len(names)
+        firsts, ends = found.firsts, found.ends
+        kinds[firsts[ends > firsts]] -= len(names)
+        closing = pa.array([",{}]", "]}]"])
+        table, digests = self.events.table, []
+        most = max(_MOST_BYTES // (3 * (table.nbytes // max(table.num_rows, 1)) + 64), 1)
+        begin = first = 0
+        while begin < len(found):
+            end = max(int(np.searchsorted(ends, first + most, "right")), begin + 1)
+            last = int(ends[end - 1])
+            rows, inverse = np.unique(found.handles[first:last], return_inverse=True)
+            events = _joined(
+                opening.take(integers(kinds[first:last])),
+                _row_texts(table.take(integers(rows))).take(integers(inverse.reshape(-1))),
             )
-        ]
+            offsets = integers(np.r_[0, ends[begin:end] - first].astype(np.int32))
+            texts = _joined(
+                heads.take(integers(self.part_of[begin:end])),
+                pa.array(keys[begin:end], pa.string()),
+                pc.binary_join(pa.ListArray.from_arrays(offsets, events), ""),
+                closing.take(integers((ends > firsts)[begin:end].astype(np.int8))),
+            )
+            digests += _digests(texts)
+            begin, first = end, last
+        return digests
 
 
-def _template(names: Sequence[str]) -> str:
-    """Return JSON of an object, with places for the values of its fields."""
-    return "{" + ",".join(_json(name).replace("%", "%%") + ":%s" for name in names) + "}"
+_MOST_BYTES = 256 << 20
+"""The most of the JSON of events that is there at once, about."""
 
 
-def _json_texts(values: list[Any]) -> list[str]:
+def _joined(*texts: Any) -> Any:
+    """Return texts side by side."""
+    return pc.binary_join_element_wise(*texts, "")
+
+
+def _digests(texts: pa.Array) -> list[str]:
+    """Return the hash of each text."""
+    offsets = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1).tolist()
+    data = memoryview(texts.buffers()[2] or b"")
+    return [hashlib.sha256(data[begin:end]).hexdigest() for begin, end in pairwise(offsets)]
+
+
+def _row_texts(table: pa.Table) -> pa.Array:
+    """Return the JSON of each row."""
+    parts: list[Any] = []
+    for place, name in enumerate(table.column_names):
+        parts += ["," if place else "{", f"{_json(name)}:", _json_texts(table.column(name))]
+    return _joined(*parts, "}") if parts else pa.array(["{}"] * table.num_rows, pa.string())
+
+
+_ESCAPED = r"[^ -~]"
+_LEAST, _MOST = np.datetime64("0001-01-03"), np.datetime64("9999-12-29")
+
+
+def _json_texts(column: pa.ChunkedArray) -> pa.Array:
     """Return the JSON of each value."""
-    if any(isinstance(value, list | dict) for value in values):
-        return list(map(_json, values))
-    return _json(values, "\n")[1:-1].split("\n") if values else []  # no text has a line break
+    type_, found = column.type, None
+    if pa.types.is_integer(type_) or pa.types.is_boolean(type_):
+        found = in_one_piece(column.cast(pa.string()))
+    elif (
+        pa.types.is_string(type_) and not pc.any(pc.match_substring_regex(column, _ESCAPED)).as_py()
+    ):
+        escaped = pc.replace_substring(column, "\\", "\\\\")
+        found = _joined('"', in_one_piece(pc.replace_substring(escaped, '"', '\\"')), '"')
+    elif pa.types.is_timestamp(type_):
+        found = _time_texts(column)
+    if found is not None:
+        return found.fill_null("null")
+    values = values_of(column)
+    if pa.types.is_nested(type_):
+        return pa.array(map(_json, values), pa.string())
+    listed = _json(values, "\n")[1:-1].split("\n") if values else []  # no text has a line break
+    return pa.array(listed, pa.string())
+
+
+def _time_texts(column: pa.ChunkedArray) -> pa.Array | None:
+    """Return the JSON of times; None if Python's have other parts, or do not go as far."""
+    unit = column.type.unit
+    times = column.cast(pa.int64())
+    known = plain_numbers(times.fill_null(0)).astype(f"datetime64[{unit}]")
+    if unit == "ns" or not (known >= _LEAST).all() or not (known < _MOST).all():
+        return None
+    known = known.astype("datetime64[us]")
+    texts = np.datetime_as_string(known)
+    is_whole = known == known.astype("datetime64[s]")
+    texts[is_whole] = np.datetime_as_string(known[is_whole].astype("datetime64[s]"))
+    made = pa.array(texts.tolist(), pa.string())
+    found = _joined('"', made, '+00:00"' if column.type.tz is not None else '"')
+    return pc.if_else(in_one_piece(times.is_valid()), found, None)
 
 
 def _values(table: pa.Table, path: str, rows: Ints) -> list[Any]:
