@@ -227,7 +227,7 @@ class SharedEvents:
         return self._holding[number]
 
     def _rows(self, text: str) -> Rows:
-        parts = self._conjuncts(text) or ()
+        parts = self._conjuncts(text) or []
         by_column: dict[str, list[Conjunct]] = {}
         for part in parts:
             if self._is_indexed(part):
@@ -243,9 +243,8 @@ class SharedEvents:
             rows = index.rows_of(chosen)
             waiting = [part for part in parts if part not in by_column[best]]
         else:
-            first, *waiting = parts
-            flags: Any = self.sql.bits({1: first.program})
-            rows = np.flatnonzero(flags).astype(np.int32)
+            flags: Any = self.sql.bits({1: parts[0].program})
+            rows, waiting = np.flatnonzero(flags).astype(np.int32), parts[1:]
         for part in waiting:
             rows = self._among(part.program, rows)
         return rows
