@@ -409,7 +409,7 @@ class Latest:
 
 class Numbering:
     """
-    Numbers for integers, 0 for the first one and so on.
+    Numbers for integers: of a known range what they are above the least, otherwise by occurrence.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ class Numbering:
 
         Parameters
         ----------
-        values : array
+        values : array of int64, or of int32 if their range is known
             The integers.
         kinds : array of uint8, or None
             What each belongs to; None to keep all.
@@ -442,8 +442,13 @@ class Numbering:
             there are integers; `places` may be missing.
         """
 
-    def found(self) -> tuple[bytes, bytes]:
-        """Return by code its integer, and how many that are kept have it."""
+    def found(self) -> tuple[bytes | None, bytes, bytes | None]:
+        """
+        Return by code its integer (int64), and how many that are kept have it (int32), and the
+        codes in the order of their first occurrence (int32).
+
+        The first is missing if the range is known, the last if codes are in that order.
+        """
 
 class RowSearch:
     """Finds matches with the standard's meaning; ``engines/rows/matching.py`` makes it."""
@@ -498,12 +503,17 @@ def literals(
     """
 
 def scatter(
-    codes: Buffer, starts: Buffer, sources: tuple[Buffer, ...], targets: tuple[Buffer, ...]
+    codes: Buffer,
+    starts: Buffer,
+    sources: tuple[Buffer, ...],
+    records: Buffer,
+    offsets: tuple[int, ...],
 ) -> None:
     """
-    Write what events have in some columns to other ones, by the code (int32) of each.
+    Write what events have in some columns to records, by the code (int32) of each.
 
-    `starts` has the next place of each code, and is moved on. Items have 1, 4 or 8 bytes.
+    `starts` has the next place (int32) of each code, and is moved on. Items have 1, 4 or 8 bytes,
+    and stand in a record from their column's offset on.
     """
 
 def least(codes: Buffer, times: Buffer, least: Buffer) -> None:

@@ -58,7 +58,7 @@ class CompiledModule(Protocol):
     Numbering: type[_kernel.Numbering]
     split: Callable[[Any, Any, int, Any, Any], list[bytes]]
     links: Callable[[_kernel.List, _kernel.List, bool, bool], bytes]
-    scatter: Callable[[Any, Any, tuple[Any, ...], tuple[Any, ...]], None]
+    scatter: Callable[[Any, Any, tuple[Any, ...], Any, tuple[int, ...]], None]
     least: Callable[[Any, Any, Any], None]
     order_within: Callable[[Any, Any], bytes | None]
 

@@ -243,7 +243,7 @@ class SharedEvents:
             rows = index.rows_of(chosen)
             waiting = [part for part in parts if part not in by_column[best]]
         else:
-            flags: Any = self.sql.bits({1: parts[0].program})
+            flags: Any = self.sql.bits({1: parts[0].program}).some(0, self.table.num_rows)
             rows, waiting = np.flatnonzero(flags).astype(np.int32), parts[1:]
         for part in waiting:
             rows = self._among(part.program, rows)

@@ -105,9 +105,8 @@ class ColumnMatch:
         needless: frozenset[int] = frozenset()
         if drops and self.table.num_rows >= _LEAST_SHARE and max(programs, default=KINDS) < KINDS:
             needless = Relevance.of(self.nfa, known_bits(self.nfa.atoms), False).droppable
-        placing = Placing(
-            self.times, self.keys, self.conditions.columns, programs, needless, self.table.num_rows
-        )
+        bits = self.conditions.columns.bits(programs)
+        placing = Placing(self.times, self.keys, bits, needless, self.table.num_rows)
         return attrs.evolve(self, placed=placing.placed(threads))
 
     @property

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pyflinkcep.expressions.arrays import Program
 from pyflinkcep.kernel.module import CompiledModule, compiled_module, naming_memory_errors
 from pyflinkcep.matching import keys as identity
 from pyflinkcep.matching.columns import Flags, Ints, integers, plain_numbers
 from pyflinkcep.matching.order import order_by
 from pyflinkcep.matching.threads import results
 from pyflinkcep.tables.order import Keys, Rows, Times, ordered
-from pyflinkcep.tables.typed_columns import SqlColumns
+from pyflinkcep.tables.typed_columns import ConditionBits
 from pyflinkcep.time import MAX_WATERMARK
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 _LEAST_PART = 1 << 15  # The fewest events that are worth a thread
 _AT_ONCE = 1 << 16  # Events, whose columns fit the caches of a processor
 _LONG = 1 << 12  # From how many events a key on they are sorted as numbers, not by merging
-_SPARSE = 4  # How many times as many places as events a table of codes may have
 KINDS = 1 << 8
 """How many kinds of events, by the bits of conditions, can be told needless."""
 Array = np.ndarray[Any, Any]
@@ -51,8 +49,7 @@ class Placing:
 
     times: Times
     keys: Keys
-    columns: SqlColumns  # The conditions on events
-    programs: Mapping[int, Program]  # Those that are decided beforehand, by bit
+    conditions: ConditionBits  # The conditions that are decided beforehand
     needless: frozenset[int]  # The events that matching does not need, by their bits
     size: int
 
@@ -70,10 +67,6 @@ class Placing:
                 codes = pa.chunked_array([integers(self.keys.codes)])
                 return _Work.of(self, module, codes, threads).placed()
 
-    def bits(self, begin: int, size: int) -> Any:
-        """Return the bits of conditions that hold for some rows; None without conditions."""
-        return self.columns.bits(self.programs, begin, size)
-
     @property
     def needed(self) -> Flags | None:
         """Which events matching needs, by their bits; None if all."""
@@ -87,7 +80,7 @@ class Placing:
         """Return the events in their order: what C does, and on how many threads it may be."""
         order, firsts = ordered(self.times, self.keys.codes)
         firsts = np.zeros(1, np.int64) if firsts is None else firsts
-        bits = self.bits(0, self.size)
+        bits = self.conditions.some(0, self.size)
         needed, words = self.needed, _words(bits)
         if order is None and needed is None:
             return Placed(None, None, words, firsts, self.size)
@@ -119,7 +112,7 @@ class _Work:
     module: CompiledModule
     source: pa.ChunkedArray | None  # The key of each event; None for one key
     is_whole: bool  # Whether keys are integers, without NULL
-    # The least of these, and the size of their range; 0 if it is not known or too large.
+    # The least of these, and the size of their range; 0 if it is too large.
     least: int
     range: int
     threads: int
@@ -130,11 +123,12 @@ class _Work:
     ) -> _Work:
         """Look at the keys."""
         least, width = 0, 1
+        # Numbers of texts and the like have a range, too, of which each part has its own
         is_whole = source is None or (pa.types.is_integer(source.type) and not source.null_count)
         if source is not None and is_whole:
             ends = pc.min_max(source).as_py()
             least, width = ends["min"], ends["max"] - ends["min"] + 1
-            if width > max(_SPARSE * job.size, _AT_ONCE) or ends["max"] >= 2**63:
+            if width > max(job.size, _AT_ONCE) or ends["max"] >= 2**63:
                 least = width = 0
         return cls(job, module, source, is_whole, least, width, threads)
 
@@ -146,11 +140,11 @@ class _Work:
         ends = [end for part in parts for end in part.ends]
         is_sorted = all(part.is_sorted for part in parts) and ends == sorted(ends)
         codes = self._merged(parts)
-        totals = np.zeros(int(max(own.max(initial=-1) for own in codes)) + 1, np.int64)
-        for own, part in zip(codes, parts, strict=True):
-            totals[own] += part.counts
-        order = None if is_sorted else self._by_earliest(parts, codes, len(totals))
-        return self._scattered(parts, codes, totals, order)
+        order = _by_first_event(parts, codes)
+        if not is_sorted:
+            earliest = self._earliest(parts, codes, _size(order))
+            order = order[np.argsort(earliest[order], kind="stable")]
+        return self._scattered(parts, codes, order, is_sorted)
 
     def numbering(self, size: int | None = None) -> _kernel.Numbering:
         """Return a numbering of keys, or of this many codes."""
@@ -158,51 +152,55 @@ class _Work:
             return self.module.Numbering(0, size)
         return self.module.Numbering(self.least, self.range)
 
-    def _merged(self, parts: Sequence[_Part]) -> list[Ints]:
-        """Return the code of each key of each part, by the order of their first events."""
-        if len(parts) == 1:
-            return [np.arange(len(parts[0].counts))]
+    def _merged(self, parts: Sequence[_Part]) -> list[Any]:
+        """Return for each code of each part that of its key among all; None if it is the same."""
+        if len(parts) == 1 or (self.is_whole and self.range):
+            return [None] * len(parts)
         sizes = np.cumsum([len(part.counts) for part in parts])
         if self.is_whole:
-            values = np.concatenate([part.values for part in parts])
+            values = np.concatenate([part.values for part in parts if part.values is not None])
             codes: Any = np.empty(len(values), np.int32)
             self.numbering().add(values, None, None, codes, None)
         else:
-            codes = identity.codes(pa.chunked_array([part.known_keys() for part in parts]))
-        return np.split(codes.astype(np.int64), sizes[:-1])
+            codes = identity.codes(pa.chunked_array([part.dictionary for part in parts]))
+        return np.split(codes, sizes[:-1])
 
-    def _by_earliest(self, parts: Sequence[_Part], codes: Sequence[Ints], size: int) -> Ints:
-        """Return the codes by the earliest event of their keys."""
+    def _earliest(self, parts: Sequence[_Part], codes: Sequence[Any], size: int) -> Ints:
+        """Return the time of the earliest event by code."""
         earliest = np.full(size, MAX_WATERMARK)
         lows = results([_Earliest(self, part) for part in parts], self.threads)
         for own, low in zip(codes, lows, strict=True):
-            np.minimum.at(earliest, own, low)
-        return np.argsort(earliest, kind="stable")
+            if own is None:
+                np.minimum(earliest, low[:size], out=earliest)
+            else:
+                np.minimum.at(earliest, own, low)
+        return earliest
 
     def _scattered(
-        self, parts: Sequence[_Part], codes: Sequence[Ints], totals: Ints, order: Ints | None
+        self, parts: Sequence[_Part], codes: Sequence[Any], order: Any, is_sorted: bool
     ) -> Placed:
-        size = int(totals.sum())
-        if order is None:
-            starts = np.cumsum(totals) - totals
-        else:
-            starts = np.empty_like(totals)
-            starts[order] = np.cumsum(totals[order]) - totals[order]
-        firsts = starts[totals > 0]
-        firsts = firsts if order is None else np.sort(firsts)
-        words = [np.empty(size, word.dtype) for word in parts[0].words]
-        target = _Target(np.empty(size, np.int32), np.empty(size, np.int64), words)
+        """Return the events of each key one after another, the keys in an order."""
+        totals = np.zeros(_size(order), np.int32)
+        every = slice(len(totals))
+        for own, part in zip(codes, parts, strict=True):
+            totals[every if own is None else own] += part.counts[every]
+        counts = totals[order]
+        ends = np.cumsum(counts, dtype=np.int64)
+        begins, size = ends - counts, int(ends[-1])
+        firsts = begins[counts > 0]
+        starts = np.zeros_like(totals)
+        starts[order] = begins
+        target = _Target.of(size, [word.dtype for word in parts[0].words])
         scattered = []
         for part, own in zip(parts, codes, strict=True):
-            begins = starts[own]
-            starts[own] += part.counts
-            exact = order is not None
-            scattered.append(_Scattered(self, part, begins, target, exact))
+            begins = starts.copy() if own is None else starts[own]
+            scattered.append(_Scattered(self, part, begins, target, not is_sorted))
+            starts[every if own is None else own] += part.counts[every]
         results(scattered, self.threads)
-        if order is not None:
+        if not is_sorted:
             count = min(self.threads, size // _LEAST_PART) or 1
-            ends = np.searchsorted(firsts, np.linspace(0, size, count + 1)[1:-1])
-            cuts = [0, *dict.fromkeys(firsts[ends[ends < len(firsts)]].tolist()), size]
+            places = np.searchsorted(firsts, np.linspace(0, size, count + 1)[1:-1])
+            cuts = [0, *dict.fromkeys(firsts[places[places < len(firsts)]].tolist()), size]
             shares = [
                 _Sorted(self, target, firsts[(firsts >= begin) & (firsts < end)], begin, end)
                 for begin, end in pairwise(cuts)
@@ -212,13 +210,49 @@ class _Work:
         return Placed(target.rows, target.times, target.words, firsts, size)
 
 
+def _by_first_event(parts: Sequence[_Part], codes: Sequence[Any]) -> Any:
+    """Return the codes of keys that have events, by the first event of each."""
+    found: list[Any] = []
+    for part, own in zip(parts, codes, strict=True):
+        order: Any = np.arange(len(part.counts)) if part.order is None else part.order
+        found.append(order if own is None else own[order])
+    if len(found) == 1:
+        return found[0]
+    is_known = np.zeros(max(map(_size, found)), bool)
+    for number, own in enumerate(found):
+        found[number] = own[~is_known[own]]
+        is_known[own] = True
+    return np.concatenate(found)
+
+
+def _size(codes: Any) -> int:
+    """Return how many codes there are up to the last one."""
+    return int(codes.max()) + 1
+
+
 @attrs.frozen(eq=False)
 class _Target:
-    """The columns of the events in their order, which all parts write to."""
+    """The events in their order, which all parts write to: what a key has of one is together."""
 
+    records: Array  # All columns
     rows: Rows
     times: Ints
     words: Sequence[Array]
+
+    @classmethod
+    def of(cls, size: int, words: Sequence[np.dtype[Any]]) -> _Target:
+        """Return room for events with such words."""
+        names = [f"word{number}" for number in range(len(words))]
+        fields = [("time", np.int64), ("row", np.int32), *zip(names, words, strict=True)]
+        records = np.empty(size, np.dtype(fields, align=True))
+        return cls(records, records["row"], records["time"], [records[name] for name in names])
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Where a record has its row, its time, and its words."""
+        fields = self.records.dtype.fields or {}
+        names = ("row", "time", *(name for name in fields if name.startswith("word")))
+        return tuple(fields[name][1] for name in names)
 
 
 @attrs.define(eq=False)
@@ -250,18 +284,14 @@ class _Part:
     rows: Rows | None  # The rows of these; None if all are kept
     codes: Ints  # The codes of their keys
     words: Sequence[Array]
-    # By code: the value of the key, or its place in the dictionary, and how many are kept.
-    values: Ints
-    counts: Ints
+    # By code: the value of the key, if neither it nor the dictionary tells, and how many are kept.
+    values: Ints | None
+    counts: Array
+    order: Array | None  # The codes by the first event of each; None if that is how they count
     dictionary: pa.Array | None
     source: pa.ChunkedArray | None  # The keys of all rows, from `begin` on, as integers
     is_sorted: bool  # Whether the times of all its rows are
     ends: Sequence[int]  # The first and the last of them
-
-    def known_keys(self) -> pa.Array:
-        """Return the key of each code, if keys are no integers."""
-        assert self.dictionary is not None
-        return self.dictionary.take(integers(self.values))
 
 
 @attrs.define(eq=False)
@@ -291,9 +321,9 @@ class _Numbered(_Stoppable):
             times = job.times.some(at, length)
             is_sorted = is_sorted and not (times[1:] < times[:-1]).any()
             ends += [int(times[0]), int(times[-1])]
-            own = _words(job.bits(at, length))
+            own = _words(job.conditions.some(at, length))
             words = words or [np.empty(size, word.dtype) for word in own]
-            keys = _numbers(source, at - self.begin, length)
+            keys = _numbers(source, at - self.begin, length, work.range > 0)
             end = count + length
             if needed is None:
                 number = numbering.add(keys, None, None, codes[count:end], None)
@@ -306,7 +336,7 @@ class _Numbered(_Stoppable):
                 word[count : count + number] = held
             kept.append(number)
             count += number
-        values, counts = (np.frombuffer(data, np.int64) for data in numbering.found())
+        values, counts, order = numbering.found()
         return _Part(
             self.begin,
             self.end,
@@ -314,8 +344,9 @@ class _Numbered(_Stoppable):
             None if needed is None else rows[:count],
             codes[:count],
             [word[:count] for word in words],
-            values,
-            counts,
+            None if values is None else np.frombuffer(values, np.int64),
+            np.frombuffer(counts, np.int32),
+            None if order is None else np.frombuffer(order, np.int32),
             dictionary,
             source,
             is_sorted and ends == sorted(ends),
@@ -323,14 +354,14 @@ class _Numbered(_Stoppable):
         )
 
 
-def _numbers(column: pa.ChunkedArray | None, begin: int, size: int) -> Ints:
-    """Return integers in 64 bits: zeros of no column."""
+def _numbers(column: pa.ChunkedArray | None, begin: int, size: int, is_dense: bool) -> Array:
+    """Return integers in 64 bits, or 32 if their range is known: zeros of no column."""
     if column is None:
-        return np.zeros(size, np.int64)
-    found: Any = plain_numbers(column.slice(begin, size))
-    is_large = found.dtype == np.uint64
-    whole: Ints = found.view(np.int64) if is_large else found.astype(np.int64, copy=False)
-    return whole
+        return np.zeros(size, np.int32)
+    found: Array = plain_numbers(column.slice(begin, size))
+    if found.dtype == np.uint64:
+        return found.view(np.int64)
+    return found if is_dense and found.dtype == np.int32 else found.astype(np.int64, copy=False)
 
 
 @attrs.define(eq=False)
@@ -366,7 +397,7 @@ class _Earliest(_OfPart):
             codes: Any = part.codes[at - part.begin :][:length]
             if part.rows is not None:  # those of the others are not known any more
                 codes = np.empty(length, np.int32)
-                keys = _numbers(part.source, at - part.begin, length)
+                keys = _numbers(part.source, at - part.begin, length, work.range > 0)
                 numbering.add(keys, None, None, codes, None)
             work.module.least(codes, work.job.times.ms_of(work.job.times.some(at, length)), found)
         return found
@@ -376,19 +407,20 @@ class _Earliest(_OfPart):
 class _Scattered(_OfPart):
     """Writes the events of a part to their places."""
 
-    starts: Ints  # Where those of each code go
+    starts: Array  # Where those of each code go
     target: _Target
     is_exact: bool  # Whether times are still to be sorted by
 
     def run(self) -> None:
         """Do it."""
         part, times_of, target = self.part, self.work.job.times, self.target
-        targets = (target.rows, target.times, *target.words)
+        offsets = target.offsets
         for begin, end, rows, own in self.events():
             times = times_of.exact_of(own) if self.is_exact else times_of.ms_of(own)
             words = (word[begin:end] for word in part.words)
             columns = tuple(map(np.ascontiguousarray, (rows, times, *words)))
-            self.work.module.scatter(part.codes[begin:end], self.starts, columns, targets)
+            codes = part.codes[begin:end]
+            self.work.module.scatter(codes, self.starts, columns, target.records, offsets)
 
 
 @attrs.define(eq=False)
@@ -403,13 +435,10 @@ class _Sorted(_Stoppable):
     def run(self) -> None:
         """Do it."""
         target, some = self.target, slice(self.begin, self.end)
-        times = target.times[some]
-        order = self._order(times)
+        order = self._order(np.ascontiguousarray(target.times[some]))
         if order is not None:
-            columns: list[Array] = [target.rows, target.times, *target.words]
-            for column in columns:
-                column[some] = column[some][order]
-        times[:] = self.work.job.times.ms_of_exact(times)
+            target.records[some] = target.records[some][order]
+        target.times[some] = self.work.job.times.ms_of_exact(target.times[some])
 
     def _order(self, times: Ints) -> Any:
         """Return the stable order within each key; None if it is that of the events."""

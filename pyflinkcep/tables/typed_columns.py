@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -203,6 +203,15 @@ class NumberColumn:
         """Return the numbers as a column of programs."""
         return pa.chunked_array([as_array(self.values(0, len(self.column)))])
 
+    def few(self, rows: int) -> NumberColumn | None:
+        """Return the numbers from the least to the greatest, if they are few beside the rows."""
+        if self.is_float or self.column.null_count or not self.factor == self.divisor == 1:
+            return None
+        low, high = self.range or (0, 0)
+        if high - low >= min(_FEW, rows // 4):
+            return None
+        return NumberColumn(pa.chunked_array([integers(np.arange(low, high + 1))]), is_float=False)
+
     def _scaled(self, data: Array) -> Array:
         if self.divisor != 1:
             return np.floor_divide(data, self.divisor)
@@ -276,6 +285,7 @@ def _encoded(column: pa.ChunkedArray) -> tuple[pa.Array, pa.Array]:
 
 
 _AT_ONCE = 1 << 17
+_FEW = 1 << 12  # values, of which a table fits the caches of a processor
 _BITS = 63  # in a word
 
 
@@ -381,17 +391,15 @@ class SqlColumns:
     def values(self, program: Program) -> Values:
         """Return the value of a program for each row."""
         size = self._table.num_rows
-        field = partial(self._part, program, begin=0, size=size)
+
+        def field(place: int) -> Values:
+            return self.number_column(program.columns[place]).values(0, size)
+
         found = computed(program.code, field, self._ranks)
         return Values(
             np.broadcast_to(np.asarray(found.data), size),
             found.nulls if found.nulls is False else np.broadcast_to(found.nulls, size),
         )
-
-    def _part(self, program: Program, place: int, begin: int, size: int) -> Values:
-        column = self._of(program.columns[place])
-        assert column is not None
-        return column.values(begin, size)
 
     def conjuncts(self, text: str) -> list[EventTree] | None:
         """Return the parts of a condition all of which have to hold; None if it has no program."""
@@ -419,27 +427,62 @@ class SqlColumns:
             program.code, size, lambda place: values(program.columns[place]), self._ranks
         )
 
-    def bits(
-        self, programs: Mapping[int, Program], first: int = 0, size: int | None = None
-    ) -> Array | None:
-        """Return for some rows, by default all, the bits of the conditions that hold."""
-        size = self._table.num_rows if size is None else size
-        if not programs:
-            return None
-        places = {bit: bit.bit_length() - 1 for bit in programs}
-        words = 1 + max(places.values()) // _BITS
-        most = max(places.values()) + 1
-        dtype = np.uint8 if most <= 8 else np.int32 if most <= 31 else np.int64
+    def bits(self, programs: Mapping[int, Program]) -> ConditionBits:
+        """Return which conditions hold for rows, each as a bit."""
+        most = max(programs, default=0).bit_length()
+        tables, waiting = [], dict(programs)
+        for name in {program.columns[0]: None for program in programs.values() if program.columns}:
+            column = self.number_column(name)
+            few = column.few(self._table.num_rows)
+            if few is not None:
+                own = {bit: of for bit, of in programs.items() if of.columns == (name,)}
+                table = ConditionBits(self, own, most, few=few).array(0, len(few.column))
+                tables.append((column, (column.range or (0,))[0], table))
+                waiting = {bit: of for bit, of in waiting.items() if bit not in own}
+        return ConditionBits(self, waiting, most, tables)
+
+
+@attrs.frozen(eq=False)
+class ConditionBits:
+    """Which conditions hold for the rows of a table, each as a bit."""
+
+    columns: SqlColumns
+    programs: Mapping[int, Program]  # The conditions that are computed row by row, by bit
+    most: int  # How many bits there are
+    # Columns of few values, the least of these, and the bits of the others by value.
+    tables: Sequence[tuple[NumberColumn, int, Array]] = ()
+    few: NumberColumn | None = None  # What the only column of all conditions has; None for its own
+
+    def some(self, first: int, size: int) -> Array | None:
+        """Return the bits of some rows: a number for each, or one for each word; None for none."""
+        return self.array(first, size).T if self.most else None
+
+    def array(self, first: int, size: int) -> Array:
+        """Return the bits of some rows, by word if there are several."""
+        words = -(-self.most // _BITS)
+        dtype = np.uint8 if self.most <= 8 else np.int32 if self.most <= 31 else np.int64
         found: Array = np.zeros((words, size) if words > 1 else size, dtype)
         for begin in range(0, size, _AT_ONCE):
             rows = min(_AT_ONCE, size - begin)
-            for bit, program in programs.items():
-                word, shift = divmod(places[bit], _BITS)
-                own = found[word] if words > 1 else found
-                field = partial(self._part, program, begin=first + begin, size=rows)
-                held = holding(program.code, rows, field, self._ranks)
-                if not held.strides[0]:
-                    held = held.copy()
-                truths = held.view(np.uint8) if dtype is np.uint8 else held.astype(dtype)
-                own[begin : begin + rows] |= np.left_shift(truths, shift)
-        return found.T if words > 1 else found
+            self._add(first + begin, rows, found[..., begin : begin + rows])
+        return found
+
+    def _add(self, first: int, size: int, found: Array) -> None:
+        for column, least, table in self.tables:
+            places = plain_numbers(column.column.slice(first, size)).astype(np.intp)
+            places -= least
+            found |= np.take(table, places, -1, mode="clip")
+
+        def values(name: str) -> Values:
+            column = self.columns.number_column(name) if self.few is None else self.few
+            return column.values(first, size)
+
+        for bit, program in self.programs.items():
+            word, shift = divmod(bit.bit_length() - 1, _BITS)
+            held = self.columns.holding_of(program, size, values)
+            if not held.strides[0]:
+                held = held.copy()
+            is_small = found.dtype == np.uint8
+            truths = held.view(np.uint8) if is_small else held.astype(found.dtype)
+            own = found if found.ndim == 1 else found[word]
+            own |= np.left_shift(truths, shift)

@@ -15,94 +15,107 @@ static PyObject *sizes_differ(void) {
 
 /* --- places by code */
 
-enum { AT_ONCE = 1 << 12, MOST_COLUMNS = 8 };
+#ifdef __GNUC__
+#define SOON_WRITTEN(place) __builtin_prefetch(place, 1)
+#else
+#define SOON_WRITTEN(place) (void)(place)
+#endif
 
+enum { AT_ONCE = 1 << 8, MOST_COLUMNS = 8 };
+
+/* Columns of events, and records that have them all, of which each is in one place of memory. */
 typedef struct {
-    Py_ssize_t width, columns;
-    Py_buffer sources[MOST_COLUMNS], targets[MOST_COLUMNS];
+    Py_ssize_t columns;
+    Py_buffer sources[MOST_COLUMNS];
+    Py_ssize_t offsets[MOST_COLUMNS]; /* in a record */
+    Py_buffer records;
 } Moved;
 
 static void moved_close(Moved *moved) {
-    for (Py_ssize_t i = 0; i < moved->columns; i++) {
+    for (Py_ssize_t i = 0; i < moved->columns; i++)
         if (moved->sources[i].obj != NULL) PyBuffer_Release(&moved->sources[i]);
-        if (moved->targets[i].obj != NULL) PyBuffer_Release(&moved->targets[i]);
-    }
+    if (moved->records.obj != NULL) PyBuffer_Release(&moved->records);
 }
 
-/* Open columns of `size` events, to be written to arrays with at least `*most` places. */
+/* Open columns of `size` events, to be written to records from some offsets on. */
 static int moved_open(
-    Moved *moved, PyObject *sources, PyObject *targets, Py_ssize_t size, Py_ssize_t *most) {
+    Moved *moved, PyObject *sources, PyObject *records, PyObject *offsets, Py_ssize_t size) {
     Py_ssize_t count = PyTuple_Size(sources);
-    *most = PY_SSIZE_T_MAX;
-    if (count > MOST_COLUMNS || PyTuple_Size(targets) != count) {
+    if (count > MOST_COLUMNS || PyTuple_Size(offsets) != count) {
         sizes_differ();
         return -1;
     }
+    if (PyObject_GetBuffer(records, &moved->records, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) < 0)
+        return -1;
     for (Py_ssize_t i = 0; i < count; i++) {
-        Py_buffer *from = &moved->sources[i], *to = &moved->targets[i];
+        Py_buffer *from = &moved->sources[i];
         moved->columns = i + 1;
-        if (PyObject_GetBuffer(PyTuple_GetItem(sources, i), from, PyBUF_C_CONTIGUOUS) < 0 ||
-            PyObject_GetBuffer(
-                PyTuple_GetItem(targets, i), to, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) < 0)
+        if (PyObject_GetBuffer(PyTuple_GetItem(sources, i), from, PyBUF_C_CONTIGUOUS) < 0)
             return -1;
-        Py_ssize_t width = from->itemsize;
+        Py_ssize_t width = from->itemsize, offset = PyLong_AsSsize_t(PyTuple_GetItem(offsets, i));
+        if (offset == -1 && PyErr_Occurred()) return -1;
         bool is_known = width == 1 || width == 4 || width == 8;
-        if (!is_known || to->itemsize != width || from->len / width != size) {
+        bool is_inside = offset >= 0 && offset <= moved->records.itemsize - width;
+        if (!is_known || !is_inside || from->len / width != size) {
             sizes_differ();
             return -1;
         }
-        if (to->len / width < *most) *most = to->len / width;
+        moved->offsets[i] = offset;
     }
     return 0;
 }
 
-#define MOVE(type)                                                                                 \
-    for (Py_ssize_t i = 0; i < count; i++) ((type *)to)[places[i]] = ((const type *)from)[i]
+#define MOVE(width)                                                                                \
+    for (Py_ssize_t i = 0; i < count; i++) memcpy(to + places[i] * stride, from + i * (width), width)
 
 static void move_column(
-    const void *from, void *to, Py_ssize_t width, const int64_t *places, Py_ssize_t count) {
+    const char *from, char *to, Py_ssize_t width, Py_ssize_t stride, const int32_t *places,
+    Py_ssize_t count) {
     switch (width) {
-    case 1: MOVE(uint8_t); break;
-    case 4: MOVE(uint32_t); break;
-    default: MOVE(uint64_t);
+    case 1: MOVE(1); break;
+    case 4: MOVE(4); break;
+    default: MOVE(8);
     }
 }
 
 /* Return whether all codes, and the places that they lead to, are there. */
-static bool move_events(
-    const Moved *moved, const Array *codes, int64_t *starts, Py_ssize_t known, Py_ssize_t most) {
-    int64_t places[AT_ONCE];
+static bool move_events(const Moved *moved, const Array *codes, int32_t *starts, Py_ssize_t known) {
+    int32_t places[AT_ONCE];
     const int32_t *code = codes->items;
+    char *records = moved->records.buf;
+    Py_ssize_t stride = moved->records.itemsize, most = moved->records.len / stride;
     for (Py_ssize_t begin = 0; begin < codes->size; begin += AT_ONCE) {
         Py_ssize_t count = codes->size - begin < AT_ONCE ? codes->size - begin : AT_ONCE;
         for (Py_ssize_t i = 0; i < count; i++) {
             if ((uint32_t)code[begin + i] >= (uint64_t)known) return false;
-            int64_t place = starts[code[begin + i]]++;
-            if ((uint64_t)place >= (uint64_t)most) return false;
+            int32_t place = starts[code[begin + i]]++;
+            if ((uint32_t)place >= (uint64_t)most) return false;
             places[i] = place;
+            SOON_WRITTEN(records + place * stride);
         }
         for (Py_ssize_t column = 0; column < moved->columns; column++) {
             Py_ssize_t width = moved->sources[column].itemsize;
             const char *from = (const char *)moved->sources[column].buf + begin * width;
-            move_column(from, moved->targets[column].buf, width, places, count);
+            char *to = records + moved->offsets[column];
+            move_column(from, to, width, stride, places, count);
         }
     }
     return true;
 }
 
 PyObject *module_scatter(PyObject *module, PyObject *args) {
-    PyObject *given[2], *sources, *targets, *result = NULL;
+    PyObject *given[2], *sources, *records, *offsets, *result = NULL;
     Array codes = {0}, starts = {0};
     Moved moved = {0};
-    Py_ssize_t most;
     (void)module;
     if (!PyArg_ParseTuple(
-            args, "OOO!O!", &given[0], &given[1], &PyTuple_Type, &sources, &PyTuple_Type, &targets))
+            args, "OOO!OO!", &given[0], &given[1], &PyTuple_Type, &sources, &records,
+            &PyTuple_Type, &offsets))
         return NULL;
-    if (array_of(given[0], 4, &codes) == 0 && writable_of(given[1], 8, &starts) == 0 &&
-        moved_open(&moved, sources, targets, codes.size, &most) == 0) {
+    if (array_of(given[0], 4, &codes) == 0 && writable_of(given[1], 4, &starts) == 0 &&
+        moved_open(&moved, sources, records, offsets, codes.size) == 0) {
         lock_leave(&goes_on);
-        bool fits = move_events(&moved, &codes, starts.buffer.buf, starts.size, most);
+        bool fits = move_events(&moved, &codes, starts.buffer.buf, starts.size);
         lock_take();
         result = fits ? Py_NewRef(Py_None) : sizes_differ();
     }

@@ -13,8 +13,8 @@ extern PyType_Spec numbering_spec;
 
 /* grouping.c */
 /*
- * scatter(codes, starts, sources, targets): write what each event has in each source to the next
- * place of its code, and move that place on.
+ * scatter(codes, starts, sources, records, offsets): write what each event has in each source to
+ * the next record of its code, from an offset on, and move that place on.
  */
 PyObject *module_scatter(PyObject *module, PyObject *args);
 /* least(codes, times, least): lower the least time of each code to that of its events. */
