@@ -15,6 +15,7 @@ from pyflinkcep.conditions import Evaluated, ExpressionCondition, IterativeCondi
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.nfa.atoms import guarded_parts, known_bits
 from pyflinkcep.engines.flink.nfa.relevance import Relevance
+from pyflinkcep.engines.flink.nfa.unbranched import Unbranched
 from pyflinkcep.engines.flink.operator import CepOperator, PartialMatchLimit
 from pyflinkcep.errors import CepError
 from pyflinkcep.expressions.arrays import Program
@@ -24,12 +25,19 @@ from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import PREFIX, Ints, field_names, integers
 from pyflinkcep.matching.event_store import SortedEvents
-from pyflinkcep.matching.layout import Layout, bit_names, taking_stages
-from pyflinkcep.matching.matcher import ChunkMatching, PatternMatcher, Wanted, make_matcher
+from pyflinkcep.matching.layout import KeyText, Layout, bit_names, taking_stages
+from pyflinkcep.matching.matcher import (
+    ChunkMatching,
+    KernelMatcher,
+    PatternMatcher,
+    Wanted,
+    make_matcher,
+)
 from pyflinkcep.matching.memory import give_back
 from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.shared_prefixes import SharedPrefixes
+from pyflinkcep.matching.stretches import Events, Stretches, needed_stretches
 from pyflinkcep.matching.threads import results
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.found_rows import FoundRows
@@ -228,6 +236,36 @@ class ColumnMatch:
             yield events
             begin = end
 
+    def has_whole_keys(self, matcher: KernelMatcher) -> bool:
+        """Whether keys fit a portion, and matching them needs only times and conditions."""
+        if self.fields or self._late or matcher.needs_python:
+            return False
+        return int(np.diff(self.firsts, append=self.placed.size).max(initial=0)) <= _PORTION
+
+    def stretches(self, begin: int, size: int, rules: CepOperator) -> Iterator[Stretches]:
+        """Yield all events of some keys at a time; a last stretch without any ends the others."""
+        firsts = self.firsts[slice(*np.searchsorted(self.firsts, [begin, size]))]
+        layout, base = self.layout, begin
+        skips = Unbranched.of(self.nfa, known_bits(self.nfa.atoms)) is None  # those do it faster
+        while len(firsts):
+            count = int(np.searchsorted(firsts, firsts[0] + _PORTION, "right")) - 1 or 1
+            own, firsts = firsts[:count], firsts[count:]
+            start, end = int(own[0]), int(firsts[0]) if len(firsts) else size
+            words = [word[start:end].astype(np.int64) for word in self.placed.words]
+            bits = np.column_stack(words) if len(words) > 1 else words[0] if words else None
+            begins = own - start
+            needed = np.zeros(count + 1, bool)
+            needed[:-1] = needed_stretches(rules, bits, begins, None) if skips else True
+
+            def key_of(number: int, own: Ints = own) -> KeyText | None:
+                first = int(own[number])
+                row = pa.table({ROW: integers(self._rows(first, first + 1))})
+                return KeyText(layout, row, 0) if layout.key_columns else None
+
+            times = np.ascontiguousarray(self._times(start, end))
+            events = Events(times, None, start - base, bits)
+            yield Stretches(events, np.r_[begins, len(times), len(times)], needed, key_of)
+
     def _rows(self, begin: int, end: int) -> Ints:
         """Return the rows of some events in the order of matching."""
         rows: Any = (
@@ -293,10 +331,15 @@ class Share:
                         own.append(known if chosen.all() else known.only(chosen))
         return *parts, dropped
 
-    def found(self) -> Iterator[tuple[Found, ChunkMatching]]:
-        """Yield what is found, by places from `begin` on, and what has the events."""
+    def found(self) -> Iterator[tuple[Found, ChunkMatching | None]]:
+        """Yield what is found, by places from `begin` on, and what has the events, if needed."""
         job = self.job
         reader, rules = RecordReader(job.table), CepOperator(job.nfa)
+        if isinstance(self.matcher, KernelMatcher) and job.has_whole_keys(self.matcher):
+            for stretches in job.stretches(self.begin, self.end, rules):
+                for found in self.matcher.run(stretches, True, None):
+                    yield found, None
+            return
         matching = ChunkMatching(job.layout, reader, rules, self.matcher, job.ties)
         for found in matching.found(job.chunks(self.begin, self.end)):
             yield found, matching

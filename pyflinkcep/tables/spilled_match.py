@@ -222,6 +222,7 @@ class _SpilledShare:
         """Return matches and timeouts, and how many partial matches were dropped."""
         runs, dropped, job = self.found.runs(), 0, self.share.job
         for found, matching in self.share.found():
+            assert matching is not None  # since columns are kept
             dropped += found.dropped
             _write(found, runs, matching, job.kept, self.keys, self.share.begin)
         return *runs, dropped
