@@ -37,6 +37,7 @@ _OTHER = (
     "the compiled kernel was built from other sources than the Python code beside it "
     "(install the package again, or run make kernel in a clone)"
 )
+_SMALL = 18  # digits of decimals whose units fit 64 bits
 _ZIPPED = "the package is in a zip, from which Python imports no C code (send it unpacked)"
 _operations = cache(opcodes.fingerprint)
 _sources = cache(sources.fingerprint)
@@ -111,9 +112,19 @@ def instruction(op: Op, operand: Any, ansi: bool) -> tuple[int, Any]:
     if op is Op.LIKE:
         return int(op), like_regex(operand).fullmatch
     if op is Op.DECIMAL:
-        return int(op), Decimal(operand)
+        return int(op), _constant(Decimal(operand))
+    if op is Op.INT_TO_DECIMAL:
+        return int(op), operand
     function = called_function(op, operand, ansi)
     return int(op), operand if function is None else function
+
+
+def _constant(value: Decimal) -> Decimal | tuple[int, int]:
+    """Return a decimal as its units and the digits after the point, if the units fit 64 bits."""
+    scale = -int(value.as_tuple().exponent)
+    if not 0 <= scale <= _SMALL or abs(value) >= 10 ** (_SMALL - scale):
+        return value
+    return int(value.scaleb(scale)), scale
 
 
 def slot_spec(slot: Slot, stages: dict[str, int]) -> tuple[Any, ...]:

@@ -437,7 +437,7 @@ class SqlColumns:
             if few is not None:
                 own = {bit: of for bit, of in programs.items() if of.columns == (name,)}
                 table = ConditionBits(self, own, most, few=few).array(0, len(few.column))
-                tables.append((column, (column.range or (0,))[0], table))
+                tables.append((column, int(few.column[0].as_py()), table))
                 waiting = {bit: of for bit, of in waiting.items() if bit not in own}
         return ConditionBits(self, waiting, most, tables)
 

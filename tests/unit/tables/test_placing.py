@@ -137,3 +137,32 @@ def test_dropped_events_change_nothing(seed: int, monkeypatch: pytest.MonkeyPatc
                 every = match(within, table, timestamp="at", key="key", threads=1)
             assert found == every
             assert found.timeouts == every.timeouts
+
+
+@needs_kernel
+def test_threads_compute_decimals_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decimals whose units fit 64 bits, and those whose do not, are as in Python."""
+    random = np.random.default_rng(3)
+    ends = np.array([0, 1, -1, 7, 8, 10, 1 << 62, -(1 << 62), (1 << 63) - 1, -(1 << 63)])
+    n, key = random.choice(ends, SIZE), random.integers(0, 9, SIZE)
+    table = pa.table({"key": key, "at": np.sort(random.integers(0, 400, SIZE)), "n": n})
+    begun = Pattern.begin("a").where("n <> 1").followedBy("b")
+    for condition in (
+        "n < 0.8 * last(a.n)",
+        "n + 0.25 >= 1.5 - last(a.n)",
+        "n * 1.5 = last(a.n) * 12345678901234567.5",
+        "n <= greatest(0.8 * last(a.n), 12345678901234567890123.25)",
+        "0.000000000000000001 * n * 0.5 < last(a.n)",
+    ):
+        pattern = begun.where(condition).within(timedelta(milliseconds=60))
+        job = ColumnMatch.analysed(pattern, table, "at", "key")
+        found = [match(pattern, table, timestamp="at", key="key", threads=n) for n in (1, 3)]
+        with monkeypatch.context() as patch:
+            patch.setattr(placing, "compiled_module", lambda: None)
+            patch.setattr("pyflinkcep.engines.flink.bridge.compiled_module", lambda: None)
+            plain = match(pattern, table, timestamp="at", key="key")
+        assert found == [plain, plain], condition
+        needs_python = condition.startswith(
+            ("n <=", "n * 1.5")
+        )  # which may have more than 38 digits
+        assert job.matcher(None).needs_python is needs_python, condition

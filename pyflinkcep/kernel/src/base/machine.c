@@ -17,6 +17,7 @@ typedef struct {
     Value *stack; /* each value with a reference of its own */
     Py_ssize_t size;
     ProgramAnswer error; /* PROGRAM_TRUE for none */
+    bool took_lock; /* Python's, for the rest of the run: its objects may be on the stack */
 } Machine;
 
 static bool is_true(Value value) { return value.kind != VALUE_NULL && value.as.i != 0; }
@@ -101,7 +102,8 @@ static Value logic(bool is_or, Value a, Value b) {
 
 static Value joined(Machine *machine, Value a, Value b) {
     PyObject *text = PyUnicode_Concat(a.as.text, b.as.text);
-    return text == NULL ? fail(machine, PROGRAM_RAISED) : (Value){{.text = text}, VALUE_TEXT};
+    return text == NULL ? fail(machine, PROGRAM_RAISED)
+                        : (Value){.as.text = text, .kind = VALUE_TEXT};
 }
 
 static Value begins(Machine *machine, Value a, Value b) {
@@ -116,7 +118,22 @@ static Value extreme(int32_t opcode, Value a, Value b) {
 
 /* --- functions of Python: what decimals do */
 
+static void take_lock(Machine *machine) {
+    if (lock_take()) machine->took_lock = true;
+}
+
+/* Return a decimal as a Decimal. */
+static PyObject *decimal_of(Value value) {
+    PyObject *module = PyImport_ImportModule("decimal"), *decimal = NULL;
+    PyObject *text = PyUnicode_FromFormat("%lldE-%d", (long long)value.as.i, (int)value.scale);
+    if (module != NULL && text != NULL) decimal = PyObject_CallMethod(module, "Decimal", "O", text);
+    Py_XDECREF(module);
+    Py_XDECREF(text);
+    return decimal;
+}
+
 static PyObject *object_of(Value value) {
+    if (value.kind == VALUE_UNITS) return decimal_of(value);
     if (value.kind == VALUE_INT) return PyLong_FromLongLong(value.as.i);
     if (value.kind == VALUE_FLOAT) return PyFloat_FromDouble(value.as.f);
     return Py_NewRef(value.as.text);
@@ -124,7 +141,7 @@ static PyObject *object_of(Value value) {
 
 /* Return what a function returned as a value, and drop it. */
 static Value value_of(Machine *machine, PyObject *found) {
-    Value value = {{.text = found}, VALUE_TEXT};
+    Value value = {.as.text = found, .kind = VALUE_TEXT};
     if (found == Py_None)
         value = value_null();
     else if (PyLong_Check(found))
@@ -147,6 +164,7 @@ static Value not_computed(Machine *machine) {
 
 /* Call the function of an instruction with one value, or two if `b` is not NULL. */
 static Value called(Machine *machine, const Instruction *now, Value a, const Value *b) {
+    take_lock(machine);
     PyObject *first = object_of(a), *second = b == NULL ? NULL : object_of(*b), *found = NULL;
     if (first != NULL && (b == NULL || second != NULL))
         found = PyObject_CallFunctionObjArgs(now->operand.as.text, first, second, NULL);
@@ -159,10 +177,55 @@ static bool is_called(const Instruction *now) {
     return now->operand.kind == VALUE_TEXT && now->opcode != OP_LIKE;
 }
 
+/* --- decimals whose units fit 64 bits */
+
+/* Write the result of an operator on two decimals; whether its units fit 64 bits too. */
+static bool units_computed(int32_t opcode, Value a, Value b, Value *result) {
+    if (a.kind != VALUE_UNITS || b.kind != VALUE_UNITS) return false;
+    uint8_t scale = opcode == OP_MUL ? a.scale + b.scale : a.scale > b.scale ? a.scale : b.scale;
+    int64_t left = a.as.i, right = b.as.i, units;
+    if (scale > MOST_SCALE) return false;
+    if (opcode != OP_MUL && !(units_at(a, scale, &left) && units_at(b, scale, &right)))
+        return false;
+    switch (opcode) {
+    case OP_MUL:
+        if (multiply_overflows(left, right, &units)) return false;
+        break;
+    case OP_ADD:
+    case OP_ADD_PASSING:
+        if (add_overflows(left, right, &units)) return false;
+        break;
+    case OP_SUB:
+        if (subtract_overflows(left, right, &units)) return false;
+        break;
+    default: return false;
+    }
+    *result = value_units(units, scale);
+    return true;
+}
+
+static Value of_known(Machine *machine, const Instruction *now, Value a, Value b);
+
+/* Return the result of an operator on two decimals of which one is a Decimal. */
+static Value of_decimals(Machine *machine, const Instruction *now, Value a, Value b) {
+    take_lock(machine);
+    bool is_first = a.kind == VALUE_UNITS;
+    PyObject *made = decimal_of(is_first ? a : b);
+    if (made == NULL) return fail(machine, PROGRAM_RAISED);
+    Value other = {.as.text = made, .kind = VALUE_TEXT};
+    Value result = of_known(machine, now, is_first ? other : a, is_first ? b : other);
+    Py_DECREF(made);
+    return result;
+}
+
 /* Return the result of an operator on two values that are not NULL, with a reference of its own. */
 static Value of_known(Machine *machine, const Instruction *now, Value a, Value b) {
     int32_t opcode = now->opcode;
+    Value computed;
+    if (units_computed(opcode, a, b, &computed)) return computed;
     if (is_called(now)) return called(machine, now, a, &b);
+    if (a.kind + b.kind == VALUE_UNITS + VALUE_TEXT && a.kind != b.kind)
+        return of_decimals(machine, now, a, b);
     bool of_texts = opcode == OP_CONCAT || opcode == OP_STARTS_WITH;
     if (a.kind != b.kind || (of_texts && a.kind != VALUE_TEXT)) return wrong_type(machine);
     switch (opcode) {
@@ -215,6 +278,8 @@ static Value unary(Machine *machine, const Instruction *now, Value a) {
     if (is_called(now)) return called(machine, now, a, NULL);
     if ((a.kind == VALUE_TEXT) != (now->opcode == OP_LIKE)) return wrong_type(machine);
     switch (now->opcode) {
+    case OP_INT_TO_DECIMAL:
+        return a.kind == VALUE_INT ? value_units(a.as.i, (uint8_t)now->operand.as.i) : a;
     case OP_INT_TO_FLOAT: return a.kind == VALUE_INT ? value_float((double)a.as.i) : a;
     case OP_NOT: return value_int(a.as.i == 0);
     case OP_LIKE: return like(machine, now, a);
@@ -303,6 +368,7 @@ ProgramAnswer program_run(
     }
     bool holds = machine.size > 0 && is_true(machine.stack[0]);
     while (machine.size > 0) drop_top(&machine);
+    if (machine.error != PROGRAM_RAISED) lock_return(machine.took_lock);
     if (machine.error != PROGRAM_TRUE) return machine.error;
     return holds ? PROGRAM_TRUE : PROGRAM_FALSE;
 }

@@ -3,6 +3,11 @@
 #include "base/rules.h"
 #include "base/values.h"
 
+static int wrong_program(const char *what) {
+    PyErr_Format(PyExc_ValueError, "expected %s in a program", what);
+    return -1;
+}
+
 static int read_operand(Value *value, PyObject *operand) {
     if (operand == Py_None) {
         *value = (Value){.kind = VALUE_NULL};
@@ -11,15 +16,16 @@ static int read_operand(Value *value, PyObject *operand) {
     } else if (PyLong_Check(operand)) {
         *value = value_int(PyLong_AsLongLong(operand));
         if (PyErr_Occurred()) return -1;
+    } else if (PyTuple_Check(operand)) {
+        long long units;
+        int scale;
+        if (!PyArg_ParseTuple(operand, "Li", &units, &scale)) return -1;
+        if (scale < 0 || scale > MOST_SCALE) return wrong_program("a decimal's digits");
+        *value = value_units(units, (uint8_t)scale);
     } else {
-        *value = (Value){{.text = Py_NewRef(operand)}, VALUE_TEXT};
+        *value = (Value){.as.text = Py_NewRef(operand), .kind = VALUE_TEXT};
     }
     return 0;
-}
-
-static int wrong_program(const char *what) {
-    PyErr_Format(PyExc_ValueError, "expected %s in a program", what);
-    return -1;
 }
 
 int program_read(Program *program, PyObject *code) {
@@ -92,10 +98,15 @@ static bool has_constants(const Program *program) {
         case OP_TEXT:
             if (operand.kind != VALUE_TEXT || !PyUnicode_Check(operand.as.text)) return false;
             break;
-        case OP_LIKE:
-        case OP_DECIMAL:
-        case OP_UNITS:
         case OP_INT_TO_DECIMAL:
+            if (operand.kind != VALUE_INT || operand.as.i < 0 || operand.as.i > MOST_SCALE)
+                return false;
+            break;
+        case OP_DECIMAL:
+            if (operand.kind != VALUE_TEXT && operand.kind != VALUE_UNITS) return false;
+            break;
+        case OP_LIKE:
+        case OP_UNITS:
         case OP_DECIMAL_TO_FLOAT:
         case OP_DECIMAL_TO_INT:
         case OP_LISTED:

@@ -17,7 +17,21 @@ static int objects_compare(PyObject *a, PyObject *b) {
     return (greater > 0) - (less > 0);
 }
 
+bool units_at(Value value, uint8_t scale, int64_t *units) {
+    int64_t factor = 1;
+    for (uint8_t i = value.scale; i < scale; i++) factor *= 10;
+    return !multiply_overflows(value.as.i, factor, units);
+}
+
+static int units_compare(Value a, Value b) {
+    if (a.scale > b.scale) return -units_compare(b, a);
+    int64_t units;
+    if (!units_at(a, b.scale, &units)) return a.as.i < 0 ? -1 : 1; /* farther from 0 than b */
+    return (units > b.as.i) - (units < b.as.i);
+}
+
 int value_compare(Value a, Value b) {
+    if (a.kind == VALUE_UNITS && b.kind == VALUE_UNITS) return units_compare(a, b);
     if (a.kind != b.kind) return (a.kind > b.kind) - (a.kind < b.kind); /* no program has this */
     if (a.kind == VALUE_INT) return (a.as.i > b.as.i) - (a.as.i < b.as.i);
     if (a.kind == VALUE_TEXT) return objects_compare(a.as.text, b.as.text);
@@ -28,7 +42,7 @@ static Value text_of(PyObject *texts, int64_t row) {
     PyObject *text = PyList_GetItem(texts, (Py_ssize_t)row);
     if (text == NULL) PyErr_Clear(); /* a list that was cut since */
     if (text == NULL || text == Py_None) return value_null();
-    return value_keep((Value){{.text = text}, VALUE_TEXT});
+    return value_keep((Value){.as.text = text, .kind = VALUE_TEXT});
 }
 
 Value values_field(const Values *values, int64_t field, int64_t handle) {
@@ -61,9 +75,9 @@ static Value accumulated(PyObject **kept, const char *name, PyObject *before, Py
     Py_XDECREF(value);
     if (found == NULL) {
         PyErr_Clear();
-        return (Value){{.i = 0}, VALUE_OVERFLOWED};
+        return (Value){.as.i = 0, .kind = VALUE_OVERFLOWED};
     }
-    return (Value){{.text = found}, VALUE_TEXT};
+    return (Value){.as.text = found, .kind = VALUE_TEXT};
 }
 
 static Value decimals_summed(Value before, Value value) {
@@ -82,7 +96,7 @@ static Value summed(const Values *values, Value before, Value value, bool is_flo
     if (is_float) return value_float(before.as.f + value.as.f);
     int64_t sum;
     bool over = add_overflows(before.as.i, value.as.i, &sum);
-    return over && values->ansi ? (Value){{.i = 0}, VALUE_OVERFLOWED} : value_int(sum);
+    return over && values->ansi ? (Value){.as.i = 0, .kind = VALUE_OVERFLOWED} : value_int(sum);
 }
 
 /* Return the field's value if it is less, or greater; otherwise the slot's. */

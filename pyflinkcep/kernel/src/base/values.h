@@ -15,9 +15,12 @@ typedef struct {
         PyObject *text; /* a str or a Decimal; the holder of the value holds a reference */
     } as;
     uint8_t kind; /* one of VALUE_* */
+    uint8_t scale; /* of a decimal whose units of the last digit fit 64 bits: the digits after the
+                      point, at most MOST_SCALE */
 } Value;
 
-enum { VALUE_NULL, VALUE_INT, VALUE_FLOAT, VALUE_TEXT, VALUE_OVERFLOWED };
+enum { VALUE_NULL, VALUE_INT, VALUE_FLOAT, VALUE_TEXT, VALUE_OVERFLOWED, VALUE_UNITS };
+enum { MOST_SCALE = 18 };
 
 typedef struct {
     int32_t stage; /* negative for all stages */
@@ -65,12 +68,19 @@ static inline void value_drop(Value value) {
     if (value.kind == VALUE_TEXT) Py_DECREF(value.as.text);
 }
 
-static inline Value value_null(void) { return (Value){{.i = 0}, VALUE_NULL}; }
+static inline Value value_null(void) { return (Value){.as.i = 0, .kind = VALUE_NULL}; }
 
-static inline Value value_int(int64_t i) { return (Value){{.i = i}, VALUE_INT}; }
+static inline Value value_int(int64_t i) { return (Value){.as.i = i, .kind = VALUE_INT}; }
 
-static inline Value value_float(double f) { return (Value){{.f = f}, VALUE_FLOAT}; }
+static inline Value value_float(double f) { return (Value){.as.f = f, .kind = VALUE_FLOAT}; }
 
+/* Return a decimal of which `i` counts units of the last digit. */
+static inline Value value_units(int64_t i, uint8_t scale) {
+    return (Value){.as.i = i, .kind = VALUE_UNITS, .scale = scale};
+}
+
+/* Write the units that a decimal has with as many digits as another or more; whether they fit. */
+bool units_at(Value value, uint8_t scale, int64_t *units);
 /* Order two values of one type: texts by code point. */
 int value_compare(Value a, Value b);
 /* Return a field of an event, with a reference for the caller. */

@@ -38,9 +38,21 @@ static Py_ssize_t process(
     return key_process(kernel, key, events, start, end, most_events);
 }
 
+/* Whether an instruction has objects as a rule, and not only for decimals of many digits. */
+static bool instruction_needs_python(const Instruction *instruction) {
+    if (instruction->operand.kind != VALUE_TEXT) return false;
+    switch (instruction->opcode) {
+    case OP_ADD:
+    case OP_ADD_PASSING:
+    case OP_SUB:
+    case OP_MUL: return false;
+    default: return true;
+    }
+}
+
 static bool program_needs_python(const Program *program) {
     for (Py_ssize_t i = 0; i < program->size; i++)
-        if (program->code[i].operand.kind == VALUE_TEXT) return true;
+        if (instruction_needs_python(&program->code[i])) return true;
     return false;
 }
 

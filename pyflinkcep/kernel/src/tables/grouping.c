@@ -66,7 +66,8 @@ static int moved_open(
 }
 
 #define MOVE(width)                                                                                \
-    for (Py_ssize_t i = 0; i < count; i++) memcpy(to + places[i] * stride, from + i * (width), width)
+    for (Py_ssize_t i = 0; i < count; i++)                                                         \
+    memcpy(to + places[i] * stride, from + i * (width), width)
 
 static void move_column(
     const char *from, char *to, Py_ssize_t width, Py_ssize_t stride, const int32_t *places,
@@ -109,8 +110,8 @@ PyObject *module_scatter(PyObject *module, PyObject *args) {
     Moved moved = {0};
     (void)module;
     if (!PyArg_ParseTuple(
-            args, "OOO!OO!", &given[0], &given[1], &PyTuple_Type, &sources, &records,
-            &PyTuple_Type, &offsets))
+            args, "OOO!OO!", &given[0], &given[1], &PyTuple_Type, &sources, &records, &PyTuple_Type,
+            &offsets))
         return NULL;
     if (array_of(given[0], 4, &codes) == 0 && writable_of(given[1], 4, &starts) == 0 &&
         moved_open(&moved, sources, records, offsets, codes.size) == 0) {

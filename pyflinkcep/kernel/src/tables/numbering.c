@@ -201,8 +201,8 @@ static PyObject *numbering_add(Numbering *own, PyObject *args) {
         if (status < 0) break;
     }
     if (opened == 5)
-        result = add_opened(
-            own, widths[0], &arrays[0], &arrays[1], &arrays[2], &arrays[3], &arrays[4]);
+        result =
+            add_opened(own, widths[0], &arrays[0], &arrays[1], &arrays[2], &arrays[3], &arrays[4]);
     for (int i = 0; i < 5; i++) array_close(&arrays[i]);
     return result;
 }
@@ -262,7 +262,8 @@ static void numbering_dealloc(Numbering *own) {
 
 static PyMethodDef numbering_methods[] = {
     {"add", (PyCFunction)numbering_add, METH_VARARGS, "number values"},
-    {"found", (PyCFunction)numbering_found, METH_NOARGS, "return values, counts and order of codes"},
+    {"found", (PyCFunction)numbering_found, METH_NOARGS,
+        "return values, counts and order of codes"},
     {NULL, NULL, 0, NULL},
 };
 
