@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from configparser import ConfigParser
 from importlib.metadata import metadata
 from pathlib import Path
 
@@ -30,6 +31,23 @@ def test_actions_are_pinned_and_may_do_little() -> None:
         assert [name for name in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []
         assert "\npermissions: {}\n" in text
         assert text.count("runs-on:") == text.count("    permissions: {")
+
+
+def test_a_wheel_has_the_files_that_are_no_code() -> None:
+    """What is read at run time, such as schemas and scripts, is in the package's data."""
+    config = ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    known = {
+        path
+        for package, globs in config["options.package_data"].items()
+        for glob in globs.replace(",", " ").split()
+        for path in (ROOT / package.replace(".", "/")).glob(glob)
+    }
+    code = {".py", ".pyc", ".c", ".h", ".so", ".pyd"}
+    files = {path for path in (ROOT / "pyflinkcep").rglob("*") if path.is_file()}
+
+    assert {path for path in files if path.suffix not in code} == known
+    assert {"schema.json", "live_page.js", "grafana.json"} <= {path.name for path in known}
 
 
 def test_versions_agree() -> None:

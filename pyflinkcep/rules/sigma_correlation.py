@@ -75,5 +75,8 @@ class SigmaCorrelation:
         )
 
     def conditions(self) -> Iterator[tuple[str, str | Callable[[Any], bool]]]:
-        """Yield the rules that are about single events."""
-        yield from ((n, one) for n, one in self.rules.items() if not isinstance(one, Mapping))
+        """Yield the rules about single events that correlations name."""
+        named = {name for one in self.every for name in one.rules}
+        for name, one in self.rules.items():
+            if name in named and not isinstance(one, Mapping):
+                yield name, one

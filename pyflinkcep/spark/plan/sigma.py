@@ -37,7 +37,7 @@ def alerts_of(events: DataFrame, rules: SigmaRules) -> DataFrame:
         name = next(iter(rules.correlations))
         raise NotSupportedError(
             f"CEP.sigma: the correlation {name!r} needs several events",
-            "read the rules alone here, and run correlations in memory by matchSigma",
+            "read the rules alone here; run correlations by CEP.patterns, or by matchSigma",
         )
     engine = engine_of(events.sparkSession)
     if engine is not SPARK:

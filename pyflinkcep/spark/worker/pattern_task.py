@@ -70,31 +70,42 @@ def _key_numbers(changes: Ints, size: int) -> Ints:
 
 
 @attrs.frozen(eq=False)
-class ChainTask:
-    """The work on one partition."""
-
-    # A match is emitted with the chunk of its last event. If a key continues in the next chunk, the
-    # events of its last window are kept.
+class _ChunksTask:
+    """The work on one partition, by chunks of sorted events."""
 
     pattern: Pattern  # The pattern, a chain
     layout: Layout  # The columns of the input
     consumer: Consumer  # Turns matches into rows
     sort_bytes: int = BUDGET_BYTES  # How many bytes of events to sort in memory
-    # How matches are found: by lists, or "auto" if the events decide.
-    evaluation: str = EVENT_LISTS
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Match the events of a partition; yield its output."""
         nfa = NFACompiler.compile(self.pattern)
-        chain = PatternChain.of(self.pattern, nfa, self.layout.expressions)
         with (
             running(self.layout.pattern) as context,
             opened(self.consumer, context, "a function"),
             closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
         ):
-            yield from _by_chunks(
-                chunks, partial(self._matched, chain), partial(self._last_window, chain)
-            )
+            yield from self._output(nfa, chunks)
+
+    def _output(self, nfa: NFA, chunks: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        raise NotImplementedError
+
+
+@attrs.frozen(eq=False)
+class ChainTask(_ChunksTask):
+    """The work on one partition, by lists."""
+
+    # A match is emitted with the chunk of its last event. If a key continues in the next chunk, the
+    # events of its last window are kept.
+
+    # How matches are found: by lists, or "auto" if the events decide.
+    evaluation: str = EVENT_LISTS
+
+    def _output(self, nfa: NFA, chunks: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+        chain = PatternChain.of(self.pattern, nfa, self.layout.expressions)
+        matched, held = partial(self._matched, chain), partial(self._last_window, chain)
+        yield from _by_chunks(chunks, matched, held)
 
     def _matched(self, chain: PatternChain, events: pa.Table, old: int) -> Iterator[pa.RecordBatch]:
         """Yield the output of the matches that end after the first `old` events."""
@@ -130,28 +141,16 @@ class ChainTask:
 
 
 @attrs.frozen(eq=False)
-class LatestTask:
+class LatestTask(_ChunksTask):
     """The work on one partition, by the latest runs."""
 
-    pattern: Pattern  # The pattern, a chain
-    layout: Layout  # The columns of the input
-    consumer: Consumer  # Turns matches into rows
-    sort_bytes: int = BUDGET_BYTES  # How many bytes of events to sort in memory
-
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Match the events of a partition; yield its output."""
-        nfa = NFACompiler.compile(self.pattern)
+    def _output(self, nfa: NFA, chunks: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         chain = LatestChain.of(self.pattern, nfa)
         rules = latest_rules([chain.rule])
-        with (
-            running(self.layout.pattern) as context,
-            opened(self.consumer, context, "a function"),
-            closing(sorted_chunks(batches, self.layout, self.sort_bytes)) as chunks,
-        ):
-            matched = partial(self._matched, nfa, chain, rules)
-            kept = yield from _by_chunks(chunks, matched, partial(self._held, rules))
-            if kept is not None:
-                yield from self._rows(chain, rules.advance(END), kept)
+        matched = partial(self._matched, nfa, chain, rules)
+        kept = yield from _by_chunks(chunks, matched, partial(self._held, rules))
+        if kept is not None:
+            yield from self._rows(chain, rules.advance(END), kept)
 
     def _matched(
         self, nfa: NFA, chain: LatestChain, rules: RunningRules, events: pa.Table, old: int

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
 
@@ -24,12 +24,11 @@ from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.pack import PackTask
-from pyflinkcep.spark.worker.runtime import running
+from pyflinkcep.spark.worker.runtime import large_tables, running
 from pyflinkcep.tables.order import Rows
 
 _AT_LEAST, _AT_MOST = MOST_EVENTS, 1 << 20
 _MOST_NUMBERS = 1 << 30  # of conditions that hold for events at once, if all do for all
-_MOST_BYTES = 64 << 20
 
 
 @attrs.frozen(eq=False)
@@ -41,7 +40,7 @@ class SendingTask:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield the events that rules want."""
-        for table in _tables(batches, len(self.rules.conditions)):
+        for table in large_tables(batches, _at_once(len(self.rules.conditions))):
             rows, _ = self.sent(table)
             if rows.num_rows:
                 yield from rows.to_batches()
@@ -62,10 +61,9 @@ class RulesPackTask(PackTask):
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Pack Arrow batches, many at a time, into one row for each bucket with events."""
+        at_once = _at_once(len(self.sending.rules.conditions))
         yield from super().run(
-            batch
-            for table in _tables(batches, len(self.sending.rules.conditions))
-            for batch in table.to_batches()
+            batch for table in large_tables(batches, at_once) for batch in table.to_batches()
         )
 
     def _divide(self, table: pa.Table, times: Ints) -> tuple[pa.Table, Ints]:
@@ -83,19 +81,9 @@ class RulesPackTask(PackTask):
         return events, nulls
 
 
-def _tables(batches: Iterable[pa.RecordBatch], conditions: int) -> Iterator[pa.Table]:
-    """Yield events in tables of many, since each condition costs something for each table."""
-    at_once = min(max(_MOST_NUMBERS // max(conditions, 1), _AT_LEAST), _AT_MOST)
-    held: list[pa.RecordBatch] = []
-    rows = size = 0
-    for batch in batches:
-        held.append(batch)
-        rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows >= at_once or size >= _MOST_BYTES:
-            yield pa.Table.from_batches(held).combine_chunks()
-            held, rows, size = [], 0, 0
-    if rows:
-        yield pa.Table.from_batches(held).combine_chunks()
+def _at_once(conditions: int) -> int:
+    """Return how many events are asked at once, since each condition costs something each time."""
+    return min(max(_MOST_NUMBERS // max(conditions, 1), _AT_LEAST), _AT_MOST)
 
 
 @attrs.frozen(eq=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -48,6 +48,23 @@ class TimeRange:
             yield batch
         if times is not None:
             self.tell(times)
+
+
+_MOST_BYTES = 64 << 20
+
+
+def large_tables(batches: Iterable[pa.RecordBatch], most_rows: int) -> Iterator[pa.Table]:
+    """Yield events in tables of many, since each rule costs something for each table."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= most_rows or size >= _MOST_BYTES:
+            yield pa.Table.from_batches(held).combine_chunks()
+            held, rows, size = [], 0, 0
+    if rows:
+        yield pa.Table.from_batches(held).combine_chunks()
 
 
 _COLLECTIONS = (200_000, 20, 100)

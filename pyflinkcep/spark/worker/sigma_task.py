@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.matching.columns import Ints
-from pyflinkcep.spark.worker.runtime import errors_in
+from pyflinkcep.spark.worker.runtime import errors_in, large_tables
 from pyflinkcep.tables.field_values import EventFields
 from pyflinkcep.tables.rule_rows import RuleTests
 
@@ -33,7 +33,7 @@ class SigmaTask:
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield an alert for each event and rule."""
         with errors_in(self.name):
-            for events in _merged(batches):
+            for events in large_tables(batches, _ROWS):
                 yield from self._alerts(events)
 
     def _alerts(self, events: pa.Table) -> Iterator[pa.RecordBatch]:
@@ -62,15 +62,3 @@ class SigmaTask:
             facts = self.facts.take(numbers[part]).combine_chunks()
             arrays = [*(column.chunk(0) for column in facts.columns), event]
             yield pa.RecordBatch.from_arrays(arrays, [*facts.column_names, "event"])
-
-
-def _merged(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Table]:
-    """Yield events, many at a time."""
-    waiting: list[pa.RecordBatch] = []
-    for batch in batches:
-        waiting.append(batch)
-        if sum(one.num_rows for one in waiting) >= _ROWS:
-            yield pa.Table.from_batches(waiting)
-            waiting = []
-    if any(one.num_rows for one in waiting):
-        yield pa.Table.from_batches(waiting)

@@ -26,7 +26,7 @@ from pyflinkcep import (
     parse,
     textTime,
 )
-from pyflinkcep.rules import Rule
+from pyflinkcep.rules import Rule, SigmaCorrelation
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 EVENTS: list[dict[str, Any]] = [
@@ -296,6 +296,15 @@ def test_refusals(rules: Any, events: Any, error: type[Exception], message: str)
     """What is no rule, or cannot be matched together with others, is refused by its name."""
     with pytest.raises(error, match=message):
         matchMany(rules, events, timestamp="at")
+
+
+def test_a_correlation_wants_what_it_names() -> None:
+    """Of the conditions that it is given, those of other rules may read what events lack."""
+    counted = {"type": "event_count", "rules": ["big"], "timespan": "1m", "condition": {"gte": 2}}
+    sigma = SigmaCorrelation(counted, {"big": "n > 1", "other": "missing = 1"})
+    (found,) = matchMany({"r": sigma}, EVENTS, timestamp="at")
+
+    assert [event["n"] for event in found.events["events"]] == [2, 900]
 
 
 @pytest.mark.parametrize("where", ["get_json_object(user, '$.x') = 1", "missing = 1"])
