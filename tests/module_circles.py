@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any, Protocol
 
 
 def imported(node: ast.Import | ast.ImportFrom) -> list[str]:
@@ -15,7 +16,14 @@ def imported(node: ast.Import | ast.ImportFrom) -> list[str]:
     return [name.name for name in node.names]
 
 
-def arrows(files: Mapping[Path, ast.Module]) -> dict[str, set[str]]:
+class File(Protocol):
+    """A file that was parsed."""
+
+    def nodes(self, *kinds: type[ast.AST]) -> Iterator[Any]:
+        """Yield the nodes of some kinds."""
+
+
+def arrows(files: Mapping[Path, File]) -> dict[str, set[str]]:
     """
     Return by module the modules that it imports, or names in a text, to load them by name.
 
@@ -25,9 +33,9 @@ def arrows(files: Mapping[Path, ast.Module]) -> dict[str, set[str]]:
     faces = {_module(path): _handed_on(files[path]) for path in files if path.stem == "__init__"}
     found = {}
     for module, tree in trees.items():
-        nodes = [n for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)]
+        nodes = tree.nodes(ast.Import, ast.ImportFrom)
         named = {_defined(full, trees, faces) for node in nodes for full in imported(node)}
-        texts = {str(n.value) for n in ast.walk(tree) if isinstance(n, ast.Constant)}
+        texts = {str(node.value) for node in tree.nodes(ast.Constant)}
         found[module] = {name for name in named | texts - {"pyflinkcep"} if name in trees}
         found[module].discard(module)
     return found
@@ -48,15 +56,13 @@ def _module(path: Path) -> str:
     return ".".join(path.with_suffix("").parts).removesuffix(".__init__")
 
 
-def _handed_on(tree: ast.Module) -> dict[str, str]:
+def _handed_on(tree: File) -> dict[str, str]:
     """Return by name the modules that a package's face has its names from."""
-    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    nodes = tree.nodes(ast.ImportFrom)
     return {name.name: f"{node.module}" for node in nodes for name in node.names}
 
 
-def _defined(
-    full: str, trees: Mapping[str, ast.Module], faces: Mapping[str, Mapping[str, str]]
-) -> str:
+def _defined(full: str, trees: Mapping[str, File], faces: Mapping[str, Mapping[str, str]]) -> str:
     """Return the module that an import is of."""
     owner, _, name = full.rpartition(".")
     while full not in trees and name in faces.get(owner, ()):

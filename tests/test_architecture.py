@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache, cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,11 +40,22 @@ class Source:
     text: str
     tree: ast.Module
 
+    @cached_property
+    def _by_kind(self) -> dict[type[ast.AST], list[ast.AST]]:
+        """All nodes: to walk through the trees again for each rule takes a second each."""
+        found: dict[type[ast.AST], list[ast.AST]] = {}
+        for node in ast.walk(self.tree):
+            found.setdefault(type(node), []).append(node)
+        return found
+
     def nodes(self, *kinds: type[ast.AST]) -> Iterator[Any]:
         """Yield the nodes of some kinds."""
-        return (node for node in ast.walk(self.tree) if isinstance(node, kinds))
+        for kind, own in self._by_kind.items():
+            if issubclass(kind, kinds):
+                yield from own
 
 
+@cache
 def read(folder: Path) -> list[Source]:
     found = []
     for path in sorted(folder.rglob("*.py")):
@@ -82,6 +94,7 @@ def modules() -> list[ModuleType]:
     return list(_core_modules())
 
 
+@pytest.mark.slow
 def test_imports_point_one_way() -> None:
     """The layers and forbidden imports declared in setup.cfg hold."""
     pytest.importorskip("importlinter")
@@ -98,7 +111,7 @@ def test_imports_point_one_way() -> None:
 
 def test_no_modules_import_each_other(package: list[Source]) -> None:
     """No module gets back to itself: by no import in a function, for types or by name either."""
-    found = arrows({source.path: source.tree for source in package})
+    found = arrows({source.path: source for source in package})
 
     assert circles(found) == []
     assert sum(map(len, found.values())) > 1_000
@@ -115,7 +128,8 @@ def test_circles_of_modules_are_found() -> None:
         "pyflinkcep/below.py": "from pyflinkcep import above",
         "pyflinkcep/plain.py": "from pyflinkcep.room import Low, high",
     }
-    found = arrows({Path(path): ast.parse(text) for path, text in files.items()})
+    sources = (Source(Path(path), text, ast.parse(text)) for path, text in files.items())
+    found = arrows({source.path: source for source in sources})
 
     assert circles(found) == [
         ["pyflinkcep.above", "pyflinkcep.below"],
@@ -173,6 +187,7 @@ def test_the_core_imports_no_engine(module: str) -> None:
     assert outcome.stdout.split() == []
 
 
+@pytest.mark.slow
 def test_a_job_begins_without_pandas() -> None:
     """Jobs do not wait for pandas to load: only a stream's tasks use it, which have it from Spark."""
     code = "import sys, pyflinkcep; pyflinkcep.CEP; print('pandas' in sys.modules)"
