@@ -8,6 +8,15 @@ from xdist.scheduler import LoadScopeScheduling
 ALSO_ON_SPARK = ("tests/migrate/test_runs.py", "tests/test_docs.py", "tests/test_samples.py")
 """The files that are not in ``tests/spark``, and have tests that need its session."""
 
+_WITH_STREAMS = tuple(
+    f"tests/spark/test_{name}.py"
+    for name in (
+        "benchmark", "docstring_examples", "flush_chain", "flush_operator", "funnel", "handed_on",
+        "limit", "many_conditions", "match_windows", "ported_jobs",
+    )
+)  # fmt: skip
+"""The files of which streams take most of the time."""
+
 _OWN_JVM = ("tests/spark/test_stream_cluster.py", "tests/spark/test_stream_crash.py")
 _LONG = (*_OWN_JVM, "tests/unit/kernel/test_sanitized.py", "tests/test_tooling.py")
 
@@ -17,8 +26,8 @@ def group(test: str) -> str:
     file = test.partition("::")[0]
     if file in _OWN_JVM:
         return file  # whichever process is free may wait for them
-    if file.startswith("tests/spark/test_stream") or file in ALSO_ON_SPARK:
-        return "streams"  # which take two thirds of the time of the others
+    if file.startswith("tests/spark/test_stream") or file in (*ALSO_ON_SPARK, *_WITH_STREAMS):
+        return "streams"  # a JVM that runs no stream need not load and compile what streams need
     return "batch" if file.startswith("tests/spark/") else file
 
 

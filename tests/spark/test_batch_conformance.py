@@ -169,13 +169,13 @@ def keyed_inputs(draw: st.DrawFn) -> tuple[PatternSpec, list[tuple[str, Event, i
 def test_random_patterns_on_keyed_data(spark: SparkSession) -> None:
     """Whatever the pattern, skip strategy and window, Spark gives what the operator gives."""
     jobs, expected = [], {}
-    for number, (spec, arrivals) in enumerate(random_examples(keyed_inputs(), 24)):
+    for number, (spec, arrivals) in enumerate(random_examples(keyed_inputs(), 12)):
         jobs.append(_random_job(str(number), spec, arrivals))
         expected[str(number)] = _harness_answer(spec, arrivals)
     answers = run_as_one_job(spark, jobs)
 
     assert answers == expected
-    assert sum(map(bool, (answer["main"] for answer in answers.values()))) >= 5
+    assert sum(map(bool, (answer["main"] for answer in answers.values()))) >= 3
     assert sum(map(bool, (answer["timeouts"] for answer in answers.values()))) >= 2
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from datetime import timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -37,16 +37,14 @@ PATTERN = (
 def frame(spark: SparkSession) -> DataFrame:
     """Events of four users, some of them at one time, with NULLs."""
     choose = random.Random(4)
-    columns = (
-        f"{number} id, {'NULL' if user == 'u0' else repr(user)} AS user, "
-        f"timestamp_millis({1000 + number // 3}) ts, '{choose.choice('abcx')}' name, "
-        f"CAST({choose.choice(['NULL', '1', '2', '3'])} AS double) price, "
-        f"DATE '2024-01-0{choose.randint(1, 4)}' day"
-        for number in range(120)
-        for user in (f"u{choose.randrange(4)}",)
-    )
-    rows = " UNION ALL ".join(f"SELECT {text}" for text in columns)
-    return spark.sql(rows).repartition(3).selectExpr("id", "user", "ts", "name", "price", "day")
+    rows = []
+    for number in range(120):
+        user = f"u{choose.randrange(4)}"
+        at = datetime.fromtimestamp((1000 + number // 3) / 1000, UTC)
+        name, price = choose.choice("abcx"), choose.choice([None, 1.0, 2.0, 3.0])
+        day = date(2024, 1, choose.randint(1, 4))
+        rows.append((number, None if user == "u0" else user, at, name, price, day))
+    return spark.createDataFrame(rows, SCHEMA).repartition(3)
 
 
 def ids(rows: list[Any]) -> Counter[str]:

@@ -100,7 +100,7 @@ def test_conditions(spark: SparkSession) -> None:
 def test_recorded(spark: SparkSession) -> None:
     """Bounded DataFrames give the recorded matches."""
     with configured(spark, QUICK_FOR_MANY_PLANS):
-        for case in cases()[::12]:
+        for case in cases()[::24]:
             given = frame(spark, case["events"])
             asked = {"timestamp": "t", "tiebreaker": case.get("tiebreaker")}
             if "refused" in case:

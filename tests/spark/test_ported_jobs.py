@@ -39,9 +39,9 @@ def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
 def both_ways(
     spark: SparkSession, folder: Path, schema: str, events: list[Any], job: Any
 ) -> list[list[Any]]:
-    """Return all outputs of a job, bounded and as a stream of micro-batches that is flushed."""
-    source = FileSource(folder / "source", schema)
-    source.add(*(events[at : at + 3] for at in range(0, len(events), 3)))
+    """Return all outputs of a job, bounded and as a stream of two micro-batches that is flushed."""
+    source, half = FileSource(folder / "source", schema), len(events) // 2
+    source.add(events[:half], events[half:])
     bounded = rows(job(source.bounded(spark)).tagged())
     with configured(spark, {"spark.sql.shuffle.partitions": 1}):
         result = job(source.stream(spark, delay_ms=1))

@@ -16,6 +16,8 @@ from pyflinkcep.errors import InvalidArgumentError
 from pyflinkcep.spark import matchRecognize
 from tests.spark.streams import FileSource, run
 
+pytestmark = pytest.mark.usefixtures("one_task")
+
 AHEAD = OutputTag("ahead")
 FAR = 4_000_000_000_000
 BATCHES = [
@@ -46,7 +48,7 @@ def test_events_too_far_ahead_go_aside(
 ) -> None:
     """Without maxAhead one event makes all others late; with it, it alone is left out."""
     table = source.stream(spark)
-    guarded = a_to_b(table, maxAhead="40 milliseconds", parallelTasks=8).sideOutputAheadData(AHEAD)
+    guarded = a_to_b(table, maxAhead="40 milliseconds", parallelTasks=2).sideOutputAheadData(AHEAD)
     rows = guarded.select(lambda m: (m["a"][0].id, m["b"][0].id), "a int, b int").tagged()
     finished = run(rows, tmp_path / "guarded")
     plain = run(a_to_b(table).toDF().select(F.col("b")[0]["id"]), tmp_path / "plain")

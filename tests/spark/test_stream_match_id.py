@@ -15,6 +15,8 @@ from pyflinkcep.errors import InvalidArgumentError
 from tests.spark.streams import FileSource, run
 from tests.spark.support import configured
 
+pytestmark = pytest.mark.usefixtures("one_task")
+
 PATTERN = Pattern.begin("a").where("name = 'a'").oneOrMore().followedBy("b").where("name = 'b'")
 FILES = [
     [("ann", 1_000, "a", 1), ("bob", 1_001, "a", 2)],
