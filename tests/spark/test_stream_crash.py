@@ -22,7 +22,7 @@ from tests.spark.stream_job import RISES, SCHEMA, WINDOW
 from tests.spark.streams import FileSource
 
 ROOT = Path(__file__).parents[2]
-KILLS = int(os.environ.get("KILLS", "2"))  # each costs the start of a JVM
+KILLS = int(os.environ.get("KILLS", "1"))  # each costs the start of a JVM
 FILES = max(40, 10 * KILLS)  # more than that many short runs can read
 
 
@@ -123,7 +123,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_killed_again_and_again(spark: SparkSession, folder: Path) -> None:
     """
-    A query killed at random moments, again and again, gives every match once when another session ends it.
+    A query killed at a random moment, with KILLS at several, gives every match once when another session ends it.
 
     It has three operators: a pattern, the same as MATCH_RECOGNIZE, and a SASE+ query.
     """
