@@ -49,7 +49,7 @@ def as_table(events: list[Event], precision: int, scale: int) -> pa.Table:
     return pa.table({n: pa.array([e[n] for e in events], types[n]) for n in events[0]})
 
 
-def groups(precision: int, scale: int, count: int = 30) -> list[list[Decimal | None]]:
+def groups(precision: int, scale: int, count: int = 15) -> list[list[Decimal | None]]:
     """Return values of the B events of matches of A, B+, C; small enough that averages fit."""
     chance = random.Random(f"groups {precision},{scale}")
     own = decimals(chance, max(precision - 5, 2), scale) if precision > scale + 5 else [

@@ -143,7 +143,7 @@ def test_totals_of_matches_are_those_of_spark(spark: SparkSession) -> None:
 EVALUATIONS = ("nfa", "backtracking", "eventLists")
 CONDITIONS = (*COMPARISONS, *CALCULATIONS)
 JOBS = ("b.p < a.p", "b.p - a.p = 0", "b.q * 1.05 > a.p")
-"""The conditions that are also run as jobs."""
+"""The conditions that are also run as jobs: of each type one, by one evaluation after another."""
 
 ROUNDING = ("-b.p", "abs(")
 """Spark itself rounds these to 34 digits, and fails."""
@@ -153,7 +153,7 @@ ROUNDING = ("-b.p", "abs(")
 def test_conditions_have_sparks_values(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, digits: tuple[int, int]
 ) -> None:
-    """Of random values of a type: in memory, in C and without, and as jobs."""
+    """Of random values of a type: in memory, in C and without, and as jobs; others calculate alike."""
     table = as_table(pairs(*digits), *digits)
     conditions = [text for text in CONDITIONS if digits[0] < 34 or not text.startswith(ROUNDING)]
     with configured(spark, {**QUICK_FOR_MANY_PLANS, "spark.sql.ansi.enabled": "false"}):
@@ -169,16 +169,16 @@ def test_conditions_have_sparks_values(
     for switch in ("1", "0"):
         monkeypatch.setenv("PYFLINKCEP_KERNEL", switch)
         for text in conditions:
-            for evaluation in EVALUATIONS:
-                found = matchSase(query.format(text), table, evaluation=evaluation)
-                keys = {match["a"][0]["k"] for match in found}
-                assert (text, evaluation, keys) == (text, evaluation, expected[text])
+            found = matchSase(query.format(text), table, evaluation="nfa")
+            keys = {match["a"][0]["k"] for match in found}
+            assert (text, keys) == (text, expected[text])
     numbers = pa.array(range(len(table)), pa.int64())
     events = spark.createDataFrame(table.append_column("ts", numbers))
-    for text, evaluation in zip(JOBS, EVALUATIONS, strict=True):
-        job = CEP.pattern(events, parse(query.format(text) + " RETURN a.k"), evaluation=evaluation)
-        keys = {row[0] for row in job.inEventTime("ts").toDF().collect()}
-        assert (text, keys) == (text, expected[text])
+    place = TYPES.index(digits)
+    text, evaluation = JOBS[place % 3], EVALUATIONS[(place + place // 3) % 3]
+    job = CEP.pattern(events, parse(query.format(text) + " RETURN a.k"), evaluation=evaluation)
+    keys = {row[0] for row in job.inEventTime("ts").toDF().collect()}
+    assert (text, keys) == (text, expected[text])
 
 
 @pytest.mark.parametrize("digits", TYPES, ids=str)
