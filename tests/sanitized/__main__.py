@@ -40,7 +40,7 @@ def main(arguments: list[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         chosen = environment(build(Path(folder), of_threads), preload)
         chosen["HYPOTHESIS_PROFILE"] = "few" if quick else "ci"
-        chosen["FAILURES_APART"] = "10" if quick else "1"
+        chosen["FAILURES_APART"] = "30" if quick else "1"
         chosen["DAMAGED_STATES"] = "500" if quick else "20000"
         pytest = [sys.executable, "-m", "pytest", "-q", "-p", "tests.sanitized.plugin"]
         pytest += ["-p", "no:cacheprovider", "-k", "not test_sanitized"]

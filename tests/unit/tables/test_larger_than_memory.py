@@ -30,6 +30,8 @@ from pyflinkcep.tables.given import checked
 from pyflinkcep.tables.order import Keys
 from pyflinkcep.tables.spilled_match import SpilledMatch
 
+pytestmark = pytest.mark.slow
+
 RNG = np.random.default_rng(5)
 SIZE = 6_000
 TABLE = pa.table(
@@ -161,7 +163,7 @@ def test_keys_of_functions(key: Any, kind: int, tmp_path: Path) -> None:
 
 def test_many_blocks_of_matches(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Matches are in the order of all keys also if those of a key are in many blocks."""
-    monkeypatch.setattr(spilled_match, "MOST_EVENTS", 8)
+    monkeypatch.setattr(spilled_match, "MOST_EVENTS", 32)
     pattern = Pattern.begin("a").where("kind > 1").followedByAny("b").where("kind = 0")
     pattern = pattern.within(timedelta(milliseconds=40))
     for key in ("user", "at"):
