@@ -25,10 +25,7 @@ check: ## format, lint, types, import contracts and the quick tests without Java
 	ruff format --check .
 	mypy
 	lint-imports
-	HYPOTHESIS_PROFILE=few pytest -q -m "not spark" -n logical --maxprocesses 4 --dist loadgroup \
-		--ignore tests/test_tooling.py --deselect tests/test_architecture.py::test_imports_point_one_way \
-		--deselect tests/test_docs.py::test_the_site --ignore tests/unit/kernel/test_sanitized.py \
-		--ignore tests/migrate/test_clean.py --ignore tests/migrate/test_not_followed.py
+	HYPOTHESIS_PROFILE=few pytest -q -m "not spark and not slow" -n logical --maxprocesses 4 --dist loadgroup
 
 test: ## everything
 	pytest

@@ -182,6 +182,7 @@ def test_the_contents_have_every_page_once():
     assert sorted(below(front())) == sorted(pages - {front()})
 
 
+@pytest.mark.slow
 def test_the_site(tmp_path):
     """It builds without a warning, loads nothing from elsewhere, and llms.txt names every page."""
     for tool in ("sphinx", "myst_parser", "numpydoc", "pydata_sphinx_theme", "sphinx_copybutton"):

@@ -8,6 +8,8 @@ import pytest
 
 from tests.sail.__main__ import ROOT, WORKS
 
+pytestmark = pytest.mark.slow
+
 SAMPLE = (
     "tests/spark/test_sql.py::test_recorded_answers",
     "tests/spark/test_batch_conformance.py::test_recorded_cases_of_one_key",

@@ -154,6 +154,7 @@ def test_kafka_source_reads_records(spark, tmp_path):
     assert [(row.symbol, row["from"].second, row.to.second) for row in rows] == [("HILL", 0, 3)]
 
 
+@pytest.mark.slow
 def test_kafka_source_without_a_broker_starts_no_spark(tmp_path):
     """Without a broker the program says what to give and ends well, Java or not."""
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['pysail'] = None")
@@ -249,6 +250,7 @@ def test_main_job_reads_files_and_writes_a_folder(ending, spark, tmp_path, capsy
     ] == [("book", "09:30"), ("scarf", "10:30"), ("scarf", "10:30"), ("watch", "20:59")]
 
 
+@pytest.mark.slow
 def test_without_java_and_sail_the_main_job_says_so_in_one_line(tmp_path):
     """No traceback: what is missing, and how to get either."""
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['pysail'] = None")

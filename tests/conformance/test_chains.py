@@ -36,6 +36,8 @@ from tests.conformance.cases import (
 from tests.conformance.drivers import nfa_answers
 from tests.kernel_harness import HAS_KERNEL, KernelNFAHarness
 
+pytestmark = pytest.mark.slow
+
 
 def by_lists(case: Case) -> list[Any] | None:
     """The matches by ordered lists, in order; None if they do not answer the pattern."""

@@ -24,6 +24,8 @@ from tests.conformance.cases import (
 )
 from tests.conformance.drivers import nfa_answers
 
+pytestmark = pytest.mark.slow
+
 _CHUNKS = chunks(NFA_FILES, 100)
 _END = 10**12
 

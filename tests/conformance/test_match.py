@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pytest
 
 from pyflinkcep.testing import match
 from tests.conformance.bounded_cases import sql_condition
@@ -26,6 +27,8 @@ from tests.conformance.cases import (
     python_condition,
 )
 from tests.conformance.covering import covering
+
+pytestmark = pytest.mark.slow
 
 _SAMPLE = 400
 _SCHEMA = pa.schema(

@@ -20,6 +20,8 @@ from tests.conformance.cases import (
     make_event,
 )
 
+pytestmark = pytest.mark.slow
+
 SHARE = int(os.environ.get("TRACE_SHARE", "4"))
 """One case in so many, which takes 2 s; ``TRACE_SHARE=1`` for all."""
 

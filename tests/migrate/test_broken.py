@@ -71,6 +71,7 @@ def undefined(folder):
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
+@pytest.mark.slow
 def test_broken_files_have_a_report(tmp_path):
     """200 programs with random changes: each has a module whose names are defined, or says what is wrong."""
     chosen = random.Random(24)

@@ -7,7 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from pyflinkcep.migrate.migration import migrate, write
+
+pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 

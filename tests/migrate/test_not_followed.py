@@ -21,6 +21,8 @@ from pyflinkcep.migrate.migration import migrate
 from pyflinkcep.migrate.writing import settings
 from pyflinkcep.testing import match
 
+pytestmark = pytest.mark.slow
+
 JOB = """
 public class Job {{
     public static class Ev {{ public String user; public int n; public long at; }}

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.property.combined_patterns import disagreement
 
 
+@pytest.mark.slow
 def test_groups_stand_for_what_is_written_out() -> None:
     """
     Groups have the matches of the patterns that they stand for, each as often; the kernel agrees

@@ -175,6 +175,7 @@ def java(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return answers(folder, [*_ALONE, *_WALKING], _EVENTS, [*_SINGLE, *_AFTER])
 
 
+@pytest.mark.slow
 def test_translated_conditions_mean_the_same(java: list[str]) -> None:
     """SQL and functions hold where the condition holds in Java, on extremes, nulls and NaN."""
     kinds = check(_ALONE, [line[:30] for line in java[:150]], _EVENTS, _SINGLE)

@@ -11,6 +11,8 @@ import pytest
 from tests.sanitized.__main__ import OWN, SHARED
 from tests.sanitized.build import ROOT, preloaded
 
+pytestmark = pytest.mark.slow
+
 _FILES = [
     "tests/sanitized/check_out_of_memory.py",
     "tests/unit/engines/flink/test_damaged_state.py",

@@ -150,6 +150,7 @@ def with_gaps(spec: PatternSpec, gaps: Sequence[int]) -> PatternSpec:
     return attrs.evolve(spec, stages=tuple(stages), skip=None, window=None)
 
 
+@pytest.mark.slow
 @settings(max_examples=MANY)
 @given(
     spec=patterns(),
@@ -265,6 +266,7 @@ def test_numbers_of_any_size(within: int | None) -> None:
     assert most.bit_length() > (40 if within == 60 else 150)
 
 
+@pytest.mark.slow
 def test_many_keys_and_what_windows_leave_behind() -> None:
     """Keys do not see each other, and partial matches that nothing looks at again are let go."""
     chance = random.Random(5)

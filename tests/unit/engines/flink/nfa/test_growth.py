@@ -486,6 +486,7 @@ def found(pattern: Pattern, events: list[dict[str, Any]]) -> list[dict[str, Any]
     return match(pattern, table, timestamp="t").toArrow().to_pylist()
 
 
+@pytest.mark.slow
 def test_many_optional_stages_are_given_up_soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Combinations of conditions double with each stage: no more than a few thousand are tried."""
     pattern = Pattern.begin("a").where("x = 0")

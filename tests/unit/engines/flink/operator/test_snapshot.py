@@ -248,6 +248,7 @@ def test_sections_round_trip() -> None:
 CASES = {case["id"]: case for case in load("operator_cases")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 @pytest.mark.parametrize("kernel", [False, pytest.param(True, marks=needs_kernel)])
 def test_a_stored_snapshot_goes_on(kernel: bool, folder: Path) -> None:

@@ -168,6 +168,7 @@ def test_counters_of_the_past_are_cleared() -> None:
     assert (buffer.timestamp, buffer.event_count) == (8, 1)
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_released_without_recursion() -> None:
     """A path of 100,000 nodes is freed by releasing its end."""
     buffer = SharedBuffer()
@@ -300,6 +301,7 @@ def test_events_nobody_takes_are_not_held() -> None:
     assert harness.bufferedEvents == 1
 
 
+@pytest.mark.slow
 def test_a_long_match_needs_no_recursion() -> None:
     """A match of 20,000 events is kept, restored, emitted and freed."""
     harness = OperatorTestHarness(parse("s >> a+:cons:greedy >> c"))
