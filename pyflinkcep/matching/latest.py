@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
+from pyflinkcep.engines.flink.nfa import NFA
 from pyflinkcep.engines.latest.bridge import latest_rules
-from pyflinkcep.engines.latest.columns import FoundRuns, Offers
+from pyflinkcep.engines.latest.chain import LatestChain
+from pyflinkcep.engines.latest.columns import FoundRuns, Offers, Shorts
 from pyflinkcep.engines.latest.rule import LatestRule
+from pyflinkcep.engines.lists.chain import fitting
 from pyflinkcep.eql.model import EqlModel
 from pyflinkcep.matching.columns import Ints, in_one_piece, plain_numbers, ranks_of_values
-from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.layout import Layout, holding
 from pyflinkcep.matching.results import Found
 
 EVENTS = "events"
@@ -33,6 +37,67 @@ def bits_of(model: EqlModel) -> tuple[int, ...]:
     return (*found, len(model.steps)) if model.until is not None else tuple(found)
 
 
+class LatestEvents(Protocol):
+    """What a rule of the latest engine reads from events in columns, and how its matches look."""
+
+    @property
+    def rule(self) -> LatestRule:
+        """The rule."""
+
+    @property
+    def layout(self) -> Layout:
+        """The columns of the events."""
+
+    @property
+    def tiebreaker(self) -> str | None:
+        """The column that orders events of equal time, null last; None for their arrival."""
+
+    @property
+    def stages(self) -> Sequence[str]:
+        """The stages of matches."""
+
+    @property
+    def components(self) -> Shorts:
+        """The number of the stage of each event of a match."""
+
+    def offers(self, bits: Ints, keys: Ints) -> Offers:
+        """Return which steps want events, of their bits, or words of bits, and keys."""
+
+
+@attrs.frozen(eq=False)
+class LatestStagesOf:
+    """What a pattern, whose latest partial match of each stage lives, reads from events."""
+
+    chain: LatestChain
+    nfa: NFA
+    layout: Layout  # The columns of the events
+    tiebreaker: None = None
+
+    @property
+    def rule(self) -> LatestRule:
+        """The pattern as a rule."""
+        return self.chain.rule
+
+    @property
+    def stages(self) -> Sequence[str]:
+        """The stages that take events."""
+        return self.chain.stages
+
+    @property
+    def components(self) -> Shorts:
+        """The number of the stage of each event of a match."""
+        return self.chain.components
+
+    def offers(self, bits: Ints, keys: Ints) -> Offers:
+        """Return which steps want events, of their bits, or words of bits, and keys."""
+        return self.chain.offers(
+            lambda condition: np.flatnonzero(
+                fitting(self.nfa, [condition], lambda atom: holding(bits, atom), len(keys))
+            ),
+            keys,
+        )
+
+
 @attrs.frozen(eq=False)
 class LatestColumnsOf:
     """What a sequence reads from events in columns; travels to the workers."""
@@ -41,6 +106,16 @@ class LatestColumnsOf:
     bits: Sequence[int]  # See `bits_of`
     layout: Layout  # The columns of the events
     tiebreaker: str | None = None  # The column that orders events of equal time, null last
+
+    @property
+    def stages(self) -> Sequence[str]:
+        """The one stage of matches."""
+        return (EVENTS,)
+
+    @property
+    def components(self) -> Shorts:
+        """The number of the stage of each event of a match."""
+        return np.zeros(self.rule.size, np.int32)
 
     def found(self, events: pa.Table, ends: Ints) -> Found:
         """Return the matches of whole keys, in order of their last event; handles are rows."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sequence of the latest engine on a stream: the states of keys, read and written as pages."""
+"""A rule of the latest engine on a stream: the states of keys, read and written as pages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pyflinkcep.engines.latest.machine import KeyState
 from pyflinkcep.engines.latest.rule import LatestRule
 from pyflinkcep.matching.columns import Ints
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.latest import EVENTS, LatestColumnsOf, ranks_of
+from pyflinkcep.matching.latest import LatestEvents, ranks_of
 from pyflinkcep.matching.matcher import NO_DEADLINE, Items, States, Written, ranges
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.stretches import Events
@@ -28,7 +28,7 @@ class LatestPages:
 
     # A key's state is at most one run for each step: its events, and which runs they are.
 
-    def __init__(self, latest: LatestColumnsOf) -> None:
+    def __init__(self, latest: LatestEvents) -> None:
         self._latest = latest
         self._machine = latest_rules([latest.rule])
         self._found: list[Found] = []
@@ -84,8 +84,9 @@ class LatestPages:
 
     def _add(self, handles: Ints, ends: Ints) -> None:
         times = self._times(handles[ends - 1])
-        kinds, stages = np.ones(len(ends), np.uint8), np.zeros(len(handles), np.int32)
-        self._found.append(Found((EVENTS,), kinds, times, np.array(ends), stages, handles))
+        kinds, stages = np.ones(len(ends), np.uint8), np.tile(self._latest.components, len(ends))
+        found = Found(self._latest.stages, kinds, times, np.array(ends), stages, handles)
+        self._found.append(found)
 
     def _written(self, states: KeyStates, own: Callable[[Ints], Ints]) -> Written:
         """Return the states of keys, those of the first items first."""
@@ -105,7 +106,7 @@ class LatestPages:
     def take(self) -> Found:
         """Return the results of the pages so far, and clear them."""
         found, self._found = self._found, []
-        return Found.concat(found) if found else Found.of((EVENTS,), [b""] * 5)
+        return Found.concat(found) if found else Found.of(self._latest.stages, [b""] * 5)
 
     def count(self, page: States) -> StateCounts | None:
         """Return nothing: it keeps no partial matches of a pattern."""

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyflinkcep.engines.flink.nfa import NFA, StateTransitionAction, StateType
-from pyflinkcep.engines.flink.nfa.atoms import WORD, Atom, words
+from pyflinkcep.engines.flink.nfa.atoms import WORD, Atom, in_word, words
 from pyflinkcep.errors import CepRuntimeError, InputError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.columns import BITS, RANK, VALUE, WHOLE, Flags, Ints, plain_numbers
@@ -37,6 +37,14 @@ def as_integers(bits: Ints) -> list[int]:
         whole: list[int] = bits.tolist()
         return whole
     return [sum(word << (WORD * at) for at, word in enumerate(row)) for row in bits.tolist()]
+
+
+def holding(bits: Ints | None, atom: Atom) -> Flags:
+    """Return for each event whether a condition that Spark evaluated holds."""
+    assert bits is not None
+    word, bit = in_word(atom.bit)
+    held: Flags = np.not_equal((bits if bits.ndim == 1 else bits[:, word]) & bit, 0)
+    return held
 
 
 def is_among(bits: Ints, kinds: Collection[int]) -> Flags:

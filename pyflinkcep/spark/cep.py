@@ -221,8 +221,8 @@ class CEP:
             For queries: the column that holds an event's type.
         evaluation : {"auto", "nfa", "backtracking", "eventLists", "latest"}
             How to find the matches, which are the same. ``backtracking`` is for queries.
-            ``latest``, for chains by ``followedBy``, has matches of its own, on bounded events:
-            those of the latest partial match at each stage, in constant memory for each key.
+            ``latest``, for chains by ``followedBy``, has matches of its own: those of the latest
+            partial match at each stage, in constant memory for each key.
             ``eventLists`` accepts only patterns that are chains of single stages joined by
             ``followedByAny``, on bounded events; ``auto`` uses it if such a pattern has a window
             and the order of matches cannot be seen.

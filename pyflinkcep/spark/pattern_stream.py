@@ -279,6 +279,11 @@ class PatternStream(MatchStream):
                 "waiting() needs a stream, got a bounded DataFrame",
                 "write whyNot(), which looks at all events",
             )
+        if self._settings.evaluation == LATEST:
+            raise NotSupportedError(
+                'waiting() with evaluation="latest", whose state has no partial matches of Flink',
+                "leave evaluation out; the progress of the stream counts keys and events held",
+            )
         return waiting(self._job(timeout_handling=False), checkpointLocation, operatorId)
 
     def funnel(

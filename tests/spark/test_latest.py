@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Patterns whose latest partial matches live, on bounded DataFrames: as in memory."""
+"""Patterns whose latest partial matches live, on bounded DataFrames and streams: as in memory."""
 
 from __future__ import annotations
 
 import random
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyflinkcep import CEP, NotSupportedError, OutputTag, Pattern, keyBy, match
 from pyflinkcep.spark.worker.pattern_task import LatestTask
 from tests.shorthand import ms
+from tests.spark.streams import FileSource, Finished, failure, run
 from tests.spark.support import QUICK_FOR_MANY_PLANS, configured
 
 PATTERN = (
@@ -86,7 +88,7 @@ def test_chunks(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.spark
 def test_refusals(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
-    """What needs all partial matches, and streams, are refused by name; explain() names it."""
+    """What needs all partial matches, and the clock, are refused by name; explain() names it."""
     events = _frame(spark)
     CEP.pattern(events, PATTERN, evaluation="latest").explain()
     assert "evaluation: latest (asked for)" in capsys.readouterr().out
@@ -101,5 +103,35 @@ def test_refusals(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> No
         ).toDF()
     ticks = spark.readStream.format("rate").load().selectExpr("timestamp AS ts", "'a' AS name")
     ticks = ticks.withWatermark("ts", "1 second")
-    with pytest.raises(NotSupportedError, match='"latest": a stream keeps partial matches'):
-        CEP.pattern(ticks, PATTERN, evaluation="latest").inEventTime("ts").toDF()
+    latest = CEP.pattern(ticks, PATTERN, evaluation="latest")
+    with pytest.raises(NotSupportedError, match='"latest": processing time is not available'):
+        latest.inProcessingTime().toDF()
+    with pytest.raises(NotSupportedError, match=r'waiting\(\) with evaluation="latest"'):
+        latest.inEventTime("ts").waiting("checkpoint")
+
+
+@pytest.mark.spark
+def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
+    """Out of order, in many micro-batches and restarted, a stream has the matches of memory."""
+    source = FileSource(tmp_path / "in", "id int, user string, ts bigint, name string")
+    choose, finished = random.Random(3), Finished()
+    rows = [tuple(row.values()) for row in _rows()]
+    given = sorted(rows, key=lambda row: row[2] + choose.randrange(8))
+    for begin in (0, 200):
+        source.add(given[begin : begin + 90], given[begin + 90 : begin + 200])
+        if begin:
+            source.add([(999, "end", 100_000, "z")])
+        events = keyBy(source.stream(spark, delay_ms=8), "user")
+        stream = CEP.pattern(events, PATTERN, evaluation="latest", keyGroups=8)
+        with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
+            if begin:
+                other = CEP.pattern(events, PATTERN, keyGroups=8).inEventTime("time").toDF()
+                message = failure(other, tmp_path / "checkpoint")
+                assert "evaluation: 'latest' is now None" in message
+            run(stream.inEventTime("time").toDF(), tmp_path / "checkpoint", finished)
+    in_time = [dict(zip(("id", "user", "ts", "name"), row, strict=True))
+               for row in sorted(given, key=lambda row: row[2])]  # fmt: skip
+    expected = match(PATTERN, in_time, "ts", "user", evaluation="latest")
+
+    assert _ids(finished.rows) == _ids(expected)
+    assert expected

@@ -16,19 +16,20 @@ from pyflinkcep.engines.choice import EVENT_LISTS
 from pyflinkcep.engines.compressed.nodes import MatchArrays
 from pyflinkcep.engines.compressed.patterns import CompressiblePattern
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
-from pyflinkcep.engines.flink.nfa.atoms import Atom, in_word
 from pyflinkcep.engines.flink.operator import CepOperator
 from pyflinkcep.engines.latest.bridge import RunningRules, latest_rules
 from pyflinkcep.engines.latest.chain import LatestChain
 from pyflinkcep.engines.latest.columns import FoundRuns
 from pyflinkcep.engines.latest.machine import END
-from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain, fitting
+from pyflinkcep.engines.lists.chain import ChainEvents, PatternChain
 from pyflinkcep.engines.lists.ranges import earlier
 from pyflinkcep.engines.queries import chain_frames
 from pyflinkcep.functions import RuntimeContext, opened
-from pyflinkcep.matching.columns import VALUE, Flags, Ints, field_array, owned
+from pyflinkcep.matching.columns import VALUE, Ints, field_array, owned
 from pyflinkcep.matching.event_store import EventStore
-from pyflinkcep.matching.layout import Layout
+from pyflinkcep.matching.latest import LatestStagesOf
+from pyflinkcep.matching.latest_pages import LatestPages
+from pyflinkcep.matching.layout import Layout, holding
 from pyflinkcep.matching.matcher import MOST_EVENTS, PageMatcher, Wanted, make_matcher
 from pyflinkcep.matching.order import TieOrder, as_order
 from pyflinkcep.matching.queries import found_of_arrays, found_of_columns
@@ -123,7 +124,7 @@ class ChainTask(_ChunksTask):
         changes = self.layout.key_changes(events)
         return ChainEvents(
             self.layout.times_ms(events),
-            lambda atom: _holding(bits, atom),
+            lambda atom: holding(bits, atom),
             lambda number: _values(events, number),
             _key_numbers(changes, size) if len(changes) else None,
             owned(events),
@@ -146,25 +147,21 @@ class LatestTask(_ChunksTask):
 
     def _output(self, nfa: NFA, chunks: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
         chain = LatestChain.of(self.pattern, nfa)
-        rules = latest_rules([chain.rule])
-        matched = partial(self._matched, nfa, chain, rules)
+        stages, rules = LatestStagesOf(chain, nfa, self.layout), latest_rules([chain.rule])
+        matched = partial(self._matched, stages, rules)
         kept = yield from _by_chunks(chunks, matched, partial(self._held, rules))
         if kept is not None:
             yield from self._rows(chain, rules.advance(END), kept)
 
     def _matched(
-        self, nfa: NFA, chain: LatestChain, rules: RunningRules, events: pa.Table, old: int
+        self, stages: LatestStagesOf, rules: RunningRules, events: pa.Table, old: int
     ) -> Iterator[pa.RecordBatch]:
         """Offer all but the first `old` events, which runs hold; the last key may go on."""
         size, bits = events.num_rows, self.layout.bits(events)
         changes = self.layout.key_changes(events)
         keys, times = _key_numbers(changes, size), self.layout.times_ms(events)
-        offers = chain.offers(
-            lambda condition: np.flatnonzero(
-                fitting(nfa, [condition], lambda atom: _holding(bits, atom), size)
-            ),
-            keys,
-        )
+        assert bits is not None
+        chain, offers = stages.chain, stages.offers(bits, keys)
         last = int(changes[-1]) if len(changes) else old
         if len(changes):  # the keys before the last one end here
             found = rules.process(times[old:last], offers.between(old, last), old, is_last=True)
@@ -197,14 +194,6 @@ class LatestTask(_ChunksTask):
             yield from batches_of(self.consumer, found, store)
 
 
-def _holding(bits: Ints | None, atom: Atom) -> Flags:
-    """Return for each event whether a condition that Spark evaluated holds."""
-    assert bits is not None
-    word, bit = in_word(atom.bit)
-    held: Flags = np.not_equal((bits if bits.ndim == 1 else bits[:, word]) & bit, 0)
-    return held
-
-
 def _values(events: pa.Table, number: int) -> Any:
     """Return a field of match expressions: masked where it is NULL, texts as a list."""
     values, valid, _ = field_array(events.column(f"{VALUE}{number}"))
@@ -223,14 +212,18 @@ class PatternMatching(Matching):
     # Summarizes the matches that an event completes; None to list them.
     rows: EndingRows | None = None
     variables: tuple[str, ...] = ()  # The stages that take events, for `rows`
-    # The stages that take events, and their numbers; empty for endings.
+    # The stages that take events, and their numbers; empty for endings and latest runs.
     counted_stages: Mapping[str, int] = attrs.field(factory=dict)
+    is_latest: bool = False  # Whether only the latest partial match of each stage lives
 
     def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
         """Return the plan ready to run."""
         nfa, stack, expressions = self.nfa(), ExitStack(), plan.layout.expressions
         with errors_in(plan.layout.pattern):
             stack.enter_context(opened(nfa, context, "a condition"))
+        if self.is_latest:
+            chain = LatestChain.of(self.pattern, nfa)
+            return BucketTask(plan, LatestPages(LatestStagesOf(chain, nfa, plan.layout)))
         rules = CepOperator(nfa, None, plan.processing_time, self.wanted.limit)
         matcher: PageMatcher
         if self.rows is not None:

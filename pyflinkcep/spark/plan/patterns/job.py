@@ -14,6 +14,7 @@ from pyflinkcep.engines.compressed.matches import TimeWindows
 from pyflinkcep.engines.compressed.patterns import refuse_incompressible
 from pyflinkcep.engines.flink.nfa import NFA, NFACompiler
 from pyflinkcep.engines.flink.operator import PartialMatchLimit
+from pyflinkcep.engines.latest.chain import LatestChain, refused
 from pyflinkcep.errors import NotSupportedError
 from pyflinkcep.expressions.program import CompiledExpressions
 from pyflinkcep.matching.held_back import HeldBack
@@ -96,7 +97,8 @@ class PatternEvaluation:
 
     def _obstacles(self, nfa: NFA, observed: bool) -> Iterator[tuple[str, bool]]:
         """Yield reasons against all but the automaton, and whether each applies."""
-        yield "a stream keeps partial matches in its state", self.dataframe.isStreaming
+        is_kept = self.dataframe.isStreaming and self.settings.evaluation != LATEST
+        yield "a stream keeps partial matches in its state", is_kept
         yield "timeouts or a funnel are requested, which only the automaton has", observed
         yield "a comparator orders events of equal time", self.comparator is not None
         yield (
@@ -173,17 +175,25 @@ class PatternJob:
         computed: Mapping[str, str] | None = None,
     ) -> StreamJob:
         """Return the job on unbounded events."""
-        self._evaluated_by(consumer)
+        is_latest = self._evaluated_by(consumer).name == LATEST
         prepared = self.prepared(self.job)
         of_query = isinstance(consumer, ColumnConsumer) and consumer.times.is_last
         held_back = HeldBack.by_pattern(self.nfa, of_query=of_query)
-        layout = prepared.layout
-        unpack = UnpackTask(layout, self.nfa.stages, consumer, sides)
+        layout, stages = prepared.layout, list(self.nfa.stages)
+        if is_latest:
+            chain = LatestChain.of(self.pattern, self.nfa)
+            if self.source.time_column is None:
+                raise refused("processing time is not available: it needs that of events")
+            held_back, stages = HeldBack.by_latest(chain.rule), chain.stages
+        unpack = UnpackTask(layout, stages, consumer, sides)
         output = StreamOutput(unpack, output_schema(consumer), held_back, sides)
         order = str(self.comparator) if isinstance(self.comparator, OrderColumns) else ""
         facts = fingerprint(self.nfa, layout, self.job.settings.groups, order, computed)
         droppable = self._droppable(consumer.shows_time and not consumer.by_windows)
         matching = self._matching(droppable, wanted_by(consumer, self.limit))
+        if is_latest:
+            facts["evaluation"] = LATEST
+            matching = attrs.evolve(matching, is_latest=True, counted_stages={})
         return StreamJob.of(self.job, prepared, matching, facts, output, droppable)
 
     # --- without listing
