@@ -59,7 +59,8 @@ class StreamRules:
     @property
     def digest(self) -> str:
         """What stands for all rules, in any order."""
-        return fingerprint_of({"rules": sorted(self.codes.tolist())})
+        codes = sorted(self.codes.tolist())
+        return f"{len(codes)} ({fingerprint_of({'rules': codes})[:12]})"
 
     @property
     def held_back(self) -> HeldBack:

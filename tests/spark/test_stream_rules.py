@@ -79,5 +79,9 @@ def test_a_stream_gives_the_bounded_matches(spark: SparkSession, tmp_path: Path)
                 source.add([END])
             run(found(source.stream(spark, delay_ms=10), RULES), checkpoint, finished)
         bounded = found(source.bounded(spark).coalesce(1), RULES).collect()
+        source.add([END])
+        fewer = {name: RULES[name] for name in RULES if name != "rise"}
+        refused = failure(found(source.stream(spark, delay_ms=10), fewer), checkpoint)
     assert _counted(finished.rows) == _counted(bounded)
+    assert "use the same rules as when the checkpoint was created" in refused
     assert {match.rule for match in bounded} == {*RULES}

@@ -21,7 +21,8 @@ from pyflinkcep.spark.state.key_groups import KeyGroups
 
 KEY_GROUPS = "key groups"  # The number of key groups
 # What queued events depend on, and so no restart can change.
-LASTING = ("key", "time column", "columns", "computed columns", KEY_GROUPS)
+RULES = "rules"  # What stands for all of many rules
+LASTING = ("key", "time column", "columns", "computed columns", KEY_GROUPS, RULES)
 
 
 def fingerprint(

@@ -44,7 +44,7 @@ from pyflinkcep.spark.plan.queries.job import in_session_zone
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.plan.source import EventSource
 from pyflinkcep.spark.plan.stream import StreamJob, StreamOutput
-from pyflinkcep.spark.state.fingerprint import layout_facts
+from pyflinkcep.spark.state.fingerprint import RULES, layout_facts
 from pyflinkcep.spark.worker.pack import PackTask, RowsTask
 from pyflinkcep.spark.worker.rules_task import (
     RulesMatching,
@@ -57,8 +57,6 @@ from pyflinkcep.tables.typed_columns import widest
 
 _COMPUTED = f"{PREFIX}condition"
 _POSITIVE = (1 << 63) - 1
-RULES = "rules"
-"""The entry of the fingerprint of a stream's state that stands for all of its rules."""
 
 
 @attrs.frozen(eq=False)

@@ -31,7 +31,7 @@ from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.state.checksums import read_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
-from pyflinkcep.spark.worker.bucket_task import BucketPlan
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask
 from pyflinkcep.spark.worker.pack import PackTask
 from pyflinkcep.spark.worker.rules_task import RulesMatching, RulesPackTask, SendingTask
 from pyflinkcep.tables.typed_columns import widest
@@ -48,6 +48,7 @@ class RuleBucket:
     timestamp: str = "t"
     type: str = "name"
     delay_ms: int = 0
+    is_dynamic: bool = False  # Whether other rules may go on from its state
     storage: SpyStorage = attrs.field(factory=SpyStorage)
     found: list[dict[str, Any]] = attrs.field(factory=list)  # The rows of matches so far
     late_count: int = 0
@@ -93,7 +94,7 @@ class RuleBucket:
             schema=schema,
             key_groups=groups,
             processing_time=False,
-            fingerprint={"rules": rules.digest},
+            fingerprint={} if self.is_dynamic else {"rules": rules.digest},
             on_pattern_change="fail",
             delay_ms=self.delay_ms,
             allows_null_keys=True,
@@ -124,9 +125,13 @@ class RuleBucket:
         """Return the final watermark, as a flush does."""
         self._run(Arrivals(), MAX_WATERMARK)
 
+    def task(self) -> BucketTask:
+        """Return its work as a worker gets it."""
+        plan: BucketPlan = pickle.loads(pickle.dumps(self.plan))
+        return plan.task(RuntimeContext("test", 0))
+
     def _run(self, arrivals: Arrivals, now: int) -> None:
-        plan = pickle.loads(pickle.dumps(self.plan))
-        task = plan.task(RuntimeContext("test", 0))
+        task = self.task()
         work = BucketWork(task, self.storage)
         for output in work.run(arrivals, now):
             if output.found.rows is not None:

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages that rules on a stream share: what they take, and rules that come and go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from pyflinkcep import Eql, Pattern, Time
+from pyflinkcep.errors import PatternChangedError, StateFormatError
+from pyflinkcep.matching.columns import Ints
+from pyflinkcep.matching.matcher import Items
+from pyflinkcep.rules import Rule
+from pyflinkcep.rules.rule_states import RuleStates
+from pyflinkcep.spark.state.pages import Page
+from pyflinkcep.spark.worker.bucket import BucketWork
+from tests.unit.spark.worker.rule_buckets import RuleBucket
+
+SCHEMA = pa.schema([("t", pa.int64()), ("name", pa.string()), ("k", pa.string())])
+PAIR = Eql("sequence by k with maxspan=1m [a where true] [b where true]")
+FAR = Pattern.begin("a").where("name = 'a'").followedBy("b").where("name = 'b'")
+
+
+def _event(t: int, name: str, k: str = "p") -> dict[str, Any]:
+    return {"t": t, "name": name, "k": k}
+
+
+def _page(bucket: RuleBucket) -> Page:
+    """Return all of its state."""
+    state = BucketWork(bucket.task(), bucket.storage).state
+    return Page.concat([state.read_page(page) for page in state.index.pages])
+
+
+def _size(page: Page) -> float:
+    """Return the bytes of a key beside its events."""
+    empty = page.keep(np.zeros(len(page), bool))
+    events = len(attrs.evolve(empty, events=page.events).to_bytes()) - len(empty.to_bytes())
+    return (len(page.to_bytes()) - events) / len(page)
+
+
+def test_events_are_stored_once_and_states_are_small() -> None:
+    """A key of one rule of EQL takes 64 bytes and its event, which all rules of the key share."""
+    alone = RuleBucket([Rule("r0", PAIR)], SCHEMA)
+    many = RuleBucket([Rule(f"r{number}", PAIR) for number in range(20)], SCHEMA)
+    keys = 3000
+    for bucket in (alone, many):
+        bucket.batch([_event(at, "a", f"user {at}") for at in range(keys)])
+    one, all_of = _page(alone), _page(many)
+
+    assert len(one) == len(all_of) == keys
+    assert one.events.num_rows == all_of.events.num_rows == keys
+    assert _size(one) <= 64 + 1  # of what a page has once
+    assert _size(all_of) <= 32 + 20 * 32 + 1
+
+
+def test_rules_that_come_and_go() -> None:
+    """A rule that stays goes on, the state of one that is gone is dropped, a new one begins."""
+    rules = [Rule("stays", PAIR), Rule("goes", PAIR), Rule("far", FAR, ("k",))]
+    before = RuleBucket(rules, SCHEMA, is_dynamic=True)
+    before.batch([_event(1, "a"), _event(2, "a", "q")])
+    assert len(_states(before)) == 6
+
+    changed = [Rule("new", PAIR), Rule("far", FAR, ("k",)), Rule("stays", PAIR)]
+    after = RuleBucket(changed, SCHEMA, is_dynamic=True, storage=before.storage)
+    after.batch([_event(3, "b"), _event(4, "a")])
+    assert sorted(row["rule"] for row in after.found) == ["far", "stays"]
+    assert len(_states(after)) == 6
+    after.batch([_event(5, "b")])
+    found = sorted(row["rule"] for row in after.found)
+    assert found == ["far", "far", "new", "stays", "stays"]
+
+
+def test_events_that_nobody_wants_and_late_ones() -> None:
+    """Events that no rule wants are not sent, but move the watermark, and count if they are late."""
+    bucket = RuleBucket([Rule("r", PAIR), Rule("far", FAR, ("k",))], SCHEMA, delay_ms=5)
+    bucket.batch([_event(10, "a"), _event(20, "c"), _event(21, "c")])
+    assert bucket.sent_count == 1
+    bucket.batch([_event(16, "b"), _event(17, "b"), _event(15, "c"), _event(22, "b")])
+    assert (bucket.sent_count, bucket.late_count) == (4, 2)
+    bucket.close()
+    assert [row["matchTimestamp"] for row in bucket.found] == [17, 17]
+
+
+def test_time_alone() -> None:
+    """What waits for missing events, or for the end of a window, comes by the watermark alone."""
+    rules = [
+        Rule("eql", Eql("sequence by k with maxspan=9ms [a where true] ![b where true]")),
+        Rule("not", Pattern.begin("a").where("name = 'a'").notFollowedBy("b").where("name = 'b'")
+             .within(Time.milliseconds(9)), ("k",)),
+        Rule("single", Eql("a where true")),
+    ]  # fmt: skip
+    bucket = RuleBucket(rules, SCHEMA)
+    bucket.batch([_event(1, "a"), _event(2, "a", "q"), _event(3, "b", "q")])
+    assert [row["rule"] for row in bucket.found] == ["single", "single"]
+    bucket.batch([_event(12, "z", "other")])
+    assert [(row["rule"], dict(row["key"])) for row in bucket.found[2:]] == [
+        ("not", {"k": "p"}),
+        ("eql", {"k": "p"}),
+    ]
+
+
+def _states(bucket: RuleBucket) -> RuleStates:
+    page = _page(bucket)
+    return RuleStates.of(_items(len(page)), page, 0)
+
+
+def _items(count: int) -> Items:
+    nothing = np.zeros(count, np.int64)
+    return Items(np.arange(count), nothing, nothing, lambda _: None)
+
+
+def test_other_rules_are_refused() -> None:
+    """A checkpoint goes on with its rules in any order, and refuses one more, or one changed."""
+    rules = [Rule("r", PAIR), Rule("far", FAR, ("k",))]
+    bucket = RuleBucket(rules, SCHEMA)
+    bucket.batch([_event(1, "a")])
+    RuleBucket(rules[::-1], SCHEMA, storage=bucket.storage).batch([_event(2, "b")])
+    changes = [[*rules, Rule("new", PAIR)], [rules[0], Rule("far", FAR, ("k",), 2)]]
+    for changed in [*changes, [rules[0], Rule("far", FAR.where("k = 'p'"), ("k",))]]:
+        with pytest.raises(PatternChangedError, match=r"rules: '2 \(.*' is now '[23] \("):
+            RuleBucket(changed, SCHEMA, storage=bucket.storage).batch([_event(3, "b")])
+
+
+def _written(counts: list[int], lengths: list[int], far: int = 0) -> tuple[RuleStates, Page]:
+    """Return states with so many references and numbers, two in a place, and their page."""
+    size = len(counts)
+    handles = [far + at % 7 for count in counts for at in range(count)]
+    states = RuleStates(
+        np.arange(size) // 2,
+        np.arange(size) + 2**62,
+        -np.arange(size),
+        np.asarray(lengths),
+        np.asarray(counts),
+        np.arange(sum(lengths), dtype=np.int64),
+        np.asarray(handles, np.int64),
+    )
+    written = states.written(np.arange(size))
+    places = len(written.items)
+    keys = pa.table({"h": np.arange(places)})
+    events = pa.table({"e": written.handles})
+    columns = (written.deadlines, written.lengths, written.counts, written.numbers)
+    return states, Page(keys, *columns, events)
+
+
+@pytest.mark.parametrize(
+    ("counts", "lengths"),
+    [
+        ([1, 2, 3, 0], [1, 1, 0, 5]),
+        ([4, 5, 0, 900], [1, 0, 2, 3]),
+        ([70_000, 1, 2, 1], [1, 70_000, 2, 66_000]),
+    ],
+)
+def test_states_are_read_as_written(counts: list[int], lengths: list[int]) -> None:
+    """States with few or many numbers and references come back, with the events they mean."""
+    states, page = _written(counts, lengths, 5)
+    read = RuleStates.of(_items(len(page)), page, 0)
+
+    assert page.deadlines.tolist() == [0, 2]
+    events: Ints = page.events.column("e").to_numpy()
+    for name in ("items", "codes", "keys", "lengths", "counts", "numbers"):
+        assert getattr(read, name).tolist() == getattr(states, name).tolist(), name
+    assert events[read.handles].tolist() == states.handles.tolist()
+
+
+@pytest.mark.parametrize(
+    ("at", "value", "what"),
+    [
+        (2, 2, "states of rules in format 2, this release reads format 1"),
+        (2, 1 | 1 << 7 | 99 << 8, "an entry of a rule is longer than its place"),
+        (2, 1 | 1 << 7 | 4 << 24, "too many references in the head of an entry"),
+        (2, 1 | 1 << 7 | 1 << 8 | 1 << 24 | 9 << 40, "a rule refers to an event that is not there"),
+    ],
+)
+def test_damage_is_refused(at: int, value: int, what: str) -> None:
+    """An entry of another version, or one that does not fit its place, is refused."""
+    _, page = _written([1], [1])
+    page.numbers[at] = value
+    with pytest.raises(StateFormatError, match=what):
+        RuleStates.of(_items(1), page, 0)
