@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pyflinkcep import CEP, Eql, Pattern, Time
 from pyflinkcep.rules import Rule
-from tests.spark.streams import FileSource, Finished, run
+from tests.spark.streams import FileSource, Finished, failure, run
 from tests.spark.support import configured
 
 SCHEMA = "id bigint, ts bigint, kind string, k string, o string, x bigint, tags array<string>"
