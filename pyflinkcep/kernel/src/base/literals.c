@@ -217,7 +217,7 @@ static bool are_ascending(const int64_t *ends, Py_ssize_t count, Py_ssize_t most
 }
 
 PyObject *module_literals(PyObject *module, PyObject *args) {
-    static const volatile bool never = false;
+    static const atomic_bool never = false;
     PyObject *given[3], *texts, *result = NULL;
     static const Py_ssize_t widths[3] = {1, 8, 1};
     Array arrays[3] = {0}; /* the values' bytes, where each ends, the tests' kinds */

@@ -2,10 +2,12 @@
 /* Python's lock, by thread. No mirror in Python. */
 #include "base/lock.h"
 
-static _Thread_local PyThreadState *resting = NULL; /* of a thread that has given the lock up */
-static _Thread_local const volatile bool *stopping = NULL;
+#include <time.h>
 
-void lock_leave(const volatile bool *stop) {
+static _Thread_local PyThreadState *resting = NULL; /* of a thread that has given the lock up */
+static _Thread_local const atomic_bool *stopping = NULL;
+
+void lock_leave(const atomic_bool *stop) {
     stopping = stop;
     resting = PyEval_SaveThread();
 }
@@ -22,9 +24,23 @@ void lock_return(bool was_given_up) {
     if (was_given_up) resting = PyEval_SaveThread();
 }
 
+/* Whether a thread has worked for a while since it last asked for signals. */
+static bool is_time(void) {
+    enum { INTERVAL_NS = 20000000, SECOND_NS = 1000000000 };
+    static _Thread_local struct timespec last = {0};
+    struct timespec now;
+    timespec_get(&now, TIME_UTC);
+    int64_t seconds = (int64_t)now.tv_sec - last.tv_sec;
+    bool is_near = seconds >= 0 && seconds <= 1; /* or the clock was set */
+    if (is_near && seconds * SECOND_NS + now.tv_nsec - last.tv_nsec < INTERVAL_NS) return false;
+    last = now;
+    return true;
+}
+
 int lock_signals(void) {
+    if (resting != NULL && !atomic_load(stopping) && !is_time()) return 0;
     bool given_up = lock_take();
-    if (given_up && *stopping) {
+    if (given_up && atomic_load(stopping)) {
         PyErr_SetString(PyExc_InterruptedError, "matching was stopped");
         return -1;
     }

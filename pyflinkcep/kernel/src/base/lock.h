@@ -10,15 +10,19 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /* Go on without Python's lock; `stop`, if it becomes true, ends the work with an exception. */
-void lock_leave(const volatile bool *stop);
+void lock_leave(const atomic_bool *stop);
 /* Take Python's lock; return whether this thread had given it up. */
 bool lock_take(void);
 /* Give it up again, if it was. */
 void lock_return(bool was_given_up);
-/* Let Python handle signals; return -1 if a handler raises, or the work is to stop. */
+/*
+ * Let Python handle signals; return -1 if a handler raises, or the work is to stop. A thread that has
+ * given the lock up takes it for that at most fifty times a second, since it may have to wait for it.
+ */
 int lock_signals(void);
 
 #endif

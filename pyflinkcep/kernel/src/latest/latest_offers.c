@@ -124,7 +124,7 @@ static int run_rules(Latest *latest, const Batch *batch, bool is_last) {
 int latest_process(
     Latest *latest, const Array *times, const Array *events, const Array *steps, const Array *keys,
     int64_t first, bool is_last) {
-    static const volatile bool never = false;
+    static const atomic_bool never = false;
     Batch batch = {.times = times->items,
         .events = events->items,
         .steps = steps->items,

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const volatile bool goes_on = false;
+static const atomic_bool goes_on = false;
 
 static PyObject *sizes_differ(void) {
     PyErr_SetString(PyExc_ValueError, "arrays do not fit together");

@@ -23,7 +23,7 @@ typedef struct {
 
 enum { FIRST_CAPACITY = 1 << 12 };
 
-static const volatile bool goes_on = false;
+static const atomic_bool goes_on = false;
 
 /* Let a new value have the next code. */
 static int add_value(Numbering *own, int64_t value, int32_t *code) {
