@@ -231,27 +231,41 @@ static int release_branches(Buffer *buffer, Node *node, Version *version) {
     return status;
 }
 
+/*
+ * Release the edge by which a run came to a node, unless other runs need it. Return where it led to,
+ * with its count of memory; NULL if the edge stays, or is the first.
+ */
+static Node *release_edge(Node *node, int32_t place) {
+    Edge *edge = &node->edges[place];
+    Node *target = edge->target;
+    if (edge->locks > 1) {
+        edge->locks--;
+        target = NULL;
+    } else if (node->edge_count > 1) {
+        node_remove(node, place);
+        node_squeeze(node);
+    } else {
+        edge_free(edge);
+        node->edge_count = node->edge_end = 0;
+    }
+    return target;
+}
+
 int buffer_release_node(Buffer *buffer, Node *node, Version *version) {
     int status = 0;
     node_keep(node);
     version_keep(version);
     while (node != NULL && node->alive) {
-        if (node->edge_count != 1) {
+        bool is_lone = node->edge_count == 1;
+        int32_t place = is_lone ? 0 : node_way(node, version, 0);
+        if (!is_lone &&
+            (place == node->edge_end || node_way(node, version, place + 1) < node->edge_end)) {
             status = release_branches(buffer, node, version);
             break;
         }
-        Edge *edge = &node->edges[0];
-        Version *next = version_keep(edge->version);
+        Version *next = version_keep(node->edges[place].version);
         Node *target = NULL;
-        if (version_compatible(version, next)) {
-            if (edge->locks <= 1) {
-                target = edge->target; /* and its count of memory */
-                edge_free(edge);
-                node->edge_count = node->edge_end = 0;
-            } else {
-                edge->locks--;
-            }
-        }
+        if (!is_lone || version_compatible(version, next)) target = release_edge(node, place);
         version_drop(version);
         version = next;
         release_one(buffer, node);

@@ -25,13 +25,35 @@ static int take_first(void *context, const Path *path) {
     return 0;
 }
 
-int path_of_run(Path *path, Node *node, Version *version) {
+/* Return the only edge by which a run may have come to a node; NULL if there are none, or several. */
+static const Edge *only_way(const Node *node, const Version *version) {
+    int32_t place = node_way(node, version, 0);
+    if (place == node->edge_end || node_way(node, version, place + 1) < node->edge_end) return NULL;
+    return &node->edges[place];
+}
+
+/* Do what path_of_run does where nodes have several edges. */
+static int path_of_versions(Path *path, Node *node, Version *version) {
+    const Version *now = version;
     path->size = 0;
-    for (Node *current = node; current != NULL; current = current->edges[0].target) {
-        if (current->edge_count != 1) {
+    for (const Node *current = node; current != NULL;) {
+        const Edge *edge = only_way(current, now);
+        if (edge == NULL) {
             path->size = 0;
             return paths_of_run(node, version, take_first, path) < 0 ? -1 : 0;
         }
+        if (path_push(path, current->stage, current->entry) < 0) return -1;
+        now = edge->version;
+        current = edge->target;
+    }
+    turn(path);
+    return 0;
+}
+
+int path_of_run(Path *path, Node *node, Version *version) {
+    path->size = 0;
+    for (Node *current = node; current != NULL; current = current->edges[0].target) {
+        if (current->edge_count != 1) return path_of_versions(path, node, version);
         if (path_push(path, current->stage, current->entry) < 0) return -1;
     }
     turn(path);
