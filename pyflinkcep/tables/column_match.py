@@ -147,8 +147,8 @@ class ColumnMatch:
         found, timed_out, dropped = self.run(limit, threads)
         many, kept = len(found.handles) + len(timed_out.handles), SharedPrefixes.of(found)
         del found
-        if many > _MANY:
-            give_back()  # what partial matches took
+        if many > _MANY and not isinstance(kept, Found):
+            give_back()  # what partial matches took that share so much
         rows = FoundRows(
             (lambda: self.table) if whole is None else whole,
             kept,
