@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from pyflinkcep.spark.plan.source import KeyedDataFrame
     from pyflinkcep.spark.query_stream import QueryStream
     from pyflinkcep.spark.recognize import matchRecognize
-    from pyflinkcep.spark.rule_stream import RuleStream
+    from pyflinkcep.spark.rule_stream import DynamicRuleStream, RuleStream
     from pyflinkcep.tables import match, matchEql, matchSase, matchSigma, textTime
     from pyflinkcep.tables.reports import compare, funnel, trace, whyNot
     from pyflinkcep.time import Time
@@ -86,6 +86,7 @@ __all__ = [
     "CompressedStream",
     "ConditionError",
     "Diagram",
+    "DynamicRuleStream",
     "Eql",
     "EqlStream",
     "EventComparator",
@@ -170,9 +171,9 @@ _NAMES = {
     "sase": ("SaseQuery", "elements", "parse", "seq"),
     "show": ("Diagram",),
     "sigma": ("SigmaRules", "sigmaRules"),
-    "spark": ("CEP", "CepDataFrame", "CompressedStream", "EqlStream", "KeyedDataFrame",
-        "PatternStream", "QueryStream", "RuleStream", "cepError", "keyBy", "matchId",
-        "matchRecognize"),
+    "spark": ("CEP", "CepDataFrame", "CompressedStream", "DynamicRuleStream", "EqlStream",
+        "KeyedDataFrame", "PatternStream", "QueryStream", "RuleStream", "cepError", "keyBy",
+        "matchId", "matchRecognize"),
     "tables": ("match", "matchEql", "matchSase", "matchSigma", "textTime"),
     "tables.reports": ("compare", "funnel", "trace", "whyNot"),
     "time": ("Time",),

@@ -85,7 +85,11 @@ class PageEvents:
 
     def wanted(self, rule: int) -> tuple[Ints, Ints | None]:
         """Return the rows of due events that a rule wants, in order, and the bits of what holds."""
-        rows = self._routes.get(self.route_of(rule), _NOTHING)
+        seen = self.rules.rules[rule].seen
+        if seen is None:
+            rows = self._routes.get(self.route_of(rule), _NOTHING)
+        else:
+            rows = self.holding(rule, seen)
 
         def places(condition: int) -> Rows:
             return np.searchsorted(rows, self.holding(rule, condition)).astype(np.int32)

@@ -65,6 +65,8 @@ class RoutedRule:
     route: int
     # The part of an EQL key by which events are sent, if one event may go to several places.
     position: int | None = None
+    # The condition that stands for the events that it may see, if these are not all of its route.
+    seen: int | None = None
 
 
 @attrs.frozen(eq=False)
@@ -99,7 +101,7 @@ class RoutedRules:
         nothing = SharedEvents.of(no_events, probe.timestamp, probe.type, zone=zone, given={})
         for own in wanting:  # what a rule is refused for is said here
             own.found(nothing)
-        candidates = [_candidates(rule, probe) for rule in rules]
+        candidates = [ways_of(rule, probe) for rule in rules]
         routes: list[Fields] = []
         routed: list[RoutedRule] = []
         demands: list[Demand] = []
@@ -107,9 +109,7 @@ class RoutedRules:
             if fields not in routes:
                 routes.append(fields)
             route = routes.index(fields)
-            is_several = position is not None and (
-                len(fields) > 1 or any(_is_array(probe, field) for field in fields)
-            )
+            is_several = len(fields) > 1 or any(is_array(probe, field) for field in fields)
             routed.append(RoutedRule(own, route, position if is_several else None))
             demands += _demands(own, route, fields, position)
         assert isinstance(probe.timestamp, str)
@@ -229,13 +229,14 @@ class RoutedRules:
         found: dict[tuple[int, int], list[int]] = {}
         for number, routed in enumerate(self.rules):
             wants = routed.rule.wants
-            for condition in (-1,) if wants.wants_all else wants.conditions:
+            everything = -1 if routed.seen is None else routed.seen
+            for condition in (everything,) if wants.wants_all else wants.conditions:
                 route = self.route_numbers[routed.route]
                 found.setdefault((route, condition), []).append(number)
         return found
 
 
-def _candidates(rule: Rule, events: SharedEvents) -> list[tuple[Fields, int | None]]:
+def ways_of(rule: Rule, events: SharedEvents) -> list[tuple[Fields, int | None]]:
     """Return the ways to send a rule's events, each with the part of an EQL key that it is."""
     definition = rule.definition
     if isinstance(definition, Eql):
@@ -283,7 +284,8 @@ def _chosen(
     return [found[number] for number in range(len(candidates))]
 
 
-def _is_array(events: SharedEvents, field: str) -> bool:
+def is_array(events: SharedEvents, field: str) -> bool:
+    """Whether an event may have several values of a field."""
     values = events.fields.values_of(field) if field in events.fields else None
     return isinstance(values, FieldValues) and values.bounds is not None
 

@@ -157,7 +157,7 @@ class RuleLog:
         """
         found = RulesInForce()
         for publication in self.publications(last=at):
-            found.apply(publication, lambda _: None)
+            found.apply(publication, lambda change: change.rule)
         return list(found)
 
     def history(self) -> list[RuleChange]:

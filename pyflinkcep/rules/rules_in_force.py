@@ -105,7 +105,7 @@ class Publication:
             if given["format"].whole() != FORMAT:
                 found = f"format {given['format'].value} is not known"
                 raise given.refused(found, "read it with the release that wrote it")
-            published = _time(given["published"])
+            published = time_of(given["published"])
             parts = list(given["changes"].items())
         except (CepError, ValueError, RecursionError) as cause:
             return cls(number, (), (RuleProblem(number, None, f"it cannot be read: {cause}"),))
@@ -113,7 +113,7 @@ class Publication:
         problems: list[RuleProblem] = []
         for part in parts:
             try:
-                changes.append(_change(number, published, part))
+                changes.append(change_of(number, published, part))
             except CepError as error:
                 problems.append(RuleProblem(number, _name(part), error.message, error.hint))
         return cls(number, changes, problems)
@@ -126,7 +126,8 @@ class Publication:
         return json.dumps(facts, ensure_ascii=False, indent=1) + "\n"
 
 
-def _change(number: int, published: datetime, part: Part) -> RuleChange:
+def change_of(number: int, published: datetime, part: Part) -> RuleChange:
+    """Read a change; DocumentError if that fails."""
     kinds: dict[str, Kind] = {kind: kind for kind in get_args(Kind)}
     kind = kinds[part["change"].choice(kinds)]
     name, version = part["rule"].text(), part["version"].whole()
@@ -142,13 +143,14 @@ def _change(number: int, published: datetime, part: Part) -> RuleChange:
         kind,
         name,
         version,
-        None if part["validFrom"].is_none else _time(part["validFrom"]),
+        None if part["validFrom"].is_none else time_of(part["validFrom"]),
         document,
         None if part["fingerprint"].is_none else part["fingerprint"].text(),
     )
 
 
-def _time(part: Part) -> datetime:
+def time_of(part: Part) -> datetime:
+    """Return a time in UTC."""
     try:
         return in_utc(datetime.fromisoformat(part.text()))
     except ValueError as cause:
@@ -207,12 +209,12 @@ class RulesInForce:
         return (rule for _, rule in sorted(self.known.items()) if not rule.is_removed)
 
     def apply(
-        self, publication: Publication, check: Callable[[Rule], object] | None = None
+        self, publication: Publication, check: Callable[[RuleChange], object] | None = None
     ) -> list[RuleProblem]:
         """
         Apply the next publication; return what is wrong with it, which is left out.
 
-        With `check`, which raises for a rule that cannot be used, rules are read.
+        `check` raises for what is published and cannot be used.
         """
         assert publication.number == self.number + 1
         problems = list(publication.problems)
@@ -220,7 +222,7 @@ class RulesInForce:
             try:
                 self.refuse(change)
                 if check is not None and change.change == "publish":
-                    check(change.rule)
+                    check(change)
             except CepError as error:
                 problems.append(RuleProblem.of(change, error))
                 continue

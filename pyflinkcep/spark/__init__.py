@@ -21,7 +21,7 @@ _NAMES = {
     "pattern_stream": ("PatternStream",),
     "plan.source": ("KeyedDataFrame",),
     "query_stream": ("QueryStream",),
-    "rule_stream": ("RuleStream",),
+    "rule_stream": ("DynamicRuleStream", "RuleStream"),
     "recognize": ("matchRecognize",),  # Which tables in memory have too, without PySpark
 }
 

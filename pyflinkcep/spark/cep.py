@@ -28,6 +28,7 @@ from pyflinkcep.errors import (
 )
 from pyflinkcep.matching.order import TieOrder
 from pyflinkcep.pattern import Pattern
+from pyflinkcep.rules.rule_log import RuleLog
 from pyflinkcep.rules.rule_set import Rules, rules_of
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import Query
@@ -48,7 +49,7 @@ from pyflinkcep.spark.plan.settings import (
 from pyflinkcep.spark.plan.sigma import alerts_of
 from pyflinkcep.spark.plan.source import KeyedDataFrame, order_columns
 from pyflinkcep.spark.query_stream import QueryStream
-from pyflinkcep.spark.rule_stream import RuleStream
+from pyflinkcep.spark.rule_stream import DynamicRuleStream, RuleStream
 from pyflinkcep.spark.statements import SqlOptions, run_statement
 from pyflinkcep.tables.recognize import clause_limit
 
@@ -687,6 +688,86 @@ class CEP:
         return RuleStream(
             dataframe=_checked(input),
             rules=rules_of(rules, "CEP.patterns"),
+            time_column=timestamp,
+            type=type,
+            settings=JobSettings(
+                keyGroups,
+                allows_null_keys=True,
+                max_ahead=maxAhead,
+                name=name,
+                on_null_key=onNullKey,
+                parallel_tasks=parallelTasks,
+            ),
+        )
+
+    @staticmethod
+    @suggesting
+    def dynamicPatterns(
+        input: DataFrame,
+        log: RuleLog,
+        timestamp: str | None = None,
+        type: str = "type",
+        *,
+        keys: Sequence[str] | None = None,
+        keyGroups: int = 128,
+        maxAhead: timedelta | str | None = None,
+        name: str | None = None,
+        parallelTasks: int | None = None,
+        onNullKey: OnNullKey = "fail",
+    ) -> DynamicRuleStream:
+        """
+        Apply the rules of a log to a stream while they change.
+
+        Publications are read as a stream of their own: those that come with a micro-batch are
+        applied before its events, and again so if the micro-batch is repeated. A version sees the
+        events that arrive while it is in force. A bad rule in the log never stops the query.
+
+        Parameters
+        ----------
+        input : DataFrame
+            The events, a stream.
+        log : RuleLog
+            The rules.
+        timestamp, type
+            As for :meth:`CEP.patterns`.
+        keys : list of str, optional
+            The columns by which events are sent to the places where rules are matched: each event
+            once for each of them, so that a rule needs one of its key's columns among them. No
+            column sends all to one place. By default the first column of the key of each rule that
+            was ever published.
+        keyGroups, maxAhead, name, parallelTasks, onNullKey
+            As for :meth:`CEP.patterns`.
+
+        Returns
+        -------
+        DynamicRuleStream
+            Its method ``toDF`` returns matches, and what became of changes.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there are neither keys nor rules.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> from pyflinkcep.rules import Rule, RuleLog
+        >>> log = RuleLog(mkdtemp())
+        >>> log.publish([Rule("fail", Pattern.begin("a").where("result = 'fail'"), ("user",))])
+        1
+        >>> alerts = CEP.dynamicPatterns(stream, log, "at").toDF()
+        >>> alerts.isStreaming
+        True
+        """
+        check_columns("CEP.dynamicPatterns", timestamp=timestamp, type=type)
+        if not isinstance(log, RuleLog):
+            raise InvalidArgumentError(
+                f"CEP.dynamicPatterns: expected a RuleLog, got {log!r}", "pass RuleLog('folder')"
+            )
+        return DynamicRuleStream(
+            dataframe=_checked(input),
+            log=log,
+            keys=keys,
             time_column=timestamp,
             type=type,
             settings=JobSettings(

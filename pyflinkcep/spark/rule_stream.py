@@ -9,10 +9,13 @@ import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pyflinkcep.functions import OutputTag, check_tag
 from pyflinkcep.matching.results import MATCH_TIME
 from pyflinkcep.rules.rule import Rule
+from pyflinkcep.rules.rule_log import RuleLog
 from pyflinkcep.spark.cep_dataframe import CepDataFrame, Result, changed
 from pyflinkcep.spark.plan.rules.job import RulesJob
+from pyflinkcep.spark.plan.rules.live_job import LiveJob
 from pyflinkcep.spark.plan.settings import JobSettings
 from pyflinkcep.spark.results import stream_result
 from pyflinkcep.spark.worker.consumers import MAIN
@@ -106,3 +109,45 @@ class RuleStream:
             return stages.select(*own, "stage", F.posexplode("events").alias("position", "event"))
 
         return changed(self.toDF(), rows)
+
+
+@attrs.frozen(eq=False, kw_only=True, repr=False)
+class DynamicRuleStream:
+    """Rules of a log applied to a stream; made by :meth:`pyflinkcep.CEP.dynamicPatterns`."""
+
+    _dataframe: DataFrame
+    _log: RuleLog
+    _keys: Sequence[str] | None
+    _time_column: str | None
+    _type: str
+    _settings: JobSettings
+
+    def toDF(self, statusTag: OutputTag | None = None) -> CepDataFrame:
+        """
+        Return each match as a row.
+
+        Parameters
+        ----------
+        statusTag : OutputTag, optional
+            The tag of the side output that tells what became of each change of a rule:
+            ``publication``, its number; ``rule``, ``version`` and ``change``; ``problem``, null if
+            it is in force, and ``hint``. One run has it and matches: see
+            :meth:`~pyflinkcep.CepDataFrame.tagged`.
+
+        Returns
+        -------
+        CepDataFrame
+            The columns of :meth:`RuleStream.toDF`.
+
+        Raises
+        ------
+        NotSupportedError
+            If the DataFrame is no stream.
+        """
+        if statusTag is not None:
+            check_tag(statusTag)
+        job = LiveJob.analyse(
+            self._dataframe, self._log, self._keys, self._time_column, self._type, self._settings
+        )
+        told = None if statusTag is None else statusTag.name
+        return stream_result(job.stream(told), job.schemas(told))

@@ -55,6 +55,7 @@ from pyflinkcep.spark.plan.watermark import (
 from pyflinkcep.spark.state.storage import INDEX, KINDS, PAGES, SEGMENTS
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, Matching
 from pyflinkcep.spark.worker.bucket_worker import RESULTS, FlushTask
+from pyflinkcep.spark.worker.live_rules_task import ToldTask
 from pyflinkcep.spark.worker.pack import (
     AHEAD,
     ARRIVED,
@@ -292,7 +293,7 @@ def _link(folder: str) -> str:
 class StreamOutput:
     """The output of a job on an unbounded DataFrame."""
 
-    unpack: UnpackTask | RowsTask  # Makes it from the operator's results
+    unpack: UnpackTask | RowsTask | ToldTask  # Makes it from the operator's results
     schema: StructType  # Its columns
     held_back: HeldBack  # How far behind the watermark the times in it can be
     # The outputs for events left out, by their columns in the operator's output; without an output
@@ -319,6 +320,7 @@ class StreamJob:
     counters: str = ""  # The name of its counters, if that of another job
     # Makes of the work before the operator that of a job that sends events in its own way.
     sending: Callable[[PackTask], PackTask] | None = None
+    published: DataFrame | None = None  # Publications of rules, as packed rows
 
     @classmethod
     def of(
@@ -394,8 +396,9 @@ class StreamJob:
             max_ahead_ms=plan.max_ahead_ms,
         )
         pack = f"{name} ({'pack' if plan.max_ahead_ms is None else GUARDED})"
+        packed = map_in_arrow(self.events, task.run, PACKED, pack, layout)
         results = (
-            map_in_arrow(self.events, task.run, PACKED, pack, layout)
+            (packed if self.published is None else packed.unionAll(self.published))
             .groupBy(BUCKET)
             .transformWithStateInPandas(
                 CepProcessor(plan, frozenset(sides)),
@@ -408,7 +411,8 @@ class StreamJob:
         columns = observed_columns(sides, stages, plan.max_ahead_ms is not None)
         observed = results.observe(self._counters(), *columns)
         result = self._unpacked(observed)
-        rest = partial(_flushed, attrs.evolve(self, events=cast(DataFrame, None)))
+        alone = attrs.evolve(self, events=cast(DataFrame, None), published=None)
+        rest = partial(_flushed, alone)
         remember(result, self.events, rest)
         return result
 

@@ -395,6 +395,18 @@ class BucketState:
         if dropped:
             index.dropped[number] = sorted(dropped)
 
+    # --- rules that change
+
+    def read_rules(self) -> bytes | None:
+        """Return what is known of rules that change; None for nothing."""
+        with naming_damage(self._shape.pattern, self._groups):
+            value = self._storage.read_rules()
+            return None if value is None else unseal(value)
+
+    def write_rules(self, data: bytes) -> None:
+        """Replace what is known of rules that change."""
+        self._storage.write_rules(seal(data))
+
     # --- the index
 
     @property

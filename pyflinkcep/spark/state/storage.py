@@ -41,6 +41,7 @@ def _client(handle: StatefulProcessorHandle) -> Any:
 
 INDEX, PAGES, SEGMENTS = "index", "pages", "segments"  # The names of the state variables
 KINDS = {INDEX: 0, PAGES: 1, SEGMENTS: 2}  # The state variables, as the rows of a flush name them
+RULES = -2  # Among the segments of the queue, what is known of rules that change
 PageId = tuple[int, int]  # (key group, page of it)
 _DATA = StructType([StructField("data", BinaryType(), False)])
 _PAGE_KEY = StructType(
@@ -79,6 +80,14 @@ class BucketStorage(ABC):
     def write_segment(self, number: int, data: bytes | None) -> None:
         """Replace a segment of the queue; None deletes it."""
         self._write(SEGMENTS, (number,), data)
+
+    def read_rules(self) -> bytes | None:
+        """Return what is known of rules that change; None for nothing."""
+        return self._read(SEGMENTS, (RULES,))
+
+    def write_rules(self, data: bytes) -> None:
+        """Replace what is known of rules that change."""
+        self._write(SEGMENTS, (RULES,), data)
 
     def _read(self, variable: str, key: tuple[int, ...]) -> bytes | None:
         data = self._get(variable, key)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -167,6 +167,7 @@ class Arrivals:
     dropped: Sequence[bytes] = ()
     # The spans of all event times in the whole micro-batch, if some may be too far ahead.
     spans: Sequence[Ints] = ()
+    publications: Mapping[int, str] = attrs.field(factory=dict)  # Of rules that change, by number
 
 
 @attrs.frozen(eq=False)
@@ -179,6 +180,7 @@ class BucketOutput:
     late_count: int = 0  # How many events came too late, including those that nothing needs
     ahead: pa.Table | None = None  # The events too far ahead of the others
     ahead_count: int = 0  # How many events were, including those that nothing needs
+    told: pa.Table | None = None  # What became of publications
 
 
 class BucketWork:
@@ -223,6 +225,12 @@ class BucketWork:
 
     def run(self, arrivals: Arrivals, now: int) -> list[BucketOutput]:
         """Process new events and advance time."""
+        told = None
+        if self._task.arriving is not None:
+            tables, told = self._task.arriving(
+                self.state, self.reached, arrivals.tables, arrivals.publications
+            )
+            arrivals = attrs.evolve(arrivals, tables=tables)
         if self._plan.processing_time:
             self.reached = now
             due = pa.concat_tables(arrivals.tables or [self._plan.schema.empty_table()])
@@ -248,7 +256,7 @@ class BucketWork:
                 ahead_count += ahead.num_rows
         watermark = max(now, self.reached, self._plan.watermark_of(latest))
         found, events = self._advance(fresh, watermark)
-        return [*outputs, BucketOutput(found, events, late, late_count, ahead, ahead_count)]
+        return [*outputs, BucketOutput(found, events, late, late_count, ahead, ahead_count, told)]
 
     def _believed(self, arrivals: Arrivals, now: int) -> tuple[int, int]:
         """Return the watermark before the micro-batch, and its latest event time to be believed."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Protocol
 from zoneinfo import ZoneInfo
 
 import attrs
@@ -22,7 +23,7 @@ from pyflinkcep.matching.layout import Layout
 from pyflinkcep.matching.matcher import PageMatcher
 from pyflinkcep.matching.order import Order
 from pyflinkcep.spark.arrow.rows import RowReader
-from pyflinkcep.spark.state.bucket_state import StateShape
+from pyflinkcep.spark.state.bucket_state import BucketState, StateShape
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.time import MIN_WATERMARK
 
@@ -157,6 +158,23 @@ class BucketPlan:
         return max(latest - self.delay_ms, MIN_WATERMARK)
 
 
+class Arriving(Protocol):
+    """Does what comes before the events of a micro-batch join the queue: rules change."""
+
+    def __call__(
+        self,
+        state: BucketState,
+        reached: int,
+        tables: Sequence[pa.Table],
+        publications: Mapping[int, str],
+    ) -> tuple[Sequence[pa.Table], pa.Table | None]:
+        """
+        Return the events that are needed, and what is told of publications.
+
+        `reached` is the watermark up to which events of the queue are processed.
+        """
+
+
 @attrs.frozen(eq=False)
 class BucketTask:
     """A :class:`BucketPlan` ready to run on a worker; it holds no state of any key."""
@@ -169,6 +187,7 @@ class BucketTask:
     shape: StateShape = attrs.field(init=False)
     reader: RowReader = attrs.field(init=False)
     opened: ExitStack = attrs.field(factory=ExitStack)  # Ends the life of rich conditions
+    arriving: Arriving | None = None  # Is called in each micro-batch, if rules change
 
     @shape.default
     def _shape(self) -> StateShape:

@@ -23,6 +23,8 @@ from pyflinkcep.spark.worker.pack import (
     AHEAD,
     LATE,
     NULLS,
+    PUBLISHED,
+    TOLD,
     pack_results,
     read_spans,
     stored_buckets,
@@ -56,6 +58,7 @@ RESULTS = StructType(
         StructField(NULLS, BinaryType()),
         StructField("nullRecords", LongType(), False),
         StructField("counts", ArrayType(LongType()), False),
+        StructField(TOLD, BinaryType()),
     ]
 )
 
@@ -75,6 +78,7 @@ class BucketWorker:
         self._handle = handle
         self._storage = storage
         self._unpacking = Stopwatch()
+        self._first = min(plan.key_groups.bucket_ids())  # Of what all buckets know it tells
         self._task = plan.task(runtime_context(plan.layout.pattern))
         prepare_worker()
 
@@ -88,6 +92,8 @@ class BucketWorker:
         ]
         packed.sort(key=lambda row: row[:2])
         now, latest = self._now(timers), max(int(row[4]) for row in packed)
+        published = {int(r[1]): bytes(r[2]).decode() for r in packed if r[0] == PUBLISHED}
+        packed = packed[len(published) :]
         if self._plan.delay_ms is None:
             self._refuse_unreachable(now, latest)
             latest = MIN_WATERMARK
@@ -97,6 +103,7 @@ class BucketWorker:
                 latest,
                 [row[3] for row in packed if row[3] is not None],
                 [read_spans(row[5]) for row in packed if row[5] is not None],
+                published,
             )
         results = self._run(key, arrivals, now, is_expired=False)
         nulls = [row[6] for row in packed if row[6] is not None]
@@ -132,6 +139,8 @@ class BucketWorker:
             last = output is outputs[-1]
             state, nanos = (work.state, spent) if last else (None, NO_TIME)
             row["counts"] = numbers_of(output.found, state, work.reached, nanos)
+            if output.told is not None and int(key[0]) == self._first:
+                row[TOLD] = write_table(output.told)
         return rows
 
     def _refuse_unreachable(self, now: int, latest: int) -> None:
@@ -211,6 +220,7 @@ def result_row(
         NULLS: None,
         "nullRecords": 0,
         "counts": [],
+        TOLD: None,
     }
 
 

@@ -258,7 +258,11 @@ def key_columns(found: Found, events: EventStore, names: Sequence[str]) -> list[
 
 def output_schema(consumer: Consumer) -> StructType:
     """Return the schema of the job: the main output's, or with side outputs the tagged one."""
-    schemas = consumer.schemas
+    return tagged_schema(consumer.schemas)
+
+
+def tagged_schema(schemas: Mapping[str, StructType]) -> StructType:
+    """Return the schema of some outputs: that of the only one, or the tagged one."""
     if len(schemas) == 1:
         return schemas[MAIN]
     structs = [StructField(name, schema) for name, schema in schemas.items()]
@@ -280,10 +284,11 @@ def to_batches(consumer: Consumer, outputs: Outputs) -> Iterator[pa.RecordBatch]
     for name, table in outputs.items():
         for batch in table.to_batches():
             if batch.num_rows:
-                yield _tagged(name, batch, schema)
+                yield tagged(name, batch, schema)
 
 
-def _tagged(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def tagged(name: str, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """Return rows of an output as rows of the tagged one."""
     size = batch.num_rows
     struct = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
     columns = [

@@ -84,6 +84,9 @@ PACKED = StructType(
     ]
 )
 
+PUBLISHED = -1
+"""In place of a partition: the row is no events but a publication of rules, by its number."""
+
 _PACKED_BYTES = 8 << 20  # How much input is packed together: fewer, larger rows cost less
 ARRIVED = 3  # The kind of rows that are not state but packed events; see `stored_buckets`
 
@@ -293,6 +296,7 @@ class PackTask:
 
 # The columns of the operator's output with events that came too late, or are too far ahead.
 LATE, AHEAD, NULLS = "late", "ahead", "nulls"
+TOLD = "told"  # The column with what became of publications of rules
 _PORTION_BYTES = 4 << 20  # The least bytes of results to turn into rows at a time
 
 

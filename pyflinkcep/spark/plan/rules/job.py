@@ -87,10 +87,10 @@ class RulesJob:
         job = Job.of(source, settings)
         zone = str(dataframe.sparkSession.conf.get("spark.sql.session.timeZone"))
         known = [_in_zone(rule, dataframe) for rule in rules]
-        probe = _probe(source, known, type_column, zone)
+        probe = probe_of(source, known, type_column, zone)
         computed: dict[str, Column] = {}
         known = [_with_computed(rule, probe, dataframe, computed) for rule in known]
-        probe = _probe(source, known, type_column, zone, computed)
+        probe = probe_of(source, known, type_column, zone, computed)
         routed = RoutedRules.of(known, probe, zone)
         streamed = StreamRules.of(routed, probe) if job.is_stream else None
         return cls(job, routed, computed, streamed)
@@ -102,7 +102,7 @@ class RulesJob:
         kept = [*own, *([POSITION] if POSITION in prepared.events.columns else [])]
         task = SendingTask(self.rules, kept)
         fields = [prepared.events.schema[name] for name in kept]
-        fields += _sent(IntegerType())
+        fields += sent_fields(IntegerType())
         sent = map_in_arrow(
             prepared.events, task.run, StructType(fields), self.job.name, prepared.layout
         )
@@ -127,37 +127,41 @@ class RulesJob:
             RulesMatching(rules=rules.arrived(), columns=own, schema=self.schema),
             {**layout_facts(layout, self.job.settings.groups), RULES: rules.digest},
             StreamOutput(RowsTask(), self.schema, rules.held_back),
-            sending=partial(_sending, sending),
-            sent=arrow_schema(StructType([*fields, *_sent(LongType())])),
+            sending=partial(sending_of, sending),
+            sent=arrow_schema(StructType([*fields, *sent_fields(LongType())])),
         )
 
     @property
     def schema(self) -> StructType:
         """The columns of matches."""
-        source = self.job.source
-        event = StructType([source.dataframe.schema[name] for name in source.event_columns])
-        assert source.time_column is not None
-        time = source.dataframe.schema[source.time_column].dataType
-        lists = ArrayType(event, True)
-        return StructType(
-            [
-                StructField("rule", StringType(), False),
-                StructField("version", LongType(), False),
-                StructField("key", MapType(StringType(), StringType(), True), False),
-                StructField("matchId", StringType(), False),
-                StructField(MATCH_TIME, time, True),
-                StructField("events", MapType(StringType(), lists, True), False),
-            ]
-        )
+        return matches_schema(self.job.source)
 
 
-def _sent(condition: DataType) -> list[StructField]:
+def matches_schema(source: EventSource) -> StructType:
+    """Return the columns of matches of rules."""
+    event = StructType([source.dataframe.schema[name] for name in source.event_columns])
+    assert source.time_column is not None
+    time = source.dataframe.schema[source.time_column].dataType
+    lists = ArrayType(event, True)
+    return StructType(
+        [
+            StructField("rule", StringType(), False),
+            StructField("version", LongType(), False),
+            StructField("key", MapType(StringType(), StringType(), True), False),
+            StructField("matchId", StringType(), False),
+            StructField(MATCH_TIME, time, True),
+            StructField("events", MapType(StringType(), lists, True), False),
+        ]
+    )
+
+
+def sent_fields(condition: DataType) -> list[StructField]:
     """Return what is sent with an event."""
     holding = ArrayType(condition, False)
     return [StructField(HASH, LongType(), False), StructField(HOLDING, holding, False)]
 
 
-def _sending(sending: SendingTask, task: PackTask) -> PackTask:
+def sending_of(sending: SendingTask, task: PackTask) -> PackTask:
     """Return the work before a stream's operator."""
     own = {one.name: getattr(task, one.name) for one in attrs.fields(PackTask)}
     return RulesPackTask(**own, sending=sending)
@@ -173,7 +177,7 @@ def _in_zone(rule: Rule, dataframe: DataFrame) -> Rule:
     return attrs.evolve(rule, definition=in_zone)
 
 
-def _probe(
+def probe_of(
     source: EventSource,
     rules: Iterable[Rule],
     type_column: str,

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules on a stream that come and go, compiled; each sees the events that arrive in its life."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from functools import cached_property, lru_cache
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from pyflinkcep.errors import CepError, NotSupportedError
+from pyflinkcep.matching.columns import HASH, Flags, Ints, integers, plain_numbers
+from pyflinkcep.pattern import Pattern
+from pyflinkcep.rules.document import Part
+from pyflinkcep.rules.page_events import HOLDING
+from pyflinkcep.rules.pattern_reader import registry_of
+from pyflinkcep.rules.pattern_rules import pattern_texts
+from pyflinkcep.rules.routes import (
+    BY_ITSELF,
+    Demand,
+    Fields,
+    RoutedRule,
+    RoutedRules,
+    is_array,
+    ways_of,
+)
+from pyflinkcep.rules.rule import Rule
+from pyflinkcep.rules.rule_file import rule_of
+from pyflinkcep.rules.rule_keys import condition_code, number_of_text
+from pyflinkcep.rules.rule_lives import RuleLife, document_of
+from pyflinkcep.rules.rules_in_force import RuleChange
+from pyflinkcep.rules.shared_events import Condition, Conditions, SharedEvents
+from pyflinkcep.rules.stream_rules import StreamRules
+from pyflinkcep.rules.wanting_rule import WantingRule, shared_events
+from pyflinkcep.rules.wants import Wants
+from pyflinkcep.tables.column_match import StageSql
+from pyflinkcep.time import MIN_WATERMARK
+
+_MOST_RULES = 20_000
+
+
+@attrs.frozen(slots=False)
+class RuleBasis:
+    """What rules of a stream are checked against; the same on the driver and all workers."""
+
+    probe: bytes  # Events of which no rule can have more general ones, as an Arrow stream
+    timestamp: str  # The column of the event's time
+    type: str  # The column of the event's type
+    zone: str  # The clock of conditions
+    routes: tuple[Fields, ...]  # How events are sent
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """The columns of events."""
+        return pa.ipc.open_stream(self.probe).read_all()
+
+    @property
+    def sending(self) -> RoutedRules:
+        """What sends each event by all routes, before any rule is known."""
+        return RoutedRules(
+            rules=(),
+            demands=[
+                Demand(number, field, True, Wants())
+                for number, fields in enumerate(self.routes)
+                for field in fields or ("",)
+            ],
+            routes=self.routes,
+            conditions=(),
+            type=self.type,
+            zone=self.zone,
+            timestamp=self.timestamp,
+            codes=np.zeros(0, np.int64),
+        )
+
+
+@attrs.frozen(eq=False)
+class CompiledRule:
+    """A rule on the events of a stream."""
+
+    wanting: WantingRule  # Its conditions are numbered by themselves
+    conditions: tuple[Condition, ...]
+    route: int
+    position: int | None
+    over_stages: StageSql | None
+    code: int
+
+
+@lru_cache(maxsize=_MOST_RULES)
+def compiled(basis: RuleBasis, document: str) -> CompiledRule:
+    """Return the rule of a document; raise CepError if a stream like this cannot run it."""
+    rule = rule_of(Part(json.loads(document)), registry_of(None))
+    probe = shared_events([rule], basis.table, basis.timestamp, basis.type, basis.zone)
+    routed = RoutedRules.of([rule], probe, basis.zone)
+    definition = rule.definition
+    if isinstance(definition, Pattern):
+        for text in pattern_texts(definition):
+            if not probe.computes(text):
+                raise NotSupportedError(
+                    f"{text!r} can fail on some value, or only Spark computes it",
+                    "write a condition that cannot fail, such as try_divide for /",
+                )
+    route, position = _way(rule, probe, basis.routes)
+    stream = StreamRules.of(attrs.evolve(routed, routes=basis.routes[route : route + 1]), probe)
+    return CompiledRule(
+        routed.rules[0].rule,
+        tuple(routed.conditions),
+        route,
+        position,
+        stream.over_stages.get(0),
+        int(stream.codes[0]),
+    )
+
+
+def check_rule(basis: RuleBasis, change: RuleChange) -> None:
+    """Raise CepError for what is published if a stream like this cannot run it."""
+    compiled(basis, document_of(change))
+
+
+def _way(rule: Rule, probe: SharedEvents, routes: Sequence[Fields]) -> tuple[int, int | None]:
+    """Return a route by which all events that a rule wants together come to one place."""
+    ways = ways_of(rule, probe)
+    for fields, position in [*ways, ((), None)]:
+        if fields in routes:
+            is_several = _sends_several(fields, probe)
+            return routes.index(fields), position if is_several else None
+    if ways[0][0] == (BY_ITSELF,):
+        for number, fields in enumerate(routes):
+            if not _sends_several(fields, probe):
+                return number, None
+    wanted = " or ".join(", ".join(fields) or "no column" for fields, _ in ways)
+    raise NotSupportedError(
+        f"its events would be sent by {wanted}, those of the stream are sent by "
+        f"{' and by '.join(', '.join(fields) for fields in routes)}",
+        "start the query anew with that column among its keys",
+    )
+
+
+def _sends_several(fields: Fields, probe: SharedEvents) -> bool:
+    """Whether one event may be sent to several places."""
+    return len(fields) > 1 or any(is_array(probe, field) for field in fields)
+
+
+def routes_of(rules: Iterable[Rule], basis: RuleBasis) -> tuple[Fields, ...]:
+    """Return the routes that some rules need: of a rule with several keys, its first."""
+    found: dict[Fields, bool] = {}
+    has_singles = False
+    for rule in rules:
+        with suppress(CepError):
+            probe = shared_events([rule], basis.table, basis.timestamp, basis.type, basis.zone)
+            RoutedRules.of([rule], probe, basis.zone)  # which refuses what cannot be asked
+            fields = ways_of(rule, probe)[0][0]
+            if fields == (BY_ITSELF,):
+                has_singles = True
+            else:
+                found[fields] = _sends_several(fields, probe)
+    if has_singles and all(found.values()):
+        found[BY_ITSELF,] = False
+    return tuple(found)
+
+
+@attrs.frozen(eq=False)
+class _Own:
+    """A rule while it takes events."""
+
+    life: RuleLife
+    rule: CompiledRule
+    shared: tuple[int, ...]  # The numbers of its conditions among the different ones
+    codes: tuple[int, ...]  # Their codes
+    code: int | None  # That of the events that it may see, if it wants all
+
+
+@attrs.frozen(eq=False)
+class LiveRules:
+    """The rules of a bucket."""
+
+    basis: RuleBasis
+    stream: StreamRules  # What runs them
+    conditions: Conditions  # The different conditions
+    taking: Sequence[_Own]
+
+    @classmethod
+    def of(cls, basis: RuleBasis, lives: Iterable[RuleLife]) -> LiveRules:
+        """Compile the rules of some lives."""
+        routed: list[RoutedRule] = []
+        every: list[Condition] = []
+        codes: list[int] = []
+        rule_codes: list[int] = []
+        over_stages: dict[int, StageSql] = {}
+        shared, taking = Conditions(), list[_Own]()
+        for life in lives:
+            own, salt = compiled(basis, life.document), f"{life.since} {life.name}"
+            first = len(every)
+            every += own.conditions
+            known = [number_of_text(f"{salt} {condition_code(one)}") for one in own.conditions]
+            wants = own.wanting.wants
+            place = None
+            if wants.wants_all:
+                place = len(every)
+                every.append("")
+                known.append(number_of_text(f"{salt} all"))
+            moved = attrs.evolve(wants, conditions=tuple(first + n for n in wants.conditions))
+            wanting = attrs.evolve(own.wanting, wants=moved)
+            if own.over_stages is not None:
+                over_stages[len(routed)] = own.over_stages
+            routed.append(RoutedRule(wanting, own.route, own.position, place))
+            rule_codes.append(number_of_text(f"{salt} {own.code}"))
+            codes += known
+            if life.takes_events:
+                numbers = tuple(map(shared.number, own.conditions))
+                all_code = known[-1] if place is not None else None
+                taking.append(_Own(life, own, numbers, tuple(known), all_code))
+        rules = RoutedRules(
+            routed,
+            (),
+            basis.routes,
+            every,
+            basis.type,
+            basis.zone,
+            basis.timestamp,
+            np.asarray(codes, np.int64),
+        )
+        stream = StreamRules(rules, np.asarray(rule_codes, np.int64), over_stages)
+        return cls(basis, stream, shared, taking)
+
+    def arrived(self, table: pa.Table) -> pa.Table:
+        """Return the events that rules want, of those that arrive, with what holds for them."""
+        basis, size = self.basis, table.num_rows
+        columns = [name for name in table.column_names if name not in (HASH, HOLDING)]
+        texts = [one for one in self.conditions.every if isinstance(one, str)]
+        events = SharedEvents.of(
+            table.select(columns), basis.timestamp, basis.type, texts, basis.zone, self.conditions
+        )
+        targets = plain_numbers(table.column(HASH)) >> 32
+        routes = [targets == number for number in self.stream.routed.route_numbers]
+        is_wanted = np.zeros(size, bool)
+        rows: list[Ints] = [np.zeros(0, np.int64)]
+        codes: list[Ints] = [np.zeros(0, np.int64)]
+        for own in self.taking:
+            for code, places in _seen(own, events, routes[own.rule.route], is_wanted):
+                rows.append(places)
+                codes.append(np.full(len(places), code))
+        return _with_codes(table, np.concatenate(rows), np.concatenate(codes), is_wanted)
+
+
+def _seen(
+    own: _Own, events: SharedEvents, in_route: Flags, is_wanted: Flags
+) -> Iterable[tuple[int, Ints]]:
+    """Return codes, and the rows that have them; note which rows a rule wants."""
+    life, wants = own.life, own.rule.wanting.wants
+    if life.begin is not None:
+        in_route = in_route & (events.ms >= life.begin)
+    if life.end is not None and life.end > MIN_WATERMARK:
+        in_route = in_route & (events.ms < life.end)
+    held: list[Any] = []
+    for number in own.shared:
+        rows = events.holding(number)
+        held.append(rows[in_route[rows]])
+    if wants.wants_all:
+        is_wanted |= in_route
+    elif wants.are_any:
+        for number in wants.conditions:
+            is_wanted[held[number]] = True
+    else:
+        is_wanted[wants.of(held.__getitem__, len(in_route)).places] = True
+    found = list(zip(own.codes, held, strict=False))
+    if own.code is not None:
+        found.append((own.code, np.flatnonzero(in_route)))
+    return found
+
+
+def _with_codes(table: pa.Table, rows: Ints, codes: Ints, is_wanted: Flags) -> pa.Table:
+    """Return wanted events with codes."""
+    kept = is_wanted[rows]
+    rows, codes = rows[kept], codes[kept]
+    order = np.argsort(rows, kind="stable")
+    ends = np.cumsum(np.bincount(rows, minlength=len(is_wanted)))
+    offsets = np.r_[0, ends].astype(np.int32)
+    lists = pa.ListArray.from_arrays(integers(offsets), integers(codes[order]))
+    place = table.column_names.index(HOLDING)
+    field = table.schema.field(HOLDING)
+    found = table.set_column(place, field, lists.cast(field.type))
+    return found.filter(pa.array(is_wanted))
+
+
+@lru_cache(maxsize=16)
+def live_rules(basis: RuleBasis, lives: tuple[RuleLife, ...]) -> LiveRules:
+    """Return the rules of some lives, compiled once in a process."""
+    return LiveRules.of(basis, lives)

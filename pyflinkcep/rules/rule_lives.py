@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lives of rules on a stream: from which publication on each version sees which events."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from typing import Any
+
+import attrs
+
+from pyflinkcep.rules.document import Part
+from pyflinkcep.rules.rules_in_force import (
+    Publication,
+    RuleChange,
+    RuleInForce,
+    RulesInForce,
+    change_of,
+    time_of,
+)
+from pyflinkcep.time import MIN_WATERMARK
+
+_FORMAT = 1
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@attrs.frozen
+class RuleLife:
+    """A version of a rule from when it came into force until no event waits for it."""
+
+    name: str
+    since: int  # The number of the publication; what makes a life unlike others of its version
+    document: str  # The rule, as JSON
+    begin: int | None = None  # The time of the first events that it sees; None for all
+    # The time of the first events that it no longer sees, of those that arrive from now on; None
+    # while it is in force.
+    end: int | None = None
+    # When its last event has been processed: at this watermark; None while it is in force.
+    last: int | None = None
+
+    def ended(self, end: int, last: int) -> RuleLife:
+        """Return the life with an end, unless it has an earlier one."""
+        if self.end is not None:
+            end, last = min(end, self.end), max(last, self.last or MIN_WATERMARK)
+        return attrs.evolve(self, end=end, last=max(last, end))
+
+    def is_over(self, watermark: int) -> bool:
+        """Whether its last event has been processed."""
+        return self.last is not None and self.last <= watermark
+
+    @property
+    def takes_events(self) -> bool:
+        """Whether it sees some of the events that arrive from now on."""
+        return self.end is None or self.end > MIN_WATERMARK
+
+
+@attrs.frozen
+class Told:
+    """What became of a change."""
+
+    change: RuleChange | None
+    number: int
+    rule: str | None
+    problem: str | None = None
+    hint: str | None = None
+
+
+class RuleLives:
+    """The publications that a stream has read, and the lives of rules; mutable."""
+
+    def __init__(self) -> None:
+        self._in_force = RulesInForce()
+        self.lives: dict[tuple[str, int], RuleLife] = {}
+        # Publications that were seen before one with a lower number, since folders are listed
+        # while files are made.
+        self._waiting: dict[int, str] = {}
+
+    def apply(
+        self,
+        texts: Mapping[int, str],
+        check: Callable[[RuleChange], object],
+        last: Callable[[], int],
+    ) -> Iterator[Told]:
+        """
+        Apply publications; yield what became of each change.
+
+        `check` raises for rules that cannot be used, `last` returns the latest time of the events
+        that wait to be processed.
+        """
+        now = self._in_force
+        self._waiting |= {n: text for n, text in texts.items() if n > now.number}
+        while now.number + 1 in self._waiting:
+            number = now.number + 1
+            publication = Publication.of(number, self._waiting.pop(number))
+            before = dict(now.known)
+            problems = now.apply(publication, check)
+            for one in problems:
+                yield Told(None, number, one.rule, one.problem, one.hint)
+            refused = {one.rule for one in problems}
+            for change in publication.changes:
+                if change.name not in refused:
+                    yield Told(change, number, change.name)
+            for name, known in now.known.items():
+                if known != before.get(name):
+                    self._change(known, last)
+
+    def _change(self, known: RuleInForce, last: Callable[[], int]) -> None:
+        """Begin a life, and end others of the rule."""
+        change = known.change
+        is_off = known.isPaused or known.is_removed
+        begin = None if change.validFrom is None else _ms(change.validFrom)
+        end = MIN_WATERMARK if is_off or begin is None else begin
+        for place, life in self.lives.items():
+            if life.name == change.name and life.takes_events:
+                self.lives[place] = life.ended(end, last())
+        if not is_off:
+            life = RuleLife(change.name, known.since, document_of(change), begin)
+            self.lives[life.name, life.since] = life
+
+    def retire(self, watermark: int) -> bool:
+        """Forget lives whose last events are processed; return whether there were some."""
+        over = [place for place, life in self.lives.items() if life.is_over(watermark)]
+        for place in over:
+            del self.lives[place]
+        return bool(over)
+
+    def to_bytes(self) -> bytes:
+        """Return them as bytes."""
+        now = self._in_force
+        facts = {
+            "format": _FORMAT,
+            "number": now.number,
+            "known": [_written(known) for known in now.known.values()],
+            "lives": [attrs.asdict(life) for life in self.lives.values()],
+            "waiting": {str(number): text for number, text in self._waiting.items()},
+        }
+        return zlib.compress(json.dumps(facts, ensure_ascii=False).encode(), 1)
+
+    @classmethod
+    def of(cls, data: bytes | None) -> RuleLives:
+        """Read what :meth:`to_bytes` wrote; None is nothing."""
+        found = cls()
+        if data is not None:
+            facts = json.loads(zlib.decompress(data))
+            found._in_force.number = facts["number"]
+            known = map(_read, facts["known"])
+            found._in_force.known = {one.change.name: one for one in known}
+            lives = [RuleLife(**life) for life in facts["lives"]]
+            found.lives = {(life.name, life.since): life for life in lives}
+            found._waiting = {int(number): text for number, text in facts["waiting"].items()}
+        return found
+
+
+def document_of(change: RuleChange) -> str:
+    """Return the document of a rule as text."""
+    return json.dumps(change.document, sort_keys=True, ensure_ascii=False)
+
+
+@lru_cache(maxsize=64)
+def lives_of(data: bytes | None) -> tuple[RuleLife, ...]:
+    """Return the lives in what :meth:`RuleLives.to_bytes` wrote."""
+    return tuple(RuleLives.of(data).lives.values())
+
+
+def _written(known: RuleInForce) -> dict[str, Any]:
+    change = known.change
+    return {
+        **change.to_json(),
+        "number": change.number,
+        "published": change.published.isoformat(),
+        "since": known.since,
+        "isPaused": known.isPaused,
+        "isRemoved": known.is_removed,
+    }
+
+
+def _read(facts: Mapping[str, Any]) -> RuleInForce:
+    change = change_of(facts["number"], time_of(Part(facts)["published"]), Part(facts))
+    return RuleInForce(change, facts["since"], facts["isPaused"], facts["isRemoved"])
+
+
+def _ms(time: datetime) -> int:
+    return (time - _EPOCH) // timedelta(milliseconds=1)

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules that change, in a stream's operator and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+
+import attrs
+import pyarrow as pa
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from pyflinkcep.functions import RuntimeContext
+from pyflinkcep.rules.live_rules import LiveRules, RuleBasis, check_rule, live_rules
+from pyflinkcep.rules.rule_lives import RuleLives, Told, lives_of
+from pyflinkcep.rules.rule_pages import RulePages
+from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.state.bucket_state import BucketState
+from pyflinkcep.spark.state.checksums import read_table
+from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
+from pyflinkcep.spark.worker.consumers import MAIN, tagged
+from pyflinkcep.spark.worker.pack import TOLD
+from pyflinkcep.time import MIN_WATERMARK
+
+TOLD_SCHEMA = StructType(
+    [
+        StructField("publication", LongType(), False),
+        StructField("rule", StringType()),
+        StructField("version", LongType()),
+        StructField("change", StringType()),
+        StructField("problem", StringType()),
+        StructField("hint", StringType()),
+    ]
+)
+"""What became of a change of a rule."""
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class LiveMatching(Matching):
+    """Rules that change; see :class:`BucketPlan`."""
+
+    basis: RuleBasis
+    columns: Sequence[str]  # Those of an event
+    schema: StructType  # Of matches
+
+    def task(self, plan: BucketPlan, context: RuntimeContext) -> BucketTask:
+        """Return the plan ready to run."""
+        stack = ExitStack()
+        none = live_rules(self.basis, ()).stream
+        pages = RulePages(none, self.columns, arrow_schema(self.schema), context, stack)
+        return BucketTask(plan, pages, arriving=_Changing(self.basis, pages, plan), opened=stack)
+
+
+@attrs.frozen(eq=False)
+class _Changing:
+    """Applies publications; see :class:`~pyflinkcep.spark.worker.bucket_task.Arriving`."""
+
+    basis: RuleBasis
+    pages: RulePages
+    plan: BucketPlan
+
+    def __call__(
+        self,
+        state: BucketState,
+        reached: int,
+        tables: Sequence[pa.Table],
+        publications: Mapping[int, str],
+    ) -> tuple[Sequence[pa.Table], pa.Table | None]:
+        """Return the events that rules want, and what became of publications."""
+        data, told = state.read_rules(), None
+        is_over = any(life.is_over(reached) for life in lives_of(data))
+        if publications or is_over:
+            lives = RuleLives.of(data)
+            is_changed = lives.retire(reached)
+            made = lives.apply(
+                publications,
+                lambda change: check_rule(self.basis, change),
+                lambda: self._latest(state, reached),
+            )
+            told = _table(list(made))
+            if is_changed or publications:
+                data = lives.to_bytes()
+                state.write_rules(data)
+        rules: LiveRules = live_rules(self.basis, lives_of(data))
+        self.pages.use(rules.stream)
+        if not tables:
+            return tables, told
+        arrived = pa.concat_tables(tables)
+        return [rules.arrived(arrived).cast(self.plan.schema)], told
+
+    def _latest(self, state: BucketState, reached: int) -> int:
+        """Return the latest time in the queue."""
+        times = [
+            int(self.plan.layout.times_ms(state.read_segment(number)).max())
+            for number in state.index.segments
+        ]
+        return max(times, default=MIN_WATERMARK)
+
+
+def _table(told: Sequence[Told]) -> pa.Table | None:
+    if not told:
+        return None
+    rows = [
+        {
+            "publication": one.number,
+            "rule": one.rule,
+            "version": None if one.change is None else one.change.version,
+            "change": None if one.change is None else one.change.change,
+            "problem": one.problem,
+            "hint": one.hint,
+        }
+        for one in told
+    ]
+    return pa.Table.from_pylist(rows, arrow_schema(TOLD_SCHEMA))
+
+
+@attrs.frozen(eq=False)
+class ToldTask:
+    """The work after the operator: matches, and what became of publications, with tags."""
+
+    name: str  # The output with the latter
+    schema: StructType  # Of all outputs
+
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the rows."""
+        schema = arrow_schema(self.schema)
+        for batch in batches:
+            for column, output in (("events", MAIN), (TOLD, self.name)):
+                for table in _tables(batch.column(column)):
+                    yield from (tagged(output, part, schema) for part in table.to_batches())
+
+
+def _tables(column: Iterable[pa.Scalar]) -> Iterator[pa.Table]:
+    return (read_table(own.as_py()) for own in column if own.is_valid)

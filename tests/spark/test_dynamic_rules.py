@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules that change while a stream runs: each version sees the events of its micro-batches."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pyflinkcep import CEP, Eql, OutputTag, Pattern, Time, matchMany
+from pyflinkcep.rules import Rule, RuleLog
+from tests.spark.streams import FileSource, Finished, run
+from tests.spark.support import configured
+
+SCHEMA = "id bigint, ts bigint, kind string, k string, x bigint"
+TOLD = OutputTag("rules")
+END = (999, 100_000, "Z", None, None)
+"""An event that moves the watermark past all others."""
+
+
+def rise(most: int, version: int = 1) -> Rule:
+    """Return a rule with SQL over stages."""
+    low = Pattern.begin("a").where(f"x < {most}")
+    pattern = low.followedBy("b").where("x > 1 + last(a.x)").within(Time.milliseconds(50))
+    return Rule("rise", pattern, ("k",), version)
+
+
+def fall(version: int = 1) -> Rule:
+    """Return a rule that wants all events of a key, since they have to be next to each other."""
+    return Rule("fall", Pattern.begin("a").where("x > 5").next("b").where("x < 5"), ("k",), version)
+
+
+def runs(kind: str, version: int = 1) -> Rule:
+    """Return a query of EQL."""
+    query = f"sequence by k with maxspan=60ms [{kind} where x > 2] [any where x < 7]"
+    return Rule("runs", Eql(query), version=version)
+
+
+def single(version: int = 1) -> Rule:
+    """Return a query about single events."""
+    return Rule("single", Eql("D where x > 6"), version=version)
+
+
+def events(count: int, seed: int = 5) -> list[tuple[Any, ...]]:
+    """Return events, up to 8 ms out of order."""
+    choose = random.Random(seed)
+    made = [
+        (n, 1000 + 3 * n, choose.choice("AABBCD"), choose.choice("pqrs"), choose.randrange(9))
+        for n in range(count)
+    ]
+    return sorted(made, key=lambda row: row[1] + choose.randrange(8))
+
+
+def expected(rule: Rule, batches: Iterable[Sequence[tuple[Any, ...]]]) -> Counter[Any]:
+    """Return the matches of a rule on the events of some micro-batches."""
+    names = [column.split()[0] for column in SCHEMA.split(", ")]
+    rows = [dict(zip(names, row, strict=True)) for batch in batches for row in batch]
+    found = matchMany([rule], rows, timestamp="ts", type="kind")
+    return Counter(
+        (m.rule, m.version, stage, event["id"])
+        for m in found
+        for stage, own in m.events.items()
+        for event in own
+    )
+
+
+def counted(rows: Iterable[Any]) -> Counter[Any]:
+    """Return the same of the matches of a stream."""
+    return Counter(
+        (row.main.rule, row.main.version, stage, event.id)
+        for row in rows
+        if row.tag == "main"
+        for stage, own in row.main.events.items()
+        for event in own
+    )
+
+
+def told(rows: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Return what became of changes."""
+    own = [row.rules for row in rows if row.tag == "rules"]
+    return [(one.publication, one.rule, one.version, one.change, one.problem) for one in own]
+
+
+@pytest.mark.spark
+def test_versions_see_the_events_of_their_micro_batches(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Rules added, replaced, paused, resumed and removed give what each gives on its own events."""
+    source, checkpoint = FileSource(tmp_path / "in", SCHEMA), tmp_path / "checkpoint"
+    log, finished, given = RuleLog(tmp_path / "log"), Finished(), events(300)
+    parts = [given[begin : begin + 60] for begin in range(0, 300, 60)]
+    changes = [
+        lambda: log.publish([rise(3), fall(), runs("A"), single()]),
+        lambda: log.publish([rise(5, 2), runs("B", 2)]),
+        lambda: (log.pause("fall"), log.remove("single")),
+        lambda: (log.resume("fall"), log.publish([rise(3, 3)])),
+        lambda: None,
+    ]
+    lives = [
+        (rise(3), [0]), (rise(5, 2), [1, 2]), (rise(3, 3), [3, 4]), (fall(), [0, 1]),
+        (fall(), [3, 4]), (runs("A"), [0]), (runs("B", 2), [1, 2, 3, 4]), (single(), [0, 1]),
+    ]  # fmt: skip
+    with configured(spark, {"spark.sql.shuffle.partitions": "1"}):
+        for change, part in zip(changes, parts, strict=True):
+            change()
+            source.add(part)
+            frame = CEP.dynamicPatterns(
+                source.stream(spark, delay_ms=10), log, "time", "kind", keys=["k"], keyGroups=8
+            )
+            run(frame.toDF(TOLD).tagged(), checkpoint, finished)
+        source.add([END])
+        run(frame.toDF(TOLD).tagged(), checkpoint, finished)
+    wanted: Counter[Any] = Counter()
+    for rule, numbers in lives:
+        wanted += expected(rule, [parts[number] for number in numbers])
+    assert counted(finished.rows) == wanted
+    assert {name for name, *_ in wanted} == {"rise", "fall", "runs", "single"}
+    assert told(finished.rows)[4:] == [
+        (2, "rise", 2, "publish", None), (2, "runs", 2, "publish", None),
+        (3, "fall", 1, "pause", None), (4, "single", 1, "remove", None),
+        (5, "fall", 1, "resume", None), (6, "rise", 3, "publish", None),
+    ]  # fmt: skip
