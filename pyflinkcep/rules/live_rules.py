@@ -17,6 +17,7 @@ from pyflinkcep.errors import CepError, NotSupportedError
 from pyflinkcep.matching.columns import HASH, Flags, Ints, integers, plain_numbers
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.rules.document import Part
+from pyflinkcep.rules.finishing import begin_of, finishing_time
 from pyflinkcep.rules.page_events import HOLDING
 from pyflinkcep.rules.pattern_reader import registry_of
 from pyflinkcep.rules.pattern_rules import pattern_texts
@@ -39,7 +40,6 @@ from pyflinkcep.rules.stream_rules import StreamRules
 from pyflinkcep.rules.wanting_rule import WantingRule, shared_events
 from pyflinkcep.rules.wants import Wants
 from pyflinkcep.tables.column_match import StageSql
-from pyflinkcep.time import MIN_WATERMARK
 
 _MOST_RULES = 20_000
 
@@ -82,8 +82,10 @@ class RuleBasis:
 class CompiledRule:
     """A rule on the events of a stream."""
 
-    wanting: WantingRule  # Its conditions are numbered by themselves
+    wanting: WantingRule  # Its conditions are numbered in their order
     conditions: tuple[Condition, ...]
+    begins: frozenset[int]  # The conditions of events that begin a match, if it may finish
+    finishes: int | None  # See `RuleLife`
     route: int
     position: int | None
     over_stages: StageSql | None
@@ -106,9 +108,16 @@ def compiled(basis: RuleBasis, document: str) -> CompiledRule:
                 )
     route, position = _way(rule, probe, basis.routes)
     stream = StreamRules.of(attrs.evolve(routed, routes=basis.routes[route : route + 1]), probe)
+    wanting = routed.rules[0].rule
+    wants = wanting.wants
+    conditions = tuple(routed.conditions[number] for number in wants.conditions)
+    in_order = attrs.evolve(wants, conditions=tuple(range(len(conditions))))
+    finishes = finishing_time(rule)
     return CompiledRule(
-        routed.rules[0].rule,
-        tuple(routed.conditions),
+        attrs.evolve(wanting, wants=in_order),
+        conditions,
+        frozenset() if finishes is None else _begins(wanting),
+        finishes,
         route,
         position,
         stream.over_stages.get(0),
@@ -116,9 +125,18 @@ def compiled(basis: RuleBasis, document: str) -> CompiledRule:
     )
 
 
-def check_rule(basis: RuleBasis, change: RuleChange) -> None:
-    """Raise CepError for what is published if a stream like this cannot run it."""
-    compiled(basis, document_of(change))
+def _begins(rule: WantingRule) -> frozenset[int]:
+    """Return the conditions of events that begin a match, if no others have them."""
+    if rule.pattern is None:
+        return frozenset({0})  # of the first step
+    begin = begin_of(rule.pattern.pattern)
+    bits = {atom.bit for atom in rule.pattern.nfa.atoms if atom.stage == begin}
+    return frozenset(place for place, bit in enumerate(rule.wants.bits) if bit in bits)
+
+
+def checked(basis: RuleBasis, change: RuleChange) -> int | None:
+    """Return how long a rule goes on when it ends; see `Check`."""
+    return compiled(basis, document_of(change)).finishes
 
 
 def _way(rule: Rule, probe: SharedEvents, routes: Sequence[Fields]) -> tuple[int, int | None]:
@@ -196,7 +214,10 @@ class LiveRules:
             own, salt = compiled(basis, life.document), f"{life.since} {life.name}"
             first = len(every)
             every += own.conditions
-            known = [number_of_text(f"{salt} {condition_code(one)}") for one in own.conditions]
+            known = [
+                number_of_text(f"{salt} {place} {condition_code(one)}")
+                for place, one in enumerate(own.conditions)
+            ]
             wants = own.wanting.wants
             place = None
             if wants.wants_all:
@@ -251,20 +272,21 @@ def _seen(
     own: _Own, events: SharedEvents, in_route: Flags, is_wanted: Flags
 ) -> Iterable[tuple[int, Ints]]:
     """Return codes, and the rows that have them; note which rows a rule wants."""
-    life, wants = own.life, own.rule.wanting.wants
+    life, rule, wants = own.life, own.rule, own.rule.wanting.wants
     if life.begin is not None:
         in_route = in_route & (events.ms >= life.begin)
-    if life.end is not None and life.end > MIN_WATERMARK:
-        in_route = in_route & (events.ms < life.end)
+    begins = in_route if life.end is None else in_route & (events.ms < life.end)
+    if life.finishes is None:
+        in_route = begins
     held: list[Any] = []
-    for number in own.shared:
+    for place, number in enumerate(own.shared):
         rows = events.holding(number)
-        held.append(rows[in_route[rows]])
+        held.append(rows[(begins if place in rule.begins else in_route)[rows]])
     if wants.wants_all:
         is_wanted |= in_route
     elif wants.are_any:
-        for number in wants.conditions:
-            is_wanted[held[number]] = True
+        for rows in held:
+            is_wanted[rows] = True
     else:
         is_wanted[wants.of(held.__getitem__, len(in_route)).places] = True
     found = list(zip(own.codes, held, strict=False))

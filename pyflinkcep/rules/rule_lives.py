@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
@@ -17,6 +17,7 @@ from pyflinkcep.rules.rules_in_force import (
     Publication,
     RuleChange,
     RuleInForce,
+    RuleProblem,
     RulesInForce,
     change_of,
     time_of,
@@ -38,14 +39,17 @@ class RuleLife:
     # The time of the first events that it no longer sees, of those that arrive from now on; None
     # while it is in force.
     end: int | None = None
-    # When its last event has been processed: at this watermark; None while it is in force.
+    # When nothing more comes of it: at this watermark; None while it is in force.
     last: int | None = None
+    # How long its partial matches go on after its last event, in milliseconds; None to drop them.
+    finishes: int | None = None
 
-    def ended(self, end: int, last: int) -> RuleLife:
+    def ended(self, end: int, latest: int) -> RuleLife:
         """Return the life with an end, unless it has an earlier one."""
         if self.end is not None:
-            end, last = min(end, self.end), max(last, self.last or MIN_WATERMARK)
-        return attrs.evolve(self, end=end, last=max(last, end))
+            end = min(end, self.end)
+        last = max(latest, end) + (self.finishes or 0)
+        return attrs.evolve(self, end=end, last=max(last, self.last or MIN_WATERMARK))
 
     def is_over(self, watermark: int) -> bool:
         """Whether its last event has been processed."""
@@ -54,18 +58,11 @@ class RuleLife:
     @property
     def takes_events(self) -> bool:
         """Whether it sees some of the events that arrive from now on."""
-        return self.end is None or self.end > MIN_WATERMARK
+        return self.end is None or self.end > MIN_WATERMARK or self.finishes is not None
 
 
-@attrs.frozen
-class Told:
-    """What became of a change."""
-
-    change: RuleChange | None
-    number: int
-    rule: str | None
-    problem: str | None = None
-    hint: str | None = None
+Check = Callable[[RuleChange], int | None]
+"""Returns how long a rule goes on when it ends, in milliseconds; raises if it cannot be used."""
 
 
 class RuleLives:
@@ -79,45 +76,40 @@ class RuleLives:
         self._waiting: dict[int, str] = {}
 
     def apply(
-        self,
-        texts: Mapping[int, str],
-        check: Callable[[RuleChange], object],
-        last: Callable[[], int],
-    ) -> Iterator[Told]:
+        self, texts: Mapping[int, str], check: Check, latest: Callable[[], int]
+    ) -> tuple[list[RuleChange], list[RuleProblem]]:
         """
-        Apply publications; yield what became of each change.
+        Apply publications; return what is applied, and what is wrong with the rest.
 
-        `check` raises for rules that cannot be used, `last` returns the latest time of the events
-        that wait to be processed.
+        `latest` returns the latest time of the events that wait to be processed.
         """
         now = self._in_force
+        applied: list[RuleChange] = []
+        problems: list[RuleProblem] = []
         self._waiting |= {n: text for n, text in texts.items() if n > now.number}
         while now.number + 1 in self._waiting:
             number = now.number + 1
-            publication = Publication.of(number, self._waiting.pop(number))
             before = dict(now.known)
-            problems = now.apply(publication, check)
-            for one in problems:
-                yield Told(None, number, one.rule, one.problem, one.hint)
-            refused = {one.rule for one in problems}
-            for change in publication.changes:
-                if change.name not in refused:
-                    yield Told(change, number, change.name)
+            own = now.apply(Publication.of(number, self._waiting.pop(number)), check)
+            applied += own[0]
+            problems += own[1]
             for name, known in now.known.items():
                 if known != before.get(name):
-                    self._change(known, last)
+                    self._change(known, check, latest)
+        return applied, problems
 
-    def _change(self, known: RuleInForce, last: Callable[[], int]) -> None:
+    def _change(self, known: RuleInForce, check: Check, latest: Callable[[], int]) -> None:
         """Begin a life, and end others of the rule."""
         change = known.change
         is_off = known.isPaused or known.is_removed
         begin = None if change.validFrom is None else _ms(change.validFrom)
         end = MIN_WATERMARK if is_off or begin is None else begin
         for place, life in self.lives.items():
-            if life.name == change.name and life.takes_events:
-                self.lives[place] = life.ended(end, last())
+            if life.name == change.name and (life.end is None or end < life.end):
+                self.lives[place] = life.ended(end, latest())
         if not is_off:
-            life = RuleLife(change.name, known.since, document_of(change), begin)
+            document, finishes = document_of(change), check(change)
+            life = RuleLife(change.name, known.since, document, begin, finishes=finishes)
             self.lives[life.name, life.since] = life
 
     def retire(self, watermark: int) -> bool:

@@ -23,6 +23,7 @@ from pyflinkcep.errors import (
     suggesting,
 )
 from pyflinkcep.rules.document import Part
+from pyflinkcep.rules.finishing import finishing_time
 from pyflinkcep.rules.pattern_reader import registry_of
 from pyflinkcep.rules.rule import Rule
 from pyflinkcep.rules.rule_file import failures_of, readRules, rule_of
@@ -441,6 +442,7 @@ def _checked(row: Row, valid_from: datetime | None) -> _Proposed:
     rule = row.rule
     for _, failure, hint in failures_of(rule):
         raise InvalidArgumentError(failure, hint or "mend the rule, or the test")
+    finishing_time(rule)
     document = rule_to_document(rule)
     fingerprint = rule_of(Part(document), registry_of(None)).fingerprint
     own = row.valid_from or valid_from

@@ -210,13 +210,14 @@ class RulesInForce:
 
     def apply(
         self, publication: Publication, check: Callable[[RuleChange], object] | None = None
-    ) -> list[RuleProblem]:
+    ) -> tuple[list[RuleChange], list[RuleProblem]]:
         """
-        Apply the next publication; return what is wrong with it, which is left out.
+        Apply the next publication; return what is applied, and what is wrong with the rest.
 
         `check` raises for what is published and cannot be used.
         """
         assert publication.number == self.number + 1
+        applied: list[RuleChange] = []
         problems = list(publication.problems)
         for change in publication.changes:
             try:
@@ -227,8 +228,9 @@ class RulesInForce:
                 problems.append(RuleProblem.of(change, error))
                 continue
             self._apply(change)
+            applied.append(change)
         self.number = publication.number
-        return problems
+        return applied, problems
 
     def refuse(self, change: RuleChange) -> None:
         """Raise for a change that cannot follow on those before."""

@@ -11,16 +11,16 @@ import pyarrow as pa
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from pyflinkcep.functions import RuntimeContext
-from pyflinkcep.rules.live_rules import LiveRules, RuleBasis, check_rule, live_rules
-from pyflinkcep.rules.rule_lives import RuleLives, Told, lives_of
+from pyflinkcep.rules.live_rules import LiveRules, RuleBasis, checked, live_rules
+from pyflinkcep.rules.rule_lives import RuleLives, lives_of
 from pyflinkcep.rules.rule_pages import RulePages
+from pyflinkcep.rules.rules_in_force import RuleChange, RuleProblem
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.state.bucket_state import BucketState
 from pyflinkcep.spark.state.checksums import read_table
 from pyflinkcep.spark.worker.bucket_task import BucketPlan, BucketTask, Matching
 from pyflinkcep.spark.worker.consumers import MAIN, tagged
 from pyflinkcep.spark.worker.pack import TOLD
-from pyflinkcep.time import MIN_WATERMARK
 
 TOLD_SCHEMA = StructType(
     [
@@ -72,12 +72,13 @@ class _Changing:
         if publications or is_over:
             lives = RuleLives.of(data)
             is_changed = lives.retire(reached)
-            made = lives.apply(
-                publications,
-                lambda change: check_rule(self.basis, change),
-                lambda: self._latest(state, reached),
+            told = _table(
+                *lives.apply(
+                    publications,
+                    lambda change: checked(self.basis, change),
+                    lambda: self._latest(state, reached),
+                )
             )
-            told = _table(list(made))
             if is_changed or publications:
                 data = lives.to_bytes()
                 state.write_rules(data)
@@ -89,29 +90,24 @@ class _Changing:
         return [rules.arrived(arrived).cast(self.plan.schema)], told
 
     def _latest(self, state: BucketState, reached: int) -> int:
-        """Return the latest time in the queue."""
+        """Return the latest time in the queue, or the watermark if that is later."""
         times = [
             int(self.plan.layout.times_ms(state.read_segment(number)).max())
             for number in state.index.segments
         ]
-        return max(times, default=MIN_WATERMARK)
+        return max(times, default=reached)
 
 
-def _table(told: Sequence[Told]) -> pa.Table | None:
-    if not told:
-        return None
-    rows = [
-        {
-            "publication": one.number,
-            "rule": one.rule,
-            "version": None if one.change is None else one.change.version,
-            "change": None if one.change is None else one.change.change,
-            "problem": one.problem,
-            "hint": one.hint,
-        }
-        for one in told
+def _table(applied: Sequence[RuleChange], problems: Sequence[RuleProblem]) -> pa.Table | None:
+    names = TOLD_SCHEMA.fieldNames()
+    rows: list[tuple[object, ...]] = [
+        (one.number, one.name, one.version, one.change, None, None) for one in applied
     ]
-    return pa.Table.from_pylist(rows, arrow_schema(TOLD_SCHEMA))
+    rows += [(one.number, one.rule, None, None, one.problem, one.hint) for one in problems]
+    if not rows:
+        return None
+    listed = [dict(zip(names, row, strict=True)) for row in rows]
+    return pa.Table.from_pylist(listed, arrow_schema(TOLD_SCHEMA))
 
 
 @attrs.frozen(eq=False)

@@ -261,7 +261,7 @@ def test_what_others_wrote_is_told_and_left_out(log: RuleLog) -> None:
         (log.path / f"{number:010d}.json").write_text(written)
     now, problems = RulesInForce(), []
     for publication in log.publications():
-        problems += now.apply(publication, lambda change: change.rule)
+        problems += now.apply(publication, lambda change: change.rule)[1]
     assert sorted((one.number, one.rule or "") for one in problems) == [
         (3, ""), (4, ""), (5, ""), (6, ""), (7, ""), (7, "a"), (7, "b"), (7, "d"),
     ]  # fmt: skip

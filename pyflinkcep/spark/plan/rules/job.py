@@ -139,9 +139,14 @@ class RulesJob:
 
 def matches_schema(source: EventSource) -> StructType:
     """Return the columns of matches of rules."""
-    event = StructType([source.dataframe.schema[name] for name in source.event_columns])
     assert source.time_column is not None
-    time = source.dataframe.schema[source.time_column].dataType
+    own = source.dataframe.schema
+    return matches_of(StructType([own[name] for name in source.event_columns]), source.time_column)
+
+
+def matches_of(event: StructType, time_column: str) -> StructType:
+    """Return the columns of matches of events."""
+    time = event[time_column].dataType
     lists = ArrayType(event, True)
     return StructType(
         [

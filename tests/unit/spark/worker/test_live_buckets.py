@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules that change on a stream driven by hand: each version sees the events of its life."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle as pickle
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import ArrayType, LongType, StructField, StructType
+
+from pyflinkcep import Eql, Pattern, Time, matchMany
+from pyflinkcep.functions import RuntimeContext
+from pyflinkcep.matching.columns import HASH
+from pyflinkcep.matching.layout import Layout
+from pyflinkcep.rules import Rule, RuleLog
+from pyflinkcep.rules.live_rules import RuleBasis
+from pyflinkcep.rules.page_events import HOLDING
+from pyflinkcep.spark.arrow.internals import arrow_schema
+from pyflinkcep.spark.plan.rules.job import matches_of
+from pyflinkcep.spark.state.checksums import read_table, write_table
+from pyflinkcep.spark.state.key_groups import KeyGroups
+from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
+from pyflinkcep.spark.worker.bucket_task import BucketPlan
+from pyflinkcep.spark.worker.live_rules_task import LiveMatching
+from pyflinkcep.spark.worker.pack import PackTask
+from pyflinkcep.spark.worker.rules_task import RulesPackTask, SendingTask
+from pyflinkcep.tables.typed_columns import widest
+from pyflinkcep.time import MAX_WATERMARK, MIN_WATERMARK
+from tests.unit.spark.worker.buckets import SpyStorage
+
+SCHEMA = pa.schema(
+    {"id": pa.int64(), "t": pa.int64(), "name": pa.string(), "k": pa.string(), "x": pa.int64()}
+)
+Event = dict[str, Any]
+Made = Callable[[str], Rule]
+
+
+@attrs.define(eq=False)
+class LiveBucket:
+    """All places of a stream in one bucket; every micro-batch begins with the state as bytes."""
+
+    log: RuleLog
+    routes: tuple[tuple[str, ...], ...] = (("k",),)
+    delay_ms: int = 10
+    storage: SpyStorage = attrs.field(factory=SpyStorage)
+    found: list[Event] = attrs.field(factory=list)  # The rows of matches so far
+    told: list[Event] = attrs.field(factory=list)  # What became of changes
+    read: int = 0  # How many publications were read
+    plan: BucketPlan = attrs.field(init=False)
+    pack: PackTask = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        basis = RuleBasis(write_table(widest(SCHEMA)), "t", "name", "UTC", self.routes)
+        own = from_arrow_schema(SCHEMA)
+        layout = Layout("rules", own, tuple(SCHEMA.names), (), (), (HASH,), "t", None, ())
+        sent = [StructField(HASH, LongType()), StructField(HOLDING, ArrayType(LongType(), False))]
+        schema = arrow_schema(StructType([*own.fields, *sent]))
+        groups = KeyGroups(8)
+        matching = LiveMatching(basis=basis, columns=SCHEMA.names, schema=matches_of(own, "t"))
+        self.plan = BucketPlan(
+            matching=matching,
+            layout=layout,
+            schema=pa.schema([field.with_nullable(True) for field in schema]),
+            key_groups=groups,
+            processing_time=False,
+            fingerprint={},
+            on_pattern_change="fail",
+            delay_ms=self.delay_ms,
+            allows_null_keys=True,
+        )
+        sending = SendingTask(basis.sending, SCHEMA.names)
+        self.pack = RulesPackTask(
+            layout, self.plan.schema, groups, allows_null_keys=True, sending=sending
+        )
+
+    def batch(self, rows: Sequence[Event], only: Sequence[int] | None = None) -> None:
+        """Take in a micro-batch, with all publications that are new or with some of them."""
+        table = pa.Table.from_pylist(list(rows), SCHEMA)
+        packed = [row for batch in self.pack.run(iter(table.to_batches(7)))
+                  for row in batch.to_pylist()]  # fmt: skip
+        tables = [read_table(row["data"]) for row in packed if row["data"] is not None]
+        latest = max((row["latest"] for row in packed), default=MIN_WATERMARK)
+        numbers = range(self.read + 1, self.log.number + 1) if only is None else only
+        texts = {number: (self.log.path / f"{number:010d}.json").read_text() for number in numbers}
+        self.read = max([self.read, *numbers])
+        self._run(Arrivals(tables, latest, publications=texts), MIN_WATERMARK)
+
+    def close(self) -> None:
+        """Return the final watermark, as a flush does."""
+        self._run(Arrivals(), MAX_WATERMARK)
+
+    def _run(self, arrivals: Arrivals, now: int) -> None:
+        task = pickle.loads(pickle.dumps(self.plan)).task(RuntimeContext("test", 0))
+        work = BucketWork(task, self.storage)
+        for output in work.run(arrivals, now):
+            if output.found.rows is not None:
+                self.found += output.found.rows.to_pylist()
+            if output.told is not None:
+                self.told += output.told.to_pylist()
+        work.close(work.timer(now), now)
+        task.close()
+
+    def ids(self, name: str = "") -> Counter[str]:
+        """Return the ids of matches, of all rules or of one."""
+        return Counter(one["matchId"] for one in self.found if name in ("", one["rule"]))
+
+
+def expected(make: Made, rows: Sequence[Event], begins: Sequence[Event]) -> Counter[str]:
+    """Return the ids of a rule's matches on some events, of those that some events begin."""
+    ids = ", ".join(str(one["id"]) for one in begins) or "-1"
+    found = matchMany([make(f" and id in ({ids})")], rows, timestamp="t", type="name")
+    return Counter(one.matchId for one in found) if rows else Counter()
+
+
+def events(choose: random.Random, first: int, count: int) -> list[Event]:
+    """Return events, up to 8 ms out of order; no two at one time."""
+    made = [
+        {"id": n, "t": 1000 + 3 * n, "name": choose.choice("AABBCD"),
+         "k": choose.choice("pqr"), "x": choose.randrange(9)}
+        for n in range(first, first + count)
+    ]  # fmt: skip
+    return sorted(made, key=lambda row: row["t"] + choose.randrange(8))
+
+
+def made_rule(choose: random.Random, name: str, version: int) -> Made:
+    """Return what makes a random rule of a kind that its name says, given more for its begin."""
+    low, high = choose.randrange(2, 7), choose.randrange(2, 7)
+    when, kind = choose.choice(["drop", "finish"]), choose.choice("AB")
+
+    def made(more: str = "") -> Rule:
+        if name == "sequence":
+            rest = f"[any where x < {high}] [any where x > 3]"
+            query = f"sequence by k with maxspan=60ms [{kind} where x > {low}{more}] {rest}"
+            return Rule(name, Eql(query), version=version, whenReplaced=when)
+        if name == "single":
+            query = f"D where x > {low}{more}"
+            return Rule(name, Eql(query), version=version, whenReplaced=when)
+        begin = Pattern.begin("a").where(f"x < {low}{more}")
+        if name == "next":
+            pattern = begin.next("b").where(f"x > {high}")
+        else:
+            chain = begin.followedByAny("b").where("x > 1 + last(a.x)")
+            pattern = chain.followedBy("c").where("x = 4")
+        pattern = pattern.within(Time.milliseconds(50))
+        return Rule(name, pattern, ("k",), version, whenReplaced=when)
+
+    return made
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_each_version_sees_the_events_of_its_micro_batches(tmp_path: Path, seed: int) -> None:
+    """Whatever changes between micro-batches, matches are those of each life on its own events."""
+    choose, log = random.Random(seed), RuleLog(tmp_path)
+    bucket = LiveBucket(log)
+    names = ("sequence", "single", "next", "chain")
+    lives: list[tuple[Made, list[Event], list[Event]]] = []  # With what begins, and all it sees
+    now: dict[str, int] = {}  # The life of each rule in force
+    off: dict[str, Made] = {}  # Those that are paused
+    versions = dict.fromkeys(names, 0)
+    for number in range(9):
+        for name in names:
+            change = choose.choice(["publish", "publish", "pause", "resume", "remove", "", "", ""])
+            if change == "publish" or not versions[name]:
+                versions[name] += 1
+                make = made_rule(choose, name, versions[name])
+                log.publish([make("")])
+                now.pop(name, None)
+                off.pop(name, None)
+            elif change == "resume" and name in off:
+                make = off.pop(name)
+                log.resume(name)
+            elif change in ("pause", "remove") and name in now:
+                make = lives[now.pop(name)][0]
+                (log.pause if change == "pause" else log.remove)(name)
+                if change == "pause":
+                    off[name] = make
+                continue
+            else:
+                continue
+            now[name] = len(lives)
+            lives.append((make, [], []))
+        batch = events(choose, 25 * number, 25)
+        for place, (make, begins, sees) in enumerate(lives):
+            if place in now.values():
+                begins += batch
+            if place in now.values() or make("").whenReplaced == "finish":
+                sees += batch
+        bucket.batch(batch)
+    bucket.close()
+    wanted: Counter[str] = Counter()
+    for make, begins, sees in lives:
+        wanted += expected(make, sees, begins)
+    assert bucket.ids() == wanted
+    assert not [one for one in bucket.told if one["problem"]]
