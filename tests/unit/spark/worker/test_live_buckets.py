@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,10 @@ from pyflinkcep.matching.layout import Layout
 from pyflinkcep.rules import Rule, RuleLog
 from pyflinkcep.rules.live_rules import RuleBasis
 from pyflinkcep.rules.page_events import HOLDING
+from pyflinkcep.rules.rule_lives import lives_of
 from pyflinkcep.spark.arrow.internals import arrow_schema
 from pyflinkcep.spark.plan.rules.job import matches_of
-from pyflinkcep.spark.state.checksums import read_table, write_table
+from pyflinkcep.spark.state.checksums import read_table, unseal, write_table
 from pyflinkcep.spark.state.key_groups import KeyGroups
 from pyflinkcep.spark.worker.bucket import Arrivals, BucketWork
 from pyflinkcep.spark.worker.bucket_task import BucketPlan
@@ -200,3 +202,90 @@ def test_each_version_sees_the_events_of_its_micro_batches(tmp_path: Path, seed:
         wanted += expected(make, sees, begins)
     assert bucket.ids() == wanted
     assert not [one for one in bucket.told if one["problem"]]
+
+
+def chain(most: int, version: int, when: Any = "drop", key: str = "k") -> Rule:
+    """Return a rule of two events."""
+    pattern = Pattern.begin("a").where(f"x < {most}").followedByAny("b").where(f"x >= {most}")
+    pattern = pattern.within(Time.milliseconds(40))
+    return Rule("chain", pattern, (key,), version, whenReplaced=when)
+
+
+@pytest.mark.parametrize("when", ["drop", "finish"])
+def test_versions_by_event_time(tmp_path: Path, when: Any) -> None:
+    """With validFrom the old version has the events before it, and the new one those from it on."""
+    log, given = RuleLog(tmp_path), events(random.Random(2), 0, 120)
+    bucket = LiveBucket(log)
+    moment = 1000 + 3 * 70 + 1  # in the fourth batch, and some of that are before it
+    log.publish([chain(3, 1, when)])
+    for begin in range(0, 120, 20):
+        if begin == 40:
+            at = datetime.fromtimestamp(moment / 1000, UTC)
+            log.publish([chain(6, 2)], validFrom=at)
+        bucket.batch(given[begin : begin + 20])
+    bucket.close()
+    old = [one for one in given if one["t"] < moment]
+    new = [one for one in given if one["t"] >= moment]
+    first = matchMany([chain(3, 1)], given if when == "finish" else old, timestamp="t")
+    wanted = Counter(one.matchId for one in first if one.events["a"][0]["t"] < moment)
+    wanted += Counter(one.matchId for one in matchMany([chain(6, 2)], new, timestamp="t"))
+    assert bucket.ids() == wanted
+
+
+def test_publications_out_of_order_wait(tmp_path: Path) -> None:
+    """A publication that is seen before an earlier one is applied after it, and each once."""
+    log, given = RuleLog(tmp_path), events(random.Random(3), 0, 60)
+    for version in (1, 2, 3):
+        log.publish([chain(2 + version, version)])
+    bucket = LiveBucket(log)
+    bucket.batch(given[:20], only=[1, 3])
+    assert [one["version"] for one in bucket.told] == [1]
+    bucket.batch(given[20:], only=[2, 3])
+    assert [one["version"] for one in bucket.told] == [1, 2, 3]
+    bucket.close()
+    parts = ((1, given[:20]), (3, given[20:]))
+    found = [matchMany([chain(2 + n, n)], part, timestamp="t") for n, part in parts]
+    assert bucket.ids() == Counter(one.matchId for own in found for one in own)
+
+
+def test_bad_rules_leave_the_others_alone(tmp_path: Path) -> None:
+    """What a stream cannot run is told with its rule; the version before it stays in force."""
+    log, given = RuleLog(tmp_path), events(random.Random(4), 0, 60)
+    log.publish([chain(3, 1)])
+    bucket = LiveBucket(log)
+    bucket.batch(given[:20])
+    one = Pattern.begin("a").where("x < 3")
+    log.publish([
+        attrs.evolve(chain(3, 2), definition=Pattern.begin("a").where("y < 3")),
+        Rule("by another", one, ("name",)),
+        Rule("may fail", Pattern.begin("a").where("10 / x > 2"), ("k",)),
+        Rule("without a key", one),
+        Rule("good", one, ("k", "name")),
+    ])  # fmt: skip
+    (tmp_path / f"{3:010d}.json").write_text("{")
+    bucket.batch(given[20:])
+    bucket.close()
+    problems = {told["rule"]: told["problem"] for told in bucket.told if told["problem"]}
+    assert [*problems] == ["chain", "by another", "may fail", "without a key", None]
+    for name, part in {
+        "chain": "'y'", "by another": "would be sent by name", "may fail": "can fail",
+        "without a key": "would be sent by no column", None: "cannot be read",
+    }.items():  # fmt: skip
+        assert part in problems[name]
+    found = matchMany([chain(3, 1)], given, timestamp="t")
+    assert bucket.ids("chain") == Counter(match.matchId for match in found)
+    assert len(bucket.ids("good"))
+
+
+def test_ended_rules_leave_nothing(tmp_path: Path) -> None:
+    """When the last events of a removed rule are processed, neither it nor its state is stored."""
+    log, bucket = RuleLog(tmp_path), LiveBucket(RuleLog(tmp_path))
+    log.publish([chain(9, 1, "finish")])
+    given = events(random.Random(5), 0, 300)
+    bucket.batch(given[:30])
+    log.remove("chain")
+    for begin in range(30, 300, 30):
+        bucket.batch(given[begin : begin + 30])
+    data = bucket.storage.read_rules()
+    assert data is not None
+    assert not lives_of(unseal(data))
