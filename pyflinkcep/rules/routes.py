@@ -265,7 +265,7 @@ def _has_one_value(events: SharedEvents, name: str) -> bool:
     if name in columns.names:
         is_either = "." in name and name.split(".")[0] in columns.names
         return not is_either and not pa.types.is_nested(columns.field(name).type)
-    return name in events.fields and not _is_array(events, name)
+    return name in events.fields and not is_array(events, name)
 
 
 def _chosen(

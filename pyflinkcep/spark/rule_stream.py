@@ -143,6 +143,17 @@ class DynamicRuleStream:
         ------
         NotSupportedError
             If the DataFrame is no stream.
+
+        Examples
+        --------
+        >>> from tempfile import mkdtemp
+        >>> from pyflinkcep.rules import RuleLog
+        >>> log = RuleLog(mkdtemp())
+        >>> log.publish([rules["passed"]])
+        1
+        >>> found = CEP.dynamicPatterns(stream, log, "at", "result")
+        >>> found.toDF(statusTag=OutputTag("status")).outputs
+        ['main', 'status']
         """
         if statusTag is not None:
             check_tag(statusTag)

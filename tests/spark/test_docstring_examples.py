@@ -19,6 +19,7 @@ from pyflinkcep import (
     CEP,
     CepDataFrame,
     CompressedStream,
+    DynamicRuleStream,
     EqlStream,
     PatternStream,
     QueryStream,
@@ -41,6 +42,7 @@ def test_what_faces_spark_has_examples() -> None:
         QueryStream,
         EqlStream,
         RuleStream,
+        DynamicRuleStream,
         CompressedStream,
         CepDataFrame,
     )

@@ -61,8 +61,13 @@ def test_rules_of_all_languages_come_back(log: RuleLog) -> None:
         .followedBy("large").where("amount > 5 * avg(small.amount)").within(timedelta(minutes=10))
     )  # fmt: skip
     rules = [
-        Rule("pattern", pattern, ("card", "bank"), 7, "at", whenReplaced="finish"),
-        Rule("eql", Eql('sequence by u [a where n > 1] [b where x : "*y"]'), type="kind"),
+        Rule("pattern", pattern, ("card", "bank"), 7, "at"),
+        Rule(
+            "eql",
+            Eql('sequence by u with maxspan=1m [a where n > 1] [b where x : "*y"]'),
+            type="kind",
+            whenReplaced="finish",
+        ),
         Rule("query", parse("PATTERN SEQ(A a, B b) WHERE a.x = b.x WITHIN 5 minutes"), ("k",)),
         Rule("sigma", SigmaCorrelation({**FAILED, "group-by": ["u"]}, {"f": "ok = false"})),
     ]
@@ -123,10 +128,8 @@ def test_versions_only_rise(log: RuleLog) -> None:
     assert e.value.hint == "give it version 5"
     with pytest.raises(InvalidArgumentError, match="version 2 is older than version 4"):
         log.publish([rule("a", version=2)])
-    for other in (rule("a", 5, 4, whenReplaced="finish"), rule("a", 5, 4)):
-        moment = None if other.whenReplaced == "finish" else datetime(2027, 1, 1)
-        with pytest.raises(InvalidArgumentError, match="another validFrom or whenReplaced"):
-            log.publish([other], validFrom=moment)
+    with pytest.raises(InvalidArgumentError, match="another validFrom or whenReplaced"):
+        log.publish([rule("a", 5, 4)], validFrom=datetime(2027, 1, 1))
     log.remove("a")
     with pytest.raises(InvalidArgumentError, match="is another version 4"):
         log.publish([rule("a", 6, version=4)])
@@ -144,6 +147,16 @@ BAD: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: [Rule("bad", SigmaCorrelation(FAILED, {"f": bool}))],
         InvalidArgumentError,
         "rule 'bad': the condition 'f' is a function",
+    ),
+    "nothing that begins it once": (
+        lambda: [Rule("bad", Pattern.begin("a").where("n > 1").times(2), whenReplaced="finish")],
+        InvalidArgumentError,
+        "rule 'bad': whenReplaced: finish is for patterns and EQL whose first stage is one event",
+    ),
+    "nothing that ends it": (
+        lambda: [Rule("bad", Pattern.begin("a").where("n > 1").next("b"), whenReplaced="finish")],
+        InvalidArgumentError,
+        "rule 'bad': whenReplaced: finish needs a window",
     ),
     "select": (lambda: [rule("bad", select=dict)], InvalidArgumentError, "rule 'bad': .*select"),
     "two of one name": (lambda: [rule("bad"), rule("bad")], InvalidArgumentError, "'bad' is the name"),
