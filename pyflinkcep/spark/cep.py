@@ -755,8 +755,7 @@ class CEP:
         >>> log = RuleLog(mkdtemp())
         >>> log.publish([Rule("fail", Pattern.begin("a").where("result = 'fail'"), ("user",))])
         1
-        >>> alerts = CEP.dynamicPatterns(stream, log, "at").toDF()
-        >>> alerts.isStreaming
+        >>> CEP.dynamicPatterns(stream, log, "ts").toDF().isStreaming
         True
         """
         check_columns("CEP.dynamicPatterns", timestamp=timestamp, type=type)

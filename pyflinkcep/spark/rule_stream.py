@@ -151,8 +151,8 @@ class DynamicRuleStream:
         >>> log = RuleLog(mkdtemp())
         >>> log.publish([rules["passed"]])
         1
-        >>> found = CEP.dynamicPatterns(stream, log, "at", "result")
-        >>> found.toDF(statusTag=OutputTag("status")).outputs
+        >>> changing = CEP.dynamicPatterns(stream, log, "ts", "result")
+        >>> changing.toDF(statusTag=OutputTag("status")).outputs
         ['main', 'status']
         """
         if statusTag is not None:
