@@ -147,9 +147,9 @@ class DynamicRuleStream:
         Examples
         --------
         >>> from tempfile import mkdtemp
-        >>> from pyflinkcep.rules import RuleLog
+        >>> from pyflinkcep.rules import Rule, RuleLog
         >>> log = RuleLog(mkdtemp())
-        >>> log.publish([rules["passed"]])
+        >>> log.publish([Rule("fail", Pattern.begin("a").where("result = 'fail'"), ("user",))])
         1
         >>> changing = CEP.dynamicPatterns(stream, log, "ts", "result")
         >>> changing.toDF(statusTag=OutputTag("status")).outputs
