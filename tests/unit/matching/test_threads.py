@@ -133,6 +133,7 @@ def test_wrong_numbers_of_threads_are_refused(count: Any) -> None:
         match(A, [], threads=count)
 
 
+@pytest.mark.slow
 @needs_kernel
 def test_python_runs_while_the_kernel_matches() -> None:
     """A long run without conditions in Python gives its lock up."""

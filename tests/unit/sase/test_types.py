@@ -215,6 +215,7 @@ def found(text: str, events: Any, evaluation: str) -> set[int]:
     return {match["a"][0]["k"] for match in matchSase(query, events, evaluation=evaluation)}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize("digits", TYPES, ids=str)
 def test_comparisons_are_exact(digits: tuple[int, int]) -> None:
@@ -232,6 +233,7 @@ def test_comparisons_are_exact(digits: tuple[int, int]) -> None:
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize("digits", TYPES, ids=str)
 def test_calculations_agree(digits: tuple[int, int]) -> None:
@@ -242,6 +244,7 @@ def test_calculations_agree(digits: tuple[int, int]) -> None:
         assert all(other == one for other in others), text
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("each_path")
 @pytest.mark.parametrize("digits", TYPES, ids=str)
 def test_aggregates_are_exact(digits: tuple[int, int]) -> None:

@@ -373,6 +373,7 @@ def test_only_arrow_is_loaded(tmp_path: Path) -> None:
     assert outcome.stdout.split() == ["1", "1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [1, 2, 50, 400])
 @pytest.mark.parametrize("is_shuffled", [False, True])
 def test_portions_make_no_difference(

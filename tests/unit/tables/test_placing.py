@@ -73,6 +73,7 @@ PATTERNS = {
 }
 
 
+@pytest.mark.slow
 @needs_kernel
 @pytest.mark.parametrize("drops", [False, True])
 @pytest.mark.parametrize("name", PATTERNS)

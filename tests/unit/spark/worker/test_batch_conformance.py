@@ -32,7 +32,7 @@ from tests.conformance.cases import (
 from tests.conformance.covering import enough
 from tests.unit.spark.worker.test_batch_task import Recording, schema_of
 
-pytestmark = pytest.mark.usefixtures("each_path")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("each_path")]
 
 _SCHEMA = schema_of("key bigint, ts bigint, id int, name string, price double")
 _ARROW = pa.schema(

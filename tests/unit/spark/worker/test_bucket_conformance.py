@@ -26,7 +26,7 @@ from tests.conformance.drivers import disagreements
 from tests.property.strategies import Event, PatternSpec, patterns, timed_events
 from tests.unit.spark.worker.buckets import Bucket, pushed_down
 
-pytestmark = pytest.mark.usefixtures("each_path")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("each_path")]
 
 
 def rows_for_subtypes(case: Case) -> Case:

@@ -67,6 +67,7 @@ def shown(query: Query) -> Query:
     return attrs.evolve(query, having=None, columns=None)
 
 
+@pytest.mark.slow
 @settings(max_examples=settings.default.max_examples * 3)
 @given(
     any_query(),

@@ -154,6 +154,7 @@ def many(count: int, keys: int = 1) -> pa.Table:
     return events({"key": key}, pa.array(at // keys // 5 * 1000, pa.timestamp("us")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [1, 7, 5000])
 def test_the_order_of_keys_does_not_depend_on_memory(keys: int) -> None:
     """A job that is run again gives the same, even if events come in another order."""
@@ -329,6 +330,7 @@ def pool() -> Iterator[pa.MemoryPool]:
     pa.set_memory_pool(usual)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [400_000, 1_600_000])
 def test_memory_does_not_grow_with_the_events_of_a_key(pool: pa.MemoryPool, count: int) -> None:
     """Some budgets are held, however many runs there are."""

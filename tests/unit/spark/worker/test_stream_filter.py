@@ -43,6 +43,8 @@ from tests.unit.spark.worker.test_bucket_conformance import (
     rows_for_subtypes,
 )
 
+pytestmark = pytest.mark.slow
+
 Rows = list[dict[str, Any]]
 A_TO_B = Pattern.begin("a").where(name_is("a")).followedBy("b").where(name_is("b"))
 
