@@ -112,8 +112,9 @@ def _spark() -> Iterator[Any]:
     from pyspark.sql import SparkSession
 
     from tests.checkpoints import LOCAL_CHECKPOINTS
-    from tests.jvm import JVM_OPTIONS
+    from tests.jvm import JVM_OPTIONS, remember_classes
 
+    remember_classes()
     provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     session = (
         SparkSession.builder.master("local[2]")

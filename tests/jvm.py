@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The options of the JVMs of tests, which live minutes at most."""
+"""The options of the JVMs of tests, which live minutes at most, and fewer questions to them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 JVM_OPTIONS = " ".join(
     [
@@ -13,3 +15,21 @@ JVM_OPTIONS = " ".join(
         "-XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",  # of Spark's own classes
     ]
 )
+
+
+def remember_classes() -> None:
+    """
+    Let Python ask a JVM once for each name of a class or package.
+
+    Py4J asks again each time, dozens of times a job, and Java looks into every jar for an answer.
+    """
+    from py4j.java_gateway import JavaPackage, JVMView
+
+    for owner in (JVMView, JavaPackage):
+
+        def found(self: Any, name: str, ask: Any = owner.__getattr__) -> Any:
+            value = ask(self, name)
+            vars(self)[name] = value
+            return value
+
+        owner.__getattr__ = found
