@@ -247,6 +247,13 @@ def _json_texts(column: pa.ChunkedArray) -> pa.Array:
         found = _joined('"', in_one_piece(pc.replace_substring(escaped, '"', '\\"')), '"')
     elif pa.types.is_timestamp(type_):
         found = _time_texts(column)
+    elif pa.types.is_list(type_):
+        lists = in_one_piece(column)
+        items = _json_texts(pa.chunked_array([lists.flatten()]))
+        sizes = plain_numbers(pc.list_value_length(lists).fill_null(0))
+        ends = integers(np.r_[0, np.cumsum(sizes)].astype(np.int32))
+        texts = _joined("[", pc.binary_join(pa.ListArray.from_arrays(ends, items), ","), "]")
+        found = pc.if_else(lists.is_valid(), texts, None)
     if found is not None:
         return found.fill_null("null")
     values = values_of(column)

@@ -107,11 +107,16 @@ def eql_found(
     """Return the matches of an EQL query; steps are named by their numbers."""
     holding = [events.holding(number).astype(np.int64) for number in wants.conditions]
     found = places_of(query, events.in_time, holding, narrowed)
+    if not query.model.is_sequence:
+        rows = np.asarray(found, np.int64).reshape(-1)
+        size = len(rows)
+        kinds, stages = np.ones(size, np.uint8), np.zeros(size, np.int32)
+        return Found(["1"], kinds, events.ms[rows], np.arange(1, size + 1), stages, rows)
     count = max(map(len, found), default=0)
     results = Results([f"{number}" for number in range(1, count + 1)], wants_timeouts=False)
     last = events.ms
-    for rows in found:
-        taken = {f"{n}": [row] for n, row in enumerate(rows, 1) if row is not None}
+    for match in found:
+        taken = {f"{n}": [row] for n, row in enumerate(match, 1) if row is not None}
         results.match(None, int(max(last[row] for own in taken.values() for row in own)), taken)
     return results.take()
 

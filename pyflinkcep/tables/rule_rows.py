@@ -183,16 +183,27 @@ class RuleRows:
         return np.flatnonzero(self.fields.holds(self._trees[node.number]))
 
     def _both(self, parts: tuple[_Node, ...]) -> Ints:
-        """Return the events of all parts: those of tests first, the rest asked of these."""
+        """Return the events of all parts: those of one that has few, the rest asked of these."""
         known = [part for part in parts if part.is_known]
-        found = self._rows(known[0]) if known else np.arange(self.fields.size)
-        for part in known[1:]:
-            if len(found):
-                found = np.intersect1d(found, self._rows(part), assume_unique=True)
-        for part in parts:
-            if not part.is_known and len(found):
+        first = min(known, key=self._most, default=None)
+        found = np.arange(self.fields.size) if first is None else self._rows(first)
+        for part in sorted(parts, key=lambda part: not part.is_known):
+            if part is not first and len(found):
                 found = found[self._asked(part, found) == YES]
         return found
+
+    def _most(self, node: _Node) -> int:
+        """Return of how many events at most a condition holds that tests know."""
+        match node.kind:
+            case "test":
+                hit = self._hits[node.number]
+                if hit is None:
+                    return self.fields.size
+                begins, _ = self._by_value(hit[0])
+                return int((begins[hit[1] + 1] - begins[hit[1]]).sum())
+            case "or":
+                return sum(map(self._most, node.parts))
+        return min(self._most(part) for part in node.parts if part.is_known)
 
     def _asked(self, node: _Node, rows: Ints) -> Answers:
         """Return what a condition says of some events."""
@@ -225,7 +236,9 @@ class RuleRows:
         seen = values.codes[rows]
         answers = np.where(seen < 0, UNKNOWN, NO).astype(np.int8)
         if len(codes):
-            answers[np.isin(seen, codes)] = YES
+            is_own = np.zeros(len(values.distinct) + 1, bool)  # the last for no value
+            is_own[codes] = True
+            answers[is_own[seen]] = YES
         return answers
 
     def _events_of(self, values: FieldValues, codes: Ints) -> Ints:

@@ -111,7 +111,7 @@ def _flags(found: pa.Array) -> Flags:
 
 def _fitting(texts: pa.Array, pattern: str) -> Flags:
     # Arrow's expressions know neither Python's classes nor which letters fold: wildcards alone.
-    plain = pattern.replace(r"[\s\S]", "")
+    plain = pattern.replace(r"[\s\S]", "").replace(r"\\", "")
     if not plain.startswith("(?i)") and not any(f"\\{letter}" in plain for letter in "dDwWsS"):
         with suppress(pa.ArrowInvalid):  # nor more than 1000 repetitions
             return _flags(pc.match_substring_regex(texts, pattern))

@@ -176,6 +176,8 @@ def test_values_in_tables() -> None:
             "d": [Decimal("1.50"), Decimal("0.00"), None],
             "raw": [b"\xff", b"", None],
             "yes": [True, False, None],
+            "texts": [["a", None, '"'], [], None],
+            "lists": [[[1], None], [[]], None],
         }
     )
     rules = [
