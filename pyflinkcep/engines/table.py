@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
-from itertools import groupby
 from typing import Any
 
 import attrs
+import numpy as np
 
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.sase.model import Query
@@ -77,6 +77,19 @@ class EventTable:
     # Which events may be the last that a match takes; None for all.
     ends: Sequence[bool] | None = None
 
+    def between(self, begin: int, end: int) -> EventTable:
+        """Return some of the events."""
+        own = slice(begin, end)
+        return EventTable(
+            self.times[own],
+            self.types[own],
+            {name: values[own] for name, values in self.columns.items()},
+            self.kinds,
+            None if self.keys is None else self.keys[own],
+            None if self.starts is None else self.starts[own],
+            None if self.ends is None else self.ends[own],
+        )
+
     def field(self, name: str, kind: Kind) -> Sequence[Any]:
         """Return an attribute as programs read it: a decimal as that, or as a double."""
         values, own = self.columns[name], self.kinds[name]
@@ -102,19 +115,26 @@ class EventTable:
 
     def _by_key(self, query: Query, keys: Sequence[int]) -> Iterator[tuple[Sequence[int], bool]]:
         names = () if query.is_global else query.equal
-        tested = [listed(self.columns[name]) for name in names]
-        begin = 0
-        for _, events in groupby(keys):
-            end = begin + sum(1 for _ in events)
-            is_null = any(column[begin] is None for column in tested)
-            yield range(begin, end), is_null
-            begin = end
+        numbers = np.asarray(keys)
+        changes = numbers[1:] != numbers[:-1]
+        begins = np.flatnonzero(np.r_[True, changes][: len(numbers)])
+        tested = [_taken(self.columns[name], begins) for name in names]
+        ends = [*begins[1:].tolist(), len(numbers)]
+        for number, (begin, end) in enumerate(zip(begins.tolist(), ends, strict=False)):
+            yield range(begin, end), any(column[number] is None for column in tested)
 
 
 def listed(values: Any) -> Sequence[Any]:
     """Return a column as a list: arrays as Python values, None if masked."""
     own: Sequence[Any] = values.tolist() if hasattr(values, "tolist") else values
     return own
+
+
+def _taken(values: Any, places: Any) -> Sequence[Any]:
+    """Return the values of some places as a list."""
+    if isinstance(values, np.ndarray):
+        return listed(values[places])
+    return [values[at] for at in places.tolist()]
 
 
 def _as_keys(values: Sequence[Any]) -> Sequence[Any]:

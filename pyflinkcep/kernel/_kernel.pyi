@@ -222,9 +222,6 @@ class Kernel:
     def needs_python(self) -> bool:
         """Whether :meth:`run` keeps Python's lock: for conditions in Python, or texts."""
 
-    def stop(self) -> None:
-        """Let :meth:`run`, in another thread and without Python's lock, raise InterruptedError."""
-
     def write(self, key: Key) -> tuple[bytes, bytes]:
         """Return a key's state as numbers, and the handles of its events."""
 
@@ -488,6 +485,9 @@ def split(
 
 def links(near: List, far: List, is_forward: bool, by_time: bool) -> bytes:
     """Return for each item of a list where the other's begin, or end (int64)."""
+
+def heed(flag: bytearray | None) -> None:
+    """Let work of this thread raise InterruptedError once the byte is not 0; None for never."""
 
 def literals(
     data: Buffer, ends: Buffer, texts: tuple[bytes, ...], kinds: bytes

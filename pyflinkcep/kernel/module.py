@@ -55,6 +55,7 @@ class CompiledModule(Protocol):
     Join: type[_kernel.Join]
     Latest: type[_kernel.Latest]
     RowSearch: type[_kernel.RowSearch]
+    heed: Callable[[bytearray | None], None]
     literals: Callable[[Any, Any, tuple[bytes, ...], bytes], tuple[bytes, bytes] | None]
     Numbering: type[_kernel.Numbering]
     split: Callable[[Any, Any, int, Any, Any], list[bytes]]

@@ -213,9 +213,6 @@ class PythonMatcher:
     def close(self) -> None:
         """Do nothing: it has no events once nothing else has it."""
 
-    def stop(self) -> None:
-        """Do nothing: a thread that keeps Python's lock hears no other one."""
-
     def counted(self) -> list[tuple[int, int, int]]:
         """Return nothing: the stages that are reached are results."""
         return []
@@ -374,10 +371,6 @@ class KernelMatcher:
     def needs_python(self) -> bool:
         """Whether it keeps Python's lock, so that matchers of several threads take turns."""
         return self._kernel.needs_python
-
-    def stop(self) -> None:
-        """Let a run in another thread raise soon, if it does not keep Python's lock."""
-        self._kernel.stop()
 
     def counted(self) -> list[tuple[int, int, int]]:
         """Return stages, and how many partial matches and keys reached them that are no results."""

@@ -101,6 +101,13 @@ class Found:
         events = slice(first, int(ends[-1]) if len(ends) else first)
         return self._some(slice(begin, end), events, ends - first)
 
+    def taken(self, order: Ints) -> Found:
+        """Return results in another order."""
+        firsts, ends = self.firsts[order], np.cumsum((self.ends - self.firsts)[order])
+        begins = np.r_[0, ends[:-1]][: len(ends)]
+        events = np.arange(len(self.handles)) + np.repeat(firsts - begins, ends - begins)
+        return self._some(order, events, ends)
+
     def only(self, chosen: np.ndarray[Any, Any]) -> Found:
         """Return the results that a mask chooses."""
         counts = self.ends - self.firsts

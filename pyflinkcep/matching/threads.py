@@ -5,10 +5,21 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import numpy as np
 
 from pyflinkcep.errors import InvalidArgumentError
+from pyflinkcep.kernel.module import compiled_module
+
+if TYPE_CHECKING:
+    from pyflinkcep.matching.columns import Ints
+
+_SHARES = 2  # of each thread, since some keys need more work than others
+LEAST_SHARE = 1 << 15  # events
 
 ResultT_co = TypeVar("ResultT_co", covariant=True)
 
@@ -17,10 +28,32 @@ class Part(Protocol[ResultT_co]):
     """A part of a job."""
 
     def run(self) -> ResultT_co:
-        """Do it."""
+        """Do it; raise soon if :func:`heed` or the kernel does, which a part is told by."""
 
-    def stop(self) -> None:
-        """Let :meth:`run`, in another thread, raise soon."""
+
+_TOLD: ContextVar[bytearray | None] = ContextVar("_TOLD", default=None)
+"""A byte of the part that a thread works on, which is not 0 once it is to stop."""
+
+
+def heed() -> None:
+    """Raise if the part that this thread works on is to stop; the kernel asks by itself."""
+    told = _TOLD.get()
+    if told is not None and told[0]:
+        raise InterruptedError("the work was stopped")
+
+
+@contextmanager
+def _heeding(flag: bytearray) -> Iterator[None]:
+    """Let a byte stop the work of this thread, in Python and in the kernel."""
+    module, token = compiled_module(), _TOLD.set(flag)
+    if module is not None:
+        module.heed(flag)
+    try:
+        yield
+    finally:
+        if module is not None:
+            module.heed(None)
+        _TOLD.reset(token)
 
 
 def usable_cores(threads: int | None = None) -> int:
@@ -34,6 +67,13 @@ def usable_cores(threads: int | None = None) -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def cuts(begins: Ints, size: int, threads: int) -> list[int]:
+    """Return where to cut events into shares of whole keys, given where these begin."""
+    count = min(threads * _SHARES, size // LEAST_SHARE) if threads > 1 else 1
+    ends = np.searchsorted(begins, np.linspace(0, size, max(count, 1) + 1)[1:-1])
+    return [0, *dict.fromkeys(begins[ends[ends < len(begins)]].tolist()), size]
 
 
 def results(parts: Sequence[Part[ResultT_co]], threads: int) -> list[ResultT_co]:
@@ -70,6 +110,7 @@ class _Job:
         self.found: dict[int, Any] = {}
         self.failed: dict[int, BaseException] = {}
         self._parts = dict(enumerate(parts))  # those that are not done, for their memory
+        self._flags = [bytearray(1) for _ in parts]
         self._waiting = iter(range(len(parts)))
         self._lock = threading.Lock()
 
@@ -81,7 +122,8 @@ class _Job:
             if number is None:
                 return
             try:
-                self.found[number] = self._parts[number].run()
+                with _heeding(self._flags[number]):
+                    self.found[number] = self._parts[number].run()
                 del self._parts[number]
             except Exception as error:
                 self.failed[number] = error
@@ -92,6 +134,5 @@ class _Job:
 
     def stop(self, first: int) -> None:
         """Stop the parts from one on."""
-        for number, part in list(self._parts.items()):
-            if number >= first:
-                part.stop()
+        for flag in self._flags[first:]:
+            flag[0] = 1

@@ -76,8 +76,7 @@ def query_found(
             "run it by itself, with matchSase",
         )
     returns = Returns(asked, attribute_of, events.sql.types)
-    parts = list(given.found(plan, hides_choice(asked, AUTO, "all")))
-    found = Found.concat(parts) if parts else Found.of(asked.variables, [b""] * 5)
+    found = given.found(plan, hides_choice(asked, AUTO, "all"))
     if asked.having is not None:
         rows = given.events(found.handles)
         kept = [

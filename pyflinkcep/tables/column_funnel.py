@@ -81,10 +81,6 @@ class _Share:
                 found.append((group, step, _counted(keys[chosen], times)))
         return found
 
-    def stop(self) -> None:
-        """Let the thread that matches raise soon."""
-        self.share.stop()
-
     def _counted_already(self) -> list[tuple[tuple[Any, ...], int, _Times]]:
         """Return what the matcher has counted; the first stage is what began."""
         found: list[tuple[tuple[Any, ...], int, _Times]] = []

@@ -38,7 +38,7 @@ from pyflinkcep.matching.order import OrderColumns
 from pyflinkcep.matching.results import Found
 from pyflinkcep.matching.shared_prefixes import SharedPrefixes
 from pyflinkcep.matching.stretches import Events, Stretches, needed_stretches
-from pyflinkcep.matching.threads import results
+from pyflinkcep.matching.threads import LEAST_SHARE, cuts, results
 from pyflinkcep.pattern import Pattern
 from pyflinkcep.tables.found_rows import FoundRows
 from pyflinkcep.tables.matches import Matches
@@ -55,8 +55,6 @@ _TIME = f"{PREFIX}time"
 _PORTION = 1 << 18
 _TIES = 1 << 12
 _MANY = 1 << 20  # events in matches
-_SHARES = 2  # of each thread, since some keys need more work than others
-_LEAST_SHARE = 1 << 15  # events
 _ALL = Wanted(timeouts=True, by_windows=True)
 _NOWHERE = Placed(None, None, (), np.zeros(1, np.int64), 0)
 
@@ -111,7 +109,7 @@ class ColumnMatch:
             if isinstance(atom.condition, ExpressionCondition)
         }
         needless: frozenset[int] = frozenset()
-        if drops and self.table.num_rows >= _LEAST_SHARE and max(programs, default=KINDS) < KINDS:
+        if drops and self.table.num_rows >= LEAST_SHARE and max(programs, default=KINDS) < KINDS:
             needless = Relevance.of(self.nfa, known_bits(self.nfa.atoms), False).droppable
         bits = self.conditions.columns.bits(programs)
         placing = Placing(self.times, self.keys, bits, needless, self.table.num_rows)
@@ -174,13 +172,11 @@ class ColumnMatch:
         """Return the events in shares of whole keys, as many as threads can make use of."""
         size = self.placed.size
         whole = Share(self, self.matcher(limit), 0, size)
-        count = min(threads * _SHARES, size // _LEAST_SHARE) if threads > 1 else 1
         has_texts = not all(isinstance(field, NumberColumn) for field in self.fields)
-        if count < 2 or has_texts or whole.matcher.needs_python:  # then threads would take turns,
-            return [whole]  # and the main one could not hear Ctrl-C
-        ends = np.searchsorted(self.firsts, np.linspace(0, size, count + 1)[1:-1])
-        cuts = [0, *dict.fromkeys(self.firsts[ends[ends < len(self.firsts)]].tolist()), size]
-        return [Share(self, self.matcher(limit), *share) for share in pairwise(cuts)]
+        at = cuts(self.firsts, size, threads)
+        if len(at) == 2 or has_texts or whole.matcher.needs_python:  # then threads would take
+            return [whole]  # turns, and the main one could not hear Ctrl-C
+        return [Share(self, self.matcher(limit), *share) for share in pairwise(at)]
 
     def matcher(self, limit: PartialMatchLimit | None) -> PatternMatcher:
         """Return what finds the matches of a share."""
@@ -343,10 +339,6 @@ class Share:
         matching = ChunkMatching(job.layout, reader, rules, self.matcher, job.ties)
         for found in matching.found(job.chunks(self.begin, self.end)):
             yield found, matching
-
-    def stop(self) -> None:
-        """Let the thread that matches raise soon."""
-        self.matcher.stop()
 
 
 @attrs.frozen(eq=False, kw_only=True)

@@ -16,7 +16,7 @@ from pyflinkcep.kernel.module import CompiledModule, compiled_module, naming_mem
 from pyflinkcep.matching import keys as identity
 from pyflinkcep.matching.columns import Flags, Ints, integers, plain_numbers
 from pyflinkcep.matching.order import order_by
-from pyflinkcep.matching.threads import results
+from pyflinkcep.matching.threads import heed, results
 from pyflinkcep.tables.order import Keys, Rows, Times, ordered
 from pyflinkcep.tables.typed_columns import ConditionBits
 from pyflinkcep.time import MAX_WATERMARK
@@ -260,17 +260,11 @@ class _Stoppable:
     """A part of the work, block by block."""
 
     work: _Work
-    _stopped: bool = attrs.field(init=False, default=False)
-
-    def stop(self) -> None:
-        """Let the thread that works on it raise soon."""
-        self._stopped = True
 
     def blocks(self, begin: int, end: int) -> Iterator[tuple[int, int]]:
         """Yield blocks of rows."""
         for at in range(begin, end, _AT_ONCE):
-            if self._stopped:
-                raise InterruptedError("sorting was stopped")
+            heed()
             yield at, min(_AT_ONCE, end - at)
 
 

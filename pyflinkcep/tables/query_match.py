@@ -4,24 +4,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from typing import Any
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
-from pyflinkcep.engines.queries import QueryPlan, by_last_event, last_event
+from pyflinkcep.engines.choice import EVENT_LISTS
+from pyflinkcep.engines.estimates import resolved
+from pyflinkcep.engines.queries import QueryPlan
 from pyflinkcep.engines.table import EventTable, Numbers
 from pyflinkcep.expressions.program import Kind, Type
 from pyflinkcep.matching.columns import Ints, integers
+from pyflinkcep.matching.matcher import MOST_EVENTS
 from pyflinkcep.matching.order import order_by
 from pyflinkcep.matching.queries import coded, query_found
-from pyflinkcep.matching.results import Found, Results
+from pyflinkcep.matching.results import Found
+from pyflinkcep.matching.threads import cuts, results
 from pyflinkcep.sase.attributes import (
     copied_attributes,
     is_computed,
     output_types,
     queried_attributes,
+    references,
 )
 from pyflinkcep.sase.model import Query
 from pyflinkcep.sase.types import check_types
@@ -47,6 +53,7 @@ class QueryRows:
     table: EventTable  # The columns that the query reads, in the order of matching
     # The kinds of the attributes in it, and in HAVING and RETURN, as far as they are known.
     kinds: Mapping[str, Kind]
+    threads: int = 1  # On how many cores to match
 
     @classmethod
     def of(
@@ -56,6 +63,7 @@ class QueryRows:
         type_: Any,
         query: Query,
         key: Sequence[str] = (),
+        threads: int = 1,
     ) -> QueryRows | None:
         """
         Return the events of a table, those of each key by themselves.
@@ -81,35 +89,48 @@ class QueryRows:
         order, in_time, parts = _partitioned(rows, times, query, key)
         taken = None if order is None else integers(order)
         names = rows.column(type_)
+        numbered = [name for name in known if name in _texts_of_keys(query, known)]
+        own = {name: kind for name, kind in known.items() if name not in numbered}
         table = EventTable(
             Numbers(np.ascontiguousarray(times.ms(order))),
             coded(names if taken is None else names.take(taken)),
-            {name: _values(rows.column(name), kind, order) for name, kind in known.items()},
-            known,
+            {
+                **{name: _values(rows.column(name), kind, order) for name, kind in own.items()},
+                **{name: _codes(rows.column(name), order) for name in numbered},
+            },
+            own | dict.fromkeys(numbered, Kind.BIGINT),
             None if parts is None else Numbers(parts),
         )
-        return cls(query, rows, order, in_time, times, table, every)
+        return cls(query, rows, order, in_time, times, table, every, threads)
 
-    def found(self, plan: QueryPlan, is_sorted: bool) -> Iterator[Found]:
-        """Yield matches; handles are places in the order of matching."""
-        found = query_found(plan, self.table)
-        return self._sorted(found) if is_sorted else found
+    def found(self, plan: QueryPlan, is_sorted: bool) -> Found:
+        """Return the matches; handles are places in the order of matching."""
+        parts = results(self._shares(plan, is_sorted), self.threads)
+        found = list(chain.from_iterable(parts))
+        if not found:
+            return Found.of(self.query.variables, [b""] * 5)
+        every = Found.concat(found)
+        if not is_sorted:
+            return every
+        places = every.handles if self.in_time is None else self.in_time[every.handles]
+        return every.taken(_by_last_event(every, places))
 
-    def _sorted(self, parts: Iterator[Found]) -> Iterator[Found]:
-        """Yield matches in the order of a list, which does not tell how they were found."""
-        matches = [match for part in parts for _, _, match in part.results()]
-        if self.in_time is not None:
-            in_time = self.in_time.tolist()
-            keys = [
-                by_last_event({name: [in_time[at] for at in own] for name, own in match.items()})
-                for match in matches
-            ]
-        else:
-            keys = [by_last_event(match) for match in matches]
-        results = Results(self.query.variables, wants_timeouts=False)
-        for place in sorted(range(len(matches)), key=keys.__getitem__):
-            results.match(None, self.table.times[last_event(matches[place])], matches[place])
-        yield results.take()
+    def _shares(self, plan: QueryPlan, is_sorted: bool) -> list[_Share]:
+        """Return the events in shares of whole partitions, as many as threads can make use of."""
+        table = self.table
+        how = resolved(plan.query, table, plan.evaluation, plan.output)
+        plan, size = attrs.evolve(plan, evaluation=how), len(table.times)
+        # The order in which lists are joined depends on all; composed queries go word by word.
+        is_whole = (how == EVENT_LISTS or plan.query.is_composed) and not is_sorted
+        has_texts = any(kind.type in (Type.TEXT, Type.DECIMAL) for kind in table.kinds.values())
+        if table.keys is None or is_whole or has_texts:  # with these threads would take turns
+            return [_Share(plan, table, 0)]
+        keys = np.asarray(table.keys)
+        begins = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]][:size])
+        return [
+            _Share(plan, table.between(begin, end), begin)
+            for begin, end in pairwise(cuts(begins, size, self.threads))
+        ]
 
     def row_of(self, places: Any) -> Any:
         """Return the rows of places in the order of matching."""
@@ -117,13 +138,10 @@ class QueryRows:
 
     def matches(self, plan: QueryPlan, is_sorted: bool) -> Matches[Any]:
         """Return the matches, which are made into dicts when they are looked at."""
-        parts = [
-            attrs.evolve(part, handles=self.row_of(part.handles))
-            for part in self.found(plan, is_sorted)
-        ]
+        found = self.found(plan, is_sorted)
+        found = attrs.evolve(found, handles=self.row_of(found.handles))
         variables = self.query.variables
         nothing = Found.of(variables, [b""] * 5)
-        found = Found.concat(parts) if parts else nothing
         rows = FoundRows(lambda: self.rows, found, nothing, variables, {}, self.times)
         return Matches.of(rows)
 
@@ -131,7 +149,7 @@ class QueryRows:
         self, plan: QueryPlan, is_sorted: bool
     ) -> Iterator[tuple[dict[str, list[int]], dict[str, list[Record]]]]:
         """Yield matches one by one: by places, and with their events."""
-        for part in self.found(plan, is_sorted):
+        for part in self.found(plan, is_sorted).parts(MOST_EVENTS):
             events = self.events(part.handles)
             for _, _, match in part.results():
                 yield match, {name: [events[at] for at in own] for name, own in match.items()}
@@ -140,6 +158,43 @@ class QueryRows:
         """Return the events at some places."""
         distinct = np.unique(places)
         return dict(zip(distinct.tolist(), records(self.rows, self.row_of(distinct)), strict=True))
+
+
+@attrs.frozen(eq=False)
+class _Share:
+    """Some partitions, which one thread matches."""
+
+    plan: QueryPlan
+    table: EventTable  # Their events
+    begin: int  # Where these begin among all
+
+    def run(self) -> list[Found]:
+        """Return the matches, by places among all events."""
+        found = query_found(self.plan, self.table)
+        return [attrs.evolve(part, handles=part.handles + self.begin) for part in found]
+
+
+def _by_last_event(found: Found, places: Ints) -> Ints:
+    """Return an order of matches that does not tell how they were found; see ``by_last_event``."""
+    # A match as numbers: its last event, then the events of each variable with a 0 behind them.
+    count, size = len(found), len(places)
+    match_of = np.repeat(np.arange(count), found.ends - found.firsts)
+    own = match_of * len(found.stages) + found.stage_of
+    order = np.argsort(own, kind="stable")  # which takes no time where they are sorted
+    changes = np.diff(own[order], prepend=-1) != 0
+    slots = np.arange(size) + match_of + np.cumsum(changes)
+    begins = slots[found.firsts] - 1
+    ends = np.append(begins[1:], size + count + np.count_nonzero(changes))
+    tokens = np.zeros(ends[-1], ">i8")
+    tokens[slots] = places[order] + 1
+    tokens[begins] = np.maximum.reduceat(places, found.firsts) + 1
+    if (ends - begins == ends[0]).all():
+        rows = tokens.astype(np.int64).reshape(count, -1).T
+        return np.lexsort([row for row in rows[::-1] if row.any()])
+    data, width = tokens.tobytes(), tokens.itemsize
+    bounds = zip((begins * width).tolist(), (ends * width).tolist(), strict=True)
+    keys = [data[begin:end] for begin, end in bounds]
+    return np.array(sorted(range(count), key=keys.__getitem__), np.int64)
 
 
 def _partitioned(
@@ -157,6 +212,21 @@ def _partitioned(
     grouped = order_by([codes])
     own_parts = codes[grouped].astype(np.int64)
     return (grouped if order is None else order[grouped]), grouped, own_parts
+
+
+def _texts_of_keys(query: Query, kinds: Mapping[str, Kind]) -> set[str]:
+    """Return the texts that are only compared with those of other events of their partition."""
+    read = {r.attribute for condition in query.conditions for r in references(condition)}
+    read.update(name for name, _ in query.constants)
+    return {name for name in query.equal if kinds.get(name) is Kind.STRING and name not in read}
+
+
+def _codes(column: pa.ChunkedArray, order: Any) -> Sequence[Any]:
+    """Return texts as numbers that tell them apart, in order, masked where they are NULL."""
+    codes = Keys.of(pa.table({"": column}), "").codes
+    assert codes is not None
+    found = pa.array(codes.astype(np.int64), mask=column.is_null().to_numpy())
+    return _values(pa.chunked_array([found]), Kind.BIGINT, order)
 
 
 def _kind(column: pa.ChunkedArray) -> Kind | None:

@@ -308,6 +308,7 @@ def funnel(
     delayThreshold: timedelta | None = None,
     by: str | Sequence[str] = (),
     quantiles: float | Sequence[float] = (0.5, 0.9),
+    threads: int | None = None,
 ) -> Funnel:
     """
     Return how many keys reached each stage in events in memory, and how long it took.
@@ -320,6 +321,8 @@ def funnel(
         The fields to group by; a partial match is in the group of its first event.
     quantiles : float or list of float, from 0 to 1
         Which quantiles of the time to return.
+    threads : int, at least 1, optional
+        On how many cores keys of large tables are counted at most, as for :func:`match`.
 
     Returns
     -------
@@ -343,12 +346,12 @@ def funnel(
       view  2 keys, 2 partial matches
       buy   1 key, 1 partial match, 50% of the first, 50% of the one before, p50 60 ms, p90 60 ms
     """
-    settings = FunnelSettings.of("funnel", by, quantiles)
+    settings, count = FunnelSettings.of("funnel", by, quantiles), usable_cores(threads)
     steps = funnel_steps(pattern) if isinstance(pattern, Pattern) else ()
     checked("funnel", pattern, events)
     found = None
     if delayThreshold is None:
-        found = _reached_in_columns(pattern, events, timestamp, key, settings, steps)
+        found = _reached_in_columns(pattern, events, timestamp, key, settings, steps, count)
     if found is None:
         found = _reached_one_by_one(
             pattern, events, timestamp, key, delayThreshold, settings, steps
@@ -367,6 +370,7 @@ def _reached_in_columns(
     key: Field | Sequence[str] | None,
     settings: FunnelSettings,
     steps: Sequence[FunnelStep],
+    threads: int,
 ) -> tuple[str, _Groups] | None:
     """Return the pattern, and what reached its steps by group; None for what is no table."""
     if not has_columns(events):
@@ -388,7 +392,7 @@ def _reached_in_columns(
                 return None
             job = ColumnMatch.analysed(pattern, table, timestamp, key)
         if set(settings.by) <= set(job.table.column_names):
-            found = reached_groups(job, steps, settings, usable_cores())
+            found = reached_groups(job, steps, settings, threads)
             return job.nfa.description, list(found.items())
     return None
 

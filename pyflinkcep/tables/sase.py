@@ -46,6 +46,7 @@ from pyflinkcep.errors import (
 from pyflinkcep.expressions.evaluator import UNTYPED, RowTypes
 from pyflinkcep.expressions.program import Kind
 from pyflinkcep.expressions.sql_types import of_kind
+from pyflinkcep.matching.threads import usable_cores
 from pyflinkcep.sase import parse
 from pyflinkcep.sase.model import EVENT_TIME, EVENT_TYPE, Query
 from pyflinkcep.sase.returns import Returns
@@ -97,6 +98,7 @@ def matchSase(
     output: Output = "all",
     compressed: Literal[False] = False,
     maxPartialMatches: int | None = None,
+    threads: int | None = None,
 ) -> Sequence[dict[str, Any]]: ...
 
 
@@ -110,6 +112,7 @@ def matchSase(
     output: Output = "all",
     compressed: Literal[False] = False,
     maxPartialMatches: int | None = None,
+    threads: int | None = None,
 ) -> list[dict[str, Any]]: ...
 
 
@@ -124,6 +127,7 @@ def matchSase(
     *,
     compressed: Literal[True],
     maxPartialMatches: None = None,
+    threads: int | None = None,
 ) -> CompressedMatches: ...
 
 
@@ -137,6 +141,7 @@ def matchSase(
     output: Output = "all",
     compressed: bool = False,
     maxPartialMatches: int | None = None,
+    threads: int | None = None,
 ) -> Sequence[dict[str, Any]] | CompressedMatches:
     """
     Return the matches of a query on a list, or any other iterable, of events.
@@ -163,6 +168,9 @@ def matchSase(
     maxPartialMatches : int, at least 1, optional
         The most partial matches of a query of ``SEQ``, an error beyond; equal ones that are merged
         count once.
+    threads : int, at least 1, optional
+        On how many cores partitions of large tables are matched at most, by default all that the
+        process may use. Conditions on texts or decimals keep to one.
 
     Returns
     -------
@@ -197,13 +205,14 @@ def matchSase(
             f"expected a query or its text, got {query!r}", "pass the result of parse(...)"
         )
     if asked.before is not None:
-        limited: Any = {"maxPartialMatches": maxPartialMatches}
+        limited: Any = {"maxPartialMatches": maxPartialMatches, "threads": threads}
         events = matchSase(asked.before, events, timestamp, type, evaluation, **limited)
         timestamp, type = EVENT_TIME, EVENT_TYPE
         asked = attrs.evolve(asked, before=None)
     check_choice("compressed", compressed, (False, True))
     check_choice("output", output, OUTPUTS)
     limit = PartialMatchLimit.of(maxPartialMatches, "fail")
+    count = usable_cores(threads)
     if asked.totals is not None and compressed:
         raise InvalidArgumentError(
             "compressed=True with SLIDE, which totals compressed matches", "leave one of them out"
@@ -228,7 +237,7 @@ def matchSase(
     if table is not None and not compressed:
         from pyflinkcep.tables.query_match import QueryRows  # which loads Arrow
 
-        given = QueryRows.of(table, timestamp, type, asked)
+        given = QueryRows.of(table, timestamp, type, asked, threads=count)
     has_events = asked.columns is None and asked.event is None
     if given is not None and has_events and asked.having is None:
         own = given.matches(plan, is_sorted)

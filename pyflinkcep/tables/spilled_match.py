@@ -16,7 +16,7 @@ from pyflinkcep.functions import RuntimeContext
 from pyflinkcep.matching.columns import POSITION, PREFIX, Ints, integers, plain_numbers
 from pyflinkcep.matching.event_store import SortedEvents
 from pyflinkcep.matching.layout import taking_stages
-from pyflinkcep.matching.matcher import ChunkMatching, PatternMatcher
+from pyflinkcep.matching.matcher import ChunkMatching
 from pyflinkcep.matching.memory import give_back
 from pyflinkcep.matching.progress import Counts, counting
 from pyflinkcep.matching.results import Found
@@ -227,12 +227,8 @@ class _SpilledShare:
             _write(found, runs, matching, job.kept, self.keys, self.share.begin)
         return *runs, dropped
 
-    def stop(self) -> None:
-        """Let the thread that matches raise soon."""
-        self.share.stop()
 
-
-@attrs.define(eq=False)
+@attrs.frozen(eq=False)
 class _Stretched:
     """One key that does not fit memory: its events in stretches of time."""
 
@@ -240,7 +236,6 @@ class _Stretched:
     analysed: Callable[[pa.Table], ColumnMatch]
     limit: PartialMatchLimit | None
     found: _Found
-    _matcher: PatternMatcher | None = None
 
     def run(self) -> tuple[Run, Run, int]:
         """Return matches and timeouts, and how many partial matches were dropped."""
@@ -255,10 +250,10 @@ class _Stretched:
             CepOperator(job.nfa),
             job.kept,
         )
-        self._matcher = job.matcher(self.limit)
+        matcher = job.matcher(self.limit)
         reader = _KeptReader([name for name in kept if name != _KEY_VALUE])
         del job, events
-        matching = ChunkMatching(layout, reader, rules, self._matcher)
+        matching = ChunkMatching(layout, reader, rules, matcher)
         for found in matching.found(self._chunks()):
             dropped += found.dropped
             _write(found, runs, matching, kept, keys, 0)
@@ -269,11 +264,6 @@ class _Stretched:
             job = self.analysed(_read(part))
             yield from job.chunks(0, job.table.num_rows)
             del job  # or it would stay in memory while the next one is made
-
-    def stop(self) -> None:
-        """Let the thread that matches raise soon."""
-        if self._matcher is not None:
-            self._matcher.stop()
 
 
 @attrs.frozen(eq=False)

@@ -245,13 +245,6 @@ static PyObject *kernel_read(Kernel *kernel, PyObject *args) {
     return (PyObject *)key;
 }
 
-/* stop(): let a run in another thread end with InterruptedError. */
-static PyObject *kernel_stop(Kernel *kernel, PyObject *unused) {
-    (void)unused;
-    kernel->stop = true;
-    Py_RETURN_NONE;
-}
-
 static PyObject *kernel_needs(Kernel *kernel, void *unused) {
     (void)unused;
     return PyBool_FromLong(kernel_needs_python(kernel));
@@ -272,7 +265,6 @@ static PyMethodDef kernel_methods[] = {
     {"advance", (PyCFunction)kernel_advance, METH_VARARGS, "advance time for a key"},
     {"count_reached", (PyCFunction)kernel_count_reached, METH_NOARGS, "count what is reached"},
     {"reached", (PyCFunction)kernel_reached, METH_NOARGS, "return what has been counted"},
-    {"stop", (PyCFunction)kernel_stop, METH_NOARGS, "stop a run in another thread"},
     {"write", (PyCFunction)kernel_write, METH_VARARGS, "return a key's state"},
     {"read", (PyCFunction)kernel_read, METH_VARARGS, "make a key of its state"},
     {"take_found", (PyCFunction)kernel_take_found, METH_NOARGS, "take the results so far"},
@@ -362,6 +354,7 @@ static PyModuleDef_Slot module_slots[] = {
 static PyMethodDef module_methods[] = {
     {"split", module_split, METH_VARARGS, "split the positions of events by their codes"},
     {"links", module_links, METH_VARARGS, "link the items of two lists"},
+    {"heed", lock_heed, METH_O, "let a byte end the work of this thread"},
     {"literals", module_literals, METH_VARARGS, "find many texts in many values"},
     {"scatter", module_scatter, METH_VARARGS, "write what events have to places by code"},
     {"least", module_least, METH_VARARGS, "find the least time of each code"},

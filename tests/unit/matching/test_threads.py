@@ -10,14 +10,22 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
-from pyflinkcep import AfterMatchSkipStrategy, Pattern, match, matchRecognize
-from pyflinkcep.errors import ConditionError, InvalidArgumentError, StateLimitError
+from pyflinkcep import AfterMatchSkipStrategy, Pattern, match, matchRecognize, matchSase
+from pyflinkcep.errors import (
+    ConditionError,
+    InvalidArgumentError,
+    NotSupportedError,
+    StateLimitError,
+)
 from pyflinkcep.matching import threads
 from pyflinkcep.tables import clauses, column_match, placing
 from pyflinkcep.tables.column_match import ColumnMatch
@@ -27,7 +35,8 @@ from tests.kernel_harness import needs_kernel
 @pytest.fixture(autouse=True)
 def small_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut tables of a few hundred events, and deal them to more threads than there are keys."""
-    monkeypatch.setattr(column_match, "_LEAST_SHARE", 8)
+    for module in (threads, column_match):
+        monkeypatch.setattr(module, "LEAST_SHARE", 8)
     monkeypatch.setattr(placing, "_LEAST_PART", 8)
     monkeypatch.setattr(placing, "_AT_ONCE", 50)
 
@@ -118,6 +127,65 @@ def test_clauses_with_flinks_meaning_use_them_too(monkeypatch: pytest.MonkeyPatc
     assert found[0].equals(found[1])
 
 
+QUERIES = [
+    "SEQ(a x, b y, c z) WHERE skip_till_any_match AND [key] WITHIN 300 milliseconds",
+    "SEQ(a x, b y) WHERE skip_till_next_match AND [word] AND y.n > x.n WITHIN 300 milliseconds",
+    "SEQ(a x, b+ y[], c z) WHERE skip_till_any_match AND [key] AND y[i].x > avg(y[..i-1].x) "
+    "WITHIN 90 milliseconds",
+    "SEQ(a x, !(b y), c z) WHERE skip_till_any_match AND [key, word] WITHIN 300 milliseconds",
+    "SEQ(a x, b y) WHERE partition_contiguity AND [word] WITHIN 300 milliseconds",
+    "SEQ(a x, (b y | c z), b w) WHERE skip_till_any_match AND [key] WITHIN 200 milliseconds",
+    "SEQ(a x, (b y & c z)) WHERE skip_till_next_match AND [key] WITHIN 200 milliseconds",
+    "a x ; b y WHERE [key] AND x.n < y.n WITHIN 200 milliseconds",
+    "SEQ(a x, b y) WHERE skip_till_any_match AND [key] AND y.word >= x.word WITHIN 90 milliseconds",
+    "SEQ(a x, b y) WHERE skip_till_any_match AND [key] WITHIN 90 milliseconds HAVING x.n > 3 "
+    "RETURN x.n, y.x AS later",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(
+    ("evaluation", "output"),
+    [("auto", "all"), ("nfa", "all"), ("eventLists", "all"), ("backtracking", "onePerStart"),
+     ("auto", "nonOverlapping")],
+)  # fmt: skip
+def test_queries_have_the_matches_of_one_thread(
+    query: str, evaluation: Any, output: Any, tmp_path: Path
+) -> None:
+    """On a file too, and in the order of a list of the same events if that is one."""
+    table = events(len(query), 400, 13)
+    words = pa.array([None, "no", "", "yes"]).take(pc.bit_wise_and(table.column("key"), 3))
+    table = table.append_column("word", words)
+    path = tmp_path / "events.parquet"
+    pq.write_table(table, path)
+
+    def answer(given: Any, **more: Any) -> Any:
+        try:
+            how: Any = {"evaluation": evaluation, "output": output, **more}
+            return list(matchSase(f"PATTERN {query}", given, "at", "kind", **how))
+        except (InvalidArgumentError, NotSupportedError) as error:
+            return str(error)
+
+    one = answer(table, threads=1)
+    assert one
+    for count in (2, 3):
+        assert answer(table, threads=count) == one
+    assert answer(path, threads=2) == one
+    if (evaluation, output) == ("auto", "all"):
+        assert answer(table.to_pylist()) == one
+
+
+def test_too_many_partial_matches_of_a_query_are_those_of_the_first_partition() -> None:
+    """As if partitions were matched one after the other."""
+    query = "PATTERN SEQ(a x, b+ y[], c z) WHERE skip_till_any_match AND [key] WITHIN 2 seconds"
+    told = []
+    for count in (1, 3):
+        with pytest.raises(StateLimitError) as raised:
+            matchSase(query, events(3, 300, 20), "at", "kind", maxPartialMatches=2, threads=count)
+        told.append(str(raised.value))
+    assert told[0] == told[1]
+
+
 @needs_kernel
 @pytest.mark.parametrize("name", PATTERNS)
 def test_what_needs_python_is_matched_by_the_thread_that_hears_signals(name: str) -> None:
@@ -162,8 +230,8 @@ INTERRUPTED = """
 import os, signal, threading, time
 import numpy as np, pyarrow as pa
 from pyflinkcep import Pattern, match
-from pyflinkcep.tables import clauses, column_match
-column_match._LEAST_SHARE = 8
+from pyflinkcep.matching import threads
+threads.LEAST_SHARE = 8
 pattern = Pattern.begin("a").oneOrMore().allowCombinations().followedBy("b").where("n > 0")
 table = pa.table({"key": np.repeat(np.arange(4), 40), "n": np.zeros(160, np.int64)})
 threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
@@ -188,17 +256,19 @@ def test_ctrl_c_ends_all_threads() -> None:
 
 class _Part:
     def __init__(self, fails: BaseException | None = None, waits: bool = False) -> None:
-        self.fails, self.waits, self.stopped = fails, waits, threading.Event()
+        self.fails, self.waits, self.stopped = fails, waits, False
 
     def run(self) -> int:
-        if self.waits and self.stopped.wait(10):
-            raise InterruptedError
+        for _ in range(1000 if self.waits else 0):
+            try:
+                threads.heed()
+            except InterruptedError:
+                self.stopped = True
+                raise
+            time.sleep(0.01)
         if self.fails is not None:
             raise self.fails
         return 1
-
-    def stop(self) -> None:
-        self.stopped.set()
 
 
 def test_an_error_stops_later_parts_but_not_earlier_ones() -> None:
@@ -206,5 +276,5 @@ def test_an_error_stops_later_parts_but_not_earlier_ones() -> None:
     parts = [_Part(), _Part(ValueError("second")), _Part(waits=True), _Part(waits=True)]
     with pytest.raises(ValueError, match="second"):
         threads.results(parts, 3)
-    assert not parts[0].stopped.is_set()
+    assert [part.stopped for part in parts] == [False, False, parts[2].stopped, False]
     assert threads.results([_Part(), _Part(), _Part()], 2) == [1, 1, 1]

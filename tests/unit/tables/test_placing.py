@@ -25,7 +25,7 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(placing, "_LEAST_PART", 20)
     monkeypatch.setattr(placing, "_AT_ONCE", 17)
     monkeypatch.setattr(placing, "_LONG", 40)
-    monkeypatch.setattr(column_match, "_LEAST_SHARE", 16)
+    monkeypatch.setattr(column_match, "LEAST_SHARE", 16)
 
 
 def _with_nulls(values: Any, random: np.random.Generator) -> pa.Array:

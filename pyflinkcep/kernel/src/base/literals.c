@@ -217,7 +217,6 @@ static bool are_ascending(const int64_t *ends, Py_ssize_t count, Py_ssize_t most
 }
 
 PyObject *module_literals(PyObject *module, PyObject *args) {
-    static const atomic_bool never = false;
     PyObject *given[3], *texts, *result = NULL;
     static const Py_ssize_t widths[3] = {1, 8, 1};
     Array arrays[3] = {0}; /* the values' bytes, where each ends, the tests' kinds */
@@ -232,7 +231,7 @@ PyObject *module_literals(PyObject *module, PyObject *args) {
                            !are_ascending(arrays[1].items, arrays[1].size, arrays[0].size)))
         PyErr_SetString(PyExc_ValueError, "expected values, and a kind for each text");
     else if (opened == 3 && read_tests(&automaton, texts, arrays[2].items) == 0) {
-        lock_leave(&never);
+        lock_leave();
         status = make_tree(&automaton);
         if (status == 0) status = complete(&automaton);
         if (status == 0)

@@ -5,12 +5,16 @@
 #include <time.h>
 
 static _Thread_local PyThreadState *resting = NULL; /* of a thread that has given the lock up */
-static _Thread_local const atomic_bool *stopping = NULL;
+static _Thread_local Py_buffer heeded; /* the byte that this thread is told by, if any */
 
-void lock_leave(const atomic_bool *stop) {
-    stopping = stop;
-    resting = PyEval_SaveThread();
+PyObject *lock_heed(PyObject *module, PyObject *flag) {
+    (void)module;
+    if (heeded.obj != NULL) PyBuffer_Release(&heeded);
+    if (flag != Py_None && PyObject_GetBuffer(flag, &heeded, PyBUF_SIMPLE) < 0) return NULL;
+    Py_RETURN_NONE;
 }
+
+void lock_leave(void) { resting = PyEval_SaveThread(); }
 
 bool lock_take(void) {
     if (resting == NULL) return false;
@@ -38,9 +42,9 @@ static bool is_time(void) {
 }
 
 int lock_signals(void) {
-    if (resting != NULL && !atomic_load(stopping) && !is_time()) return 0;
+    if (resting != NULL && !is_time()) return 0;
     bool given_up = lock_take();
-    if (given_up && atomic_load(stopping)) {
+    if (heeded.obj != NULL && heeded.len > 0 && *(const uint8_t *)heeded.buf != 0) {
         PyErr_SetString(PyExc_InterruptedError, "matching was stopped");
         return -1;
     }

@@ -10,11 +10,13 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
-/* Go on without Python's lock; `stop`, if it becomes true, ends the work with an exception. */
-void lock_leave(const atomic_bool *stop);
+/* heed(flag): end the work of this thread with an exception once a byte is not 0; None for never */
+PyObject *lock_heed(PyObject *module, PyObject *flag);
+/* Go on without Python's lock. */
+void lock_leave(void);
 /* Take Python's lock; return whether this thread had given it up. */
 bool lock_take(void);
 /* Give it up again, if it was. */

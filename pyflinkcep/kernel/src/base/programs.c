@@ -141,6 +141,32 @@ int program_check(const Program *program, Values *values) {
     return balanced ? 0 : wrong_program("operands for each operation, and one result,");
 }
 
+/* Whether an instruction has objects as a rule, and not only for decimals of many digits. */
+static bool instruction_needs_python(const Instruction *instruction) {
+    if (instruction->operand.kind != VALUE_TEXT) return false;
+    switch (instruction->opcode) {
+    case OP_ADD:
+    case OP_ADD_PASSING:
+    case OP_SUB:
+    case OP_MUL: return false;
+    default: return true;
+    }
+}
+
+bool program_needs_python(const Program *program) {
+    for (Py_ssize_t i = 0; i < program->size; i++)
+        if (instruction_needs_python(&program->code[i])) return true;
+    return false;
+}
+
+bool values_need_python(const Values *values) {
+    for (Py_ssize_t i = 0; i < values->fields; i++)
+        if (values->columns[i].texts != NULL) return true;
+    for (Py_ssize_t i = 0; i < values->slot_count; i++)
+        if (values->slots[i].function == SLOT_LIST) return true;
+    return false;
+}
+
 void program_free(Program *program) {
     for (Py_ssize_t i = 0; i < program->size; i++) value_drop(program->code[i].operand);
     release_memory(program->code);

@@ -125,6 +125,10 @@ int values_read_slots(Values *values, PyObject *slots);
 int program_read(Program *program, PyObject *code);
 /* Refuse a program that lacks operands, reads slots that are not there, or leads out of itself. */
 int program_check(const Program *program, Values *values);
+/* Whether a program calls Python, or has texts. */
+bool program_needs_python(const Program *program);
+/* Whether fields or slots are objects of Python. */
+bool values_need_python(const Values *values);
 /* Release a program's instructions. */
 void program_free(Program *program);
 

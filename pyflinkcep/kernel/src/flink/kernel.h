@@ -93,7 +93,6 @@ typedef struct {
     Found found, late;
     EndCounts ended;
     Py_ssize_t failed; /* the stretch or item that an error came from */
-    atomic_bool stop; /* what another thread asks of a run without Python's lock */
 } Kernel;
 
 /* evaluation.c */

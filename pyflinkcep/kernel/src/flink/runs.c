@@ -38,27 +38,8 @@ static Py_ssize_t process(
     return key_process(kernel, key, events, start, end, most_events);
 }
 
-/* Whether an instruction has objects as a rule, and not only for decimals of many digits. */
-static bool instruction_needs_python(const Instruction *instruction) {
-    if (instruction->operand.kind != VALUE_TEXT) return false;
-    switch (instruction->opcode) {
-    case OP_ADD:
-    case OP_ADD_PASSING:
-    case OP_SUB:
-    case OP_MUL: return false;
-    default: return true;
-    }
-}
-
-static bool program_needs_python(const Program *program) {
-    for (Py_ssize_t i = 0; i < program->size; i++)
-        if (instruction_needs_python(&program->code[i])) return true;
-    return false;
-}
-
 bool kernel_needs_python(const Kernel *kernel) {
     const Pattern *pattern = &kernel->pattern;
-    const Values *values = &kernel->values;
     for (Py_ssize_t i = 0; i < pattern->atom_count; i++) {
         const Atom *atom = &pattern->atoms[i];
         const Answers *answers =
@@ -67,11 +48,7 @@ bool kernel_needs_python(const Kernel *kernel) {
                                           : (answers->always_known & atom->bit) == 0)
             return true;
     }
-    for (Py_ssize_t i = 0; i < values->fields; i++)
-        if (values->columns[i].texts != NULL) return true;
-    for (Py_ssize_t i = 0; i < values->slot_count; i++)
-        if (values->slots[i].function == SLOT_LIST) return true;
-    return false;
+    return values_need_python(&kernel->values);
 }
 
 enum { MOST_AT_ONCE = 1 << 18 };
@@ -171,7 +148,7 @@ PyObject *kernel_run(Kernel *kernel, PyObject *args) {
         PyErr_SetString(PyExc_ValueError, "bounds, needed and stretch do not fit together");
         goto end;
     }
-    if (!kernel_needs_python(kernel)) lock_leave(&kernel->stop);
+    if (!kernel_needs_python(kernel)) lock_leave();
     int status = run_stretches(kernel, &run);
     lock_take();
     PyObject *open = status < 0 ? NULL : open_key(kernel, &run, before);

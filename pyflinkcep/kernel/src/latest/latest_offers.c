@@ -124,7 +124,6 @@ static int run_rules(Latest *latest, const Batch *batch, bool is_last) {
 int latest_process(
     Latest *latest, const Array *times, const Array *events, const Array *steps, const Array *keys,
     int64_t first, bool is_last) {
-    static const atomic_bool never = false;
     Batch batch = {.times = times->items,
         .events = events->items,
         .steps = steps->items,
@@ -134,7 +133,7 @@ int latest_process(
         .first = first};
     batch.cursors = allocate_zeros(latest->code_count, sizeof(Cursor));
     if (batch.cursors == NULL) return -1;
-    lock_leave(&never);
+    lock_leave();
     int status = sort_offers(&batch, latest->code_count);
     if (status == 0) status = run_rules(latest, &batch, is_last);
     lock_take();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A join as Python sees it; engines/lists/bridge.py makes and uses it. */
+#include "base/lock.h"
 #include "base/objects.h"
 #include "lists/join.h"
 
@@ -218,7 +219,9 @@ static PyObject *join_take_rows(Join *join, PyObject *room) {
     Py_buffer rows;
     if (PyObject_GetBuffer(room, &rows, PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE) < 0) return NULL;
     Py_ssize_t width = join->list_count * (Py_ssize_t)sizeof(int64_t);
+    lock_leave();
     Py_ssize_t size = width == 0 ? 0 : join_rows(join, rows.buf, rows.len / width);
+    lock_take();
     PyBuffer_Release(&rows);
     return size < 0 ? NULL : PyLong_FromSsize_t(size);
 }

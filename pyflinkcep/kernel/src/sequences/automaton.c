@@ -8,6 +8,22 @@ bool automaton_holds(
            program_run(&automaton->values, program, tally, handle) == PROGRAM_TRUE;
 }
 
+bool automaton_needs_python(const Automaton *automaton) {
+    bool needs = values_need_python(&automaton->values) ||
+                 program_needs_python(&automaton->partition_alone) ||
+                 program_needs_python(&automaton->partition_joint);
+    for (Py_ssize_t c = 0; c < automaton->component_count; c++) {
+        const Component *own = &automaton->components[c];
+        needs |= program_needs_python(&own->begin_alone) || program_needs_python(&own->leave) ||
+                 program_needs_python(&own->begin_joint) ||
+                 program_needs_python(&own->take_alone) || program_needs_python(&own->take_joint);
+    }
+    for (Py_ssize_t n = 0; n < automaton->absent_count; n++)
+        needs |= program_needs_python(&automaton->absent[n].alone) ||
+                 program_needs_python(&automaton->absent[n].joint);
+    return needs;
+}
+
 /* --- conditions on the event alone */
 
 /*

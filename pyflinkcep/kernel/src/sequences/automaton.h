@@ -109,6 +109,9 @@ Edges automaton_edges(
     const Automaton *automaton, Py_ssize_t component, int32_t mode, const Tally *tally,
     int64_t handle);
 
+/* Whether conditions need Python, so that its lock cannot be given up. */
+bool automaton_needs_python(const Automaton *automaton);
+
 /* automaton_reader.c */
 /* Read (components, negatives, partition, slots, window). */
 int automaton_read(Automaton *automaton, PyObject *args);

@@ -6,6 +6,8 @@
  */
 #include "sequences/backtracking.h"
 
+#include "base/lock.h"
+
 static const int64_t OFTEN = 1 << 16; /* steps between checks for signals */
 static const Py_ssize_t MOST_FAILED = 1 << 30;
 static const Py_ssize_t MOST_SHARED = 1 << 18; /* configurations kept between starts, at least */
@@ -230,7 +232,7 @@ int backtracker_run(Backtracker *backtracker, Py_ssize_t enough) {
     while (backtracker->found.events < enough) {
         if (++backtracker->steps >= OFTEN) {
             backtracker->steps = 0;
-            if (PyErr_CheckSignals() < 0) return -1;
+            if (lock_signals() < 0) return -1;
         }
         int status = advance(backtracker);
         if (status >= 0 && backtracker->stops) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A search as Python sees it; engines/sequences/bridge.py makes and uses it. */
+#include "base/lock.h"
 #include "base/objects.h"
 #include "sequences/backtracking.h"
 
@@ -56,7 +57,10 @@ static PyObject *backtracker_find(Backtracker *backtracker, PyObject *enough) {
     Py_ssize_t most = PyLong_AsSsize_t(enough);
     if (most == -1 && PyErr_Occurred()) return NULL;
     bool is_open = backtracker->bounds.items != NULL;
-    if (is_open && backtracker_run(backtracker, most) < 0) {
+    if (!automaton_needs_python(&backtracker->automaton)) lock_leave();
+    int status = is_open ? backtracker_run(backtracker, most) : 0;
+    lock_take();
+    if (status < 0) {
         backtracker_end(backtracker);
         return NULL;
     }

@@ -59,6 +59,7 @@ static int reserve_bits(int64_t **bits, Py_ssize_t *room, Py_ssize_t size) {
 static int make_room(Track *track, const Automaton *automaton) {
     Py_ssize_t size = automaton->stream.size;
     if (size >= INT32_MAX - 1) {
+        lock_take();
         PyErr_SetString(PyExc_ValueError, "expected fewer than 2^31 - 2 events");
         return -1;
     }

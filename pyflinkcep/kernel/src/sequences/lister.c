@@ -69,6 +69,7 @@ static int enforce_limit(Lister *lister, int64_t at) {
     sequence_sweep(sequence);
     if (sequence->table.size <= lister->most) return 0;
     long long time = sequence->automaton.stream.times[at];
+    lock_take();
     Py_XDECREF(PyObject_CallFunction(lister->too_many, "nL", sequence->table.size, time));
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_RuntimeError, "expected an error");
     return -1;

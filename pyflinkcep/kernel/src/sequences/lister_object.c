@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A lister as Python sees it; engines/sequences/bridge.py makes and uses it. */
+#include "base/lock.h"
 #include "base/objects.h"
 #include "compressed/listed.h"
 #include "sequences/lister.h"
@@ -52,7 +53,12 @@ static int open_streams(Lister *lister, PyObject *bounds, PyObject *ends, PyObje
         array_of(bounds, sizeof(int64_t), &lister->bounds) < 0 ||
         array_of(ends, sizeof(uint8_t), &lister->ends) < 0)
         return -1;
-    if (fits(lister)) return lister_begin(lister);
+    if (fits(lister)) {
+        if (!automaton_needs_python(&lister->sequence.automaton)) lock_leave();
+        int status = lister_begin(lister);
+        lock_take();
+        return status;
+    }
     PyErr_SetString(PyExc_ValueError, "expected arrays as long as there are events");
     return -1;
 }
@@ -106,7 +112,9 @@ static PyObject *lister_next_matches(Lister *lister, PyObject *args) {
     Py_ssize_t most;
     Listed listed = {0};
     if (!PyArg_ParseTuple(args, "n", &most)) return NULL;
+    if (!automaton_needs_python(&lister->sequence.automaton)) lock_leave();
     int status = list_matches(lister, &listed, most);
+    lock_take();
     PyObject *result = status < 0 ? NULL : listed_result(&listed);
     if (result == NULL) lister_end(lister);
     listed_free(&listed);

@@ -6,7 +6,6 @@
 
 #include <string.h>
 
-static const atomic_bool goes_on = false;
 
 static PyObject *sizes_differ(void) {
     PyErr_SetString(PyExc_ValueError, "arrays do not fit together");
@@ -115,7 +114,7 @@ PyObject *module_scatter(PyObject *module, PyObject *args) {
         return NULL;
     if (array_of(given[0], 4, &codes) == 0 && writable_of(given[1], 4, &starts) == 0 &&
         moved_open(&moved, sources, records, offsets, codes.size) == 0) {
-        lock_leave(&goes_on);
+        lock_leave();
         bool fits = move_events(&moved, &codes, starts.buffer.buf, starts.size);
         lock_take();
         result = fits ? Py_NewRef(Py_None) : sizes_differ();
@@ -137,7 +136,7 @@ PyObject *module_least(PyObject *module, PyObject *args) {
         const int64_t *time = times.items;
         int64_t *own = least.buffer.buf;
         bool fits = codes.size == times.size;
-        lock_leave(&goes_on);
+        lock_leave();
         for (Py_ssize_t i = 0; i < codes.size && fits; i++) {
             fits = (uint32_t)code[i] < (uint64_t)least.size;
             if (fits && time[i] < own[code[i]]) own[code[i]] = time[i];
@@ -214,7 +213,7 @@ static PyObject *order_within(const Array *bounds, const Array *times) {
     if (places != NULL) other = allocate((size_t)times->size * sizeof(int32_t));
     PyObject *result = NULL;
     if (other != NULL) {
-        lock_leave(&goes_on);
+        lock_leave();
         bool moves = order_stretches(bounds, times, places, other);
         lock_take();
         result = moves ? bytes_of(places, times->size, sizeof(int32_t)) : Py_NewRef(Py_None);

@@ -23,7 +23,6 @@ typedef struct {
 
 enum { FIRST_CAPACITY = 1 << 12 };
 
-static const atomic_bool goes_on = false;
 
 /* Let a new value have the next code. */
 static int add_value(Numbering *own, int64_t value, int32_t *code) {
@@ -161,7 +160,7 @@ static PyObject *add_opened(
     }
     Kept kept = {kinds->items, needed->items};
     int32_t *code = codes->buffer.buf, *place = places->buffer.buf;
-    lock_leave(&goes_on);
+    lock_leave();
     Py_ssize_t written = own->range > 0 ? number_in_range(own, values, width, &kept, code, place)
                                         : number_by_hash(own, values, &kept, code, place);
     lock_take();
