@@ -21,7 +21,6 @@ import attrs
 from pyflinkcep.errors import CepError, InputError, TimeUnitWarning, counted
 from pyflinkcep.functions import (
     OutputTag,
-    PatternProcessFunction,
     TimedOutPartialMatchHandler,
     as_process_function,
     collect_returned,
@@ -93,18 +92,6 @@ def compare(
     return attrs.evolve(found, text=_first("row", answer.rows, rows), rows=len(answer.rows))
 
 
-def adapter(of: Selected, module: Any) -> PatternProcessFunction:
-    """Return the translated function of matches."""
-    function = getattr(module, of.function)
-    function = function() if isinstance(function, type) else function
-    if of.kind == "process":
-        return as_process_function(function)
-    wrap = select_adapter if of.kind == "select" else flat_select_adapter
-    if not of.timeout:
-        return wrap(function)
-    return wrap(function, getattr(module, of.tag), getattr(module, of.timeout))
-
-
 @attrs.define
 class _Output:
     """Collects rows, and those of side outputs, as objects with their columns."""
@@ -145,7 +132,15 @@ def translated_rows(
     selected: Selected, module: Any, matches: Timed, timeouts: Timed
 ) -> list[dict[str, Any]]:
     """Return the rows that the translated functions make."""
-    function = adapter(selected, module)
+    given = getattr(module, selected.function)
+    given = given() if isinstance(given, type) else given
+    wrap = select_adapter if selected.kind == "select" else flat_select_adapter
+    timed = (
+        [getattr(module, selected.tag), getattr(module, selected.timeout)]
+        if selected.timeout
+        else []
+    )
+    function = as_process_function(given) if selected.kind == "process" else wrap(given, *timed)
     out = _Output(selected.columns)
     function.open(None)
     for found, now in matches:

@@ -280,8 +280,11 @@ def _of_project(
         for constant, one in _nodes(of):
             if any(part.type == "class_body" for part in children(one)):
                 raise reader.no(node, f"{constant} of the enum {of.name} has methods of its own")
-    if of.kind == "enum" and name in _OF_ENUM and project.method(of, name, 0) is None:
-        return _of_enum(reader, owner, of, name, arguments)
+    if of.kind == "enum" and not arguments and project.method(of, name, 0) is None:
+        if name in ("name", "toString"):
+            return Call(ops.NAME_OF, (owner,), STRING)
+        if name == "ordinal":
+            return Call(ops.ORDINAL, (owner, *(Const(one, STRING) for one in of.constants)), INT)
     if of.kind == "enum" and not arguments:
         found = enum_value(reader, owner, of, name)
         if found is not None:
@@ -332,18 +335,6 @@ def _same_field(reader: Reading, owner: Expression, of: JavaClass, name: str) ->
         return None
     field_name, type_ = fields.pop()
     return field_of(owner, field_name, type_)
-
-
-def _of_enum(
-    reader: Reading, owner: Expression, of: JavaClass, name: str, arguments: list[Node]
-) -> Expression | None:
-    if name in ("name", "toString") and not arguments:
-        return Call(ops.NAME_OF, (owner,), STRING)
-    if name == "equals" and len(arguments) == 1:
-        return Call(ops.EQUALS, (owner, reader.read(arguments[0])), BOOLEAN)
-    if name == "ordinal" and not arguments:
-        return Call(ops.ORDINAL, (owner, *(Const(each, STRING) for each in of.constants)), INT)
-    return None
 
 
 def _followed(

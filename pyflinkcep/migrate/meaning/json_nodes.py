@@ -40,6 +40,7 @@ _DEFAULTS: dict[JavaType, str | int | float | bool] = {
     STRING: "", INT: 0, LONG: 0, _DOUBLE: 0.0, BOOLEAN: False,
 }  # fmt: skip
 """What a field that is missing is, where that is no error."""
+_ELEMENTS = ("get", "path", "getJSONObject", "getJSONArray", "optJSONObject")
 _FIELDS = ("get", "path", "getField", "getFieldAs", "opt", "with", "at")
 
 
@@ -72,10 +73,12 @@ def json_call(
     reader: Reading, owner: Expression, name: str, arguments: list[Node], node: Node
 ) -> Expression | None:
     """Return a method that reads a field by its name; None for others."""
-    if owner.type.name in _MADE and not isinstance(owner, Get):
-        made = _made_json(reader, owner, name, arguments)
-        if made is not None:
-            return made
+    if owner.type.name in _MADE and not isinstance(owner, Get):  # an object that code fills
+        if name in ("put", "set", "addProperty") and len(arguments) == 2:
+            operands = tuple(reader.argument(argument) for argument in arguments)
+            return Call(ops.PUT, (owner, *operands), JavaType("void"))
+        if name in ("toJSONString", "toString") and not arguments:
+            return Call(ops.JSON, (owner,), STRING)
     is_map = owner.type.name in _MAPS and isinstance(owner, Var) and owner.name == "event"
     if owner.type.name not in _BY_NAME and not is_map:
         return None
@@ -87,17 +90,16 @@ def json_call(
         return Call(ops.SIZE, (whole,), INT)
     parsed = is_parsed(owner, reader.findings.parsed)
     if not arguments and parsed and name in _KINDS:
-        operands = (owner, Const(_KINDS[name], STRING))
-        return Call(ops.JSON_IS, operands, BOOLEAN)
+        return Call(ops.JSON_IS, (owner, Const(_KINDS[name], STRING)), BOOLEAN)
     if not arguments and (parsed or isinstance(owner, Get | Call)):
         return _converted(owner, name, parsed)
     if not arguments:
         return None
     keys = [reader.argument(argument) for argument in arguments]
     if len(keys) == 1 and owner.type.name in _NODE_CLASSES and keys[0].type.is_whole:
-        element = _of_array(owner, name, keys[0])
-        if element is not None:
-            return element
+        type_ = _TYPED.get(name.removeprefix("get")) if name.startswith("get") else None
+        if name in _ELEMENTS or type_ is not None:
+            return Call(ops.JSON_ITEM, (owner, keys[0]), _NODE if name in _ELEMENTS else type_)
     if name == "findValue" and len(keys) == 1 and parsed:
         return Call(ops.JSON_FIND, (owner, keys[0]), _NODE)
     if name in ("get", "path") and len(keys) == 1 and parsed and not isinstance(keys[0], Const):
@@ -146,18 +148,6 @@ def json_call(
     return None
 
 
-def _made_json(
-    reader: Reading, owner: Expression, name: str, arguments: list[Node]
-) -> Expression | None:
-    """Return a method that fills or writes a new object of JSON."""
-    if name in ("put", "set", "addProperty") and len(arguments) == 2:
-        operands = tuple(reader.argument(argument) for argument in arguments)
-        return Call(ops.PUT, (owner, *operands), JavaType("void"))
-    if name in ("toJSONString", "toString") and not arguments:
-        return Call(ops.JSON, (owner,), STRING)
-    return None
-
-
 def _or_else(owner: Get | Call, type_: JavaType, other: Expression) -> Expression:
     """Return a field as a value of a type, or another value if it is missing."""
     return Call(ops.OR_ELSE, (attrs.evolve(owner, type=type_), other), type_)
@@ -177,14 +167,6 @@ _KINDS = {
     "isDouble": "double", "isBoolean": "boolean", "isArray": "array", "isObject": "object",
     "isJsonArray": "array", "isJsonObject": "object",
 }  # fmt: skip
-
-
-def _of_array(owner: Expression, name: str, place: Expression) -> Expression | None:
-    """Return an element of an array of JSON, by its place."""
-    if name in ("get", "path", "getJSONObject", "getJSONArray", "optJSONObject"):
-        return Call(ops.JSON_ITEM, (owner, place), _NODE)
-    type_ = _TYPED.get(name.removeprefix("get")) if name.startswith("get") else None
-    return None if type_ is None else Call(ops.JSON_ITEM, (owner, place), type_)
 
 
 def _written_type(reader: Reading, node: Node) -> JavaType | None:

@@ -15,6 +15,7 @@ from functools import partial
 
 import attrs
 
+from pyflinkcep.migrate.java.constants import promoted
 from pyflinkcep.migrate.java.declarations import BOOLEAN, INT, LONG, STRING, UNKNOWN, JavaType
 from pyflinkcep.migrate.java.project import is_enum, never_equal
 from pyflinkcep.migrate.java.source import Node, children, text_of
@@ -110,7 +111,7 @@ def _numeric(
     """Return an operation of numbers as values of a type, or of their common one."""
     if not all(one.type.is_numeric or (cast and one.type == UNKNOWN) for one in of):
         return None
-    type_ = cast or reader.common_type(*of)
+    type_ = cast or JavaType(promoted(*(one.type.unboxed.name for one in of)))
     return Call(operation, tuple(reader.cast(one, type_) for one in of), result or type_)
 
 

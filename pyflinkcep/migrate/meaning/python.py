@@ -585,10 +585,6 @@ def _map_of(writer: Python, operands: Operands) -> ast.expr:
     return ast.Dict([*nodes[::2]], nodes[1::2])
 
 
-def _set_of(writer: Python, operands: Operands) -> ast.expr:
-    return ast.Set([writer.node(o) for o in operands]) if operands else _call("set")
-
-
 def _in_place(template: str) -> _Writer:
     """Return what writes a change of all elements of a list."""
     return lambda w, o: ast.Name(f"{w.write(o[0])}[:] = {w.filled(template, *o)}")
@@ -623,18 +619,10 @@ def _item(writer: Python, operands: Operands) -> ast.expr:
         return _first(writer, operands)
     if isinstance(place, int) and place >= 0:
         return ast.Subscript(writer.held(whole), writer.literal(place))
-    size = _last_of(whole, index)
-    if size:
-        return ast.Subscript(writer.held(whole), writer.literal(-size))
-    return writer.runtime("item", writer.held(whole), writer.node(index))
-
-
-def _last_of(whole: Expression, index: Expression) -> int:
-    """Return n for ``size() - n`` of the same list; otherwise 0."""
     match index:
-        case Binary("-", Call(ops.SIZE, (same,)), Const(value=int(n))):
-            return n if same == whole and n > 0 else 0
-    return 0
+        case Binary("-", Call(ops.SIZE, (same,)), Const(value=int(n))) if same == whole and n > 0:
+            return ast.Subscript(writer.held(whole), writer.literal(-n))
+    return writer.runtime("item", writer.held(whole), writer.node(index))
 
 
 def _first(writer: Python, operands: Operands) -> ast.expr:
@@ -720,7 +708,8 @@ _WRITERS: dict[Operation, _Writer] = {
     ops.PRINT: lambda w, o: _call("print", *(_text_of(w, one, always=True) for one in o)),
     ops.CONCAT: _concat, ops.APPEND: _concat,
     ops.TEXT: lambda w, o: _text_of(w, o[0], always=True), ops.TO_STRING: _to_string,
-    ops.LIST_OF: _listed_again, ops.TO_LIST: _listed_again, ops.TO_SET: _as_set, ops.SET: _set_of,
+    ops.LIST_OF: _listed_again, ops.TO_LIST: _listed_again, ops.TO_SET: _as_set,
+    ops.SET: lambda w, o: ast.Set([*map(w.node, o)]) if o else _call("set"),
     ops.MAP: _map_of, ops.GET: _item, ops.FIRST: _first, ops.SORT: _in_place("in_order(a)"),
     ops.REMOVE_IF: _in_place("[one for one in a if not b(one)]"),
     ops.FILTER: lambda w, o: ast.ListComp(*_each(w, *o, test=True)),

@@ -13,7 +13,7 @@ from typing import Any, Self
 import attrs
 
 from pyflinkcep.migrate import runtime
-from pyflinkcep.migrate.java.constants import converted, promoted
+from pyflinkcep.migrate.java.constants import converted
 from pyflinkcep.migrate.java.declarations import (
     BOOLEAN,
     STRING,
@@ -353,8 +353,3 @@ class Reading(ABC):
     def negated(value: Expression) -> Expression:
         """Return the negation of a condition."""
         return Unary("!", value, BOOLEAN)
-
-    @staticmethod
-    def common_type(a: Expression, b: Expression) -> JavaType:
-        """Return the type in which Java computes with two numbers."""
-        return JavaType(promoted(a.type.unboxed.name, b.type.unboxed.name))

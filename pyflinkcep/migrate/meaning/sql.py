@@ -179,13 +179,6 @@ _TEXTS = ("String", "CharSequence", "UUID", "?", "Object")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 
 
-def _is_same(of: Call) -> bool:
-    """Whether SQL computes a call as Java does."""
-    if of.operation in (ops.MAX, ops.MIN):
-        return of.type.is_whole
-    return of.operation is not ops.ABS or of.type.name == "double"
-
-
 @attrs.define(eq=False)
 class Sql:
     """Writes the values and conditions of one function."""
@@ -330,7 +323,9 @@ class Sql:
                 return f"{operand(self.value(whole), ATOM)}[{text_literal(key)}]"
             case ops.SIZE, (Call(ops.EVENTS) as events,):
                 return f"count({self._stage_of(events)})"
-        if of.operation.sql and of.type.unboxed != BOOLEAN and _is_same(of):
+        same = of.type.is_whole if of.operation in (ops.MAX, ops.MIN) else True
+        same = same and (of.operation is not ops.ABS or of.type.name == "double")
+        if of.operation.sql and of.type.unboxed != BOOLEAN and same:
             return self._template(of.operation.sql, of.operands)
         raise Untranslatable(f"{of.operation.name}() in SQL")
 
@@ -625,11 +620,6 @@ class Sql:
             exact = False  # for null Java fails: neither this nor its negation holds
         definite = fixed or not exact
         both = not strict and not fixed
-        sign = "<=>" if both or (exact and not (definite and self._is_known(a, b))) else "="
+        known = all(isinstance(x, Const) or is_captured(x) or x in self.known for x in (a, b))
+        sign = "<=>" if both or (exact and not (definite and known)) else "="
         return infix(self.value(a), sign, self.value(b))
-
-    def _is_known(self, *values: Expression) -> bool:
-        return all(
-            isinstance(value, Const) or is_captured(value) or value in self.known
-            for value in values
-        )

@@ -692,7 +692,13 @@ def _fold(statements: tuple[Statement, ...], values: Values) -> Expression | Non
             case Return(value=value):
                 return None if value is None else replaced(value, values)
             case If():
-                return _branched(statement, rest, values)
+                condition = replaced(statement.condition, values)
+                branches = (statement.then, statement.otherwise)
+                yes, no = (_fold((*branch, *rest), values) for branch in branches)
+                found = None if yes is None or no is None else choose(condition, yes, no)
+                if found is not None and sum(1 for _ in parts(found)) > _MOST_PARTS:
+                    raise Untranslatable("a function with too many branches")
+                return found
             case ForEach():
                 iterable = replaced(statement.iterable, values)
                 values, returned = folded_loop(statement, iterable, values)
@@ -704,17 +710,6 @@ def _fold(statements: tuple[Statement, ...], values: Values) -> Expression | Non
             case _:
                 raise Untranslatable(f"{type(statement).__name__.lower()} in an expression")
     return None
-
-
-def _branched(of: If, rest: tuple[Statement, ...], values: Values) -> Expression | None:
-    condition = replaced(of.condition, values)
-    yes, no = (_fold((*branch, *rest), values) for branch in (of.then, of.otherwise))
-    if yes is None or no is None:
-        return None
-    found = choose(condition, yes, no)
-    if sum(1 for _ in parts(found)) > _MOST_PARTS:
-        raise Untranslatable("a function with too many branches")
-    return found
 
 
 def choose(condition: Expression, yes: Expression, no: Expression) -> Expression:

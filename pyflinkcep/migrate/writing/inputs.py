@@ -177,12 +177,16 @@ class InputWriter:
     def _steps(self, stream: Stream, lines: list[str]) -> bool:
         """Add the statements that make ``events``; return whether they end."""
         if stream.call.method == "union":
-            return self._union(stream, lines)
+            made = [self.write(part) for part in stream.inputs]
+            parts = [f"{part.function}(spark)" for part in made]
+            calls = [("unionByName", [part]) for part in parts[1:]]
+            lines.append(chain(parts[0], calls, "events = ", 4))
+            self.times[stream] = self.times.get(self._base(stream.inputs[0]))
+            return all(part.bounded for part in made)
         if not stream.inputs:
             return self._source(stream, lines)
         bounded = self._steps(stream.inputs[0], lines)
-        before = self.times.get(stream.inputs[0])
-        self.times[stream] = before
+        self.times[stream] = self.times.get(stream.inputs[0])
         if stream.call.method in SAME_EVENTS:
             stream.event_type = stream.event_type or stream.inputs[0].event_type
         self.columns[stream] = self.columns.get(stream.inputs[0])
@@ -192,18 +196,9 @@ class InputWriter:
             found = times_of(stream.call, given, self.translation.project)
             self._time(stream, found, lines, bounded)
         elif method not in _PASSED:
-            made = self.step(stream, "events")
-            if made != "events":
-                lines.append(f"events = {made}")
+            value = self.step(stream, "events")
+            lines += [] if value == "events" else [f"events = {value}"]
         return bounded
-
-    def _union(self, stream: Stream, lines: list[str]) -> bool:
-        made = [self.write(part) for part in stream.inputs]
-        parts = [f"{part.function}(spark)" for part in made]
-        calls = [("unionByName", [part]) for part in parts[1:]]
-        lines.append(chain(parts[0], calls, "events = ", 4))
-        self.times[stream] = self.times.get(self._base(stream.inputs[0]))
-        return all(part.bounded for part in made)
 
     def step(self, stream: Stream, before: str, others: Sequence[str] | None = None) -> str:
         """Return what a call makes of rows."""

@@ -512,7 +512,10 @@ class JobWriter:
         ]
         tags = [self._make_tag(t.name, None) if isinstance(t, Tag) else self.tag(t) for t in given]
         late = [("sideOutputLateData", [tag]) for tag in tags]  # their rows are the events
-        timed = events.call.method != "parameter" and self._times(events)
+        timed = events.call.method != "parameter"
+        if timed and events not in self._inputs.times and result_before(events) is None:
+            self._inputs.write(events)
+        timed = timed and self._inputs.times.get(events) is not None
         result = result_before(events)
         settings = [text_of(c.code.node) for c in self._inputs.settings]
         call, note = ("inEventTime", [quoted(EVENT_TIME)]), ""
@@ -527,12 +530,6 @@ class JobWriter:
         if note:
             self.module.note(applied.call.code, note)
         return [call, *late]
-
-    def _times(self, events: Stream) -> bool:
-        """Whether events have a column with their time."""
-        if events not in self._inputs.times and result_before(events) is None:
-            self._inputs.write(events)
-        return self._inputs.times.get(events) is not None
 
     # --- rows
 

@@ -81,6 +81,9 @@ class PatternWriter:
     marked: list[Code] = attrs.field(factory=list)
     _stages: tuple[str, ...] = ()
     _stage: str = "event"
+    # Of what is written now: the class of its events, and how far it is indented.
+    _event_type: str | None = None
+    _indent: int = 4
     _parameters: dict[str, str] = attrs.field(factory=dict)
     _lines: list[str] = attrs.field(factory=list)
 
@@ -94,7 +97,8 @@ class PatternWriter:
         wanted = snake(link.name or "pattern")
         wanted = wanted if wanted.endswith("pattern") else f"{wanted}_pattern"
         name = self.module.name(wanted)
-        self._whole(items, link.event_type, "return ", 4)
+        self._event_type, self._indent = link.event_type, 4
+        self._whole(items, "return ")
         parameters = tuple(self._parameters.items())
         signature = ", ".join(f"{name}: {python_type(kind)}" for name, kind in parameters)
         named = f"the pattern {link.name}" if link.name else "the pattern"
@@ -119,23 +123,19 @@ class PatternWriter:
 
     # --- statements
 
-    def _whole(
-        self, items: Sequence[Item], event_type: str | None, target: str, indent: int
-    ) -> None:
+    def _whole(self, items: Sequence[Item], target: str) -> None:
         """Write calls as one expression, or as statements, that a target gets in the end."""
         if all(isinstance(item, Call) for item in items):
-            self._straight(items, event_type, target, "Pattern", indent)
+            self._straight(items, target, "Pattern")
             return
-        self._statements(items, event_type, indent, begun=False)
+        self._statements(items, begun=False)
         last = self._lines[-1]
         if target == "return " and last.startswith("pattern = "):
             self._lines[-1] = f"return {last.removeprefix('pattern = ')}"
         else:
             self._lines.append(f"{target}pattern")
 
-    def _statements(
-        self, items: Sequence[Item], event_type: str | None, indent: int, *, begun: bool
-    ) -> bool:
+    def _statements(self, items: Sequence[Item], *, begun: bool) -> bool:
         run: list[Item] = []
         for item in [*items, None]:
             if isinstance(item, Call):
@@ -143,72 +143,63 @@ class PatternWriter:
                 continue
             if run:
                 start = "pattern" if begun else "Pattern"
-                self._straight(run, event_type, "pattern = ", start, indent)
+                self._straight(run, "pattern = ", start)
                 begun, run = True, []
             if isinstance(item, Gap):
                 self._lines += [f"# TODO: do what {item.code.place} does", *self.left(item.code)]
                 what = "a pattern is changed where it could not be followed: write that"
                 self.module.note(item.code, what)
             elif isinstance(item, Branch):
-                begun = self._branch(item, event_type, indent, begun=begun)
+                begun = self._branch(item, begun=begun)
             elif isinstance(item, Loop):
                 self._need(item.header.over)
                 counter, given = item.header.counter, set(self._parameters)
                 header = f"for {counter} in {self.module.python_of(item.header.over)}:"
-                self._nested(header, item.body, event_type, indent, begun=begun)
+                self._nested(header, item.body, begun=begun)
                 if counter not in given:  # it is a variable of the loop
                     self._parameters.pop(counter, None)
         return begun
 
-    def _branch(self, item: Branch, event_type: str | None, indent: int, *, begun: bool) -> bool:
+    def _branch(self, item: Branch, *, begun: bool) -> bool:
         test, then, otherwise = item.condition, item.then, item.otherwise
         if not then:
             test = attrs.evolve(test, tree=negated(test.tree))
             then, otherwise = otherwise, ()
-        after = self._nested(f"if {self._need(test)}:", then, event_type, indent, begun=begun)
+        after = self._nested(f"if {self._need(test)}:", then, begun=begun)
         if otherwise:
-            after = self._nested("else:", otherwise, event_type, indent, begun=begun)
+            after = self._nested("else:", otherwise, begun=begun)
         return after
 
-    def _nested(
-        self,
-        header: str,
-        items: Sequence[Item],
-        event_type: str | None,
-        indent: int,
-        *,
-        begun: bool,
-    ) -> bool:
+    def _nested(self, header: str, items: Sequence[Item], *, begun: bool) -> bool:
         outer, self._lines = self._lines, []
-        after = self._statements(items, event_type, indent + 4, begun=begun)
+        self._indent += 4
+        after = self._statements(items, begun=begun)
+        self._indent -= 4
         inner, self._lines = self._lines, outer
         self._lines.append(header)
         self._lines.append(indented("\n".join(inner or ["pass"])))
         return after
 
-    def _straight(
-        self, items: Sequence[Item], event_type: str | None, prefix: str, start: str, indent: int
-    ) -> None:
+    def _straight(self, items: Sequence[Item], prefix: str, start: str) -> None:
         if len(items) > _MOST_CALLS:  # a longer expression is too deep for Python
-            first, rest = items[:_MOST_CALLS], items[_MOST_CALLS:]
-            self._straight(first, event_type, "pattern = ", start, indent)
-            self._straight(rest, event_type, prefix, "pattern", indent)
+            self._straight(items[:_MOST_CALLS], "pattern = ", start)
+            self._straight(items[_MOST_CALLS:], prefix, "pattern")
             return
         calls: Calls = []
-        kind = event_type
+        kind = self._event_type
         for item in items:
             assert isinstance(item, Call)
             if item.method in STAGES:
-                kind = event_type  # that of subtype() is the type of one stage
-            made, kind = self._call(item, kind, indent)
+                kind = self._event_type  # that of subtype() is the type of one stage
+            made, kind = self._call(item, kind)
             if made is not None:
                 calls.append(made)
-        self._lines.append(chain(start, calls, prefix, indent))
+        self._lines.append(chain(start, calls, prefix, self._indent))
 
     # --- calls
 
     def _call(
-        self, call: Call, event_type: str | None, indent: int
+        self, call: Call, event_type: str | None
     ) -> tuple[tuple[str, list[str]] | None, str | None]:
         """Return a call as Python, and the class of the events of the calls after it."""
         self.calls.add((call.code.source.file, call.code.node.end_byte))
@@ -222,7 +213,7 @@ class PatternWriter:
         if call.method == "subtype":
             return self._subtype(call, event_type)
         arguments = [
-            self._argument(call, value, indent, place) for place, value in enumerate(call.arguments)
+            self._argument(call, value, place) for place, value in enumerate(call.arguments)
         ]
         return (call.method, arguments), event_type
 
@@ -262,7 +253,7 @@ class PatternWriter:
         self.module.note(call, f"subtype({kind}.class) became a test of the column {column!r}")
         return ("where", [quoted(sql)]), kind
 
-    def _argument(self, call: Call, value: Value, indent: int, place: int) -> str:
+    def _argument(self, call: Call, value: Value, place: int) -> str:
         if isinstance(value, Const) and not isinstance(value.value, tuple):
             return self._constant(value.value)
         if isinstance(value, Symbol):
@@ -270,7 +261,7 @@ class PatternWriter:
         if isinstance(value, Skip):
             return self._skip(value)
         if isinstance(value, Link):
-            return self._group(value, indent)
+            return self._group(value)
         code = code_of(value)
         node = call.code.node if code is None else code.node
         written = text_of(node)
@@ -318,22 +309,24 @@ class PatternWriter:
         text = f"AfterMatchSkipStrategy.{skip.method}({stage})"
         return f"{text}.throwExceptionOnMiss()" if skip.throws else text
 
-    def _group(self, link: Link, indent: int) -> str:
+    def _group(self, link: Link) -> str:
         """Return a group: in place if it is short, otherwise as a variable."""
         outer, self._lines = self._lines, []
+        around, self._event_type = self._event_type, link.event_type
         items = link.flat()
+        lines: list[str] = []
         if all(isinstance(item, Call) for item in items):
-            self._straight(items, link.event_type, "", "Pattern", indent)
-            if len(self._lines) == 1 and "\n" not in self._lines[0] and len(self._lines[0]) < 60:
-                inline, self._lines = self._lines[0], outer
-                return inline
-            self._lines = []
-        name = snake(link.name or "group")
-        taken = {line.split(" ", 1)[0] for line in outer}
-        while name in taken or name == "pattern":
-            name += "_group"
-        self._whole(items, link.event_type, f"{name} = ", indent)
-        self._lines = [*outer, *self._lines]
+            self._straight(items, "", "Pattern")
+            lines, self._lines = self._lines, []
+        if len(lines) == 1 and "\n" not in lines[0] and len(lines[0]) < 60:
+            name = lines[0]
+        else:
+            name = snake(link.name or "group")
+            taken = {line.split(" ", 1)[0] for line in outer}
+            while name in taken or name == "pattern":
+                name += "_group"
+            self._whole(items, f"{name} = ")
+        self._lines, self._event_type = [*outer, *self._lines], around
         return name
 
     def _need(self, symbol: Symbol) -> str:

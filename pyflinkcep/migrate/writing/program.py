@@ -114,10 +114,14 @@ def _translated(
             if site is not None and not parameters:
                 kind = links[-1].event_type
                 schema = translation.schema(kind, links[-1].begun)
-                time = _likely_time(schema or "")
+                times = (n for n, type_ in columns_of(schema or "").items() if type_ == "bigint")
+                time = next((name for name in times if name.lower() in _LIKELY_TIMES), None)
                 written.checked.append(Checked(name, site, kind, time=time, schema=schema))
     for method in lost:
-        patterns.missed(method.node, source, _pattern_name(method.name))
+        name = snake(method.name)
+        patterns.missed(
+            method.node, source, name if name.endswith("pattern") else f"{name}_pattern"
+        )
     _write_missed(project, source, patterns, idle, used)
     written.notes += _missed_statements(source, module.text(), written.statements)
     written.notes += module.notes
@@ -142,11 +146,8 @@ def _site(link: Link, source: Source) -> Site | None:
     return None if children(node.child_by_field_name("parameters")) else Site(node, source)
 
 
-def _likely_time(schema: str) -> str | None:
-    """Return the column that is probably the time of an event; for patterns not applied."""
-    names = ("time", "timestamp", "ts", "at", "eventtime", "event_time", "millis")
-    times = (name for name, type_ in columns_of(schema).items() if type_ == "bigint")
-    return next((name for name in times if name.lower() in names), None)
+_LIKELY_TIMES = ("time", "timestamp", "ts", "at", "eventtime", "event_time", "millis")
+"""Columns that are probably the time of an event, if a pattern is not applied."""
 
 
 def _missed_statements(source: Source, written: str, count: int) -> list[Note]:
@@ -245,11 +246,6 @@ def _is_used(call: Node, source: Source, project: Project) -> bool:
         return False
     name = text_of(method.child_by_field_name("name"))
     return any(name in called_in(one) for one in project.sources if one is not source)
-
-
-def _pattern_name(name: str) -> str:
-    made = snake(name)
-    return made if made.endswith("pattern") else f"{made}_pattern"
 
 
 def _count(written: Written, translation: Translation) -> None:

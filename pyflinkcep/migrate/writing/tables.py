@@ -221,7 +221,11 @@ class StatementWriter:
         ]
         for file, line, sql in texts:
             if sql is not None and _CREATE.match(sql):
-                self._declare(sql, (file, line))
+                table = table_of(sql, (file, line))
+                if table is None:
+                    self._note((file, line), f"CREATE TABLE that is not understood: {PART}")
+                else:
+                    self.tables[table.name.lower()] = table
         found = 0
         for number, (stream, (file, line, sql)) in enumerate(
             zip(statements, texts, strict=True), 1
@@ -245,13 +249,6 @@ class StatementWriter:
         needed = [name for name in names if name in self.tables and name not in self._views]
         self._views.update(needed)
         return [self._view(self.tables[name]) for name in needed]
-
-    def _declare(self, sql: str, where: Where) -> None:
-        table = table_of(sql, where)
-        if table is None:
-            self._note(where, f"CREATE TABLE that is not understood: {PART}")
-        else:
-            self.tables[table.name.lower()] = table
 
     def _statement(self, sql: str, name: str, where: Where, lines: list[str]) -> None:
         """Add a statement with a clause."""
