@@ -135,11 +135,8 @@ def translated_rows(
     given = getattr(module, selected.function)
     given = given() if isinstance(given, type) else given
     wrap = select_adapter if selected.kind == "select" else flat_select_adapter
-    timed = (
-        [getattr(module, selected.tag), getattr(module, selected.timeout)]
-        if selected.timeout
-        else []
-    )
+    names = (selected.tag, selected.timeout) if selected.timeout else ()
+    timed = [getattr(module, name) for name in names]
     function = as_process_function(given) if selected.kind == "process" else wrap(given, *timed)
     out = _Output(selected.columns)
     function.open(None)

@@ -98,8 +98,9 @@ def json_call(
     keys = [reader.argument(argument) for argument in arguments]
     if len(keys) == 1 and owner.type.name in _NODE_CLASSES and keys[0].type.is_whole:
         type_ = _TYPED.get(name.removeprefix("get")) if name.startswith("get") else None
-        if name in _ELEMENTS or type_ is not None:
-            return Call(ops.JSON_ITEM, (owner, keys[0]), _NODE if name in _ELEMENTS else type_)
+        type_ = _NODE if name in _ELEMENTS else type_
+        if type_ is not None:
+            return Call(ops.JSON_ITEM, (owner, keys[0]), type_)
     if name == "findValue" and len(keys) == 1 and parsed:
         return Call(ops.JSON_FIND, (owner, keys[0]), _NODE)
     if name in ("get", "path") and len(keys) == 1 and parsed and not isinstance(keys[0], Const):

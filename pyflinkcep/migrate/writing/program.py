@@ -118,10 +118,8 @@ def _translated(
                 time = next((name for name in times if name.lower() in _LIKELY_TIMES), None)
                 written.checked.append(Checked(name, site, kind, time=time, schema=schema))
     for method in lost:
-        name = snake(method.name)
-        patterns.missed(
-            method.node, source, name if name.endswith("pattern") else f"{name}_pattern"
-        )
+        name = f"{snake(method.name).removesuffix('_pattern')}_pattern"
+        patterns.missed(method.node, source, name)
     _write_missed(project, source, patterns, idle, used)
     written.notes += _missed_statements(source, module.text(), written.statements)
     written.notes += module.notes
