@@ -29,7 +29,6 @@ from pyflinkcep.migrate.chains.values import (
     Value,
     Watch,
     binary,
-    changes,
     converted,
     duration,
     either,
@@ -48,7 +47,7 @@ from pyflinkcep.migrate.java.declarations import (
     Method,
     type_arguments,
 )
-from pyflinkcep.migrate.java.project import Project, chosen
+from pyflinkcep.migrate.java.project import Project, chosen, is_assigned
 from pyflinkcep.migrate.java.source import (
     LITERALS,
     Node,
@@ -334,7 +333,9 @@ class Expressions:
                 value = converted(self.evaluate(found.value, scope), str(found.type))
                 node = found.value.parent.parent
                 self._fields[key] = self.declared(value, name, str(found.type), node)
-                if isinstance(value, Const) and changes(owner, name, value, self.project):
+                kept = "static" not in found.modifiers or "final" in found.modifiers
+                plain = isinstance(value, Const) and value.is_plain and not kept
+                if isinstance(value, Const) and plain and is_assigned(name, owner, self.project):
                     self.doubt(node, scope, f"{name} is a parameter: Java assigns it while it runs")
                     self._fields[key] = self.symbol(name, str(found.type), key, value.value)
             elif (assigned := self._assigned(owner, name)) is not None:
@@ -407,8 +408,7 @@ class Expressions:
         """Return the value that is one of two, as a test at run time decides."""
         if isinstance(first, Stream) and isinstance(second, Stream) and first is not second:
             call = Call("choose", (), scope.code(node))
-            self.streams.append(Stream(call, (first, second), first.event_type, first.name))
-            return self.streams[-1]
+            return flow.added(self, Stream(call, (first, second), first.event_type, first.name))
         made = either(test, first, second)
         if isinstance(made, Link) and made is not first:
             self.links.append(made)
@@ -441,7 +441,8 @@ class Expressions:
         return None if values is None else self._array_initializer(values, scope)
 
     def _array_initializer(self, node: Node, scope: Scope) -> Value:
-        return Const(tuple(self._plain(part, scope) for part in children(node)))
+        values = [self.evaluate(part, scope) for part in children(node)]
+        return Const(tuple(one.value if isinstance(one, Const) else one for one in values))
 
     def _array_access(self, node: Node, scope: Scope) -> Value | None:
         values = self.evaluate(node.child_by_field_name("array"), scope)
@@ -456,11 +457,6 @@ class Expressions:
                 return None
             return found if isinstance(found, Value) else Const(found)
         return None
-
-    def _plain(self, node: Node, scope: Scope) -> object:
-        """Return the plain value of an element of a list, or what is known of it."""
-        value = self.evaluate(node, scope)
-        return value.value if isinstance(value, Const) else value
 
     # --- what is known at run time alone
 
@@ -512,16 +508,15 @@ class Expressions:
     def parameter_stream(self, code: Code, name: str, kind: str) -> Stream:
         """Return a stream that a method is given."""
         arguments = type_arguments(kind)
-        stream = Stream(Call("parameter", (), code), (), arguments[0] if arguments else None, name)
-        self.streams.append(stream)
-        return stream
+        events = arguments[0] if arguments else None
+        return flow.added(self, Stream(Call("parameter", (), code), (), events, name))
 
     # --- calls and constructors
 
     def arguments(self, node: Node, scope: Scope) -> tuple[Value, ...]:
         """Return the values of a call's arguments."""
         given = node.child_by_field_name("arguments")
-        return tuple(self.evaluate(part, scope) for part in children(given)) if given else ()
+        return tuple(self.evaluate(part, scope) for part in children(given))
 
     def _object_creation_expression(self, node: Node, scope: Scope) -> Value | None:
         kind = text_of(node.child_by_field_name("type"))

@@ -20,6 +20,12 @@ class Found(Protocol):
     settings: list[Call]
 
 
+def added(walker: Found, stream: Stream) -> Stream:
+    """Add a stream; return it."""
+    walker.streams.append(stream)
+    return stream
+
+
 SOURCES = frozenset([
     "addSource", "fromSource", "fromElements", "fromData", "fromCollection", "readTextFile",
     "readFile", "socketTextStream", "fromSequence", "generateSequence", "fromParallelCollection",
@@ -52,11 +58,8 @@ def called(walker: Found, stream: Stream, call: Call) -> Stream:
     """Return what a call on a stream returns."""
     others = tuple(a for a in call.arguments if isinstance(a, Stream))
     kind = stream.event_type if call.method in SAME_EVENTS else None
-    made = Stream(call, (stream, *others), kind)
-    if call.method in SAME_EVENTS:
-        made.pattern = stream.pattern
-    walker.streams.append(made)
-    return made
+    pattern = stream.pattern if call.method in SAME_EVENTS else None
+    return added(walker, Stream(call, (stream, *others), kind, pattern=pattern))
 
 
 def cep_pattern(walker: Found, call: Call) -> Stream:
@@ -68,9 +71,7 @@ def cep_pattern(walker: Found, call: Call) -> Stream:
     if link is not None:
         link.event_type = link.event_type or source.event_type
         source.event_type = source.event_type or link.event_type
-    made = Stream(call, (source,), source.event_type, pattern=link)
-    walker.streams.append(made)
-    return made
+    return added(walker, Stream(call, (source,), source.event_type, pattern=link))
 
 
 def built(walker: Found, value: Made, call: Call) -> Value | None:
@@ -106,15 +107,12 @@ def consumed(walker: Found, value: Value, call: Call) -> Value | None:
         if call.method.startswith(("setStreamTime", "enableCheckpoint")):
             walker.settings.append(call)
         return None
-    walker.streams.append(made)
-    return made
+    return added(walker, made)
 
 
 def elsewhere(walker: Found, code: Code) -> Stream:
     """Return a stream of which nothing is known, such as one of a method not in the sources."""
-    made = Stream(Call("elsewhere", (), code))
-    walker.streams.append(made)
-    return made
+    return added(walker, Stream(Call("elsewhere", (), code)))
 
 
 _TEXTS = ("readTextFile", "socketTextStream")
@@ -237,7 +235,7 @@ def _of_function(value: Value, project: Project) -> tuple[str | None, str | None
 
 def _of_lambda(node: Node) -> list[str]:
     found = node.child_by_field_name("parameters")
-    parts = children(found) if found is not None else []
+    parts = children(found)
     types = [part.child_by_field_name("type") for part in parts]
     if not types or any(one is None for one in types):
         return []

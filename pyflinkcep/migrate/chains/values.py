@@ -22,7 +22,6 @@ from pyflinkcep.migrate.java.declarations import (
     JavaType,
     written_type,
 )
-from pyflinkcep.migrate.java.project import Project, is_assigned
 from pyflinkcep.migrate.java.source import (
     Node,
     children,
@@ -364,14 +363,6 @@ def unset(field: Field | None) -> bool:
     if field is None or field.value is not None or field.modifiers & {"final", "static"}:
         return False
     return str(field.type) not in ("int", "long", "short", "byte", "double", "float", "boolean")
-
-
-def changes(owner: JavaClass, name: str, value: Const, project: Project) -> bool:
-    """Whether a static field that is known at first is assigned later."""
-    modifiers = owner.fields[name].modifiers
-    kept = "static" not in modifiers or "final" in modifiers
-    plain = isinstance(value.value, int | float | str)
-    return not kept and plain and is_assigned(name, owner, project)
 
 
 @lru_cache(maxsize=4096)

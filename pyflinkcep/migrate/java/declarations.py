@@ -142,7 +142,7 @@ class Method:
     def spreads(self) -> bool:
         """Whether the last parameter takes any number of arguments."""
         found = self.node.child_by_field_name("parameters")
-        parts = children(found) if found is not None else []
+        parts = children(found)
         return bool(parts) and parts[-1].type == "spread_parameter"
 
     def takes(self, count: int) -> bool:
@@ -212,7 +212,7 @@ class JavaClass:
     def variables(self) -> tuple[str, ...]:
         """The names of its type parameters."""
         found = self.node.child_by_field_name("type_parameters")
-        parts = children(found) if found is not None else []
+        parts = children(found)
         return tuple(text_of(children(part)[0]) for part in parts if children(part))
 
     @property
@@ -261,7 +261,7 @@ def class_of(node: Node, source: Source, outer: JavaClass | None = None) -> Java
 
 def _members(node: Node) -> Iterator[Node]:
     body = node if node.type == "class_body" else node.child_by_field_name("body")
-    for member in children(body) if body is not None else ():
+    for member in children(body):
         if member.type == "enum_body_declarations":
             yield from children(member)
         else:
@@ -309,7 +309,7 @@ def _alias(node: Node) -> str:
 
 def _parameters(node: Node) -> Iterator[tuple[str, JavaType]]:
     found = node.child_by_field_name("parameters")
-    for part in children(found) if found is not None else ():
+    for part in children(found):
         name = part.child_by_field_name("name")
         if part.type == "formal_parameter" and name is not None:
             yield text_of(name), read_type(part.child_by_field_name("type"))

@@ -106,14 +106,10 @@ class Project:
         if imported is not None:
             return imported
         packages = (source.package, *source.wildcards)
-        return min(
-            same,
-            key=lambda one: (
-                one.source is not source,
-                one.source.package != source.package,
-                one.source.package not in packages,
-            ),
-        )
+        return min(same, key=lambda one: (
+            one.source is not source, one.source.package != source.package,
+            one.source.package not in packages,
+        ))  # fmt: skip
 
     def all_of_file(self, source: Source) -> Iterator[JavaClass]:
         """Yield the classes of a file, the outer ones first."""

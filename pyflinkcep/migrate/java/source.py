@@ -51,13 +51,10 @@ def line_of(node: Node) -> int:
     return int(node.start_point[0]) + 1
 
 
-def children(node: Node) -> list[Node]:
-    """Return the named children of a node that are not comments."""
-    return [
-        child
-        for child in node.named_children
-        if child.type not in ("line_comment", "block_comment")
-    ]
+def children(node: Node | None) -> list[Node]:
+    """Return the named children of a node that are not comments; none of what Java lacks."""
+    named = () if node is None else node.named_children
+    return [child for child in named if child.type not in ("line_comment", "block_comment")]
 
 
 @functools.cache

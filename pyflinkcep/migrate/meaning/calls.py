@@ -509,7 +509,7 @@ def assigned(
         name: reader.assigned(value, type_)
         for (name, type_), value in zip(constructor.parameters, values, strict=True)
     }
-    statements = children(constructor.body) if constructor.body is not None else []
+    statements = children(constructor.body)
     explicit = [one for one in statements if one.type == "explicit_constructor_invocation"]
     found: dict[str, Expression] = {}
     fields = initial(reader, of)
@@ -581,7 +581,7 @@ def initial(reader: Reading, of: JavaClass) -> dict[str, Expression]:
 def opened(reader: Reading, method: Method, fields: dict[str, Expression]) -> None:
     """Let fields have what a method sets; those that it sets in other ways are not known then."""
     reader.scope.fields = fields
-    for statement in children(method.body) if method.body is not None else ():
+    for statement in children(method.body):
         target, value = _assignment(statement)
         if target is None or value is None:
             for name in written_in(statement):

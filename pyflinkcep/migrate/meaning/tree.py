@@ -135,20 +135,9 @@ class Aggregate:
 
 
 Expression = (
-    Const
-    | Var
-    | Captured
-    | Get
-    | Unary
-    | Binary
-    | Cast
-    | Choice
-    | Is
-    | Call
-    | Lambda
-    | Make
+    Const | Var | Captured | Get | Unary | Binary | Cast | Choice | Is | Call | Lambda | Make
     | Aggregate
-)
+)  # fmt: skip
 
 
 @attrs.frozen

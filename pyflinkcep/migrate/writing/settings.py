@@ -394,12 +394,13 @@ def properties(code: Code, given: Node = None) -> tuple[Options, list[str]]:
         for one in inside(around, "variable_declarator")
         if text_of(one.child_by_field_name("name")) == name
     ]
-    found, left = [], [] if _is_empty(made) else [f"the properties {name[:60]}"]
+    first = made[0] if len(made) == 1 else None
+    is_new = first is not None and first.type == "object_creation_expression"
+    is_empty = is_new and not children(first.child_by_field_name("arguments"))
+    found, left = [], [] if is_empty else [f"the properties {name[:60]}"]
     for call in inside(around, "method_invocation"):
-        owner, method = (
-            call.child_by_field_name("object"),
-            text_of(call.child_by_field_name("name")),
-        )
+        owner = call.child_by_field_name("object")
+        method = text_of(call.child_by_field_name("name"))
         if owner is None or text_of(owner) != name or method.startswith(_READING):
             continue
         arguments = children(call.child_by_field_name("arguments"))
@@ -414,14 +415,6 @@ def properties(code: Code, given: Node = None) -> tuple[Options, list[str]]:
 
 
 _READING = ("get", "contains", "isEmpty", "size", "stringPropertyNames", "list")
-
-
-def _is_empty(made: list[Node | None]) -> bool:
-    """Whether a variable is declared once, with ``new Properties()``."""
-    first = made[0] if len(made) == 1 else None
-    if first is None or first.type != "object_creation_expression":
-        return False
-    return not children(first.child_by_field_name("arguments"))
 
 
 def sink_of(stream: Stream) -> Settings:
