@@ -515,8 +515,8 @@ class Expressions:
 
     def arguments(self, node: Node, scope: Scope) -> tuple[Value, ...]:
         """Return the values of a call's arguments."""
-        given = node.child_by_field_name("arguments")
-        return tuple(self.evaluate(part, scope) for part in children(given))
+        given = children(node.child_by_field_name("arguments"))
+        return tuple(self.evaluate(part, scope) for part in given)
 
     def _object_creation_expression(self, node: Node, scope: Scope) -> Value | None:
         kind = text_of(node.child_by_field_name("type"))

@@ -234,8 +234,7 @@ def _of_function(value: Value, project: Project) -> tuple[str | None, str | None
 
 
 def _of_lambda(node: Node) -> list[str]:
-    found = node.child_by_field_name("parameters")
-    parts = children(found)
+    parts = children(node.child_by_field_name("parameters"))
     types = [part.child_by_field_name("type") for part in parts]
     if not types or any(one is None for one in types):
         return []

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cached_property
 
 import attrs
 
@@ -141,8 +142,7 @@ class Method:
     @property
     def spreads(self) -> bool:
         """Whether the last parameter takes any number of arguments."""
-        found = self.node.child_by_field_name("parameters")
-        parts = children(found)
+        parts = children(self.node.child_by_field_name("parameters"))
         return bool(parts) and parts[-1].type == "spread_parameter"
 
     def takes(self, count: int) -> bool:
@@ -150,7 +150,7 @@ class Method:
         return len(self.parameters) == count or (self.spreads and count >= len(self.parameters) - 1)
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, slots=False)
 class JavaClass:
     """A class, record, enum or interface; members are read when first asked for."""
 
@@ -159,10 +159,6 @@ class JavaClass:
     source: Source
     node: Node
     outer: JavaClass | None = None
-    _fields: dict[str, Field] | None = None
-    _methods: dict[str, list[Method]] | None = None
-    _constants: list[str] = attrs.field(factory=list)
-    _blocks: list[Node] = attrs.field(factory=list)
     inner: list[JavaClass] = attrs.field(factory=list)  # The classes declared inside
 
     @property
@@ -171,31 +167,35 @@ class JavaClass:
         before = self.outer.full_name if self.outer else self.source.package
         return f"{before}.{self.name}" if before else self.name
 
-    @property
+    @cached_property
     def fields(self) -> dict[str, Field]:
         """The fields by name, in order."""
-        self._read()
-        assert self._fields is not None
-        return self._fields
+        found: dict[str, Field] = {}
+        for name, type_ in _parameters(self.node) if self.kind == "record" else ():
+            found[name] = Field(name, type_, frozenset({"private", "final"}), None)
+        for node in _members(self.node, "field_declaration", "constant_declaration"):
+            found.update((field.name, field) for field in _fields_of(node, self.kind))
+        return found
 
-    @property
+    @cached_property
     def methods(self) -> dict[str, list[Method]]:
         """The methods by name; constructors have the name of the class."""
-        self._read()
-        assert self._methods is not None
-        return self._methods
+        found: dict[str, list[Method]] = {}
+        for node in _members(self.node, "method_declaration", "constructor_declaration"):
+            method = method_of(node, self)
+            found.setdefault(method.name, []).append(method)
+        return found
 
-    @property
+    @cached_property
     def constants(self) -> list[str]:
         """The constants of an enum, in order."""
-        self._read()
-        return self._constants
+        members = _members(self.node, "enum_constant")
+        return [text_of(node.child_by_field_name("name")) for node in members]
 
     @property
     def blocks(self) -> list[Node]:
         """The blocks that run when an object is made."""
-        self._read()
-        return self._blocks
+        return list(_members(self.node, "block"))
 
     @property
     def annotations(self) -> frozenset[str]:
@@ -211,38 +211,14 @@ class JavaClass:
     @property
     def variables(self) -> tuple[str, ...]:
         """The names of its type parameters."""
-        found = self.node.child_by_field_name("type_parameters")
-        parts = children(found)
+        parts = children(self.node.child_by_field_name("type_parameters"))
         return tuple(text_of(children(part)[0]) for part in parts if children(part))
 
     @property
     def interfaces(self) -> tuple[JavaType, ...]:
         """The types it implements."""
-        found = self.node.child_by_field_name("interfaces")
-        if found is None:
-            return ()
-        return tuple(read_type(part) for group in children(found) for part in children(group))
-
-    def _read(self) -> None:
-        if self._fields is not None:
-            return
-        self._fields, self._methods = {}, {}
-        if self.kind == "record":
-            for name, type_ in _parameters(self.node):
-                modifiers = frozenset({"private", "final"})
-                self._fields[name] = Field(name, type_, modifiers, None)
-        for node in _members(self.node):
-            match node.type:
-                case "field_declaration" | "constant_declaration":
-                    for field in _fields_of(node, self.kind):
-                        self._fields[field.name] = field
-                case "method_declaration" | "constructor_declaration":
-                    method = method_of(node, self)
-                    self._methods.setdefault(method.name, []).append(method)
-                case "block":
-                    self._blocks.append(node)
-                case "enum_constant":
-                    self._constants.append(text_of(node.child_by_field_name("name")))
+        groups = children(self.node.child_by_field_name("interfaces"))
+        return tuple(read_type(part) for group in groups for part in children(group))
 
 
 def class_of(node: Node, source: Source, outer: JavaClass | None = None) -> JavaClass | None:
@@ -252,19 +228,19 @@ def class_of(node: Node, source: Source, outer: JavaClass | None = None) -> Java
     if kind is None or name is None:
         return None
     found = JavaClass(text_of(name), kind, source, node, outer)
-    for member in _members(node):
-        inner = class_of(member, source, found) if member.type in CLASSES else None
+    for member in _members(node, *CLASSES):
+        inner = class_of(member, source, found)
         if inner is not None:
             found.inner.append(inner)
     return found
 
 
-def _members(node: Node) -> Iterator[Node]:
-    body = node if node.type == "class_body" else node.child_by_field_name("body")
-    for member in children(body):
+def _members(node: Node, *types: str) -> Iterator[Node]:
+    """Yield the members of a class that are of some types."""
+    for member in children(node if node.type == "class_body" else node.child_by_field_name("body")):
         if member.type == "enum_body_declarations":
-            yield from children(member)
-        else:
+            yield from (one for one in children(member) if one.type in types)
+        elif member.type in types:
             yield member
 
 
@@ -308,8 +284,7 @@ def _alias(node: Node) -> str:
 
 
 def _parameters(node: Node) -> Iterator[tuple[str, JavaType]]:
-    found = node.child_by_field_name("parameters")
-    for part in children(found):
+    for part in children(node.child_by_field_name("parameters")):
         name = part.child_by_field_name("name")
         if part.type == "formal_parameter" and name is not None:
             yield text_of(name), read_type(part.child_by_field_name("type"))

@@ -172,8 +172,8 @@ _KINDS = {
 
 def _written_type(reader: Reading, node: Node) -> JavaType | None:
     """Return the type argument of a call such as ``row.<Integer>getFieldAs("n")``."""
-    given = node.child_by_field_name("type_arguments")
-    return reader.type_at(children(given)[0]) if given is not None and children(given) else None
+    given = children(node.child_by_field_name("type_arguments"))
+    return reader.type_at(given[0]) if given else None
 
 
 def _converted(owner: Expression, name: str, parsed: bool) -> Expression | None:

@@ -113,9 +113,8 @@ def _of_class(times: Times, project: Project) -> Times:
             delay = _generated(Code(method.body, declared.source, scope), project)
             times = attrs.evolve(times, delay=delay)
     if times.delay is None:
-        times = attrs.evolve(
-            times, delay=_lag(Code(declared.node, declared.source, scope), project)
-        )
+        delay = _lag(Code(declared.node, declared.source, scope), project)
+        times = attrs.evolve(times, delay=delay)
     return attrs.evolve(times, clock=clock)
 
 
